@@ -1,0 +1,1 @@
+//! The Python module `tcplab._core`: conversions only, no logic.

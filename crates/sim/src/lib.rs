@@ -1,0 +1,3 @@
+//! The deterministic discrete-event network simulator.
+
+pub mod plan;

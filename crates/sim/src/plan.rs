@@ -1,0 +1,214 @@
+//! The plan: a scenario with every default filled in and every shorthand expanded.
+//!
+//! Python (`tcplab.scenario`) writes it as JSON; this is the same shape. Times are nanoseconds, rates
+//! bit/s, sizes bytes, probabilities parts per billion.
+
+use serde::{Deserialize, Serialize};
+use tcplab_link::Direction;
+use tcplab_units::{Rate, Span, Time};
+
+/// What an engine executes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The scenario's name.
+    pub name: String,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// The run ends here at the latest.
+    pub duration: Span,
+    /// Hosts, switches and routers.
+    pub nodes: Vec<Node>,
+    /// Point-to-point links.
+    pub links: Vec<Link>,
+    /// Traffic.
+    pub flows: Vec<Flow>,
+    /// How often what is sampled.
+    pub sample: Sample,
+    /// What is captured.
+    pub capture: Option<Capture>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// What it does with packets that are not its own.
+    pub kind: NodeKind,
+    /// The settings of its TCP.
+    pub tcp: tcplab_tcp::Config,
+}
+
+/// What a node does with packets that are not its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Discards them.
+    Host,
+    /// Forwards frames.
+    Switch,
+    /// Forwards packets along shortest paths.
+    Router,
+}
+
+/// A link with its two directions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Its name.
+    pub name: String,
+    /// The two nodes; forward is from the first to the second.
+    pub ends: [String; 2],
+    /// First end to second end.
+    pub forward: Direction,
+    /// Second end to first end.
+    pub backward: Direction,
+}
+
+/// One named traffic source and sink.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// The sending node (for request: the client).
+    pub from: String,
+    /// The receiving node.
+    pub to: String,
+    /// When it starts.
+    pub start: Time,
+    /// When its source stops; none: when its work is done.
+    pub stop: Option<Time>,
+    /// Connections (tcp, request) or sources (udp, ping).
+    pub streams: u32,
+    /// What it sends.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Traffic {
+    /// A bulk transfer.
+    Tcp {
+        /// Congestion control.
+        cc: Cc,
+        /// Bytes per stream; none: as many as the time allows.
+        bytes: Option<u64>,
+        /// Pauses; none: without pause.
+        pattern: Option<Pattern>,
+        /// What differs from the host's TCP settings, on both ends.
+        tcp: Option<Box<tcplab_tcp::Config>>,
+    },
+    /// Datagrams at a rate.
+    Udp {
+        /// Rate of UDP payload per stream.
+        rate: Rate,
+        /// Payload bytes of a datagram.
+        payload: u32,
+        /// Payload bytes per stream; none: as many as the time allows.
+        bytes: Option<u64>,
+        /// Pauses; none: without pause.
+        pattern: Option<Pattern>,
+    },
+    /// A client that asks, waits for the answer, thinks, and asks again on one connection a stream.
+    Request {
+        /// Congestion control.
+        cc: Cc,
+        /// Bytes of a request.
+        request: u64,
+        /// Bytes of a response.
+        response: u64,
+        /// Pause between a response and the next request.
+        think: Span,
+        /// Requests per stream; none: as many as the time allows.
+        count: Option<u64>,
+        /// What differs from the hosts' TCP settings, on both ends.
+        tcp: Option<Box<tcplab_tcp::Config>>,
+    },
+    /// Echo requests, as ICMP.
+    Ping {
+        /// Time between two.
+        interval: Span,
+        /// Payload bytes.
+        payload: u32,
+        /// How many; none: as many as the time allows.
+        count: Option<u64>,
+    },
+}
+
+/// A congestion control with its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cc {
+    /// Its name.
+    pub name: String,
+    /// Parameters that differ from their defaults, as given (for example beta = 0.8).
+    #[serde(default)]
+    pub params: std::collections::BTreeMap<String, f64>,
+}
+
+/// Pauses in a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Mean time of sending.
+    pub on: Span,
+    /// Mean time of silence.
+    pub off: Span,
+    /// How both are distributed.
+    pub distribution: PatternDistribution,
+}
+
+/// How on and off times are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PatternDistribution {
+    /// Always the mean.
+    Constant,
+    /// Exponentially.
+    Exponential,
+}
+
+/// How often what is sampled; none: never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Every sending TCP socket.
+    pub sockets: Option<Span>,
+    /// Every link direction's queue.
+    pub queues: Option<Span>,
+    /// Every stream's counters.
+    pub flows: Option<Span>,
+    /// Every host's CPU and memory (real hosts only).
+    pub hosts: Option<Span>,
+    /// Record every packet event of every link.
+    pub packets: bool,
+}
+
+/// What is captured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Headers only, or whole packets.
+    pub what: CaptureWhat,
+    /// Where.
+    pub at: CaptureAt,
+    /// Nodes whose interfaces are captured.
+    pub nodes: Vec<String>,
+}
+
+/// How much of each packet is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureWhat {
+    /// Ethernet, IP and transport headers.
+    Headers,
+    /// Everything.
+    Full,
+}
+
+/// At which point packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CaptureAt {
+    /// The MTU-size packets of the link.
+    Wire,
+    /// As the host's tcpdump sees them, TSO/GRO super-packets included.
+    Host,
+}

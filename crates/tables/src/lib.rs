@@ -1,0 +1,1 @@
+//! Typed column buffers of the result tables.

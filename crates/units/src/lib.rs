@@ -1,0 +1,14 @@
+//! Time, rate and probability as integer newtypes.
+//!
+//! Everything below the Python layer computes with these: no floating point decides when a packet
+//! leaves or whether it is lost, so a run is the same on every machine. Quantities with units
+//! (`25 ms`, `100 Mbit/s`) are parsed once, in `python/tcplab/scenario`; here they arrive as integers
+//! in base units and are only printed.
+
+mod probability;
+mod rate;
+mod time;
+
+pub use probability::Probability;
+pub use rate::Rate;
+pub use time::{Span, Time};

@@ -1,0 +1,159 @@
+"""The result tables: one schema, whichever engine ran.
+
+Times are nanoseconds since the run's start, rates bit/s, sizes bytes, windows segments. A column that
+an engine cannot know is null, never faked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `kind` is int, float, bool or str; `unit` is ns, bit/s, B, segments, packets, s or empty."""
+
+    name: str
+    kind: str
+    unit: str
+    doc: str
+
+
+def _columns(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:
+    return tuple(Column(*row) for row in rows)
+
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    # One row per stream.
+    "flows": _columns(
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream number within the flow, from 0"),
+        ("from", "str", "", "sending node"),
+        ("to", "str", "", "receiving node"),
+        ("kind", "str", "", "tcp, udp, request or ping"),
+        ("cc", "str", "", "congestion control; null where there is none"),
+        ("start", "int", "ns", "when the stream started"),
+        ("end", "int", "ns", "when its last byte was delivered, or the run ended"),
+        ("bytes_sent", "int", "B", "payload sent for the first time"),
+        ("bytes_received", "int", "B", "payload delivered in order to the receiving application"),
+        ("goodput", "float", "bit/s", "bytes_received over start to end"),
+        ("segments_sent", "int", "segments", "segments or datagrams sent, retransmissions included"),
+        ("retransmits", "int", "segments", "segments sent again"),
+        ("rtos", "int", "", "retransmission timeouts"),
+        ("losses_true", "int", "packets", "packets of the sending direction that the links dropped or lost"),
+        ("losses_detected", "int", "segments", "segments the sender took for lost"),
+        ("rtt_mean", "float", "ns", "mean of all RTT samples"),
+        ("rtt_p50", "float", "ns", "median RTT sample"),
+        ("rtt_p95", "float", "ns", "95th percentile of the RTT samples"),
+        ("rtt_p99", "float", "ns", "99th percentile of the RTT samples"),
+        ("cwnd_mean", "float", "segments", "mean congestion window over time"),
+        ("cpu_sender", "float", "s", "CPU time of the sender"),
+        ("cpu_receiver", "float", "s", "CPU time of the receiver"),
+        ("complete", "bool", "", "the stream did all it was asked to (false: cut off by the end of the run)"),
+    ),
+    # One row per stream and flow sample: what happened in (time - duration, time].
+    "intervals": _columns(
+        ("time", "int", "ns", "end of the interval"),
+        ("duration", "int", "ns", "length of the interval"),
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream number"),
+        ("bytes_received", "int", "B", "payload delivered in the interval"),
+        ("bytes_sent", "int", "B", "payload sent for the first time in the interval"),
+        ("goodput", "float", "bit/s", "bytes_received over duration"),
+        ("retransmits", "int", "segments", "segments sent again in the interval; null for udp"),
+        ("lost", "int", "packets", "datagrams of the stream missing in the interval; null for tcp"),
+        ("out_of_order", "int", "packets", "datagrams that came after a later one; null for tcp"),
+        ("duplicates", "int", "packets", "datagrams that came twice; null for tcp"),
+        ("jitter", "float", "ns", "interarrival jitter (RFC 3550, section 6.4.1); null for tcp"),
+    ),
+    # One row per sending TCP socket and sample.
+    "sockets": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream number"),
+        ("node", "str", "", "node of the socket"),
+        ("state", "str", "", "open, disorder, cwr, recovery or loss"),
+        ("cwnd", "int", "segments", "congestion window"),
+        ("ssthresh", "int", "segments", "slow-start threshold; null before the first loss"),
+        ("srtt", "int", "ns", "smoothed RTT; null before the first sample"),
+        ("rttvar", "int", "ns", "RTT variance"),
+        ("min_rtt", "int", "ns", "minimum RTT; null before the first sample"),
+        ("inflight", "int", "segments", "segments in the network by the sender's reckoning"),
+        ("lost", "int", "segments", "segments taken for lost and not yet repaired"),
+        ("retrans", "int", "segments", "segments retransmitted and still out"),
+        ("pacing_rate", "float", "bit/s", "pacing rate; null where unpaced"),
+        ("delivery_rate", "float", "bit/s", "latest delivery rate sample"),
+        ("app_limited", "bool", "", "whether that sample was application-limited"),
+        ("rwnd", "int", "B", "the peer's receive window"),
+        ("mss", "int", "B", "payload of a full segment"),
+        ("bytes_acked", "int", "B", "payload acknowledged so far"),
+        ("busy_time", "int", "ns", "time with data outstanding or waiting, so far"),
+        ("rwnd_limited", "int", "ns", "time limited by the receive window, so far"),
+        ("sndbuf_limited", "int", "ns", "time limited by the send buffer, so far"),
+        ("phase", "str", "", "the control's phase; null if it has none"),
+        ("bandwidth", "float", "bit/s", "the control's bandwidth estimate; null if it has none"),
+        ("min_rtt_estimate", "int", "ns", "the control's minimum RTT estimate; null if it has none"),
+        ("pacing_gain", "float", "", "the control's pacing gain; null if it has none"),
+        ("cwnd_gain", "float", "", "the control's window gain; null if it has none"),
+    ),
+    # One row per link direction and sample.
+    "queues": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("link", "str", "", "link name"),
+        ("direction", "str", "", "forward or backward"),
+        ("packets", "int", "packets", "packets waiting, the one being sent not counted"),
+        ("bytes", "int", "B", "frame bytes waiting"),
+        ("sojourn", "int", "ns", "how long the packet at the head has waited; null when the queue is empty"),
+        ("drops", "int", "packets", "packets the queue has dropped so far"),
+        ("marks", "int", "packets", "packets the queue has marked so far"),
+        ("lost", "int", "packets", "packets the link's impairments have lost so far"),
+        ("bytes_out", "int", "B", "frame bytes serialised so far"),
+    ),
+    # One row per packet event; recorded when `sample: {packets: true}`.
+    "packets": _columns(
+        ("time", "int", "ns", "when it happened"),
+        ("link", "str", "", "link name"),
+        ("direction", "str", "", "forward or backward"),
+        ("event", "str", "", "enqueue, drop, mark, depart, lose, corrupt, duplicate or deliver"),
+        ("flow", "str", "", "flow name; null if it belongs to none"),
+        ("stream", "int", "", "stream number"),
+        ("seq", "int", "", "TCP sequence number as on the wire, or datagram number"),
+        ("len", "int", "B", "frame bytes"),
+        ("queue_packets", "int", "packets", "packets waiting after the event"),
+    ),
+    # One row per request and response.
+    "echoes": _columns(
+        ("flow", "str", "", "flow name"),
+        ("client", "int", "", "client (stream) number"),
+        ("size", "int", "B", "request bytes"),
+        ("iteration", "int", "", "number of the exchange on its connection, from 0"),
+        ("time", "int", "ns", "when the request was issued"),
+        ("rtt", "int", "ns", "from the request's first byte written to the response's last byte read"),
+    ),
+    "pings": _columns(
+        ("time", "int", "ns", "when the probe was sent"),
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream number"),
+        ("seq", "int", "", "probe number, from 0"),
+        ("rtt", "int", "ns", "round-trip time; null if lost"),
+        ("lost", "bool", "", "no reply came before the run ended"),
+    ),
+    "hosts": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("node", "str", "", "node name; null for the whole machine"),
+        ("process", "str", "", "process name; null for all"),
+        ("cpu_user", "float", "s", "CPU time in user mode, so far"),
+        ("cpu_system", "float", "s", "CPU time in the kernel, so far"),
+        ("cpu_softirq", "float", "s", "CPU time in softirq, so far"),
+        ("memory", "int", "B", "resident memory"),
+    ),
+    # One row per change of state.
+    "events": _columns(
+        ("time", "int", "ns", "when it happened"),
+        ("flow", "str", "", "flow name; null for a link"),
+        ("stream", "int", "", "stream number"),
+        ("link", "str", "", "link name; null for a flow"),
+        ("event", "str", "", "established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change"),
+        ("detail", "str", "", "the new state or phase, or what changed"),
+    ),
+}
