@@ -3,6 +3,8 @@
 //! Python (`tcplab.scenario`) writes it as JSON; this is the same shape. Times are nanoseconds, rates
 //! bit/s, sizes bytes, probabilities parts per billion.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use tcplab_link::Direction;
 use tcplab_units::{Rate, Span, Time};
@@ -37,6 +39,14 @@ pub struct Node {
     pub kind: NodeKind,
     /// The settings of its TCP.
     pub tcp: tcplab_tcp::Config,
+    /// Where packets go: destination node to the name of the link they leave by.
+    pub routes: BTreeMap<String, String>,
+    /// Kernel settings by name, for engines with a kernel.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
+    /// CPUs the node's processes are pinned to, for engines with real ones; empty: any.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
 }
 
 /// What a node does with packets that are not its own.
@@ -58,6 +68,10 @@ pub struct Link {
     pub name: String,
     /// The two nodes; forward is from the first to the second.
     pub ends: [String; 2],
+    /// IPv4 addresses with prefix length of the two interfaces; none: a switch's port.
+    pub addresses: [Option<String>; 2],
+    /// Largest IP packet.
+    pub mtu: u32,
     /// First end to second end.
     pub forward: Direction,
     /// Second end to first end.
@@ -96,8 +110,10 @@ pub enum Traffic {
         bytes: Option<u64>,
         /// Pauses; none: without pause.
         pattern: Option<Pattern>,
-        /// What differs from the host's TCP settings, on both ends.
-        tcp: Option<Box<tcplab_tcp::Config>>,
+        /// The sender's settings: its node's, with what the flow sets otherwise.
+        sender: Box<tcplab_tcp::Config>,
+        /// The receiver's settings.
+        receiver: Box<tcplab_tcp::Config>,
     },
     /// Datagrams at a rate.
     Udp {
@@ -122,8 +138,10 @@ pub enum Traffic {
         think: Span,
         /// Requests per stream; none: as many as the time allows.
         count: Option<u64>,
-        /// What differs from the hosts' TCP settings, on both ends.
-        tcp: Option<Box<tcplab_tcp::Config>>,
+        /// The client's settings.
+        sender: Box<tcplab_tcp::Config>,
+        /// The server's settings.
+        receiver: Box<tcplab_tcp::Config>,
     },
     /// Echo requests, as ICMP.
     Ping {
@@ -143,7 +161,7 @@ pub struct Cc {
     pub name: String,
     /// Parameters that differ from their defaults, as given (for example beta = 0.8).
     #[serde(default)]
-    pub params: std::collections::BTreeMap<String, f64>,
+    pub params: BTreeMap<String, f64>,
 }
 
 /// Pauses in a flow.

@@ -11,11 +11,11 @@ pub struct Config {
     pub mss: u32,
     /// Initial congestion window, segments (RFC 6928).
     pub initial_window: u32,
-    /// Send buffer in bytes; none: auto-tuned up to `send_buffer_max`.
+    /// Send buffer in bytes as given to SO_SNDBUF (which Linux doubles for its overhead); none: auto-tuned up to `send_buffer_max`.
     pub send_buffer: Option<u64>,
     /// `tcp_wmem[2]`.
     pub send_buffer_max: u64,
-    /// Receive buffer in bytes as the kernel counts it (SO_RCVBUF doubled); none: auto-tuned.
+    /// Receive buffer in bytes as given to SO_RCVBUF (which Linux doubles for its overhead); none: auto-tuned.
     pub receive_buffer: Option<u64>,
     /// `tcp_rmem[1]`, where auto-tuning starts.
     pub receive_buffer_initial: u64,

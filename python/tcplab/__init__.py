@@ -1,0 +1,1 @@
+"""tcplab: a laboratory for TCP performance."""

@@ -1,0 +1,71 @@
+"""What an engine is: it says beforehand what it cannot do, and executes a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+# A plan is plain JSON data: `tcplab.scenario.Plan.to_json()`, the shape of crates/sim/src/plan.rs.
+Plan = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something this engine, on this machine, cannot do with this plan."""
+
+    where: str
+    """Path in the plan, such as `flows.bulk.cc`."""
+    message: str
+    mend: str = ""
+    """What to do about it: a command, or another setting."""
+    fatal: bool = True
+    """False for a warning: the run goes on and the manifest carries it."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come."""
+
+    time: int
+    """ns of the run's own time."""
+    duration: int
+    """ns the run will take at most."""
+    goodput: dict[str, float] = field(default_factory=dict)
+    """Per flow, bit/s over the last moments."""
+
+
+class Status(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, and what its manifest should say beyond what the caller knows."""
+
+    status: Status
+    message: str = ""
+    warnings: tuple[str, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    """Engine-specific manifest entries: events processed, wall time, kernel settings, overload verdict."""
+
+
+class Engine(Protocol):
+    """Executes plans."""
+
+    name: str
+
+    def check(self, plan: Plan) -> list[Problem]:
+        """Say what cannot be done here, and how to mend it; empty when all is well."""
+
+    def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
+        """Execute the plan and write its tables (and captures) into `run_dir`.
+
+        On Ctrl-C what was recorded so far is written and the outcome is INTERRUPTED.
+        """
