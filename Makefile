@@ -1,4 +1,48 @@
-# One command for each thing a person does. `make demo` and `make test` install what is missing first.
-.PHONY: help demo test lint bench docs fuzz setup clean
+# One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
+.PHONY: help demo test lint format bench docs fuzz clean setup setup-develop
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+UV = $$(command -v uv || echo .tools/bin/uv)
+RUN = .venv/bin
+
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup:
+	@scripts/setup demo
+	@$(UV) sync --quiet --locked
+
+setup-develop:
+	@scripts/setup develop
+	@$(UV) sync --quiet --locked
+
+demo: setup ## compare Reno, CUBIC and BBR on a 10 Mbit/s path with a shallow buffer
+	@$(RUN)/tcplab run scenarios/four-controls.yaml
+
+test: setup-develop ## every test
+	cargo test --workspace --locked
+	cc/check-bpf.sh
+	$(RUN)/pytest
+
+lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim
+	cargo deny --log-level error check licenses bans sources
+	$(RUN)/ruff check
+	$(RUN)/ruff format --check
+	$(RUN)/mypy
+
+format: ## put the sources in the form `make lint` asks for
+	cargo fmt --all
+	$(RUN)/ruff check --fix
+	$(RUN)/ruff format
+
+bench: setup-develop ## how fast it is, measured now on this machine
+	cargo run --release --locked --quiet -p tcplab-sim --example bench
+
+fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each
+	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
+
+clean: ## forget everything built
+	rm -rf target .venv .tools
