@@ -1,1 +1,44 @@
-"""tcplab: a laboratory for TCP performance."""
+"""tcplab: a laboratory for TCP performance.
+
+    import tcplab
+
+    run = tcplab.run("scenario.yaml", set={"flows.bulk.cc": "reno"}, repeat=3)
+    run.flows                      # polars frames, one for each table
+    run.plot.timeseries()
+
+Names are imported when first used, so `import tcplab` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tcplab.api import check, run
+    from tcplab.results import ResultsError, Run, load
+    from tcplab.runner import UnsupportedError
+    from tcplab.scenario import Scenario, ScenarioErrors
+
+__all__ = ["ResultsError", "Run", "Scenario", "ScenarioErrors", "UnsupportedError", "check", "load", "run"]
+
+_HOMES = {
+    "ResultsError": "tcplab.results",
+    "Run": "tcplab.results",
+    "Scenario": "tcplab.scenario",
+    "ScenarioErrors": "tcplab.scenario",
+    "UnsupportedError": "tcplab.runner",
+    "check": "tcplab.api",
+    "load": "tcplab.results",
+    "run": "tcplab.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

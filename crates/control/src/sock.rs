@@ -72,6 +72,10 @@ pub struct TcpSock {
     pub first_tx_mstamp: u64,
     /// When `delivered` was last raised.
     pub delivered_mstamp: u64,
+    /// Now, nanoseconds, as of the last transmission or ACK.
+    pub tcp_clock_cache: u64,
+    /// Earliest time pacing allows the next packet to leave, nanoseconds; not after `tcp_clock_cache` when unpaced.
+    pub tcp_wstamp_ns: u64,
     // windows, segments
     /// Congestion window.
     pub snd_cwnd: u32,
@@ -185,6 +189,12 @@ pub struct AckSample {
     pub in_flight: u32,
 }
 
+// SAFETY: the two pointers are only followed by the C side of a `Control`, which sets them anew, to blocks it
+// owns, before each call; elsewhere they are mere numbers.
+unsafe impl Send for TcpSock {}
+// SAFETY: as above.
+unsafe impl Sync for TcpSock {}
+
 impl TcpSock {
     /// Packets in the network by this sender's reckoning (`tcp_packets_in_flight`).
     pub fn packets_in_flight(&self) -> u32 {
@@ -204,6 +214,8 @@ impl Default for TcpSock {
             tcp_mstamp: 0,
             first_tx_mstamp: 0,
             delivered_mstamp: 0,
+            tcp_clock_cache: 0,
+            tcp_wstamp_ns: 0,
             snd_cwnd: 10,
             snd_ssthresh: INFINITE_SSTHRESH,
             snd_cwnd_cnt: 0,

@@ -1,3 +1,31 @@
 //! The deterministic discrete-event network simulator.
+//!
+//! A [`Simulation`] takes a [`plan::Plan`] and fills [`Tables`]. It reads no clock, no environment and no
+//! file: the caller decides how many events to process at a time and where the tables go. Equal plans give
+//! equal tables, on every machine.
 
+pub mod capture;
+pub mod packet;
 pub mod plan;
+
+mod build;
+mod bulk;
+mod error;
+mod histogram;
+mod network;
+mod pattern;
+mod ping_stream;
+mod recorder;
+mod request;
+mod samplers;
+mod schedule;
+mod simulation;
+mod stream;
+mod tcp_stream;
+mod udp;
+mod udp_stream;
+mod world;
+
+pub use error::PlanError;
+pub use recorder::Tables;
+pub use simulation::{Facts, Progress, Simulation};

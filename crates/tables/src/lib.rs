@@ -1,1 +1,19 @@
-//! Typed column buffers of the result tables.
+//! Typed column buffers of the result tables, and their Arrow encoding.
+//!
+//! A recorder pushes rows; each value goes straight into its column's buffer. Strings are kept once per
+//! run in a [`Dictionary`] and referred to by [`Symbol`]. The columns of every table are those of
+//! `python/tcplab/results/schema.py`.
+
+#[macro_use]
+mod table;
+
+#[cfg(feature = "arrow")]
+pub mod arrow;
+mod column;
+mod dictionary;
+mod schema;
+
+pub use column::{Bools, Cell, Column, Floats, Ints, Strings, Validity};
+pub use dictionary::{Dictionary, Symbol};
+pub use schema::*;
+pub use table::Table;

@@ -1,14 +1,133 @@
 //! One end of a connection.
 
-use tcplab_control::{CaState, Control};
+use std::collections::VecDeque;
+
+use tcplab_control::{CaState, Control, TcpSock};
 use tcplab_units::{Span, Time};
 
+use crate::chrono::Chrono;
+use crate::cwnd::CwndUse;
+use crate::delack::DelayedAck;
+use crate::ecn::EcnState;
+use crate::merge::Merger;
+use crate::pacing::Pacing;
+use crate::persist::Persist;
+use crate::prr::Prr;
+use crate::rack::Rack;
+use crate::rate::LatestRate;
+use crate::receive::Receiver;
+use crate::rtt::Rtt;
+use crate::sack::SackCache;
+use crate::scoreboard::Scoreboard;
+use crate::seq::before;
+use crate::sndbuf::SendBuffer;
+use crate::timers::Timers;
+use crate::tlp::TailLoss;
+use crate::undo::Undo;
+use crate::window::ReceiveWindow;
 use crate::{Config, Segment};
+
+/// The endpoint's microsecond clock is this far ahead of the run's, so that no instant of a run is 0, which
+/// `TcpSock` and the controls take for "never".
+const EPOCH_US: u64 = 1_000_000;
+/// Most notices kept for a caller who does not fetch them.
+const NOTICES: usize = 1_024;
 
 /// One end of a connection. Drive it so: after any call, send what `poll_transmit` yields until it yields
 /// none, then call `handle_timeout` at `poll_timeout`.
 pub struct Connection {
-    _private: (),
+    pub(crate) sk: TcpSock,
+    pub(crate) control: Control,
+    pub(crate) config: Config,
+    pub(crate) now: Time,
+    pub(crate) state: State,
+    pub(crate) established: bool,
+    pub(crate) sack_ok: bool,
+    pub(crate) timestamps_ok: bool,
+    /// A timeout may prove spurious (RFC 5682).
+    pub(crate) frto: bool,
+    pub(crate) snd: SendState,
+    pub(crate) timers: Timers,
+    pub(crate) board: Scoreboard,
+    pub(crate) out: VecDeque<Segment>,
+    pub(crate) rcv: Receiver,
+    pub(crate) delack: DelayedAck,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) rtt: Rtt,
+    pub(crate) rack: Rack,
+    pub(crate) tail_loss: TailLoss,
+    pub(crate) prr: Prr,
+    pub(crate) undo: Undo,
+    pub(crate) sack_cache: SackCache,
+    pub(crate) latest_rate: LatestRate,
+    pub(crate) pacing: Pacing,
+    pub(crate) cwnd_use: CwndUse,
+    pub(crate) buffer: SendBuffer,
+    pub(crate) chrono: Chrono,
+    pub(crate) persist: Persist,
+    pub(crate) ecn: EcnState,
+    pub(crate) merger: Merger,
+    pub(crate) handshake: Handshake,
+    pub(crate) counters: Counters,
+    pub(crate) last_invalid_us: u64,
+    notices: VecDeque<Notice>,
+}
+
+/// How far a connection is. Which half is closed is told by `SendState` and `Receiver`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    SynSent,
+    SynReceived,
+    Established,
+    Closed,
+    Aborted,
+}
+
+/// Sequence and window of the sending half, as far as controls do not see them.
+#[derive(Debug, Default)]
+pub(crate) struct SendState {
+    /// End of what the application has written.
+    pub write_seq: u32,
+    /// The peer's window.
+    pub wnd: u32,
+    /// Largest window the peer ever advertised.
+    pub max_window: u32,
+    /// Segment that last updated the window.
+    pub wl1: u32,
+    pub wscale: u8,
+    /// End of the highest SACKed segment.
+    pub highest_sack: u32,
+    /// The peer discarded what it had SACKed.
+    pub reneged: bool,
+    /// Duplicates the peer has reported, segments.
+    pub dsack_segments: u64,
+    /// End of the last segment that was not full (Minshall).
+    pub small_end: u32,
+    /// When data was last sent, microseconds.
+    pub last_sent_us: u64,
+    /// The application will write no more.
+    pub closing: bool,
+    pub fin_queued: bool,
+    pub fin_sent: bool,
+    pub fin_acked: bool,
+}
+
+/// What is needed until the connection is established.
+#[derive(Debug, Default)]
+pub(crate) struct Handshake {
+    pub retries: u32,
+    pub last_sent_us: u64,
+    pub peer_scales: bool,
+}
+
+/// Counters of `Info`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub bytes_sent: u64,
+    pub segments_sent: u64,
+    pub retransmits: u64,
+    pub rtos: u64,
+    pub losses_detected: u64,
 }
 
 /// A snapshot of an endpoint, in the manner of Linux's `tcp_info`.
@@ -91,71 +210,240 @@ pub enum Notice {
     Aborted,
 }
 
-#[allow(unused_variables)]
 impl Connection {
     /// An active opener; its first `poll_transmit` is the SYN.
     pub fn connect(config: &Config, control: Control, isn: u32, now: Time) -> Connection {
-        todo!()
+        let mut connection = Connection::new(config, control, isn, State::SynSent, now);
+        connection.send_syn();
+        connection
     }
+
     /// A passive opener that has received `syn`; its first `poll_transmit` is the SYN-ACK.
     pub fn accept(config: &Config, control: Control, isn: u32, syn: &Segment, now: Time) -> Connection {
-        todo!()
+        let mut connection = Connection::new(config, control, isn, State::SynReceived, now);
+        let ecn = connection.ecn_accepts(syn);
+        connection.note_syn_options(syn);
+        connection.ecn_set(ecn);
+        connection.send_syn_ack();
+        connection
     }
+
+    fn new(config: &Config, control: Control, isn: u32, state: State, now: Time) -> Connection {
+        let after_syn = isn.wrapping_add(1);
+        let sk = TcpSock {
+            sk_pacing_rate: u64::MAX,
+            snd_cwnd: config.initial_window,
+            snd_una: isn,
+            snd_nxt: after_syn,
+            high_seq: isn,
+            mss_cache: config.mss,
+            tl_random: (u64::from(isn) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ..TcpSock::default()
+        };
+        let window = ReceiveWindow::new(config);
+        let mut connection = Connection {
+            sk,
+            control,
+            config: config.clone(),
+            now,
+            state,
+            established: false,
+            sack_ok: config.sack,
+            timestamps_ok: config.timestamps,
+            frto: false,
+            snd: SendState { write_seq: after_syn, small_end: isn, ..SendState::default() },
+            timers: Timers::new(),
+            board: Scoreboard::new(),
+            out: VecDeque::with_capacity(64),
+            rcv: Receiver::new(),
+            delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised),
+            window,
+            rtt: Rtt::new(config.rto_min),
+            rack: Rack::new(),
+            tail_loss: TailLoss::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
+            sack_cache: SackCache::default(),
+            latest_rate: LatestRate::default(),
+            pacing: Pacing::default(),
+            cwnd_use: CwndUse::default(),
+            buffer: SendBuffer::new(config),
+            chrono: Chrono::new(),
+            persist: Persist::default(),
+            ecn: EcnState::default(),
+            merger: Merger::default(),
+            handshake: Handshake::default(),
+            counters: Counters::default(),
+            last_invalid_us: 0,
+            notices: VecDeque::new(),
+        };
+        connection.set_now(now);
+        connection
+    }
+
     /// The application offers `bytes` more to send. They are taken into the send buffer as it has room, as
     /// a blocking writer's would be; use `u64::MAX` for a source that never ends.
     pub fn offer(&mut self, bytes: u64, now: Time) {
-        todo!()
+        self.set_now(now);
+        if !self.snd.closing && self.state != State::Aborted {
+            self.offer_bytes(bytes);
+        }
     }
-    /// The application stops: what was offered but not yet taken into the send buffer is withdrawn.
-    pub fn withdraw(&mut self, now: Time) {
-        todo!()
+
+    /// The application stops: what was offered but not yet taken into the send buffer is withdrawn. Returns
+    /// how many bytes that were (`u64::MAX` for a source without end).
+    pub fn withdraw(&mut self, now: Time) -> u64 {
+        self.set_now(now);
+        let withdrawn = self.withdraw_offer();
+        self.chrono_stop_sndbuf_limited();
+        if self.snd.closing && self.established {
+            self.take_offered();
+        }
+        withdrawn
     }
+
     /// No more will be offered: a FIN follows the last byte.
     pub fn close(&mut self, now: Time) {
-        todo!()
+        self.set_now(now);
+        self.snd.closing = true;
+        if self.established && self.nothing_offered() {
+            self.take_offered();
+        }
     }
+
     /// Whether the application reads at once whatever arrives (true unless changed).
     pub fn read_at_once(&mut self, yes: bool) {
-        todo!()
+        self.rcv.reads_at_once = yes;
     }
+
     /// The application reads up to `max` bytes; returns how many there were.
     pub fn read(&mut self, max: u64, now: Time) -> u64 {
-        todo!()
+        self.set_now(now);
+        self.read_bytes(max)
     }
+
     /// A segment arrived.
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
-        todo!()
+        self.set_now(now);
+        if self.config.gro && self.established {
+            self.merge(segment);
+        } else {
+            self.dispatch(segment, segment.len);
+        }
     }
+
     /// The time of `poll_timeout` has come. Harmless when early.
     pub fn handle_timeout(&mut self, now: Time) {
-        todo!()
+        self.set_now(now);
+        self.serve_timers();
     }
+
     /// When `handle_timeout` wants to be called; `Time::NEVER` if no timer is armed.
     pub fn poll_timeout(&self) -> Time {
-        todo!()
+        self.timers.next()
     }
+
     /// The next segment to send now, if any.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        todo!()
+    pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
+        self.out.pop_front()
     }
+
     /// The next thing worth recording, oldest first.
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        todo!()
+        self.notices.pop_front()
     }
+
     /// Payload bytes that arrived in order, ever (a cheap counter).
     pub fn bytes_received(&self) -> u64 {
-        todo!()
+        self.rcv.bytes
     }
+
     /// Payload bytes cumulatively acknowledged by the peer, ever (a cheap counter).
     pub fn bytes_acked(&self) -> u64 {
-        todo!()
+        self.sk.bytes_acked
     }
+
+    /// The congestion window, segments (a cheap look, for those who want it after every segment).
+    pub fn cwnd(&self) -> u32 {
+        self.sk.snd_cwnd
+    }
+
     /// A snapshot.
     pub fn info(&self, now: Time) -> Info {
-        todo!()
+        let sk = &self.sk;
+        let (busy_time, rwnd_limited, sndbuf_limited) = self.chrono.spans(now.as_us() + EPOCH_US);
+        let us = |us: u32| Span::from_us(u64::from(us));
+        let rate = &self.latest_rate;
+        let delivery_rate = (rate.interval_us > 0)
+            .then(|| u64::from(rate.delivered) * u64::from(sk.mss_cache) * 8_000_000 / rate.interval_us);
+        Info {
+            ca_state: self.ca_state(),
+            cwnd: sk.snd_cwnd,
+            ssthresh: (sk.snd_ssthresh < tcplab_control::sock::INFINITE_SSTHRESH).then_some(sk.snd_ssthresh),
+            srtt: us(sk.srtt_us >> 3),
+            rttvar: us(self.rtt.rttvar_us >> 2),
+            min_rtt: (sk.rtt_min_us != u32::MAX).then(|| us(sk.rtt_min_us)),
+            inflight: sk.packets_in_flight(),
+            lost: sk.lost_out.saturating_sub(sk.retrans_out),
+            retrans: sk.retrans_out,
+            pacing_rate: (sk.sk_pacing_status != tcplab_control::sock::PACING_NONE
+                && sk.sk_pacing_rate != u64::MAX)
+                .then(|| sk.sk_pacing_rate.saturating_mul(8)),
+            delivery_rate,
+            app_limited: rate.app_limited,
+            rwnd: u64::from(self.snd.wnd),
+            mss: sk.mss_cache,
+            rto: Span::from_us(self.rtt.rto_us),
+            bytes_acked: sk.bytes_acked,
+            bytes_sent: self.counters.bytes_sent,
+            bytes_received: self.rcv.bytes,
+            segments_sent: self.counters.segments_sent,
+            retransmits: self.counters.retransmits,
+            rtos: self.counters.rtos,
+            losses_detected: self.counters.losses_detected,
+            busy_time,
+            rwnd_limited,
+            sndbuf_limited,
+        }
     }
+
     /// The control at work.
     pub fn control(&self) -> &Control {
-        todo!()
+        &self.control
     }
+
+    fn set_now(&mut self, now: Time) {
+        self.now = now;
+        self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
+    }
+
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if self.notices.len() >= NOTICES {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(notice);
+    }
+
+    /// The timestamp clock: milliseconds (RFC 7323, section 5.4).
+    pub(crate) fn timestamp(&self) -> u32 {
+        timestamp_of(self.sk.tcp_mstamp)
+    }
+
+    /// Whether the latest echo is of a timestamp before `sent_us`.
+    pub(crate) fn echo_predates(&self, sent_us: u64) -> bool {
+        self.rcv.saw_timestamp && self.rcv.ts_ecr != 0 && before(self.rcv.ts_ecr, timestamp_of(sent_us))
+    }
+
+    /// Round-trip time by the latest echo, microseconds; `least` milliseconds if it is the same tick.
+    pub(crate) fn rtt_by_timestamp(&self, least: u32) -> Option<u32> {
+        if !self.rcv.saw_timestamp || self.rcv.ts_ecr == 0 {
+            return None;
+        }
+        let ticks = self.timestamp().wrapping_sub(self.rcv.ts_ecr);
+        (ticks < i32::MAX as u32 / 1_000).then(|| ticks.max(least) * 1_000)
+    }
+}
+
+fn timestamp_of(us: u64) -> u32 {
+    (us / 1_000) as u32
 }

@@ -1,12 +1,45 @@
 //! A TCP endpoint modelled on Linux 6.x: sans-IO, no clock, no sockets.
 //!
 //! The caller hands in segments and the time, and polls for segments to send and for the next timeout.
-//! Payload is counted, not carried.
+//! Payload is counted, not carried. `docs/simulator-tcp.md` says what of Linux is modelled, and how it deviates.
 
 pub mod config;
 pub mod connection;
 pub mod segment;
 
+mod ack;
+mod chrono;
+mod cwnd;
+mod delack;
+mod ecn;
+mod handshake;
+mod incoming;
+mod merge;
+mod minmax;
+mod pacing;
+mod persist;
+mod prr;
+mod rack;
+mod rate;
+mod reassembly;
+mod receive;
+mod recovery;
+mod retransmit;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod seq;
+mod sndbuf;
+mod timeout;
+mod timers;
+mod tlp;
+mod transmit;
+mod undo;
+mod window;
+
 pub use config::Config;
 pub use connection::{Connection, Info, Notice};
 pub use segment::Segment;
+
+#[cfg(test)]
+mod tests;

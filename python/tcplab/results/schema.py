@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Column:
-    """One column: `kind` is int, float, bool or str; `unit` is ns, bit/s, B, segments, packets, s or empty."""
+    """One column.
+
+    `kind` is int, float, bool or str; `unit` is ns, bit/s, B, segments, packets, s or empty.
+    """
 
     name: str
     kind: str
@@ -153,7 +156,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("flow", "str", "", "flow name; null for a link"),
         ("stream", "int", "", "stream number"),
         ("link", "str", "", "link name; null for a flow"),
-        ("event", "str", "", "established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change"),
+        (
+            "event",
+            "str",
+            "",
+            "established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change",
+        ),
         ("detail", "str", "", "the new state or phase, or what changed"),
     ),
 }

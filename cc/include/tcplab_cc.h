@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * The one header of a congestion control, which is one C file that runs in two places:
+ *
+ *   clang -target bpf   makes an eBPF object that the running kernel loads through struct_ops; it
+ *                       registers there as `tl_NAME` (Linux 5.13 or newer with BTF);
+ *   any C compiler      makes the simulator's control `NAME`.
+ *
+ * A control is written so:
+ *
+ *   #define CONTROL name                          what it is called
+ *   #define PHASES(PHASE) PHASE(A) PHASE(B)       its phases, first the one it starts in (optional)
+ *   #define PARAMETERS(PARAMETER) \               what can be set when it is loaded (optional):
+ *           PARAMETER(name, default, least, most, scale, "what it is")
+ *                                                 whole numbers; the user's value is number / scale
+ *   #include "tcplab_cc.h"
+ *
+ *   struct state { TELEMETRY; u32 mine; };        private to a connection, zero when it begins
+ *
+ *   INIT(sk, tp, ca) { ... }                      one macro for each operation there is, below
+ *   SSTHRESH(sk, tp, ca) { return ...; }
+ *
+ *   CONGESTION_CONTROL(.init = OP(init), .ssthresh = OP(ssthresh), ...);
+ *
+ * In an operation `sk` is the socket, `tp` the same as `struct tcp_sock`, `ca` the private state (never
+ * null). Time is `tp->tcp_mstamp`, in microseconds. Numbers are integers; the kernel's verifier refuses
+ * loops without a bound, unbounded array indices, and signed division.
+ */
+#ifndef TCPLAB_CC_H
+#define TCPLAB_CC_H
+
+typedef __UINT8_TYPE__ u8;
+typedef __UINT16_TYPE__ u16;
+typedef __UINT32_TYPE__ u32;
+typedef __UINT64_TYPE__ u64;
+typedef __INT8_TYPE__ s8;
+typedef __INT32_TYPE__ s32;
+typedef __INT64_TYPE__ s64;
+typedef _Bool bool;
+#define false 0
+#define true 1
+#define NULL ((void *)0)
+
+/* Congestion avoidance states and events, numbered as in Linux. */
+enum tcp_ca_state { TCP_CA_Open, TCP_CA_Disorder, TCP_CA_CWR, TCP_CA_Recovery, TCP_CA_Loss };
+enum tcp_ca_event {
+	CA_EVENT_TX_START,
+	CA_EVENT_CWND_RESTART,
+	CA_EVENT_COMPLETE_CWR,
+	CA_EVENT_LOSS,
+	CA_EVENT_ECN_NO_CE,
+	CA_EVENT_ECN_IS_CE,
+};
+enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
+enum { TCP_CONG_NEEDS_ECN = 2 };
+#define TCP_INFINITE_SSTHRESH 0x7fffffffu
+#define TCP_INIT_CWND 10u
+#define USEC_PER_MSEC 1000u
+#define USEC_PER_SEC 1000000u
+
+/* Every control's state begins with this; the tools read it by its offset. */
+struct tl_telemetry {
+	u64 bandwidth;   /* estimate, bit/s; 0: none */
+	u32 min_rtt_us;  /* estimate; 0: none */
+	u32 phase;       /* index into PHASES */
+	u32 pacing_gain; /* in 1/256; 0: none */
+	u32 cwnd_gain;   /* in 1/256; 0: none */
+};
+#define TELEMETRY struct tl_telemetry telemetry
+#define ENTER(ca, which) ((ca)->telemetry.phase = (which))
+
+#ifdef __bpf__
+#include "tcplab_cc_bpf.h"
+#else
+#include "tcplab_cc_native.h"
+#endif
+
+/* min, max and clamp evaluate each argument once. */
+#define min(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
+#define max(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
+#define clamp(x, least, most) min(max(x, least), most)
+
+#define TL_INLINE static inline __attribute__((unused, always_inline))
+
+/* Sequence numbers and 32-bit clocks wrap. */
+TL_INLINE bool before(u32 a, u32 b)
+{
+	return (s32)(a - b) < 0;
+}
+
+TL_INLINE bool after(u32 a, u32 b)
+{
+	return before(b, a);
+}
+
+TL_INLINE bool tcp_in_slow_start(const struct tcp_sock *tp)
+{
+	return tp->snd_cwnd < tp->snd_ssthresh;
+}
+
+/* RFC 6675's pipe as Linux counts it: what was sent, less what arrived or was lost, and what was resent. */
+TL_INLINE u32 tcp_packets_in_flight(const struct tcp_sock *tp)
+{
+	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+/*
+ * RFC 7661 section 4.1 and RFC 9438 section 5.8: a window that is not used must not grow. In slow start
+ * a sender counts as limited by its window while it uses more than half, for the window doubles in a round.
+ */
+TL_INLINE bool tcp_is_cwnd_limited(const struct tcp_sock *tp)
+{
+	if (tl_cwnd_limited(tp))
+		return true;
+	return tcp_in_slow_start(tp) && tp->snd_cwnd < 2 * tp->max_packets_out;
+}
+
+/*
+ * RFC 5681 section 3.1, counting packets (RFC 3465 without its limit): a packet for each packet
+ * acknowledged, up to the threshold. Returns the acknowledged packets left for congestion avoidance.
+ */
+TL_INLINE u32 tl_slow_start(struct tcp_sock *tp, u32 acked)
+{
+	u32 cwnd = min(tp->snd_cwnd + acked, tp->snd_ssthresh);
+
+	acked -= cwnd - tp->snd_cwnd;
+	tp->snd_cwnd = min(cwnd, tp->snd_cwnd_clamp);
+	return acked;
+}
+
+/* One more packet of window for every `w` packets acknowledged. */
+TL_INLINE void tl_additive_increase(struct tcp_sock *tp, u32 w, u32 acked)
+{
+	u32 count = tp->snd_cwnd_cnt, cwnd = tp->snd_cwnd, steps;
+
+	w = max(w, 1u);
+	/* `w` may have become smaller since the credit was counted: then one step, not a jump. */
+	if (count >= w) {
+		count = 0;
+		cwnd++;
+	}
+	count += acked;
+	steps = count / w;
+	tp->snd_cwnd_cnt = count - steps * w;
+	tp->snd_cwnd = min(cwnd + steps, tp->snd_cwnd_clamp);
+}
+
+/* RFC 3522 and RFC 5682 after a reduction that proved spurious: back to the window before it. */
+TL_INLINE u32 tl_undo_cwnd(const struct tcp_sock *tp)
+{
+	return max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+/* Lets TCP pace unless a queue discipline already does. */
+TL_INLINE void tl_request_pacing(struct sock *sk)
+{
+	if (sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
+/* The operations, as Linux calls them; each macro is followed by the body. */
+
+/* The connection begins. */
+#define INIT(sk, tp, ca) TL_INIT(sk, tp, ca)
+/* Returns the slow-start threshold after a loss or an ECN echo. */
+#define SSTHRESH(sk, tp, ca) TL_OP(u32, ssthresh, max(tcp_sk(sk_)->snd_cwnd / 2, 2u), sk, tp, ca)
+/* Packets were newly acknowledged: grows the window. */
+#define CONG_AVOID(sk, tp, ca, ack, acked) TL_OP(void, cong_avoid, (void)0, sk, tp, ca, u32, ack, u32, acked)
+/* The congestion avoidance state is about to become `state`. */
+#define SET_STATE(sk, tp, ca, state) TL_OP(void, set_state, (void)0, sk, tp, ca, u8, state)
+/* One of `tcp_ca_event`. */
+#define CWND_EVENT(sk, tp, ca, event) TL_OP(void, cwnd_event, (void)0, sk, tp, ca, u32, event)
+/* An ACK arrived and is not yet processed. */
+#define IN_ACK_EVENT(sk, tp, ca, flags) TL_OP(void, in_ack_event, (void)0, sk, tp, ca, u32, flags)
+/* Packets were acknowledged; `sample->rtt_us` is their RTT, negative if unknown. */
+#define PKTS_ACKED(sk, tp, ca, sample) \
+	TL_OP(void, pkts_acked, (void)0, sk, tp, ca, const struct ack_sample *, sample)
+/* Returns the least number of packets of a TSO burst. */
+#define MIN_TSO_SEGS(sk, tp, ca) TL_OP(u32, min_tso_segs, 2, sk, tp, ca)
+/* Sets window and pacing rate on each ACK, in place of CONG_AVOID and of TCP's own reduction. */
+#define CONG_CONTROL(sk, tp, ca, rs) TL_CONG_CONTROL(sk, tp, ca, rs)
+/* Returns the window to go back to when a reduction proves spurious. */
+#define UNDO_CWND(sk, tp, ca) TL_OP(u32, undo_cwnd, tl_undo_cwnd(tcp_sk(sk_)), sk, tp, ca)
+/* Returns how many windows the send buffer shall hold. */
+#define SNDBUF_EXPAND(sk, tp, ca) TL_OP(u32, sndbuf_expand, 2, sk, tp, ca)
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
+/*
+ * The simulator's side of tcplab_cc.h: its socket, and a table per control that crates/control reads.
+ * Field names and units are Linux's. The structures are the twins of those in crates/control/src/sock.rs,
+ * member for member; a test there compares the layouts.
+ */
+#ifndef TCPLAB_CC_NATIVE_H
+#define TCPLAB_CC_NATIVE_H
+
+#include <stddef.h>
+
+struct sock {
+	u64 sk_pacing_rate;
+	u64 sk_max_pacing_rate;
+	u32 sk_pacing_status;
+	u32 sk_pacing_shift;
+};
+
+struct inet_connection_sock {
+	struct sock sk;
+	u32 icsk_ca_state;
+	u32 icsk_retransmits;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u64 tcp_mstamp;
+	u64 first_tx_mstamp;
+	u64 delivered_mstamp;
+	u64 tcp_clock_cache;
+	u64 tcp_wstamp_ns;
+	u32 snd_cwnd;
+	u32 snd_ssthresh;
+	u32 snd_cwnd_cnt;
+	u32 snd_cwnd_clamp;
+	u32 prior_cwnd;
+	u32 prior_ssthresh;
+	u32 packets_out;
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 max_packets_out;
+	u32 is_cwnd_limited;
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 high_seq;
+	u32 mss_cache;
+	u32 srtt_us;
+	u32 rtt_min_us;
+	u32 delivered;
+	u32 delivered_ce;
+	u32 lost;
+	u32 app_limited;
+	u32 segs_out;
+	u32 ecn_ok;
+	u64 bytes_acked;
+	u64 tl_random;
+	void *tl_state;
+	const void *tl_params;
+};
+
+struct rate_sample {
+	u64 prior_mstamp;
+	u32 prior_delivered;
+	u32 prior_delivered_ce;
+	s32 delivered;
+	s32 delivered_ce;
+	s64 interval_us;
+	u32 snd_interval_us;
+	u32 rcv_interval_us;
+	s64 rtt_us;
+	s32 losses;
+	u32 acked_sacked;
+	u32 prior_in_flight;
+	u32 last_end_seq;
+	u8 is_app_limited;
+	u8 is_retrans;
+	u8 is_ack_delayed;
+};
+
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+	u32 in_flight;
+};
+
+static inline struct tcp_sock *tcp_sk(struct sock *sk)
+{
+	return (struct tcp_sock *)sk;
+}
+
+static inline u32 tl_ca_state(struct sock *sk)
+{
+	return tcp_sk(sk)->inet_conn.icsk_ca_state;
+}
+
+static inline bool tl_cwnd_limited(const struct tcp_sock *tp)
+{
+	return tp->is_cwnd_limited;
+}
+
+/* Linux's tcp_min_rtt: microseconds, all ones before the first sample. */
+static inline u32 tcp_min_rtt(const struct tcp_sock *tp)
+{
+	return tp->rtt_min_us;
+}
+
+/* A step of xorshift64*: 32 random bits from the connection's own stream. */
+static inline u32 tl_random(struct sock *sk)
+{
+	u64 x = tcp_sk(sk)->tl_random | 1;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	tcp_sk(sk)->tl_random = x;
+	return (u32)((x * 0x2545f4914f6cdd1dull) >> 32);
+}
+
+/* What a control offers; crates/control/src/binding.rs has the twins of what follows. */
+struct tcp_congestion_ops {
+	void (*init)(struct tcp_sock *);
+	u32 (*ssthresh)(struct tcp_sock *);
+	void (*cong_avoid)(struct tcp_sock *, u32 ack, u32 acked);
+	void (*set_state)(struct tcp_sock *, u8 state);
+	void (*cwnd_event)(struct tcp_sock *, u32 event);
+	void (*in_ack_event)(struct tcp_sock *, u32 flags);
+	void (*pkts_acked)(struct tcp_sock *, const struct ack_sample *);
+	u32 (*min_tso_segs)(struct tcp_sock *);
+	void (*cong_control)(struct tcp_sock *, u32 ack, u32 flags, const struct rate_sample *);
+	u32 (*undo_cwnd)(struct tcp_sock *);
+	u32 (*sndbuf_expand)(struct tcp_sock *);
+	u32 flags;
+};
+
+struct tl_parameter {
+	const char *name;
+	const char *doc;
+	u32 initial;
+	u32 least;
+	u32 most;
+	u32 scale;
+};
+
+struct tl_control {
+	const char *name;
+	const char *const *phases;
+	const struct tl_parameter *parameters;
+	u32 phase_count;
+	u32 parameter_count;
+	u32 state_size;
+	struct tcp_congestion_ops ops;
+};
+
+#ifdef CONTROL
+
+#define TL_JOIN_(a, b) a##b
+#define TL_JOIN(a, b) TL_JOIN_(a, b)
+#define TL_STRING_(a) #a
+#define TL_STRING(a) TL_STRING_(a)
+
+struct state;
+
+#define TL_PHASE_NUMBER(phase) phase,
+#define TL_PHASE_NAME(phase) #phase,
+#ifdef PHASES
+enum { PHASES(TL_PHASE_NUMBER) TL_PHASE_COUNT };
+#else
+#define PHASES(PHASE)
+enum { TL_PHASE_COUNT };
+#endif
+
+/* One block of numbers a connection, in the order they are declared. */
+#define TL_PARAMETER_MEMBER(name, initial, least, most, scale, doc) u32 name;
+#define TL_PARAMETER_ROW(name, initial, least, most, scale, doc) { #name, doc, initial, least, most, scale },
+#ifdef PARAMETERS
+struct tl_parameters {
+	PARAMETERS(TL_PARAMETER_MEMBER)
+};
+enum { TL_PARAMETER_COUNT = sizeof(struct tl_parameters) / sizeof(u32) };
+#define PARAM(sk, name) (((const struct tl_parameters *)tcp_sk(sk)->tl_params)->name)
+#else
+#define PARAMETERS(PARAMETER)
+enum { TL_PARAMETER_COUNT };
+#endif
+
+#define OP(op) tl_call_##op
+
+#define TL_INIT(sk, tp, ca)                                                                            \
+	static void op_init(struct sock *, struct tcp_sock *, struct state *);                          \
+	static void tl_call_init(struct tcp_sock *tp_)                                                  \
+	{                                                                                              \
+		__builtin_memset(tp_->tl_state, 0, sizeof(struct state));                               \
+		op_init(&tp_->inet_conn.sk, tp_, tp_->tl_state);                                        \
+	}                                                                                              \
+	static inline void op_init(struct sock *sk __attribute__((unused)),                             \
+				   struct tcp_sock *tp __attribute__((unused)),                         \
+				   struct state *ca __attribute__((unused)))
+
+#define TL_PAIRS_(z, a, b, c, d, pairs, ...) pairs
+#define TL_PAIRS(...) TL_PAIRS_(z, ##__VA_ARGS__, 2, x, 1, x, 0, x)
+#define TL_OP(type, op, otherwise, sk, tp, ca, ...) \
+	TL_JOIN(TL_OP_, TL_PAIRS(__VA_ARGS__))(type, op, sk, tp, ca, ##__VA_ARGS__)
+
+#define TL_BODY(type, op, sk, tp, ca, ...)                                                             \
+	static inline type op_##op(struct sock *sk __attribute__((unused)),                             \
+				   struct tcp_sock *tp __attribute__((unused)),                         \
+				   struct state *ca __attribute__((unused)), ##__VA_ARGS__)
+
+#define TL_OP_0(type, op, sk, tp, ca)                                                                  \
+	static type op_##op(struct sock *, struct tcp_sock *, struct state *);                          \
+	static type tl_call_##op(struct tcp_sock *tp_)                                                  \
+	{                                                                                              \
+		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state);                                 \
+	}                                                                                              \
+	TL_BODY(type, op, sk, tp, ca)
+
+#define TL_OP_1(type, op, sk, tp, ca, ta, a)                                                           \
+	static type op_##op(struct sock *, struct tcp_sock *, struct state *, ta);                      \
+	static type tl_call_##op(struct tcp_sock *tp_, ta a_)                                           \
+	{                                                                                              \
+		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state, a_);                             \
+	}                                                                                              \
+	TL_BODY(type, op, sk, tp, ca, ta a __attribute__((unused)))
+
+#define TL_OP_2(type, op, sk, tp, ca, ta, a, tb, b)                                                    \
+	static type op_##op(struct sock *, struct tcp_sock *, struct state *, ta, tb);                  \
+	static type tl_call_##op(struct tcp_sock *tp_, ta a_, tb b_)                                    \
+	{                                                                                              \
+		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state, a_, b_);                         \
+	}                                                                                              \
+	TL_BODY(type, op, sk, tp, ca, ta a __attribute__((unused)), tb b __attribute__((unused)))
+
+#define TL_CONG_CONTROL(sk, tp, ca, rs)                                                                \
+	static void op_cong_control(struct sock *, struct tcp_sock *, struct state *,                   \
+				    const struct rate_sample *);                                        \
+	static void tl_call_cong_control(struct tcp_sock *tp_, u32 ack __attribute__((unused)),         \
+					 u32 flags __attribute__((unused)),                             \
+					 const struct rate_sample *rs_)                                 \
+	{                                                                                              \
+		op_cong_control(&tp_->inet_conn.sk, tp_, tp_->tl_state, rs_);                           \
+	}                                                                                              \
+	TL_BODY(void, cong_control, sk, tp, ca, const struct rate_sample *rs)
+
+/* The one exported symbol of a control: tl_control_NAME. */
+#define CONGESTION_CONTROL(...)                                                                        \
+	static const char *const tl_phases[] = { PHASES(TL_PHASE_NAME) NULL };                          \
+	static const struct tl_parameter tl_parameter_rows[] = {                                        \
+		PARAMETERS(TL_PARAMETER_ROW){ NULL, NULL, 0, 0, 0, 0 }                                  \
+	};                                                                                             \
+	extern const struct tl_control TL_JOIN(tl_control_, CONTROL);                                   \
+	const struct tl_control TL_JOIN(tl_control_, CONTROL) = {                                       \
+		.name = TL_STRING(CONTROL),                                                             \
+		.phases = tl_phases,                                                                    \
+		.parameters = tl_parameter_rows,                                                        \
+		.phase_count = TL_PHASE_COUNT,                                                          \
+		.parameter_count = TL_PARAMETER_COUNT,                                                  \
+		.state_size = sizeof(struct state),                                                     \
+		.ops = { __VA_ARGS__ },                                                                 \
+	}
+
+#endif
+#endif

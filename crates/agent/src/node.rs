@@ -1,0 +1,181 @@
+//! The session: commands in, answers out.
+
+use std::io::BufRead;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+use tcplab_probe::clock;
+use tcplab_traffic::{Clock, Prepared};
+
+use crate::output;
+use crate::process;
+use crate::protocol::{Command, Probe, Request, VERSION};
+use crate::recorder::Recorder;
+use crate::run::{Parts, Run};
+
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_NET_RAW: u32 = 13;
+
+/// Why a command is refused, and what to do about it.
+struct Refusal {
+    message: String,
+    mend: String,
+}
+
+fn refusal(message: impl ToString, mend: impl ToString) -> Refusal {
+    Refusal { message: message.to_string(), mend: mend.to_string() }
+}
+
+/// What has been prepared so far.
+#[derive(Default)]
+struct Session {
+    recorder: Option<Arc<Recorder>>,
+    flows: Vec<Prepared>,
+    probe: Probe,
+}
+
+/// The run in progress, for whoever must end it.
+type Current = Arc<Mutex<Option<Run>>>;
+
+/// Serves until the input ends.
+pub fn main(new_net: bool) -> ExitCode {
+    if new_net && let Err(error) = process::new_network_namespace() {
+        output::refuse(
+            None,
+            &format!("cannot make a network namespace: {error}"),
+            "run as root, or inside a user namespace: unshare --user --map-root-user",
+        );
+        return ExitCode::from(3);
+    }
+    process::raise_file_limit();
+    let current = Current::default();
+    let ended = process::on_end({
+        let current = current.clone();
+        move || {
+            end(&current);
+            std::process::exit(0);
+        }
+    });
+    if let Err(error) = ended {
+        output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
+        return ExitCode::from(3);
+    }
+    hello();
+    let mut session = Session::default();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if !line.trim().is_empty() {
+            serve(&line, &mut session, &current);
+        }
+    }
+    end(&current);
+    ExitCode::SUCCESS
+}
+
+fn end(current: &Current) {
+    if let Some(run) = &*current.lock().unwrap_or_else(PoisonError::into_inner) {
+        run.end();
+    }
+}
+
+fn hello() {
+    let sysctl = |name: &str| -> Option<u64> {
+        std::fs::read_to_string(format!("/proc/sys/net/core/{name}")).ok()?.trim().parse().ok()
+    };
+    output::emit(&json!({
+        "event": "hello",
+        "protocol": VERSION,
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "monotonic": clock::now(),
+        "capabilities": {
+            "net_admin": process::has_capability(CAP_NET_ADMIN),
+            "net_raw": process::has_capability(CAP_NET_RAW),
+            "controls": tcplab_traffic::available_controls(),
+            "rmem_max": sysctl("rmem_max"),
+            "wmem_max": sysctl("wmem_max"),
+        },
+    }));
+}
+
+fn serve(line: &str, session: &mut Session, current: &Current) {
+    let request: Request = match serde_json::from_str(line) {
+        Ok(request) => request,
+        Err(error) => {
+            let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
+            let mend = "docs/agent-protocol.md lists the commands";
+            return output::refuse(id, &format!("cannot understand the command: {error}"), mend);
+        }
+    };
+    let answer = match request.command {
+        Command::Configure { node, dir, cpus } => session.configure(&node, &dir, &cpus),
+        Command::Flow(end) => session.flow(*end),
+        Command::Probe(probe) => session.probe(probe),
+        Command::Start { at, duration } => session.start(Clock { start: at, duration }, current),
+        Command::Stop => {
+            if let Some(run) = &*current.lock().unwrap_or_else(PoisonError::into_inner) {
+                run.stop();
+            }
+            Ok(json!({}))
+        }
+    };
+    match answer {
+        Ok(answer) => output::ok(request.id, answer),
+        Err(Refusal { message, mend }) => output::refuse(request.id, &message, &mend),
+    }
+}
+
+type Answer = Result<serde_json::Value, Refusal>;
+
+impl Session {
+    fn configure(&mut self, node: &str, dir: &std::path::Path, cpus: &[usize]) -> Answer {
+        if node.is_empty() || node.contains('/') {
+            return Err(refusal(format!("{node:?} cannot be part of a file name"), "choose another node name"));
+        }
+        if !dir.is_dir() {
+            return Err(refusal(format!("{} is no directory", dir.display()), "make it before the node starts"));
+        }
+        if !cpus.is_empty()
+            && let Err(error) = process::pin(cpus)
+        {
+            return Err(refusal(format!("cannot run on CPUs {cpus:?}: {error}"), "choose CPUs that exist"));
+        }
+        self.recorder = Some(Arc::new(Recorder::new(node, dir)));
+        Ok(json!({}))
+    }
+
+    fn flow(&mut self, end: tcplab_traffic::End) -> Answer {
+        let prepared = tcplab_traffic::prepare(end).map_err(|e| refusal(&e, e.mend()))?;
+        let answer = json!({"ports": prepared.ports()});
+        self.flows.push(prepared);
+        Ok(answer)
+    }
+
+    fn probe(&mut self, probe: Probe) -> Answer {
+        if probe.sockets == Some(0) || probe.hosts == Some(0) {
+            return Err(refusal("a sampling interval is zero", "give a positive time, 1 ms or more"));
+        }
+        self.probe = probe;
+        Ok(json!({}))
+    }
+
+    fn start(&mut self, clock: Clock, current: &Current) -> Answer {
+        let Some(recorder) = self.recorder.take() else {
+            return Err(refusal("`start` came before `configure`", "send `configure` first, for every run"));
+        };
+        let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
+        if current.as_ref().is_some_and(|run| !run.is_over()) {
+            return Err(refusal("a run is in progress", "send `stop` and wait for `done`"));
+        }
+        let parts = Parts {
+            flows: std::mem::take(&mut self.flows),
+            probe: std::mem::take(&mut self.probe),
+            recorder,
+        };
+        let run = Run::start(parts, clock)
+            .map_err(|error| refusal(format!("cannot start a thread: {error}"), "end other programs"))?;
+        *current = Some(run);
+        Ok(json!({}))
+    }
+}

@@ -1,0 +1,65 @@
+//! The commands, as `docs/agent-protocol.md` lists them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use tcplab_traffic::End;
+
+/// The protocol's version. A change that an older caller would misunderstand raises it.
+pub const VERSION: u32 = 1;
+
+/// One line of input.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    /// Comes back with the answer.
+    pub id: Option<u64>,
+    /// What to do.
+    #[serde(flatten)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Command {
+    /// Say who this is.
+    Configure {
+        /// The node's name.
+        node: String,
+        /// The run directory.
+        dir: PathBuf,
+        /// CPUs to run on; empty: any.
+        #[serde(default)]
+        cpus: Vec<usize>,
+    },
+    /// Prepare one end of a flow.
+    Flow(Box<End>),
+    /// Prepare sampling.
+    Probe(Probe),
+    /// Give the run its zero of time, on CLOCK_MONOTONIC.
+    Start {
+        /// ns on CLOCK_MONOTONIC.
+        at: u64,
+        /// ns.
+        duration: u64,
+    },
+    /// End the run now.
+    Stop,
+}
+
+/// What is sampled, and how often. Intervals in ns.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Probe {
+    /// Sending TCP sockets.
+    pub sockets: Option<u64>,
+    /// CPU and memory.
+    pub hosts: Option<u64>,
+    /// Sockets of unknown programs too.
+    pub all_sockets: bool,
+    /// The whole machine too.
+    pub machine: bool,
+    /// Further processes, by name.
+    pub processes: BTreeMap<String, u32>,
+}

@@ -1,0 +1,276 @@
+//! Rows from all threads into the run directory, in batches that survive the process.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use tcplab_tables::arrow::record_batch;
+use tcplab_tables::{
+    Dictionary, EchoRow, Echoes, EventRow, Events, PingRow, Pings, SocketRow, Sockets, Symbol, Table,
+};
+use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
+
+use crate::halves::{FlowHalf, FlowHalves, HostRow, Hosts, IntervalHalf, IntervalHalves};
+use crate::output;
+
+/// Why rows could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+pub struct WriteError {
+    path: PathBuf,
+    source: ArrowError,
+}
+
+impl WriteError {
+    fn new(path: &Path, source: impl Into<ArrowError>) -> WriteError {
+        WriteError { path: path.to_owned(), source: source.into() }
+    }
+
+    /// What to do about it.
+    pub fn mend(&self) -> &'static str {
+        match &self.source {
+            ArrowError::IoError(_, error) if error.kind() == io::ErrorKind::StorageFull => {
+                "free space on this disk, or write elsewhere with --out"
+            }
+            _ => "give a run directory that exists and can be written",
+        }
+    }
+}
+
+/// Takes rows and writes them out when told.
+pub struct Recorder {
+    node: String,
+    rows: Mutex<Rows>,
+    files: Mutex<Files>,
+}
+
+/// Rows that are not written yet.
+#[derive(Default)]
+pub struct Rows {
+    dictionary: Dictionary,
+    node: String,
+    flows: FlowHalves,
+    intervals: IntervalHalves,
+    sockets: Sockets,
+    hosts: Hosts,
+    echoes: Echoes,
+    pings: Pings,
+    events: Events,
+}
+
+struct Files {
+    dir: PathBuf,
+    node: String,
+    open: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
+    rows: BTreeMap<&'static str, u64>,
+}
+
+impl Recorder {
+    /// Writes the tables of `node` into `dir`, which must exist.
+    pub fn new(node: &str, dir: &Path) -> Recorder {
+        Recorder {
+            node: node.to_owned(),
+            rows: Mutex::new(Rows { node: node.to_owned(), ..Rows::default() }),
+            files: Mutex::new(Files {
+                dir: dir.to_owned(),
+                node: node.to_owned(),
+                open: BTreeMap::new(),
+                rows: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// The rows, to append to. Hold them shortly.
+    pub fn rows(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends all rows so far to their files. Encoding does not hold up those who record.
+    pub fn flush(&self) -> Result<(), WriteError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = {
+            let mut rows = self.rows();
+            let fresh = Rows {
+                dictionary: rows.dictionary.clone(),
+                node: self.node.clone(),
+                ..Rows::default()
+            };
+            std::mem::replace(&mut *rows, fresh)
+        };
+        files.append(&full.flows, &full.dictionary)?;
+        files.append(&full.intervals, &full.dictionary)?;
+        files.append(&full.sockets, &full.dictionary)?;
+        files.append(&full.hosts, &full.dictionary)?;
+        files.append(&full.echoes, &full.dictionary)?;
+        files.append(&full.pings, &full.dictionary)?;
+        files.append(&full.events, &full.dictionary)
+    }
+
+    /// Appends what is left and ends the files.
+    pub fn finish(&self) -> Result<(), WriteError> {
+        self.flush()?;
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = &mut *files;
+        for (name, writer) in &mut files.open {
+            writer.finish().map_err(|e| WriteError::new(&path(&files.dir, name, &files.node), e))?;
+        }
+        files.open.clear();
+        Ok(())
+    }
+
+    /// Rows written, by table.
+    pub fn written(&self) -> BTreeMap<&'static str, u64> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).rows.clone()
+    }
+}
+
+fn path(dir: &Path, table: &str, node: &str) -> PathBuf {
+    dir.join(format!("{table}.{node}.arrows"))
+}
+
+impl Files {
+    fn append<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {
+        if table.rows() == 0 {
+            return Ok(());
+        }
+        let path = path(&self.dir, T::NAME, &self.node);
+        let failed = |error| WriteError::new(&path, error);
+        let batch = record_batch(table, dictionary).map_err(failed)?;
+        let writer = match self.open.entry(T::NAME) {
+            std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
+            std::collections::btree_map::Entry::Vacant(none) => {
+                let file = File::create(&path).map_err(|e| WriteError::new(&path, e))?;
+                let writer = StreamWriter::try_new(BufWriter::new(file), &batch.schema()).map_err(failed)?;
+                none.insert(writer)
+            }
+        };
+        writer.write(&batch).map_err(failed)?;
+        writer.get_mut().flush().map_err(|e| WriteError::new(&path, e))?;
+        *self.rows.entry(T::NAME).or_default() += table.rows() as u64;
+        Ok(())
+    }
+}
+
+impl Rows {
+    /// The number of a string.
+    pub fn symbol(&mut self, string: &str) -> Symbol {
+        self.dictionary.symbol(string)
+    }
+
+    /// The number of this node's name.
+    pub fn node(&mut self) -> Symbol {
+        self.dictionary.symbol(&self.node)
+    }
+
+    /// Appends a socket sample.
+    pub fn socket(&mut self, row: SocketRow) {
+        self.sockets.push(row);
+    }
+
+    /// Appends a host sample.
+    pub fn host(&mut self, row: HostRow) {
+        self.hosts.push(row);
+    }
+}
+
+impl Sink for Recorder {
+    fn interval(&self, flow: &Flow, row: &Interval) {
+        let mut rows = self.rows();
+        let flow = rows.symbol(&flow.name);
+        rows.intervals.push(IntervalHalf {
+            time: row.time,
+            duration: row.duration,
+            flow,
+            stream: row.stream,
+            bytes_received: row.bytes_received,
+            bytes_sent: row.bytes_sent,
+            goodput: row.bytes_received.map(|bytes| rate(bytes, row.duration)),
+            retransmits: row.retransmits,
+            lost: row.lost,
+            out_of_order: row.out_of_order,
+            duplicates: row.duplicates,
+            jitter: row.jitter,
+        });
+    }
+
+    fn summary(&self, flow: &Flow, row: &Summary) {
+        let mut rows = self.rows();
+        let half = FlowHalf {
+            flow: rows.symbol(&flow.name),
+            stream: row.stream,
+            from: rows.symbol(&flow.from),
+            to: rows.symbol(&flow.to),
+            kind: rows.symbol(flow.traffic.kind()),
+            cc: flow.traffic.cc().map(|cc| rows.symbol(cc)),
+            start: row.start,
+            end: row.end,
+            bytes_sent: row.bytes_sent,
+            bytes_received: row.bytes_received,
+            goodput: row.bytes_received.map(|bytes| rate(bytes, row.end.saturating_sub(row.start))),
+            segments_sent: row.segments_sent,
+            retransmits: row.retransmits,
+            rtos: row.rtos,
+            losses_true: None,
+            losses_detected: row.losses_detected,
+            rtt_mean: None,
+            rtt_p50: None,
+            rtt_p95: None,
+            rtt_p99: None,
+            cwnd_mean: None,
+            cpu_sender: row.cpu_sender,
+            cpu_receiver: row.cpu_receiver,
+            complete: row.complete,
+        };
+        rows.flows.push(half);
+    }
+
+    fn exchange(&self, flow: &Flow, row: &Exchange) {
+        let mut rows = self.rows();
+        let flow = rows.symbol(&flow.name);
+        let Exchange { client, size, iteration, time, rtt } = *row;
+        rows.echoes.push(EchoRow { flow, client, size, iteration, time, rtt });
+    }
+
+    fn ping(&self, flow: &Flow, row: &Ping) {
+        let mut rows = self.rows();
+        let flow = rows.symbol(&flow.name);
+        let Ping { time, stream, seq, rtt } = *row;
+        rows.pings.push(PingRow { time, flow, stream, seq, rtt, lost: rtt.is_none() });
+    }
+
+    fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str) {
+        let mut rows = self.rows();
+        let (flow, event) = (rows.symbol(&flow.name), rows.symbol(event));
+        rows.events.push(EventRow {
+            time,
+            flow: Some(flow),
+            stream: Some(stream),
+            link: None,
+            event,
+            detail: None,
+        });
+    }
+
+    fn warning(&self, message: String, mend: String) {
+        output::warn(&message, &mend);
+    }
+
+    fn failed(&self, flow: &Flow, error: &TrafficError) {
+        output::emit(&serde_json::json!({
+            "event": "error", "flow": flow.name, "message": error.to_string(), "mend": error.mend(),
+        }));
+    }
+
+    fn finished(&self, flow: &Flow, role: Role) {
+        output::emit(&serde_json::json!({"event": "finished", "flow": flow.name, "role": role.name()}));
+    }
+}
+
+/// bit/s of `bytes` in `duration` ns.
+fn rate(bytes: u64, duration: u64) -> f64 {
+    if duration == 0 { 0.0 } else { bytes as f64 * 8e9 / duration as f64 }
+}

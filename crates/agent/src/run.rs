@@ -1,0 +1,210 @@
+//! One run on this node: flows and samplers launched together, and what is left when they end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use tcplab_probe::clock;
+use tcplab_probe::sockets::Registry;
+use tcplab_traffic::{Clock, Context, Handle, Prepared};
+
+use crate::output;
+use crate::protocol::Probe;
+use crate::recorder::Recorder;
+use crate::sampling::{self, Kept};
+
+/// How often rows are written and progress is told, ns.
+const FLUSH: u64 = 1_000_000_000;
+/// How long threads may take to notice that the run is over.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A run in progress.
+pub struct Run {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// What a run consists of on this node.
+pub struct Parts {
+    /// Ends of flows, ready.
+    pub flows: Vec<Prepared>,
+    /// What is sampled.
+    pub probe: Probe,
+    /// Where rows go.
+    pub recorder: Arc<Recorder>,
+}
+
+impl Run {
+    /// Launches everything; it ends by itself at the end of the run's time.
+    pub fn start(parts: Parts, clock: Clock) -> std::io::Result<Run> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let thread = thread::Builder::new().name("run".into()).spawn({
+            let stop = stop.clone();
+            move || conduct(parts, clock, &stop)
+        })?;
+        Ok(Run { stop, thread })
+    }
+
+    /// Ends it now.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is over and everything is written.
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Ends it and waits until everything is written, for a bounded time.
+    pub fn end(&self) {
+        self.stop();
+        let begin = Instant::now();
+        while !self.is_over() && begin.elapsed() < PATIENCE + Duration::from_secs(1) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
+    let Parts { flows, probe, recorder } = parts;
+    let registry = Arc::new(Registry::default());
+    let context =
+        Context { clock, stop: stop.clone(), sink: recorder.clone(), registry: registry.clone() };
+    let mut handles = Vec::new();
+    for flow in flows {
+        match flow.launch(context.clone()) {
+            Ok(handle) => handles.push(handle),
+            Err(error) => output::refuse(None, &error.to_string(), &error.mend()),
+        }
+    }
+    let (samplers, kept) = launch_samplers(&probe, &context, &registry, &recorder);
+
+    let mut writable = true;
+    let mut next = FLUSH;
+    loop {
+        let due = next.min(clock.duration);
+        let slept = clock::sleep_until(clock.instant(due), stop);
+        if writable {
+            writable = written(recorder.flush());
+        }
+        progress(&clock, &handles);
+        if !slept || due == clock.duration {
+            break;
+        }
+        next += FLUSH;
+    }
+    stop.store(true, Ordering::Relaxed);
+    let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &samplers);
+    if writable {
+        written(recorder.finish());
+    }
+    output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, late)}));
+}
+
+struct Schedules {
+    sockets: Arc<Kept>,
+    hosts: Arc<Kept>,
+}
+
+fn launch_samplers(
+    probe: &Probe,
+    context: &Context,
+    registry: &Arc<Registry>,
+    recorder: &Arc<Recorder>,
+) -> (Vec<JoinHandle<()>>, Schedules) {
+    let kept = Schedules { sockets: Arc::default(), hosts: Arc::default() };
+    let mut threads = Vec::new();
+    if let Some(interval) = probe.sockets {
+        let (context, registry, recorder) = (context.clone(), registry.clone(), recorder.clone());
+        let (all, kept) = (probe.all_sockets, kept.sockets.clone());
+        threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
+            let sampled = sampling::sockets(
+                interval,
+                all,
+                context.clock,
+                &context.stop,
+                &registry,
+                &recorder,
+                &kept,
+            );
+            if let Err(error) = sampled {
+                output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");
+            }
+        }));
+    }
+    if let Some(interval) = probe.hosts {
+        let (context, recorder, probe) = (context.clone(), recorder.clone(), probe.clone());
+        let kept = kept.hosts.clone();
+        threads.push(thread::Builder::new().name("hosts".into()).spawn(move || {
+            sampling::hosts(
+                interval,
+                probe.machine,
+                &probe.processes,
+                context.clock,
+                &context.stop,
+                &recorder,
+                &kept,
+            );
+        }));
+    }
+    let mut running = Vec::new();
+    for thread in threads {
+        match thread {
+            Ok(thread) => running.push(thread),
+            Err(error) => output::refuse(None, &format!("cannot start a sampler: {error}"), "end other programs"),
+        }
+    }
+    (running, kept)
+}
+
+/// Reports a failure to write, once; nothing more is written then.
+fn written(result: Result<(), crate::recorder::WriteError>) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(error) => {
+            output::refuse(None, &error.to_string(), error.mend());
+            false
+        }
+    }
+}
+
+fn progress(clock: &Clock, handles: &[Handle]) {
+    let mut flows = Map::new();
+    for handle in handles {
+        let received = handle.totals.received.load(Ordering::Relaxed);
+        let sent = handle.totals.sent.load(Ordering::Relaxed);
+        flows.insert(handle.name.clone(), json!({"received": received, "sent": sent}));
+    }
+    output::emit(&json!({"event": "progress", "time": clock.now(), "flows": flows}));
+}
+
+/// Waits for all threads for a bounded time; the names of those that did not end.
+fn wait<'a>(
+    flows: impl Iterator<Item = (&'a JoinHandle<()>, &'a str)>,
+    samplers: &'a [JoinHandle<()>],
+) -> Vec<&'a str> {
+    let begin = Instant::now();
+    let all: Vec<_> = flows.chain(samplers.iter().map(|s| (s, "sampler"))).collect();
+    while all.iter().any(|(thread, _)| !thread.is_finished()) && begin.elapsed() < PATIENCE {
+        thread::sleep(Duration::from_millis(2));
+    }
+    all.iter().filter(|(thread, _)| !thread.is_finished()).map(|(_, name)| *name).collect()
+}
+
+fn facts(recorder: &Recorder, kept: &Schedules, late: Vec<&str>) -> Value {
+    let schedule = |kept: &Kept| {
+        json!({
+            "taken": kept.taken.load(Ordering::Relaxed),
+            "missed": kept.missed.load(Ordering::Relaxed),
+            "cpu": kept.cpu.load(Ordering::Relaxed) as f64 / 1e9,
+        })
+    };
+    json!({
+        "rows": recorder.written(),
+        "socket_samples": schedule(&kept.sockets),
+        "host_samples": schedule(&kept.hosts),
+        "did_not_end": late,
+    })
+}

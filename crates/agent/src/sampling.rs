@@ -1,0 +1,176 @@
+//! The threads that sample sockets and hosts on the run's clock.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tcplab_probe::diag::ControlInfo;
+use tcplab_probe::hosts::{self, HostSample};
+use tcplab_probe::sockets::{Registry, Sample, Sampler};
+use tcplab_probe::{DiagError, clock};
+use tcplab_tables::SocketRow;
+use tcplab_traffic::Clock;
+
+use crate::halves::HostRow;
+use crate::output;
+use crate::recorder::{Recorder, Rows};
+
+/// How a schedule was kept.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Samples taken.
+    pub taken: AtomicU64,
+    /// Samples left out because the one before took too long.
+    pub missed: AtomicU64,
+    /// CPU time of the sampling thread, ns.
+    pub cpu: AtomicU64,
+}
+
+/// Calls `take` at every multiple of `interval` of the run's time. False from it ends the schedule.
+fn on_schedule(
+    interval: u64,
+    clock: Clock,
+    stop: &AtomicBool,
+    kept: &Kept,
+    mut take: impl FnMut(u64) -> bool,
+) {
+    clock::precise_timers();
+    let mut next = 0;
+    while next <= clock.duration && clock::sleep_until(clock.instant(next), stop) {
+        if !take(clock.now()) {
+            return;
+        }
+        kept.taken.fetch_add(1, Ordering::Relaxed);
+        kept.cpu.store(clock::thread_cpu(), Ordering::Relaxed);
+        let following = (clock.now() / interval + 1) * interval;
+        kept.missed.fetch_add((following - next) / interval - 1, Ordering::Relaxed);
+        next = following;
+    }
+}
+
+/// Samples all sockets until the run is over.
+pub fn sockets(
+    interval: u64,
+    all: bool,
+    clock: Clock,
+    stop: &AtomicBool,
+    registry: &Registry,
+    recorder: &Recorder,
+    kept: &Kept,
+) -> Result<(), DiagError> {
+    let mut sampler = Sampler::open(all)?;
+    let mut failure = None;
+    on_schedule(interval, clock, stop, kept, |time| {
+        let mut rows = recorder.rows();
+        let sampled = sampler.sample(registry, |sample| {
+            let row = socket_row(&mut rows, time, sample);
+            rows.socket(row);
+        });
+        failure = sampled.err();
+        failure.is_none()
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+fn socket_row(rows: &mut Rows, time: u64, sample: &Sample<'_>) -> SocketRow {
+    let info = sample.info;
+    let ns = |us: u64| us * 1000;
+    let (flow, stream) = match sample.owner {
+        Some(owner) => (rows.symbol(&owner.flow), owner.stream),
+        None => (rows.symbol(&format!("{}>{}", sample.local_port, sample.remote_port)), 0),
+    };
+    let (mut bandwidth, mut min_rtt_estimate, mut pacing_gain, mut cwnd_gain) = (None, None, None, None);
+    match sample.control {
+        ControlInfo::Bbr { bandwidth: bw, min_rtt, pacing_gain: pacing, cwnd_gain: cwnd } => {
+            bandwidth = Some(bw as f64 * 8.0);
+            min_rtt_estimate = (min_rtt != u32::MAX).then(|| ns(u64::from(min_rtt)));
+            pacing_gain = Some(f64::from(pacing) / 256.0);
+            cwnd_gain = Some(f64::from(cwnd) / 256.0);
+        }
+        ControlInfo::Vegas { min_rtt, .. } if min_rtt != 0 && min_rtt < i32::MAX as u32 => {
+            min_rtt_estimate = Some(ns(u64::from(min_rtt)));
+        }
+        _ => {}
+    }
+    SocketRow {
+        time,
+        flow,
+        stream,
+        node: rows.node(),
+        state: rows.symbol(info.ca_state_name()),
+        cwnd: u64::from(info.snd_cwnd),
+        ssthresh: info.ssthresh().map(u64::from),
+        srtt: info.srtt(),
+        rttvar: info.srtt().map(|_| ns(u64::from(info.rttvar))),
+        min_rtt: info.min_rtt(),
+        inflight: u64::from(info.in_flight()),
+        lost: u64::from(info.lost),
+        retrans: u64::from(info.retrans),
+        pacing_rate: sample.pacing_rate,
+        delivery_rate: (info.delivery_rate != 0).then_some(info.delivery_rate as f64 * 8.0),
+        app_limited: (info.delivery_rate != 0).then(|| info.app_limited()),
+        rwnd: u64::from(info.snd_wnd),
+        mss: u64::from(info.snd_mss),
+        bytes_acked: info.bytes_acked,
+        busy_time: Some(ns(info.busy_time)),
+        rwnd_limited: Some(ns(info.rwnd_limited)),
+        sndbuf_limited: Some(ns(info.sndbuf_limited)),
+        phase: sample.phase.map(|phase| rows.symbol(phase)),
+        bandwidth,
+        min_rtt_estimate,
+        pacing_gain,
+        cwnd_gain,
+    }
+}
+
+/// Samples this process, those named, and if asked the machine, until the run is over.
+pub fn hosts(
+    interval: u64,
+    machine: bool,
+    processes: &BTreeMap<String, u32>,
+    clock: Clock,
+    stop: &AtomicBool,
+    recorder: &Arc<Recorder>,
+    kept: &Kept,
+) {
+    let mut warned = false;
+    on_schedule(interval, clock, stop, kept, |time| {
+        let own = ("agent", hosts::this_process());
+        let others = processes.iter().map(|(name, pid)| (name.as_str(), hosts::process(*pid)));
+        for (name, sample) in std::iter::once(own).chain(others) {
+            // A process that has ended has no more figures; that is no failure of the run.
+            if let Ok(sample) = sample {
+                push(recorder, time, Some(name), sample);
+            }
+        }
+        if machine {
+            match hosts::machine() {
+                Ok(sample) => push(recorder, time, None, sample),
+                Err(error) => warn_once(&mut warned, &error),
+            }
+        }
+        true
+    });
+}
+
+fn push(recorder: &Recorder, time: u64, process: Option<&str>, sample: HostSample) {
+    let mut rows = recorder.rows();
+    let node = process.map(|_| rows.node());
+    let process = process.map(|name| rows.symbol(name));
+    rows.host(HostRow {
+        time,
+        node,
+        process,
+        cpu_user: Some(sample.user),
+        cpu_system: Some(sample.system),
+        cpu_softirq: sample.softirq,
+        memory: sample.memory,
+    });
+}
+
+fn warn_once(warned: &mut bool, error: &io::Error) {
+    if !std::mem::replace(warned, true) {
+        output::warn(&format!("the machine's CPU time cannot be read: {error}"), "mount /proc");
+    }
+}

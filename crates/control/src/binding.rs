@@ -1,0 +1,114 @@
+//! The C side as it is: twins of the structures at the end of `cc/include/tcplab_cc_native.h`.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use crate::sock::{AckSample, RateSample, TcpSock};
+
+/// A pointer to one of the socket's operations; absent where the control has none.
+type Op<F> = Option<F>;
+
+/// `struct tcp_congestion_ops`.
+#[repr(C)]
+pub(crate) struct Ops {
+    pub init: Op<unsafe extern "C" fn(*mut TcpSock)>,
+    pub ssthresh: Op<unsafe extern "C" fn(*mut TcpSock) -> u32>,
+    pub cong_avoid: Op<unsafe extern "C" fn(*mut TcpSock, u32, u32)>,
+    pub set_state: Op<unsafe extern "C" fn(*mut TcpSock, u8)>,
+    pub cwnd_event: Op<unsafe extern "C" fn(*mut TcpSock, u32)>,
+    pub in_ack_event: Op<unsafe extern "C" fn(*mut TcpSock, u32)>,
+    pub pkts_acked: Op<unsafe extern "C" fn(*mut TcpSock, *const AckSample)>,
+    pub min_tso_segs: Op<unsafe extern "C" fn(*mut TcpSock) -> u32>,
+    pub cong_control: Op<unsafe extern "C" fn(*mut TcpSock, u32, u32, *const RateSample)>,
+    pub undo_cwnd: Op<unsafe extern "C" fn(*mut TcpSock) -> u32>,
+    pub sndbuf_expand: Op<unsafe extern "C" fn(*mut TcpSock) -> u32>,
+    pub flags: u32,
+}
+
+/// `TCP_CONG_NEEDS_ECN` in `Ops::flags`.
+pub(crate) const NEEDS_ECN: u32 = 2;
+
+/// `struct tl_parameter`.
+#[repr(C)]
+pub(crate) struct RawParameter {
+    name: *const c_char,
+    doc: *const c_char,
+    pub initial: u32,
+    pub least: u32,
+    pub most: u32,
+    pub scale: u32,
+}
+
+/// `struct tl_telemetry`, which every control's state begins with.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct RawTelemetry {
+    pub bandwidth: u64,
+    pub min_rtt_us: u32,
+    pub phase: u32,
+    pub pacing_gain: u32,
+    pub cwnd_gain: u32,
+}
+
+/// `struct tl_control`: all there is to know of a control.
+#[repr(C)]
+pub(crate) struct Definition {
+    name: *const c_char,
+    phases: *const *const c_char,
+    parameters: *const RawParameter,
+    phase_count: u32,
+    parameter_count: u32,
+    /// Size of the private state, bytes.
+    pub state_size: u32,
+    pub ops: Ops,
+}
+
+// SAFETY: a definition is constant C data; its pointers lead to constant data and to functions that keep no
+// state of their own.
+unsafe impl Sync for Definition {}
+
+impl Definition {
+    pub(crate) fn name(&'static self) -> &'static str {
+        // SAFETY: `CONGESTION_CONTROL` sets it to a string literal.
+        unsafe { literal(self.name) }
+    }
+
+    pub(crate) fn parameters(&'static self) -> &'static [RawParameter] {
+        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows and one more.
+        unsafe { core::slice::from_raw_parts(self.parameters, self.parameter_count as usize) }
+    }
+
+    /// The name of phase number `phase`; empty if there is none.
+    pub(crate) fn phase(&'static self, phase: u32) -> &'static str {
+        if phase >= self.phase_count {
+            return "";
+        }
+        // SAFETY: the table has `phase_count` names, each a string literal.
+        unsafe { literal(*self.phases.add(phase as usize)) }
+    }
+}
+
+impl RawParameter {
+    pub(crate) fn name(&'static self) -> &'static str {
+        // SAFETY: `PARAMETER` sets it to a string literal.
+        unsafe { literal(self.name) }
+    }
+
+    pub(crate) fn doc(&'static self) -> &'static str {
+        // SAFETY: as for the name.
+        unsafe { literal(self.doc) }
+    }
+}
+
+/// A C string literal as text; empty if it is not UTF-8.
+///
+/// # Safety
+/// `text` is a C string that lives as long as the program.
+unsafe fn literal(text: *const c_char) -> &'static str {
+    // SAFETY: as the caller promises.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
+}
+
+/// The private state's address as the C side wants it.
+pub(crate) fn address(block: &mut [u64]) -> *mut c_void {
+    block.as_mut_ptr().cast()
+}

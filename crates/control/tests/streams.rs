@@ -1,0 +1,169 @@
+//! What each control does over a small path, as a table that a person can follow.
+
+mod common;
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use common::{Sender, threshold};
+use tcplab_control::{CaState, Control};
+
+/// A path of one queue: a packet every `gap` microseconds, `rtt` there and back, room for `buffer` packets.
+struct Path {
+    gap: u64,
+    rtt: u64,
+    buffer: u64,
+}
+
+/// 10 Mbit/s and 40 ms: a bandwidth-delay product of 33 packets, and a buffer of as many.
+const PATH: Path = Path { gap: 1200, rtt: 40_000, buffer: 33 };
+
+/// 100 Mbit/s and 40 ms.
+const FAST_PATH: Path = Path { gap: 120, rtt: 40_000, buffer: 330 };
+
+/// What happens besides: a packet number that is lost, a time without ACKs until the timer fires.
+#[derive(Default)]
+struct Script {
+    lose: &'static [u64],
+    /// At this time, microseconds, all in flight is lost.
+    timeout_at: Option<u64>,
+    /// The application pauses from, until.
+    pause: Option<(u64, u64)>,
+}
+
+/// Runs `control` and writes a line per event and per `every` round trips.
+fn stream(control: &str, path: &Path, script: &Script, end: u64, every: u32) -> String {
+    let mut out = String::from("    ms round event            cwnd ssthresh phase                kB/s\n");
+    let start = 1_000_000;
+    let mut sender = Sender::new(Control::new(control, []).unwrap(), path.rtt as u32, start);
+    let (mut round, mut round_end, mut sent) = (0, sender.sk.snd_nxt, 0);
+    let (mut busy_until, mut next_send) = (start, start);
+    let mut wire: VecDeque<(u64, bool)> = VecDeque::new();
+    let mut timeout = script.timeout_at.map(|at| at + start);
+    let pause = script.pause.map(|(from, until)| (from + start, until + start));
+    let mut seen = (sender.control.telemetry().phase, CaState::Open);
+    let mut now = start;
+    let line = |out: &mut String, now: u64, round: u32, event: &str, sender: &Sender| {
+        let phase = sender.control.telemetry().phase;
+        let rate = sender.sk.sk_pacing_rate / 1000;
+        let rate = if sender.sk.sk_pacing_status == 0 { "-".to_owned() } else { rate.to_string() };
+        writeln!(
+            out,
+            "{:6} {round:5} {event:15} {:5} {:>8} {phase:20} {rate:>4}",
+            (now - start) / 1000,
+            sender.sk.snd_cwnd,
+            threshold(&sender.sk),
+        )
+        .unwrap();
+    };
+    line(&mut out, now, 0, "start", &sender);
+
+    while now < start + end {
+        // Send what window and pacing allow.
+        let paused = pause.is_some_and(|(from, until)| now >= from && now < until);
+        while !paused && sender.sk.packets_out < sender.sk.snd_cwnd && next_send <= now {
+            sender.send();
+            let depart = busy_until.max(now) + path.gap;
+            let dropped = (depart - now) / path.gap > path.buffer + 1 || script.lose.contains(&sent);
+            if !dropped {
+                busy_until = depart;
+            }
+            wire.push_back((if dropped { busy_until } else { depart } + path.rtt, dropped));
+            sent += 1;
+            if sender.sk.sk_pacing_status != 0 {
+                let bytes = u64::from(sender.sk.mss_cache);
+                next_send = now + bytes * 1_000_000 / sender.sk.sk_pacing_rate.max(1);
+            }
+        }
+        if paused {
+            sender.limit_by_application();
+        }
+
+        // Whatever comes first: an arrival, leave to send, the end of the pause, the timer.
+        let can_send = !paused && sender.sk.packets_out < sender.sk.snd_cwnd;
+        let arrival = wire.front().map(|&(at, _)| at);
+        let wake = [arrival, can_send.then_some(next_send), paused.then(|| pause.unwrap().1), timeout];
+        now = wake.into_iter().flatten().min().expect("the sender never stalls");
+        sender.set_time(now);
+
+        if timeout == Some(now) {
+            timeout = None;
+            sender.timeout();
+            wire.clear();
+        }
+        if arrival == Some(now) && !wire.is_empty() {
+            let mut lost = 0;
+            while wire.front().is_some_and(|&(at, dropped)| dropped && at <= now) {
+                wire.pop_front();
+                lost += 1;
+            }
+            let arrived = wire.front().is_some_and(|&(at, _)| at <= now);
+            if arrived {
+                wire.pop_front();
+            }
+            sender.ack(lost, u32::from(arrived), None);
+        }
+
+        let new_round = sender.sk.snd_una.wrapping_sub(round_end) as i32 > 0;
+        if new_round {
+            round += 1;
+            round_end = sender.sk.snd_nxt;
+        }
+        let is = (sender.control.telemetry().phase, sender.state());
+        if is.1 != seen.1 {
+            line(&mut out, now, round, &format!("{:?}", is.1), &sender);
+        } else if is.0 != seen.0 {
+            line(&mut out, now, round, "phase", &sender);
+        } else if new_round && round % every == 0 {
+            line(&mut out, now, round, "", &sender);
+        }
+        seen = is;
+    }
+    out
+}
+
+#[test]
+fn reno_halves_and_grows_by_a_packet_a_round() {
+    insta::assert_snapshot!(stream("reno", &PATH, &Script::default(), 6_000_000, 10));
+}
+
+#[test]
+fn reno_starts_over_after_a_timeout() {
+    let script = Script { timeout_at: Some(1_500_000), ..Script::default() };
+    insta::assert_snapshot!(stream("reno", &PATH, &script, 3_000_000, 4));
+}
+
+#[test]
+fn cubic_returns_to_the_window_of_the_loss_and_probes_beyond() {
+    let script = Script { lose: &[3000], ..Script::default() };
+    insta::assert_snapshot!(stream("cubic", &FAST_PATH, &script, 12_000_000, 15));
+}
+
+#[test]
+fn cubic_grows_as_reno_where_the_product_is_small() {
+    insta::assert_snapshot!(stream("cubic", &PATH, &Script::default(), 6_000_000, 15));
+}
+
+#[test]
+fn cubic_does_not_count_the_time_of_a_pause() {
+    let script = Script { lose: &[3000], pause: Some((3_000_000, 6_000_000)), ..Script::default() };
+    let path = Path { buffer: 1000, ..FAST_PATH };
+    insta::assert_snapshot!(stream("cubic", &path, &script, 15_000_000, 15));
+}
+
+#[test]
+fn bbr1_finds_the_rate_drains_cycles_and_probes_the_rtt() {
+    insta::assert_snapshot!(stream("bbr1", &PATH, &Script::default(), 11_500_000, 20));
+}
+
+#[test]
+fn bbr1_goes_on_after_a_loss_and_a_timeout() {
+    let script = Script { lose: &[800], timeout_at: Some(3_000_000), ..Script::default() };
+    insta::assert_snapshot!(stream("bbr1", &PATH, &script, 4_000_000, 20));
+}
+
+#[test]
+fn bbr1_restarts_from_idle_at_the_rate_it_had() {
+    let script = Script { pause: Some((2_000_000, 3_000_000)), ..Script::default() };
+    insta::assert_snapshot!(stream("bbr1", &PATH, &script, 3_500_000, 10));
+}

@@ -1,0 +1,165 @@
+//! First in, first out; arrivals beyond the limit are dropped.
+
+use std::collections::VecDeque;
+
+use tcplab_units::{Rate, Time};
+
+use crate::config::Limit;
+use crate::packet::Packet;
+
+/// A queue that drops at its tail. What is being sent is not in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Droptail<P> {
+    waiting: VecDeque<Waiting<P>>,
+    bytes: u64,
+    limit: Option<Limit>,
+    most_packets: u64,
+    most_bytes: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<P> {
+    packet: P,
+    since: Time,
+}
+
+impl<P: Packet> Droptail<P> {
+    pub(crate) fn new(limit: Option<Limit>, rate: Option<Rate>) -> Droptail<P> {
+        let mut queue = Droptail {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            limit,
+            most_packets: u64::MAX,
+            most_bytes: u64::MAX,
+        };
+        queue.set_rate(rate);
+        queue
+    }
+
+    /// A new limit for arrivals; what waits beyond it stays.
+    pub(crate) fn set_limit(&mut self, limit: Limit, rate: Option<Rate>) {
+        self.limit = Some(limit);
+        self.set_rate(rate);
+    }
+
+    /// A new rate, at which a limit given as time is converted.
+    pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
+        (self.most_packets, self.most_bytes) = match (self.limit, rate) {
+            (None, _) | (Some(Limit::Time(_)), None) => (u64::MAX, u64::MAX),
+            (Some(Limit::Packets(packets)), _) => (packets, u64::MAX),
+            (Some(Limit::Bytes(bytes)), _) => (u64::MAX, bytes),
+            (Some(Limit::Time(span)), Some(rate)) => (u64::MAX, rate.bytes_in(span)),
+        };
+    }
+
+    /// Lets `packet` wait, or gives it back where there is no room for it.
+    #[inline]
+    pub(crate) fn push(&mut self, packet: P, now: Time) -> Result<(), P> {
+        let bytes = self.bytes + u64::from(packet.frame_len());
+        if self.waiting.len() as u64 >= self.most_packets || bytes > self.most_bytes {
+            return Err(packet);
+        }
+        self.bytes = bytes;
+        self.waiting.push_back(Waiting { packet, since: now });
+        Ok(())
+    }
+
+    /// Takes the packet that has waited longest.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<P> {
+        let head = self.waiting.pop_front()?;
+        self.bytes -= u64::from(head.packet.frame_len());
+        Some(head.packet)
+    }
+
+    /// The packet that has waited longest.
+    pub(crate) fn head(&self) -> Option<&P> {
+        self.waiting.front().map(|head| &head.packet)
+    }
+
+    /// The packet that came last.
+    pub(crate) fn tail(&self) -> Option<&P> {
+        self.waiting.back().map(|tail| &tail.packet)
+    }
+
+    /// Since when the head waits.
+    pub(crate) fn head_since(&self) -> Option<Time> {
+        self.waiting.front().map(|head| head.since)
+    }
+
+    /// Packets that wait.
+    #[inline]
+    pub(crate) fn packets(&self) -> u32 {
+        self.waiting.len() as u32
+    }
+
+    /// Frame bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tcplab_units::Span;
+
+    struct Bytes(u32);
+
+    impl Packet for Bytes {
+        fn frame_len(&self) -> u32 {
+            self.0
+        }
+        fn is_ect(&self) -> bool {
+            false
+        }
+        fn mark_ce(&mut self) {}
+        fn corrupt(&mut self) {}
+        fn duplicate(&self) -> Bytes {
+            Bytes(self.0)
+        }
+    }
+
+    /// How many packets of 100 bytes find room.
+    fn room(limit: Option<Limit>, bits_per_sec: u64) -> usize {
+        let mut queue = Droptail::new(limit, Rate::from_bits_per_sec(bits_per_sec));
+        (0..1000).filter(|_| queue.push(Bytes(100), Time::ZERO).is_ok()).count()
+    }
+
+    #[test]
+    fn a_limit_is_in_packets_bytes_or_time() {
+        assert_eq!(room(None, 1), 1000);
+        assert_eq!(room(Some(Limit::Packets(7)), 1), 7);
+        assert_eq!(room(Some(Limit::Bytes(700)), 1), 7);
+        assert_eq!(room(Some(Limit::Bytes(799)), 1), 7);
+        // 1 ms at 8 Mbit/s is 1000 bytes.
+        assert_eq!(room(Some(Limit::Time(Span::from_ms(1))), 8_000_000), 10);
+        assert_eq!(room(Some(Limit::Time(Span::from_ms(1))), 0), 1000);
+    }
+
+    #[test]
+    fn a_smaller_packet_may_still_fit() {
+        let mut queue = Droptail::new(Some(Limit::Bytes(250)), None);
+        let fits = [200, 100, 50, 1].map(|bytes| queue.push(Bytes(bytes), Time::ZERO).is_ok());
+        assert_eq!(fits, [true, false, true, false]);
+    }
+
+    #[test]
+    fn what_leaves_makes_room() {
+        let mut queue = Droptail::new(Some(Limit::Bytes(100)), None);
+        assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+        assert!(queue.pop().is_some() && queue.pop().is_none());
+        assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+    }
+
+    #[test]
+    fn a_lower_limit_keeps_what_already_waits() {
+        let mut queue = Droptail::new(None, None);
+        for _ in 0..5 {
+            assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+        }
+        queue.set_limit(Limit::Packets(3), None);
+        assert!(queue.push(Bytes(100), Time::ZERO).is_err());
+        assert_eq!((queue.packets(), queue.bytes()), (5, 500));
+    }
+}

@@ -1,0 +1,86 @@
+//! Correlated loss as Linux's netem draws it, for comparison with published work.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
+use tcplab_units::Probability;
+
+use crate::config::Chance;
+
+/// The recursion x' = (1 − c)·u + c·x on a 32-bit uniform u; a packet is lost where x' is at most p.
+///
+/// Averaging with the past narrows x around one half, so small rates are hardly ever reached: the mean
+/// is not the one asked for (`get_crandom` and `loss_event` in net/sched/sch_netem.c).
+#[derive(Clone, Debug)]
+pub(super) struct Netem {
+    /// p·(2^32 − 1); zero: never.
+    threshold: u32,
+    /// c·(2^32 − 1); zero: no recursion.
+    correlation: u32,
+    last: u32,
+}
+
+impl Netem {
+    pub(super) fn new(chance: Chance, rng: &mut Xoshiro256PlusPlus) -> Netem {
+        Netem { threshold: of_u32(chance.rate), correlation: of_u32(chance.correlation), last: uniform(rng) }
+    }
+
+    pub(super) fn next(&mut self, rng: &mut Xoshiro256PlusPlus) -> bool {
+        let fresh = uniform(rng);
+        let x = if self.correlation == 0 {
+            fresh
+        } else {
+            let weight = u64::from(self.correlation) + 1;
+            let mixed = u64::from(fresh) * ((1 << 32) - weight) + u64::from(self.last) * weight;
+            self.last = (mixed >> 32) as u32;
+            self.last
+        };
+        self.threshold != 0 && x <= self.threshold
+    }
+}
+
+fn of_u32(share: Probability) -> u32 {
+    let one = u64::from(Probability::ONE.ppb());
+    ((u64::from(share.ppb()) * u64::from(u32::MAX) + one / 2) / one) as u32
+}
+
+fn uniform(rng: &mut Xoshiro256PlusPlus) -> u32 {
+    (rng.next_u64() >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::stream;
+
+    /// Losses of `packets` at `per_mille` with `correlation` in percent.
+    fn losses(packets: u64, per_mille: u32, correlation: u32) -> f64 {
+        let rate = Probability::from_ppb(per_mille * 1_000_000);
+        let correlation = Probability::from_ppb(correlation * 10_000_000);
+        let mut rng = stream(1, "test");
+        let mut netem = Netem::new(Chance { rate, correlation }, &mut rng);
+        (0..packets).filter(|_| netem.next(&mut rng)).count() as f64
+    }
+
+    #[test]
+    fn half_a_percent_with_correlation_loses_less_than_one_in_a_million() {
+        assert!(losses(10_000_000, 5, 25) < 10.0);
+    }
+
+    #[test]
+    fn five_percent_with_correlation_loses_a_fifth_of_a_percent() {
+        let share = losses(10_000_000, 50, 25) / 10_000_000.0;
+        assert_eq!((share * 10_000.0).round(), 19.0, "{share}");
+    }
+
+    #[test]
+    fn without_correlation_the_rate_is_the_one_asked_for() {
+        let (n, p) = (2_000_000.0, 0.05);
+        let deviation = f64::sqrt(n * p * (1.0 - p));
+        assert!((losses(2_000_000, 50, 0) - n * p).abs() <= 3.0 * deviation);
+    }
+
+    #[test]
+    fn zero_loses_nothing() {
+        assert_eq!(losses(100_000, 0, 25), 0.0);
+    }
+}

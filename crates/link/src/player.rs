@@ -1,0 +1,174 @@
+//! Plays a delivery trace.
+
+use tcplab_units::{Rate, Span, Time};
+
+use crate::config::Trace;
+use crate::trace::OPPORTUNITY_BYTES;
+
+/// Ethernet header bytes, which mahimahi's packets do not have.
+const FRAME_HEADER: u32 = 14;
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// When a frame is sent: from its first byte to its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sending {
+    pub(crate) begin: Time,
+    pub(crate) end: Time,
+}
+
+/// Plays a trace for ever.
+///
+/// As mahimahi's link does: packets share an opportunity's bytes in order, a packet that does not fit
+/// goes on in the next one, and what nobody waits for is wasted.
+#[derive(Clone, Debug)]
+pub(crate) struct Player {
+    opportunities: Vec<Time>,
+    period: Span,
+    /// Start of the present repetition.
+    base: Time,
+    mean_rate: Option<Rate>,
+    /// The first opportunity of this repetition that is not used up.
+    next: usize,
+    /// Bytes left of the opportunity before `next`, at time `end`.
+    left: u32,
+    /// When the last packet ended.
+    end: Time,
+}
+
+impl Player {
+    /// A player of `trace`; none if the trace is empty or has no length, which `Trace::parse` refuses.
+    pub(crate) fn new(trace: &Trace) -> Option<Player> {
+        let period = *trace.opportunities_ms.last()?;
+        if period == 0 {
+            return None;
+        }
+        let at = |ms: u64| Time::from_ns(ms.saturating_mul(NS_PER_MS));
+        Some(Player {
+            opportunities: trace.opportunities_ms.iter().map(|&ms| at(ms)).collect(),
+            period: at(period).since(Time::ZERO),
+            base: Time::ZERO,
+            mean_rate: trace.mean_rate(),
+            next: 0,
+            left: 0,
+            end: Time::ZERO,
+        })
+    }
+
+    /// When a frame is sent that is next in turn at `now`, and `follows` another without a gap.
+    ///
+    /// One that arrives at a free link at the very time of an opportunity has missed it.
+    pub(crate) fn send(&mut self, now: Time, follows: bool, frame_len: u32) -> Sending {
+        if !follows {
+            self.skip_to_after(now);
+        }
+        let mut remaining = frame_len.saturating_sub(FRAME_HEADER).max(1);
+        if self.left == 0 {
+            self.take_opportunity();
+        }
+        let begin = self.end;
+        while remaining > self.left {
+            remaining -= self.left;
+            self.take_opportunity();
+        }
+        self.left -= remaining;
+        Sending { begin, end: self.end }
+    }
+
+    /// The mean rate of the trace in frame payload.
+    pub(crate) fn mean_rate(&self) -> Option<Rate> {
+        self.mean_rate
+    }
+
+    /// Forgets what was to be sent; the next frame finds its place anew.
+    pub(crate) fn rewind(&mut self) {
+        self.base = Time::ZERO;
+        self.next = 0;
+        self.left = 0;
+    }
+
+    fn take_opportunity(&mut self) {
+        if self.next == self.opportunities.len() {
+            self.next = 0;
+            self.base += self.period;
+        }
+        self.end = self.base + self.opportunities[self.next].since(Time::ZERO);
+        self.next += 1;
+        self.left = OPPORTUNITY_BYTES;
+    }
+
+    /// Wastes everything up to and including `now`.
+    fn skip_to_after(&mut self, now: Time) {
+        self.left = 0;
+        let repetitions = now.since(self.base).as_ns() / self.period.as_ns();
+        if repetitions > 0 {
+            self.base += self.period * repetitions;
+            self.next = 0;
+        }
+        let within = Time::ZERO + now.since(self.base);
+        self.next += self.opportunities[self.next..].partition_point(|&opportunity| opportunity <= within);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn player(opportunities_ms: &[u64]) -> Player {
+        Player::new(&Trace { opportunities_ms: opportunities_ms.to_vec() }).expect("the trace has a length")
+    }
+
+    fn ms(time: Time) -> u64 {
+        time.as_ns() / NS_PER_MS
+    }
+
+    fn at(ms: u64) -> Time {
+        Time::from_ns(ms * NS_PER_MS)
+    }
+
+    #[test]
+    fn a_full_packet_takes_one_opportunity_and_the_trace_repeats() {
+        let mut player = player(&[1, 1, 5, 10]);
+        let first = ms(player.send(Time::ZERO, false, 1514).end);
+        let others: Vec<u64> = (0..8).map(|_| ms(player.send(Time::ZERO, true, 1514).end)).collect();
+        assert_eq!((first, others), (1, vec![1, 5, 10, 11, 11, 15, 20, 21]));
+    }
+
+    #[test]
+    fn small_packets_share_an_opportunity() {
+        let mut player = player(&[1, 2]);
+        let ends = [false, true, true, true].map(|follows| ms(player.send(Time::ZERO, follows, 514).end));
+        assert_eq!(ends, [1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn a_large_packet_needs_several_and_leaves_the_rest_to_the_next() {
+        let mut player = player(&[1, 2, 3]);
+        assert_eq!(player.send(Time::ZERO, false, 3214), Sending { begin: at(1), end: at(3) });
+        assert_eq!(player.send(at(3), true, 1314), Sending { begin: at(3), end: at(3) });
+        assert_eq!(player.send(at(3), true, 14), Sending { begin: at(4), end: at(4) });
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_wasted() {
+        let mut player = player(&[1, 2, 3]);
+        assert_eq!(ms(player.send(Time::ZERO, false, 114).end), 1);
+        assert_eq!(ms(player.send(at(1), false, 114).end), 2);
+        assert_eq!(ms(player.send(at(2), false, 114).end), 3);
+        assert_eq!(ms(player.send(at(3_000_000), false, 114).end), 3_000_001);
+    }
+
+    #[test]
+    fn after_a_reset_the_present_opportunities_are_found_again() {
+        let mut player = player(&[1, 2, 3]);
+        assert_eq!(ms(player.send(Time::ZERO, false, 14 + 1500 * 30).end), 30);
+        player.rewind();
+        assert_eq!(ms(player.send(at(4), false, 1514).end), 5);
+    }
+
+    #[test]
+    fn a_trace_without_length_is_refused() {
+        assert!(Player::new(&Trace { opportunities_ms: vec![] }).is_none());
+        assert!(Player::new(&Trace { opportunities_ms: vec![0, 0] }).is_none());
+    }
+}

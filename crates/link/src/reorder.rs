@@ -1,0 +1,33 @@
+//! Packets that overtake others by skipping part of the delay.
+
+use tcplab_units::Span;
+
+use crate::config;
+use crate::strikes::Strikes;
+
+/// Picks the packets that overtake.
+#[derive(Clone, Debug)]
+pub(crate) struct Reordering {
+    strikes: Strikes,
+    by: Option<Span>,
+}
+
+impl Reordering {
+    pub(crate) fn new(config: &config::Reorder, seed: u64) -> Reordering {
+        Reordering { strikes: Strikes::new(config.chance, seed, "reorder"), by: config.by }
+    }
+
+    /// New settings from the next packet on.
+    pub(crate) fn set(&mut self, config: &config::Reorder) {
+        self.strikes.set(config.chance);
+        self.by = config.by;
+    }
+
+    /// What remains of this packet's `delay`.
+    pub(crate) fn shorten(&mut self, delay: Span) -> Span {
+        if !self.strikes.next() {
+            return delay;
+        }
+        self.by.map_or(Span::ZERO, |by| delay.saturating_sub(by))
+    }
+}

@@ -1,0 +1,41 @@
+//! What a link direction has done so far, and what its queue holds.
+
+use tcplab_units::Span;
+
+/// Counters since the start. `packets_in + duplicated = delivered + dropped + lost + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Packets offered.
+    pub packets_in: u64,
+    /// Frame bytes offered.
+    pub bytes_in: u64,
+    /// Packets dropped by the queue's limit or by a link that is down.
+    pub dropped: u64,
+    /// Packets marked "congestion experienced".
+    pub marked: u64,
+    /// Packets that left the serialiser.
+    pub serialised: u64,
+    /// Frame bytes that left the serialiser.
+    pub bytes_serialised: u64,
+    /// Packets taken by the loss process.
+    pub lost: u64,
+    /// Packets damaged (they are delivered).
+    pub corrupted: u64,
+    /// Copies made.
+    pub duplicated: u64,
+    /// Packets delivered, copies and damaged ones included.
+    pub delivered: u64,
+    /// Frame bytes delivered.
+    pub bytes_delivered: u64,
+}
+
+/// A queue at one instant. What is being sent is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueSample {
+    /// Packets that wait.
+    pub packets: u32,
+    /// Frame bytes that wait.
+    pub bytes: u64,
+    /// How long the first of them has waited; zero when none waits.
+    pub head_sojourn: Span,
+}

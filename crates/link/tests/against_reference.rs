@@ -1,0 +1,402 @@
+//! The link delivers exactly what a naive model of one packet after another delivers.
+//!
+//! The model knows no laziness: it walks through time from instant to instant, keeps plain lists, does
+//! its serialisation in whole fractions from the start of a busy period, and burns a trace's
+//! opportunities one by one.
+
+mod common;
+
+use common::{Numbered, chance, drain, droptail, nothing, rate};
+use proptest::prelude::*;
+use tcplab_link::config::{Change, Limit, Loss, LossModel, Queue, Reorder, Trace};
+use tcplab_link::{Direction, Link};
+use tcplab_units::{Span, Time};
+
+/// Delivery time in ns, packet number, corrupted, copy.
+type Delivery = (u64, u64, bool, bool);
+
+/// The naive model.
+struct Reference {
+    now: Direction,
+    changes: Vec<Change>,
+    waiting: Vec<Numbered>,
+    sending: Option<Numbered>,
+    /// End of what is being sent at a rate.
+    end: u64,
+    busy_since: u64,
+    busy_bits: u128,
+    /// Bytes of what is being sent on a trace that are still to go.
+    left: u32,
+    opportunity: usize,
+    offered: u64,
+    judged: u64,
+    /// With the time it would arrive by itself.
+    launched: Vec<(u64, Numbered, bool)>,
+    lost: Vec<u64>,
+    dropped: Vec<u64>,
+}
+
+impl Reference {
+    fn new(config: &Direction) -> Reference {
+        let mut changes = config.changes.clone();
+        changes.sort_by_key(|change| change.at);
+        Reference {
+            now: config.clone(),
+            changes,
+            waiting: Vec::new(),
+            sending: None,
+            end: 0,
+            busy_since: 0,
+            busy_bits: 0,
+            left: 0,
+            opportunity: 0,
+            offered: 0,
+            judged: 0,
+            launched: Vec::new(),
+            lost: Vec::new(),
+            dropped: Vec::new(),
+        }
+    }
+
+    fn opportunity_at(&self) -> Option<u64> {
+        let times = &self.now.trace.as_ref()?.opportunities_ms;
+        let repetition = (self.opportunity / times.len()) as u64;
+        Some((repetition * times[times.len() - 1] + times[self.opportunity % times.len()]) * 1_000_000)
+    }
+
+    /// The next instant at which something happens inside.
+    fn next_instant(&self) -> u64 {
+        let change = self.changes.first().map_or(u64::MAX, |change| change.at.as_ns());
+        let service = match self.opportunity_at() {
+            Some(at) => at,
+            None if self.sending.is_some() => self.end,
+            None => u64::MAX,
+        };
+        change.min(service)
+    }
+
+    fn run_until(&mut self, now: u64) {
+        while self.next_instant() <= now {
+            let at = self.next_instant();
+            if self.changes.first().is_some_and(|change| change.at.as_ns() == at) {
+                let change = self.changes.remove(0);
+                self.change(change);
+            } else if self.now.trace.is_some() {
+                self.burn_opportunity(at);
+            } else {
+                let sent = self.sending.take().expect("being sent");
+                self.depart(sent, at);
+                self.begin_next(at);
+            }
+        }
+    }
+
+    fn change(&mut self, change: Change) {
+        if let (Some(rate), None) = (change.rate, &self.now.trace) {
+            self.now.rate = Some(rate);
+            (self.busy_since, self.busy_bits) = (self.end, 0);
+        }
+        if let Some(limit) = change.limit {
+            self.now.queue = droptail(limit);
+        }
+        self.now.delay = change.delay.unwrap_or(self.now.delay);
+        self.now.reorder = change.reorder.or(self.now.reorder);
+        self.now.corrupt = change.corrupt.or(self.now.corrupt);
+        self.now.duplicate = change.duplicate.or(self.now.duplicate);
+        self.now.loss = change.loss.or(self.now.loss.take());
+        self.now.up = change.up.unwrap_or(self.now.up);
+        if !self.now.up {
+            self.dropped.extend(self.sending.take().map(|packet| packet.number));
+            self.dropped.extend(self.waiting.drain(..).map(|packet| packet.number));
+            self.left = 0;
+        }
+    }
+
+    fn burn_opportunity(&mut self, at: u64) {
+        self.opportunity += 1;
+        let mut bytes = 1500;
+        while bytes > 0 {
+            if self.sending.is_none() {
+                if self.waiting.is_empty() {
+                    return;
+                }
+                let packet = self.waiting.remove(0);
+                self.left = (packet.len - 14).max(1);
+                self.sending = Some(packet);
+            }
+            let sent = bytes.min(self.left);
+            bytes -= sent;
+            self.left -= sent;
+            if self.left == 0 {
+                let packet = self.sending.take().expect("being sent");
+                self.depart(packet, at);
+            }
+        }
+    }
+
+    fn begin_next(&mut self, at: u64) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let packet = self.waiting.remove(0);
+        self.begin(packet, at);
+    }
+
+    fn begin(&mut self, packet: Numbered, at: u64) {
+        let bits_per_sec = u128::from(self.now.rate.expect("a rate").bits_per_sec());
+        self.busy_bits += u128::from(packet.len) * 8;
+        self.end = self.busy_since + (self.busy_bits * 1_000_000_000).div_ceil(bits_per_sec) as u64;
+        assert!(self.end >= at);
+        self.sending = Some(packet);
+    }
+
+    fn offer(&mut self, packet: Numbered, at: u64) {
+        self.run_until(at);
+        self.offered += 1;
+        if !self.now.up {
+            return self.dropped.push(packet.number);
+        }
+        if self.now.loss.as_ref().is_some_and(|loss| loss.before_queue) && self.loses() {
+            return self.lost.push(packet.number);
+        }
+        if self.now.trace.is_none() && self.now.rate.is_none() {
+            return self.depart(packet, at);
+        }
+        if self.now.trace.is_none() && self.sending.is_none() {
+            (self.busy_since, self.busy_bits) = (at, 0);
+            return self.begin(packet, at);
+        }
+        let bytes: u64 = self.waiting.iter().map(|waiting| u64::from(waiting.len)).sum();
+        let bytes_with_it = bytes + u64::from(packet.len);
+        let Queue::Droptail { limit } = self.now.queue;
+        let fits = match limit {
+            None => true,
+            Some(Limit::Packets(packets)) => (self.waiting.len() as u64) < packets,
+            Some(Limit::Bytes(bytes)) => bytes_with_it <= bytes,
+            Some(Limit::Time(span)) => {
+                let mean = self.now.trace.as_ref().and_then(Trace::mean_rate);
+                let rate = mean.or(self.now.rate).expect("a rate");
+                u128::from(bytes_with_it) * 8_000_000_000
+                    <= u128::from(rate.bits_per_sec()) * u128::from(span.as_ns())
+            }
+        };
+        if fits { self.waiting.push(packet) } else { self.dropped.push(packet.number) }
+    }
+
+    fn loses(&mut self) -> bool {
+        self.judged += 1;
+        match self.now.loss.as_ref().map(|loss| &loss.model) {
+            Some(LossModel::List { packets }) => packets.contains(&self.judged),
+            Some(LossModel::Every { packets, first }) => {
+                self.judged >= *first && (self.judged - first).is_multiple_of(*packets)
+            }
+            other => panic!("the model does not draw: {other:?}"),
+        }
+    }
+
+    fn depart(&mut self, mut packet: Numbered, at: u64) {
+        if self.now.loss.as_ref().is_some_and(|loss| !loss.before_queue) && self.loses() {
+            return self.lost.push(packet.number);
+        }
+        packet.corrupted = self.now.corrupt.is_some_and(|chance| !chance.rate.is_zero());
+        let copies = self.now.duplicate.is_some_and(|chance| !chance.rate.is_zero());
+        for copy in [false, true].into_iter().take(1 + usize::from(copies)) {
+            let delay = match self.now.reorder {
+                Some(Reorder { chance, by }) if !chance.rate.is_zero() => {
+                    by.map_or(Span::ZERO, |by| self.now.delay.saturating_sub(by))
+                }
+                _ => self.now.delay,
+            };
+            let packet = Numbered { copy, ..packet.clone() };
+            self.launched.push((at + delay.as_ns(), packet, self.now.reorder.is_some()));
+        }
+    }
+
+    /// Everything that arrives by `now`, in order.
+    fn deliveries(&self, now: u64) -> Vec<Delivery> {
+        let mut last = 0;
+        let mut deliveries = Vec::new();
+        for (at, packet, may_overtake) in &self.launched {
+            let at = if *may_overtake { *at } else { last.max(*at) };
+            if !may_overtake {
+                last = at;
+            }
+            deliveries.push((at, packet.number, packet.corrupted, packet.copy));
+        }
+        deliveries.sort_by_key(|delivery| delivery.0);
+        deliveries.retain(|delivery| delivery.0 <= now);
+        deliveries
+    }
+}
+
+/// Packets to offer: gap since the one before in ns, frame bytes.
+fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let gap = prop_oneof![Just(0), 0u64..200_000, 0u64..5_000_000, Just(1_000_000)];
+    let len = prop_oneof![Just(1514u32), 60u32..1515, 14u32..9015];
+    prop::collection::vec((gap, len), 1..120)
+}
+
+fn limits() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (0u64..20).prop_map(Limit::Packets),
+        (0u64..30_000).prop_map(Limit::Bytes),
+        (0u64..20_000).prop_map(|us| Limit::Time(Span::from_us(us))),
+    ]
+}
+
+fn certain() -> impl Strategy<Value = tcplab_link::config::Chance> {
+    any::<bool>().prop_map(|always| chance(if always { 1_000_000 } else { 0 }, 0))
+}
+
+fn reorders() -> impl Strategy<Value = Reorder> {
+    (certain(), prop::option::of((0u64..20_000).prop_map(Span::from_us)))
+        .prop_map(|(chance, by)| Reorder { chance, by })
+}
+
+fn losses() -> impl Strategy<Value = Loss> {
+    let model = prop_oneof![
+        prop::collection::btree_set(1u64..100, 0..20)
+            .prop_map(|packets| LossModel::List { packets: packets.into_iter().collect() }),
+        (1u64..20, 1u64..20).prop_map(|(packets, first)| LossModel::Every { packets, first }),
+    ];
+    (model, any::<bool>()).prop_map(|(model, before_queue)| Loss { model, before_queue })
+}
+
+fn rates() -> impl Strategy<Value = tcplab_units::Rate> {
+    prop_oneof![Just(10_000_000), 100_000u64..1_000_000_000].prop_map(rate)
+}
+
+fn delays() -> impl Strategy<Value = Span> {
+    (0u64..30_000_000).prop_map(Span::from_ns)
+}
+
+fn traces() -> impl Strategy<Value = Trace> {
+    prop::collection::vec(0u64..4, 1..20).prop_map(|gaps| {
+        let mut at = 0;
+        let mut opportunities_ms: Vec<u64> = gaps
+            .iter()
+            .map(|gap| {
+                at += gap;
+                at
+            })
+            .collect();
+        opportunities_ms.push(at.max(1));
+        Trace { opportunities_ms }
+    })
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    let at = (0u64..100_000_000).prop_map(Time::from_ns);
+    let settings = (
+        prop::option::weighted(0.3, rates()),
+        prop::option::weighted(0.3, limits()),
+        prop::option::weighted(0.3, delays()),
+        prop::option::weighted(0.1, reorders()),
+        prop::option::weighted(0.2, losses()),
+        prop::option::weighted(0.2, certain()),
+        prop::option::weighted(0.2, certain()),
+        prop::option::weighted(0.3, any::<bool>()),
+    );
+    (at, settings).prop_map(|(at, (rate, limit, delay, reorder, loss, corrupt, duplicate, up))| Change {
+        at,
+        rate,
+        limit,
+        delay,
+        jitter: None,
+        reorder,
+        loss,
+        corrupt,
+        duplicate,
+        up,
+    })
+}
+
+fn directions() -> impl Strategy<Value = Direction> {
+    let path = (
+        prop::option::weighted(0.8, rates()),
+        prop::option::of(limits()),
+        delays(),
+        prop::option::weighted(0.2, traces()),
+    );
+    let impairments = (
+        prop::option::weighted(0.2, reorders()),
+        prop::option::of(losses()),
+        prop::option::weighted(0.2, certain()),
+        prop::option::weighted(0.2, certain()),
+        prop::collection::vec(changes(), 0..4),
+    );
+    (path, impairments).prop_map(
+        |((rate, limit, delay, trace), (reorder, loss, corrupt, duplicate, changes))| Direction {
+            rate,
+            queue: Queue::Droptail { limit },
+            delay,
+            trace,
+            reorder,
+            loss,
+            corrupt,
+            duplicate,
+            changes,
+            ..nothing()
+        },
+    )
+}
+
+fn summary((at, packet): (u64, Numbered)) -> Delivery {
+    (at, packet.number, packet.corrupted, packet.copy)
+}
+
+/// As the simulator drives it: polled whenever the link asks for it.
+fn eagerly(direction: &Direction, arrivals: &[(u64, u32)]) -> (Link<Numbered>, Vec<Delivery>) {
+    let mut link = Link::new(direction, 1);
+    let mut deliveries = Vec::new();
+    let mut now = 0;
+    for (number, &(gap, len)) in (1..).zip(arrivals) {
+        now += gap;
+        while link.next_event() <= Time::from_ns(now) {
+            let due = link.next_event();
+            while let Some((at, packet)) = link.poll(due, &mut ()) {
+                assert_eq!(at, due, "the link asks in time");
+                deliveries.push(summary((at.as_ns(), packet)));
+            }
+        }
+        link.enqueue(Numbered::new(number, len), Time::from_ns(now), &mut ());
+    }
+    deliveries.extend(drain(&mut link, &mut ()).into_iter().map(summary));
+    (link, deliveries)
+}
+
+/// As a process that slept too long: everything is offered, then all of it polled at the end.
+fn lazily(direction: &Direction, arrivals: &[(u64, u32)]) -> Vec<Delivery> {
+    let mut link = Link::new(direction, 1);
+    let mut now = 0;
+    for (number, &(gap, len)) in (1..).zip(arrivals) {
+        now += gap;
+        link.enqueue(Numbered::new(number, len), Time::from_ns(now), &mut ());
+    }
+    let late = Time::from_ns(now) + Span::from_secs(1000);
+    std::iter::from_fn(|| link.poll(late, &mut ()))
+        .map(|(at, packet)| summary((at.as_ns(), packet)))
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn deliveries_are_those_of_the_naive_model(direction in directions(), arrivals in arrivals()) {
+        let mut reference = Reference::new(&direction);
+        let mut now = 0;
+        for (number, &(gap, len)) in (1..).zip(&arrivals) {
+            now += gap;
+            reference.offer(Numbered::new(number, len), now);
+        }
+        let late = now + 100_000_000_000;
+        reference.run_until(late);
+        let expected = reference.deliveries(late);
+
+        let (link, deliveries) = eagerly(&direction, &arrivals);
+        prop_assert_eq!(&deliveries, &expected);
+        prop_assert_eq!(link.stats().dropped, reference.dropped.len() as u64);
+        prop_assert_eq!(link.stats().lost, reference.lost.len() as u64);
+        prop_assert_eq!(link.held(), 0);
+        prop_assert_eq!(lazily(&direction, &arrivals), expected);
+    }
+}

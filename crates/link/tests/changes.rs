@@ -1,0 +1,176 @@
+//! Settings that change during the run take effect at their own time, whenever the link is next used.
+
+mod common;
+
+use common::{Numbered, Recorder, chance, drain, droptail, loss, nothing, numbers, offer, rate};
+use tcplab_link::config::{Change, Distribution, Jitter, Limit, LossModel, Reorder, Trace};
+use tcplab_link::{Direction, Event, Link};
+use tcplab_units::{Span, Time};
+
+/// A change of nothing at `ms`.
+fn at(ms: u64) -> Change {
+    Change {
+        at: Time::from_ns(ms * 1_000_000),
+        rate: None,
+        limit: None,
+        delay: None,
+        jitter: None,
+        reorder: None,
+        loss: None,
+        corrupt: None,
+        duplicate: None,
+        up: None,
+    }
+}
+
+/// 1000 bytes take 1 ms.
+fn eight_mbit() -> Direction {
+    Direction { rate: Some(rate(8_000_000)), ..nothing() }
+}
+
+fn times(deliveries: &[(u64, Numbered)]) -> Vec<u64> {
+    deliveries.iter().map(|(at, _)| at / 1_000_000).collect()
+}
+
+#[test]
+fn a_new_rate_holds_for_the_packets_not_yet_being_sent() {
+    let changes = vec![Change { rate: Some(rate(4_000_000)), ..at(2) }];
+    let mut link = Link::new(&Direction { changes, ..eight_mbit() }, 1);
+    let deliveries = offer(&mut link, 5, 1000, Span::ZERO, &mut ());
+    assert_eq!(times(&deliveries), [1, 2, 4, 6, 8]);
+
+    let changes =
+        vec![Change { rate: Some(rate(800_000)), ..at(1) }, Change { rate: Some(rate(8_000_000)), ..at(3) }];
+    let mut link = Link::new(&Direction { changes, ..eight_mbit() }, 1);
+    let deliveries = offer(&mut link, 3, 1000, Span::ZERO, &mut ());
+    assert_eq!(times(&deliveries), [1, 11, 12]);
+}
+
+#[test]
+fn a_limit_in_time_follows_the_rate() {
+    let changes = vec![Change { rate: Some(rate(80_000_000)), ..at(1) }];
+    let queue = droptail(Limit::Time(Span::from_ms(2)));
+    let mut link = Link::new(&Direction { queue, changes, ..eight_mbit() }, 1);
+    // One is being sent, two wait.
+    for number in 1..=4 {
+        link.enqueue(Numbered::new(number, 1000), Time::ZERO, &mut ());
+    }
+    assert_eq!(link.stats().dropped, 1);
+    // Now one is being sent, and twenty may wait.
+    for number in 5..=30 {
+        link.enqueue(Numbered::new(number, 1000), Time::from_ns(1_000_000), &mut ());
+    }
+    assert_eq!(link.sample(Time::from_ns(1_000_000), &mut ()).packets, 20);
+}
+
+#[test]
+fn a_lower_limit_drops_arrivals_and_not_what_waits() {
+    let changes = vec![Change { limit: Some(Limit::Packets(1)), ..at(1) }];
+    let mut link = Link::new(&Direction { changes, ..eight_mbit() }, 1);
+    for number in 1..=5 {
+        link.enqueue(Numbered::new(number, 1000), Time::ZERO, &mut ());
+    }
+    link.enqueue(Numbered::new(6, 1000), Time::from_ns(1_000_000), &mut ());
+    assert_eq!(numbers(&drain(&mut link, &mut ())), [1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn a_shorter_delay_holds_for_later_departures_and_lets_none_overtake() {
+    let changes = vec![Change { delay: Some(Span::from_ms(1)), ..at(2) }];
+    let mut link = Link::new(&Direction { delay: Span::from_ms(10), changes, ..nothing() }, 1);
+    let deliveries = offer(&mut link, 14, 1000, Span::from_ms(1), &mut ());
+    // Packets leave at 0, 1, 2 ...; those of 0 and 1 still take 10 ms, and hold the others up until 11.
+    assert_eq!(times(&deliveries), [10, 11, 11, 11, 11, 11, 11, 11, 11, 11, 11, 12, 13, 14]);
+    assert!(numbers(&deliveries).is_sorted());
+}
+
+#[test]
+fn a_link_that_goes_down_drops_what_it_holds_and_what_is_offered() {
+    let changes = vec![Change { up: Some(false), ..at(2) }, Change { up: Some(true), ..at(4) }];
+    let config = Direction { delay: Span::from_ms(10), changes, ..eight_mbit() };
+    let mut link = Link::new(&config, 1);
+    let mut recorder = Recorder::default();
+    for number in 1..=5 {
+        link.enqueue(Numbered::new(number, 1000), Time::from_ns(500_000), &mut recorder);
+    }
+    for (number, ms) in [(6, 3), (7, 4), (8, 5)] {
+        link.enqueue(Numbered::new(number, 1000), Time::from_ns(ms * 1_000_000), &mut recorder);
+    }
+    let deliveries = drain(&mut link, &mut recorder);
+    // The first was already on its way; the second was being sent; the others waited.
+    assert_eq!(numbers(&deliveries), [1, 7, 8]);
+    assert_eq!(times(&deliveries), [11, 15, 16]);
+    assert_eq!(recorder.numbers(Event::Drop), [2, 3, 4, 5, 6]);
+    assert_eq!(recorder.times(Event::Drop), [2_000_000, 2_000_000, 2_000_000, 2_000_000, 3_000_000]);
+}
+
+#[test]
+fn a_trace_goes_on_after_the_link_was_down() {
+    let changes = vec![Change { up: Some(false), ..at(3) }, Change { up: Some(true), ..at(5) }];
+    let trace = Some(Trace { opportunities_ms: vec![1] });
+    let mut link = Link::new(&Direction { trace, changes, ..nothing() }, 1);
+    link.enqueue(Numbered::new(1, 14 + 1500 * 40), Time::ZERO, &mut ());
+    link.enqueue(Numbered::new(2, 1514), Time::from_ns(5_500_000), &mut ());
+    let deliveries = drain(&mut link, &mut ());
+    assert_eq!((numbers(&deliveries), times(&deliveries)), (vec![2], vec![6]));
+}
+
+#[test]
+fn a_link_may_begin_down() {
+    let changes = vec![Change { up: Some(true), ..at(2) }];
+    let mut link = Link::new(&Direction { up: false, changes, ..nothing() }, 1);
+    assert_eq!(times(&offer(&mut link, 4, 100, Span::from_ms(1), &mut ())), [2, 3]);
+}
+
+#[test]
+fn impairments_can_begin_during_the_run() {
+    let always = Some(chance(1_000_000, 0));
+    let changes = vec![
+        Change { loss: loss(LossModel::Every { packets: 2, first: 2 }), ..at(2) },
+        Change { corrupt: always, ..at(4) },
+        Change { duplicate: always, ..at(6) },
+        Change {
+            jitter: Some(Jitter { distribution: Distribution::Pareto, amount: Span::from_ms(1) }),
+            ..at(8)
+        },
+    ];
+    let mut link = Link::new(&Direction { changes, ..nothing() }, 1);
+    let deliveries = offer(&mut link, 12, 100, Span::from_ms(1), &mut ());
+    // The loss process counts from when it began: the packet of 2 ms is its first.
+    assert_eq!(numbers(&deliveries), [1, 2, 3, 5, 7, 7, 9, 9, 11, 11]);
+    let damaged = deliveries.iter().filter(|(_, packet)| packet.corrupted).count();
+    assert_eq!(damaged, 7);
+    let late = deliveries.iter().filter(|(at, packet)| *at > (packet.number - 1) * 1_000_000).count();
+    assert_eq!(late, 4);
+}
+
+#[test]
+fn reordering_can_begin_during_the_run() {
+    let reorder = Some(Reorder { chance: chance(1_000_000, 0), by: None });
+    let changes = vec![Change { reorder, ..at(2) }];
+    let mut link = Link::new(&Direction { delay: Span::from_ms(10), changes, ..nothing() }, 1);
+    let deliveries = offer(&mut link, 4, 100, Span::from_ms(1), &mut ());
+    assert_eq!(numbers(&deliveries), [3, 4, 1, 2]);
+}
+
+#[test]
+fn changes_apply_in_order_of_time_however_they_are_listed() {
+    let changes = vec![
+        Change { delay: Some(Span::from_ms(7)), ..at(2) },
+        Change { delay: Some(Span::from_ms(3)), ..at(1) },
+    ];
+    let mut link = Link::new(&Direction { changes, ..nothing() }, 1);
+    assert_eq!(times(&offer(&mut link, 3, 100, Span::from_ms(1), &mut ())), [0, 4, 9]);
+}
+
+#[test]
+fn a_rate_can_be_given_to_a_link_that_had_none() {
+    let changes = vec![Change { rate: Some(rate(8_000_000)), ..at(1) }];
+    let mut link = Link::new(&Direction { changes, ..nothing() }, 1);
+    let mut now = Vec::new();
+    for (number, ms) in [(1, 0), (2, 1), (3, 1)] {
+        link.enqueue(Numbered::new(number, 1000), Time::from_ns(ms * 1_000_000), &mut ());
+        now.extend(drain(&mut link.clone(), &mut ()).last().map(|delivery| delivery.0 / 1_000_000));
+    }
+    assert_eq!(now, [0, 2, 3]);
+}

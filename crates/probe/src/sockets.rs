@@ -1,0 +1,269 @@
+//! Sampling sockets: who owns which, and one dump for all of them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::diag::{ControlInfo, DiagError, Dump, Family, Socket};
+use crate::{Filter, TcpInfo};
+
+/// Gains of Linux's BBR v1 in 1/256, as `bbr_get_info` reports them: 2/ln 2 to start up, its inverse to drain.
+const BBR_HIGH_GAIN: u32 = 256 * 2885 / 1000 + 1;
+const BBR_DRAIN_GAIN: u32 = 256 * 1000 / 2885;
+const BBR_UNIT: u32 = 256;
+
+/// What a socket belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Flow name.
+    pub flow: Arc<str>,
+    /// Stream number.
+    pub stream: u64,
+    /// The socket was asked to pace, whatever its control.
+    pub paced: bool,
+}
+
+#[derive(Debug, Default)]
+struct Owners {
+    by_ports: HashMap<(u16, u16), Arc<Owner>>,
+    /// Sockets of another program, known by the server's port only: stream numbers in order of creation.
+    by_remote: HashMap<u16, Arc<str>>,
+    ipv6: usize,
+    changes: u64,
+}
+
+/// The sending sockets of a node, by their local and remote port.
+#[derive(Debug, Default)]
+pub struct Registry(Mutex<Owners>);
+
+impl Registry {
+    /// Says that the socket with these ports belongs to `owner`.
+    pub fn add(&self, local: u16, remote: u16, ipv6: bool, owner: Owner) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.by_ports.insert((local, remote), Arc::new(owner));
+        owners.ipv6 += usize::from(ipv6);
+        owners.changes += 1;
+    }
+
+    /// Says that all connections to `remote` but the first, which carries control messages, are streams of `flow`.
+    pub fn add_foreign(&self, remote: u16, flow: Arc<str>) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.by_remote.insert(remote, flow);
+        owners.ipv6 += 1;
+        owners.changes += 1;
+    }
+
+    /// Forgets a socket.
+    pub fn remove(&self, local: u16, remote: u16) {
+        let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.by_ports.remove(&(local, remote));
+        owners.changes += 1;
+    }
+}
+
+/// One sample of one socket.
+#[derive(Debug)]
+pub struct Sample<'a> {
+    /// Whose it is; none for a socket of an unknown program.
+    pub owner: Option<&'a Owner>,
+    /// Local port.
+    pub local_port: u16,
+    /// Remote port.
+    pub remote_port: u16,
+    /// The kernel's figures.
+    pub info: &'a TcpInfo,
+    /// What its control tells.
+    pub control: ControlInfo,
+    /// Pacing rate in bit/s, where the socket paces.
+    pub pacing_rate: Option<f64>,
+    /// The control's phase, where it has any.
+    pub phase: Option<&'static str>,
+}
+
+/// Samples the sockets of one namespace.
+#[derive(Debug)]
+pub struct Sampler {
+    dump: Dump,
+    every_socket: bool,
+    changes: u64,
+    filter: Filter,
+    by_ports: HashMap<(u16, u16), Arc<Owner>>,
+    foreign: HashMap<u16, Foreign>,
+    families: Vec<Family>,
+}
+
+#[derive(Debug)]
+struct Foreign {
+    flow: Arc<str>,
+    /// (inode, local port) of each connection seen, in order of creation.
+    seen: Vec<(u32, u16, Owner)>,
+}
+
+impl Sampler {
+    /// Opens one in the namespace of the calling thread; `every_socket` shows those of unknown programs too.
+    pub fn open(every_socket: bool) -> Result<Sampler, DiagError> {
+        Ok(Sampler {
+            dump: Dump::open()?,
+            every_socket,
+            changes: 0,
+            filter: Filter::default(),
+            by_ports: HashMap::new(),
+            foreign: HashMap::new(),
+            families: if every_socket { vec![Family::V4, Family::V6] } else { Vec::new() },
+        })
+    }
+
+    /// Reads every socket once and shows it to `each`.
+    pub fn sample(
+        &mut self,
+        registry: &Registry,
+        mut each: impl FnMut(&Sample<'_>),
+    ) -> Result<(), DiagError> {
+        self.follow(registry);
+        for i in 0..self.families.len() {
+            let (dump, by_ports, foreign) = (&mut self.dump, &self.by_ports, &mut self.foreign);
+            let every_socket = self.every_socket;
+            dump.each(self.families[i], &self.filter, |socket| {
+                let ports = (socket.local_port, socket.remote_port);
+                let owner = match by_ports.get(&ports) {
+                    Some(owner) => Some(&**owner),
+                    None => match foreign.get_mut(&socket.remote_port) {
+                        Some(program) => match program.owner(socket) {
+                            Some(owner) => Some(owner),
+                            None => return,
+                        },
+                        None => None,
+                    },
+                };
+                if owner.is_some() || every_socket {
+                    each(&sample(socket, owner));
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes over changes of the registry, rarely.
+    fn follow(&mut self, registry: &Registry) {
+        let owners = registry.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if owners.changes == self.changes {
+            return;
+        }
+        self.changes = owners.changes;
+        self.by_ports.clone_from(&owners.by_ports);
+        for (port, flow) in &owners.by_remote {
+            self.foreign.entry(*port).or_insert_with(|| Foreign { flow: flow.clone(), seen: Vec::new() });
+        }
+        if !self.every_socket {
+            let nobody = self.by_ports.is_empty() && self.foreign.is_empty();
+            self.families = if nobody {
+                Vec::new()
+            } else if owners.ipv6 > 0 {
+                vec![Family::V4, Family::V6]
+            } else {
+                vec![Family::V4]
+            };
+            let mut local: Vec<u16> = self.by_ports.keys().map(|(local, _)| *local).collect();
+            let mut remote: Vec<u16> = self.foreign.keys().copied().collect();
+            self.filter = Filter { local: ranges(&mut local), remote: ranges(&mut remote) };
+        }
+    }
+}
+
+impl Foreign {
+    fn owner(&mut self, socket: &Socket<'_>) -> Option<&Owner> {
+        let known = self.seen.iter().position(|(_, local, _)| *local == socket.local_port);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false };
+                self.seen.push((socket.inode, socket.local_port, owner));
+                self.seen.sort_by_key(|(inode, ..)| *inode);
+                for (n, (.., owner)) in self.seen.iter_mut().enumerate() {
+                    owner.stream = (n as u64).saturating_sub(1);
+                }
+                self.seen.iter().position(|(_, local, _)| *local == socket.local_port)?
+            }
+        };
+        (at > 0).then(|| &self.seen[at].2)
+    }
+}
+
+/// Ascending ranges that cover `ports`.
+fn ranges(ports: &mut [u16]) -> Vec<std::ops::RangeInclusive<u16>> {
+    ports.sort_unstable();
+    let mut ranges: Vec<std::ops::RangeInclusive<u16>> = Vec::new();
+    for &port in ports.iter() {
+        match ranges.last_mut() {
+            Some(last) if port - *last.end() <= 1 => *last = *last.start()..=port,
+            _ => ranges.push(port..=port),
+        }
+    }
+    ranges
+}
+
+fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>) -> Sample<'a> {
+    // inet_diag does not tell whether a socket paces: BBR always does, others when asked.
+    let paced = owner.is_some_and(|o| o.paced) || socket.cc.contains("bbr");
+    let known = socket.info.pacing_rate != u64::MAX;
+    Sample {
+        owner,
+        local_port: socket.local_port,
+        remote_port: socket.remote_port,
+        info: &socket.info,
+        control: socket.control,
+        pacing_rate: (paced && known).then_some(socket.info.pacing_rate as f64 * 8.0),
+        phase: match socket.control {
+            ControlInfo::Bbr { pacing_gain, cwnd_gain, .. } => Some(bbr_phase(pacing_gain, cwnd_gain)),
+            _ => None,
+        },
+    }
+}
+
+/// BBR's mode told from its gains, since the kernel does not export the mode itself (`bbr_update_gains`).
+fn bbr_phase(pacing_gain: u32, cwnd_gain: u32) -> &'static str {
+    match (pacing_gain, cwnd_gain) {
+        (BBR_HIGH_GAIN, _) => "startup",
+        (BBR_DRAIN_GAIN, BBR_HIGH_GAIN) => "drain",
+        (BBR_UNIT, BBR_UNIT) => "probe_rtt",
+        _ => "probe_bw",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_ports_share_a_range() {
+        assert_eq!(ranges(&mut [7, 5, 6, 9, 65535]), [5..=7, 9..=9, 65535..=65535]);
+        assert_eq!(ranges(&mut []), []);
+    }
+
+    #[test]
+    fn bbr_tells_its_phase_by_its_gains() {
+        assert_eq!(bbr_phase(739, 739), "startup");
+        assert_eq!(bbr_phase(88, 739), "drain");
+        assert_eq!(bbr_phase(320, 512), "probe_bw");
+        assert_eq!(bbr_phase(256, 512), "probe_bw");
+        assert_eq!(bbr_phase(256, 256), "probe_rtt");
+    }
+
+    #[test]
+    fn streams_of_another_program_are_numbered_by_creation_after_its_control_connection() {
+        let mut program = Foreign { flow: "bulk".into(), seen: Vec::new() };
+        let socket = |inode, local_port| Socket {
+            local_port,
+            remote_port: 5201,
+            inode,
+            info: TcpInfo::default(),
+            cc: "cubic",
+            control: ControlInfo::None,
+            memory: Default::default(),
+        };
+        assert_eq!(program.owner(&socket(10, 50000)), None);
+        assert_eq!(program.owner(&socket(12, 50002)).map(|o| o.stream), Some(0));
+        assert_eq!(program.owner(&socket(11, 50001)).map(|o| o.stream), Some(0));
+        assert_eq!(program.owner(&socket(12, 50002)).map(|o| o.stream), Some(1));
+        assert_eq!(program.owner(&socket(10, 50000)), None);
+    }
+}

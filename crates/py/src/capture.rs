@@ -1,0 +1,141 @@
+//! Captured packets into pcapng files, one for each interface.
+
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tcplab_pcap::frame::{Echo, Ethernet, Ipv4, Keep, Tcp, TcpOptions, Udp};
+use tcplab_pcap::{FrameBuffer, Interface, InterfaceId, Writer};
+use tcplab_sim::capture::{self, CaptureSink, Frame};
+use tcplab_sim::packet::Body;
+use tcplab_sim::plan::CaptureWhat;
+use tcplab_tcp::Segment;
+use tcplab_tcp::segment::SYN;
+use tcplab_units::Time;
+
+/// What went wrong with the files of a capture, shared between the sink and whoever asks.
+pub(crate) type Failure = Arc<Mutex<Option<(PathBuf, io::Error)>>>;
+
+/// Writes `NODE-LINK.pcapng` for every captured interface.
+pub(crate) struct Files {
+    files: Vec<CaptureFile>,
+    buffer: FrameBuffer,
+    failure: Failure,
+}
+
+struct CaptureFile {
+    path: PathBuf,
+    /// None once writing has failed.
+    writer: Option<Writer<BufWriter<File>>>,
+    interface: InterfaceId,
+}
+
+impl Files {
+    /// Creates the files in `directory`.
+    pub(crate) fn create(
+        directory: &Path,
+        interfaces: &[capture::Interface],
+        what: CaptureWhat,
+        failure: Failure,
+    ) -> Result<Files, (PathBuf, io::Error)> {
+        let keep = match what {
+            CaptureWhat::Headers => Keep::Headers,
+            CaptureWhat::Full => Keep::Full,
+        };
+        let files = interfaces.iter().map(|interface| {
+            let path = directory.join(format!("{}-{}.pcapng", interface.node, interface.link));
+            CaptureFile::create(&path, interface).map_err(|error| (path.clone(), error))
+        });
+        Ok(Files { files: files.collect::<Result<_, _>>()?, buffer: FrameBuffer::new(keep), failure })
+    }
+}
+
+impl CaptureFile {
+    fn create(path: &Path, interface: &capture::Interface) -> io::Result<CaptureFile> {
+        // Simulated time begins at 1970.
+        let mut writer = Writer::new(BufWriter::with_capacity(1 << 18, File::create(path)?), 0)?;
+        let interface = writer.add_interface(Interface { name: &interface.link, snap_len: 0 })?;
+        Ok(CaptureFile { path: path.to_owned(), writer: Some(writer), interface })
+    }
+}
+
+impl CaptureSink for Files {
+    fn frame(&mut self, interface: usize, at: Time, frame: &Frame) {
+        let Some(file) = self.files.get_mut(interface) else { return };
+        let Some(writer) = &mut file.writer else { return };
+        let built = build(&mut self.buffer, frame);
+        if let Err(error) = writer.write_packet(file.interface, at, built.bytes, built.original_len) {
+            file.writer = None;
+            note(&self.failure, &file.path, error);
+        }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in &mut self.files {
+            if let Some(mut writer) = file.writer.take()
+                && let Err(error) =
+                    writer.write_statistics(file.interface, 0).and_then(|()| writer.finish().map(drop))
+            {
+                note(&self.failure, &file.path, error);
+            }
+        }
+    }
+}
+
+/// The first failure is the one worth telling.
+fn note(failure: &Failure, path: &Path, error: io::Error) {
+    let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+    failure.get_or_insert((path.to_owned(), error));
+}
+
+fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::frame::Frame<'a> {
+    let ethernet = Ethernet { source: frame.source_mac, destination: frame.destination_mac };
+    let ip = Ipv4 {
+        source: frame.source.octets(),
+        destination: frame.destination.octets(),
+        // Atomic datagrams need no identification (RFC 6864 section 4.1).
+        identification: 0,
+        ttl: frame.ttl,
+        ecn: if let Body::Tcp(segment) = &frame.body { segment.ecn } else { 0 },
+    };
+    if frame.corrupted {
+        buffer.damage_next();
+    }
+    match &frame.body {
+        Body::Tcp(segment) => {
+            let tcp = tcp_header(frame, segment);
+            buffer.tcp(&ethernet, &ip, &tcp, segment.len)
+        }
+        Body::Udp { payload, .. } => {
+            let udp = Udp { source_port: frame.source_port, destination_port: frame.destination_port };
+            buffer.udp(&ethernet, &ip, &udp, *payload)
+        }
+        Body::Echo { number, payload, reply, .. } => {
+            let client_port = if *reply { frame.destination_port } else { frame.source_port };
+            let echo = Echo { reply: *reply, identifier: client_port, sequence: *number as u16 };
+            buffer.echo(&ethernet, &ip, &echo, *payload)
+        }
+    }
+}
+
+fn tcp_header<'a>(frame: &Frame, segment: &'a Segment) -> Tcp<'a> {
+    let syn = segment.flags & SYN != 0;
+    Tcp {
+        source_port: frame.source_port,
+        destination_port: frame.destination_port,
+        seq: segment.seq,
+        ack: segment.ack,
+        flags: segment.flags,
+        window: segment.window,
+        options: TcpOptions {
+            mss: syn.then_some(segment.mss),
+            window_scale: (syn && segment.window_scale != u8::MAX).then_some(segment.window_scale),
+            sack_permitted: syn && segment.sack_permitted,
+            timestamps: segment.has_timestamp.then_some((segment.ts_val, segment.ts_ecr)),
+            sack: &segment.sack[..usize::from(segment.sack_count).min(segment.sack.len())],
+        },
+    }
+}

@@ -1,0 +1,28 @@
+//! Tables as Arrow IPC bytes.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use tcplab_sim::Tables;
+use tcplab_tables::{Dictionary, Table, arrow};
+
+/// All tables by name.
+pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let dictionary = &tables.dictionary;
+    add(&dict, &tables.flows, dictionary)?;
+    add(&dict, &tables.intervals, dictionary)?;
+    add(&dict, &tables.sockets, dictionary)?;
+    add(&dict, &tables.queues, dictionary)?;
+    add(&dict, &tables.packets, dictionary)?;
+    add(&dict, &tables.echoes, dictionary)?;
+    add(&dict, &tables.pings, dictionary)?;
+    add(&dict, &tables.events, dictionary)?;
+    Ok(dict)
+}
+
+fn add<T: Table + Sync>(dict: &Bound<'_, PyDict>, table: &T, dictionary: &Dictionary) -> PyResult<()> {
+    let encoded = dict.py().detach(|| arrow::encode(table, dictionary));
+    let bytes = encoded.map_err(|error| PyValueError::new_err(format!("table {}: {error}", T::NAME)))?;
+    dict.set_item(T::NAME, PyBytes::new(dict.py(), &bytes))
+}

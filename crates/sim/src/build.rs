@@ -1,0 +1,178 @@
+//! From a plan to streams: names resolved, impossible values refused.
+
+use std::sync::Arc;
+
+use tcplab_control::Control;
+use tcplab_link::component_seed;
+use tcplab_tcp::Config;
+use tcplab_units::{Span, Time};
+
+use crate::bulk::Bulk;
+use crate::error::PlanError;
+use crate::network::{DirectionId, Names, Network};
+use crate::packet::{ICMP_HEADER, IPV4_HEADER, TCP_HEADER, UDP_HEADER};
+use crate::pattern::Pauses;
+use crate::ping_stream::PingStream;
+use crate::plan::{Cc, Flow, Pattern, Plan, Traffic};
+use crate::request::Request;
+use crate::stream::{Ends, Interval, Stream, Work};
+use crate::tcp_stream::{Application, TcpStream};
+use crate::udp::Pacer;
+use crate::udp_stream::UdpStream;
+
+/// The streams of `plan`, in its order.
+pub(crate) fn streams(plan: &Plan, network: &Network, names: &Names<'_>) -> Result<Vec<Stream>, PlanError> {
+    let count: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
+    const MOST: u64 = 1_000_000;
+    if count > MOST {
+        return Err(PlanError::TooMany { what: "streams", count, most: MOST });
+    }
+    crate::network::numbered("flows", plan.flows.iter().map(|flow| flow.name.as_str()))?;
+    let mut streams = Vec::with_capacity(count as usize);
+    for (number, flow) in plan.flows.iter().enumerate() {
+        let place = |end: &str| format!("flows.{}.{end}", flow.name);
+        let from = names.node(&flow.from, || place("from"))?;
+        let to = names.node(&flow.to, || place("to"))?;
+        let path = |from, to, names: [&String; 2]| {
+            network.path(from, to).map_err(|stuck| PlanError::NoRoute {
+                flow: flow.name.clone(),
+                from: names[0].clone(),
+                to: names[1].clone(),
+                stuck: plan.nodes[usize::from(stuck)].name.clone(),
+            })
+        };
+        let mut round_trip = path(from, to, [&flow.from, &flow.to])?;
+        round_trip.extend(path(to, from, [&flow.to, &flow.from])?);
+        let builder = Builder { plan, flow, mtu: least_mtu(plan, &round_trip) };
+        builder.check(&round_trip)?;
+        for stream in 0..flow.streams {
+            streams.push(Stream {
+                ends: Ends { stream: streams.len() as u32, from, to },
+                flow: number,
+                start: flow.start,
+                work: builder.work(stream)?,
+                interval: Interval { since: flow.start, ..Interval::default() },
+            });
+        }
+    }
+    Ok(streams)
+}
+
+fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
+    path.iter().map(|&direction| plan.links[direction as usize / 2].mtu).min().unwrap_or(u32::MAX)
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    flow: &'a Flow,
+    /// Least MTU on the way there and back, bytes.
+    mtu: u32,
+}
+
+impl Builder<'_> {
+    fn check(&self, round_trip: &[DirectionId]) -> Result<(), PlanError> {
+        let zero = |is_zero: bool, setting: &str| {
+            let place = format!("flows.{}.{setting}", self.flow.name);
+            if is_zero { Err(PlanError::Zero { place }) } else { Ok(()) }
+        };
+        let too_long = |payload: u32, header: u32| {
+            let length = u64::from(payload) + u64::from(header + IPV4_HEADER);
+            if length <= u64::from(self.mtu) {
+                return Ok(());
+            }
+            Err(PlanError::TooLong { flow: self.flow.name.clone(), payload, length, mtu: self.mtu })
+        };
+        let pattern = |pattern: &Option<Pattern>| {
+            zero(pattern.is_some_and(|pattern| pattern.on == Span::ZERO), "pattern.on")
+        };
+        match &self.flow.traffic {
+            Traffic::Tcp { pattern: pauses, .. } => {
+                pattern(pauses)?;
+                self.takes_time(round_trip)
+            }
+            Traffic::Request { request, response, .. } => {
+                zero(*request == 0, "request")?;
+                zero(*response == 0, "response")?;
+                self.takes_time(round_trip)
+            }
+            Traffic::Udp { payload, pattern: pauses, .. } => {
+                zero(*payload == 0, "payload")?;
+                pattern(pauses)?;
+                too_long(*payload, UDP_HEADER)
+            }
+            Traffic::Ping { interval, payload, .. } => {
+                zero(*interval == Span::ZERO, "interval")?;
+                too_long(*payload, ICMP_HEADER)
+            }
+        }
+    }
+
+    /// Where a round trip takes no time, a connection would exchange segments for ever at one instant.
+    fn takes_time(&self, round_trip: &[DirectionId]) -> Result<(), PlanError> {
+        let takes_time = round_trip.iter().any(|&direction| {
+            let link = &self.plan.links[direction as usize / 2];
+            let settings = if direction % 2 == 0 { &link.forward } else { &link.backward };
+            settings.rate.is_some() || settings.trace.is_some() || settings.delay > Span::ZERO
+        });
+        if takes_time { Ok(()) } else { Err(PlanError::NoTime { flow: self.flow.name.clone() }) }
+    }
+
+    fn work(&self, stream: u32) -> Result<Work, PlanError> {
+        let stop = self.flow.stop.unwrap_or(Time::NEVER);
+        Ok(match &self.flow.traffic {
+            Traffic::Tcp { cc, bytes, pattern, sender, receiver } => {
+                let application = Application::Bulk(Bulk::new(*bytes, self.pauses(pattern, stream), stop));
+                self.connection(stream, application, cc, [sender, receiver])?
+            }
+            Traffic::Request { cc, request, response, think, count, sender, receiver } => {
+                let application =
+                    Application::Request(Request::new(*request, *response, *think, *count, stop));
+                self.connection(stream, application, cc, [sender, receiver])?
+            }
+            Traffic::Udp { rate, payload, bytes, pattern } => {
+                let pacer = Pacer::new(*rate, *payload, self.flow.start);
+                Work::Udp(Box::new(UdpStream::new(
+                    *payload,
+                    *bytes,
+                    pacer,
+                    self.pauses(pattern, stream),
+                    stop,
+                )))
+            }
+            Traffic::Ping { interval, payload, count } => {
+                Work::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
+            }
+        })
+    }
+
+    fn connection(
+        &self,
+        stream: u32,
+        application: Application,
+        cc: &Cc,
+        configs: [&Config; 2],
+    ) -> Result<Work, PlanError> {
+        let control = || {
+            let params = cc.params.iter().map(|(name, value)| (name.as_str(), *value));
+            Control::new(&cc.name, params)
+                .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })
+        };
+        // A path with a smaller MTU than the ends' own: path MTU discovery is taken to be done.
+        let most = self.mtu.saturating_sub(IPV4_HEADER + TCP_HEADER);
+        const LEAST_MSS: u32 = 88;
+        if most < LEAST_MSS {
+            return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
+        }
+        let configs = configs.map(|config| Config { mss: config.mss.min(most), ..config.clone() });
+        let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
+        Ok(Work::Tcp(Box::new(TcpStream::new(application, [control()?, control()?], Arc::new(configs), isn))))
+    }
+
+    fn pauses(&self, pattern: &Option<Pattern>, stream: u32) -> Option<Pauses> {
+        pattern.map(|pattern| Pauses::new(pattern, self.seed(stream, "pattern")))
+    }
+
+    fn seed(&self, stream: u32, component: &str) -> u64 {
+        component_seed(self.plan.seed, &format!("flow.{}.{stream}.{component}", self.flow.name))
+    }
+}

@@ -1,0 +1,83 @@
+//! A bulk transfer's application: offers data all the time, or with pauses.
+
+use tcplab_tcp::Connection;
+use tcplab_units::Time;
+
+use crate::pattern::Pauses;
+
+/// The sending application.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    bytes: Option<u64>,
+    /// Bytes not yet taken into the send buffer; `u64::MAX` is without end.
+    left: u64,
+    pauses: Option<Pauses>,
+    sending: bool,
+    /// When it begins or ends a pause next.
+    turn: Time,
+    stop: Time,
+    stopped: bool,
+}
+
+impl Bulk {
+    /// Sends `bytes`, or without end, until `stop`, with `pauses`.
+    pub(crate) fn new(bytes: Option<u64>, pauses: Option<Pauses>, stop: Time) -> Bulk {
+        Bulk {
+            bytes,
+            left: bytes.unwrap_or(u64::MAX),
+            pauses,
+            sending: false,
+            turn: Time::ZERO,
+            stop,
+            stopped: false,
+        }
+    }
+
+    /// The connection is there, a pause begins or ends, or the source stops. When it wants to be woken next.
+    pub(crate) fn wake(&mut self, connection: &mut Connection, now: Time) -> Time {
+        if self.stopped {
+            return Time::NEVER;
+        }
+        if now >= self.stop {
+            self.stopped = true;
+            connection.withdraw(now);
+            connection.close(now);
+            return Time::NEVER;
+        }
+        let Some(pauses) = &mut self.pauses else {
+            if !self.sending {
+                self.sending = true;
+                connection.offer(self.left, now);
+                if self.bytes.is_some() {
+                    connection.close(now);
+                }
+            }
+            return self.stop;
+        };
+        if now >= self.turn {
+            self.sending = !self.sending;
+            if self.sending {
+                connection.offer(self.left, now);
+                self.turn = now + pauses.on();
+            } else {
+                let back = connection.withdraw(now);
+                if self.bytes.is_some() {
+                    self.left = back;
+                }
+                self.turn = now + pauses.off();
+            }
+        }
+        if self.left == 0 {
+            self.stopped = true;
+            connection.close(now);
+            return Time::NEVER;
+        }
+        self.turn.min(self.stop)
+    }
+
+    /// Whether all is done that was asked for, given what has arrived. A source without end is complete
+    /// however long it ran.
+    pub(crate) fn complete(&self, delivered: u64) -> bool {
+        self.bytes.is_none_or(|bytes| delivered >= bytes)
+    }
+}

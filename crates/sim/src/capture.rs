@@ -1,0 +1,274 @@
+//! Packets as they pass the interfaces of captured nodes.
+
+use std::net::Ipv4Addr;
+
+use tcplab_link::Event;
+use tcplab_units::Time;
+
+use crate::error::PlanError;
+use crate::network::{DirectionId, Network, NodeId};
+use crate::packet::{Body, Packet};
+use crate::plan::{CaptureAt, Flow, NodeKind, Plan};
+
+/// First port of servers; the flow's number is added.
+const SERVER_PORT: u32 = 5001;
+/// First port of clients; the stream's number, counted over all flows, is added.
+const CLIENT_PORT: u32 = 40_000;
+/// Linux's `net.ipv4.ip_default_ttl`.
+const DEFAULT_TTL: u8 = 64;
+
+/// Takes captured frames, interface by interface in the order of time.
+pub trait CaptureSink: Send + Sync {
+    /// `frame` passed interface number `interface` of [`crate::Simulation::interfaces`] at `at`.
+    fn frame(&mut self, interface: usize, at: Time, frame: &Frame);
+}
+
+/// A captured interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The node it belongs to.
+    pub node: String,
+    /// The link it leads to.
+    pub link: String,
+    /// Largest IP packet of the link, bytes.
+    pub mtu: u32,
+    /// Link rate, bit/s; none: unlimited.
+    pub rate: Option<u64>,
+}
+
+/// A frame with all that its headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The interface sends it; otherwise it receives it.
+    pub outgoing: bool,
+    /// Ethernet source.
+    pub source_mac: [u8; 6],
+    /// Ethernet destination.
+    pub destination_mac: [u8; 6],
+    /// IP source.
+    pub source: Ipv4Addr,
+    /// IP destination.
+    pub destination: Ipv4Addr,
+    /// Transport source port; an ICMP echo uses the client's port as its identifier.
+    pub source_port: u16,
+    /// Transport destination port.
+    pub destination_port: u16,
+    /// Time to live, lowered by every router on the way.
+    pub ttl: u8,
+    /// What it carries; the length of a TCP segment may exceed the MTU where it is captured at the host.
+    pub body: Body,
+    /// Bits were damaged on the way here: its checksum is wrong.
+    pub corrupted: bool,
+}
+
+/// The captured interfaces and the addresses of packets.
+pub(crate) struct Capture {
+    sink: Box<dyn CaptureSink>,
+    at: CaptureAt,
+    /// By link direction: the interface that sends into it, and the one that receives from it.
+    interfaces: Vec<[Option<usize>; 2]>,
+    /// By flow, there and back.
+    journeys: Vec<[Journey; 2]>,
+    /// By stream: its flow.
+    flows: Vec<usize>,
+    /// A burst that leaves a host, segment by segment.
+    burst: Option<Frame>,
+}
+
+/// The addresses of a flow's packets on their way from one end to the other.
+#[derive(Debug)]
+struct Journey {
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    hops: Vec<Hop>,
+}
+
+#[derive(Debug)]
+struct Hop {
+    direction: DirectionId,
+    source_mac: [u8; 6],
+    destination_mac: [u8; 6],
+    ttl: u8,
+}
+
+impl Capture {
+    /// The interfaces that `plan` captures, by link direction as in [`Capture::interfaces`].
+    pub(crate) fn interfaces(plan: &Plan) -> (Vec<Interface>, Vec<[Option<usize>; 2]>) {
+        let mut interfaces = Vec::new();
+        let mut by_direction = vec![[None; 2]; 2 * plan.links.len()];
+        let Some(capture) = &plan.capture else { return (interfaces, by_direction) };
+        for node in &capture.nodes {
+            for (number, link) in plan.links.iter().enumerate() {
+                for (end, settings) in [(0, &link.forward), (1, &link.backward)] {
+                    if link.ends[end] == *node {
+                        by_direction[2 * number + end][0] = Some(interfaces.len());
+                        by_direction[2 * number + 1 - end][1] = Some(interfaces.len());
+                        interfaces.push(Interface {
+                            node: node.clone(),
+                            link: link.name.clone(),
+                            mtu: link.mtu,
+                            rate: settings.rate.map(|rate| rate.bits_per_sec()),
+                        });
+                    }
+                }
+            }
+        }
+        (interfaces, by_direction)
+    }
+
+    /// Shows what passes the captured interfaces to `sink`.
+    pub(crate) fn new(
+        plan: &Plan,
+        network: &Network,
+        sink: Box<dyn CaptureSink>,
+    ) -> Result<Capture, PlanError> {
+        let mut journeys = Vec::new();
+        let mut flows = Vec::new();
+        for (number, flow) in plan.flows.iter().enumerate() {
+            journeys.push(journeys_of(plan, network, flow)?);
+            flows.extend((0..flow.streams).map(|_| number));
+        }
+        let at = plan.capture.as_ref().map_or(CaptureAt::Wire, |capture| capture.at);
+        Ok(Capture { sink, at, interfaces: Capture::interfaces(plan).1, journeys, flows, burst: None })
+    }
+
+    /// Something happened to `packet` on `direction`.
+    pub(crate) fn on(&mut self, event: Event, at: Time, packet: &Packet, direction: DirectionId) {
+        let [sending, receiving] = self.interfaces[direction as usize];
+        match event {
+            Event::Deliver => {
+                let Some(interface) = receiving else { return };
+                if let Some(frame) = self.frame(packet, direction, false) {
+                    self.sink.frame(interface, at, &frame);
+                }
+            }
+            Event::Depart if self.at == CaptureAt::Wire => {
+                let Some(interface) = sending else { return };
+                if let Some(frame) = self.frame(packet, direction, true) {
+                    self.sink.frame(interface, at, &frame);
+                }
+            }
+            Event::Enqueue | Event::Drop if self.at == CaptureAt::Host => {
+                let Some(interface) = sending else { return };
+                self.join_burst(interface, at, packet, direction);
+            }
+            _ => {}
+        }
+    }
+
+    /// The segments of one TSO burst are handed to the link one after the other at one time.
+    fn join_burst(&mut self, interface: usize, at: Time, packet: &Packet, direction: DirectionId) {
+        let Some(mut frame) = self.frame(packet, direction, true) else { return };
+        let mut more = false;
+        if let Body::Tcp(segment) = &mut frame.body {
+            more = segment.more;
+            if let Some(Frame { body: Body::Tcp(first), .. }) = self.burst {
+                *segment = tcplab_tcp::Segment {
+                    len: first.len + segment.len,
+                    flags: first.flags | segment.flags,
+                    more: false,
+                    ..first
+                };
+            }
+        }
+        if more {
+            self.burst = Some(frame);
+        } else {
+            self.burst = None;
+            self.sink.frame(interface, at, &frame);
+        }
+    }
+
+    fn frame(&self, packet: &Packet, direction: DirectionId, outgoing: bool) -> Option<Frame> {
+        let flow = self.flows[packet.stream as usize];
+        let journey = &self.journeys[flow][usize::from(!packet.forward)];
+        let hop = journey.hops.iter().find(|hop| hop.direction == direction)?;
+        // Port numbers wrap, as a host's do when it has run through them.
+        let client = (CLIENT_PORT + packet.stream % 20_000) as u16;
+        let server = (SERVER_PORT + flow as u32 % 30_000) as u16;
+        let [source_port, destination_port] =
+            if packet.forward { [client, server] } else { [server, client] };
+        Some(Frame {
+            outgoing,
+            source_mac: hop.source_mac,
+            destination_mac: hop.destination_mac,
+            source: journey.source,
+            destination: journey.destination,
+            source_port,
+            destination_port,
+            ttl: hop.ttl,
+            body: packet.body,
+            corrupted: packet.corrupted && !outgoing,
+        })
+    }
+}
+
+fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 2], PlanError> {
+    let node = |name: &str| plan.nodes.iter().position(|node| node.name == name).unwrap_or(0) as NodeId;
+    let (from, to) = (node(&flow.from), node(&flow.to));
+    let there = network.path(from, to).unwrap_or_default();
+    let back = network.path(to, from).unwrap_or_default();
+    let own = |path: &[DirectionId], name: &String| -> Result<Ipv4Addr, PlanError> {
+        let missing = || PlanError::NoAddress { flow: flow.name.clone(), node: name.clone() };
+        let first = *path.first().ok_or_else(missing)?;
+        address(plan, first, Sender)?.ok_or_else(missing)
+    };
+    let ends = [own(&there, &flow.from)?, own(&back, &flow.to)?];
+    Ok([
+        Journey { source: ends[0], destination: ends[1], hops: hops(plan, network, &there)? },
+        Journey { source: ends[1], destination: ends[0], hops: hops(plan, network, &back)? },
+    ])
+}
+
+/// Switches pass frames on as they are; hosts and routers put their own addresses on them.
+fn hops(plan: &Plan, network: &Network, path: &[DirectionId]) -> Result<Vec<Hop>, PlanError> {
+    let is_switch = |node: NodeId| plan.nodes[usize::from(node)].kind == NodeKind::Switch;
+    let mut hops = Vec::new();
+    let mut source = Ipv4Addr::UNSPECIFIED;
+    let mut ttl = DEFAULT_TTL;
+    for (index, &direction) in path.iter().enumerate() {
+        if let Some(own) = address(plan, direction, Sender)? {
+            source = own;
+        }
+        let mut next = Ipv4Addr::UNSPECIFIED;
+        for &ahead in &path[index..] {
+            if !is_switch(network.far_end(ahead)) {
+                next = address(plan, ahead, Receiver)?.unwrap_or(next);
+                break;
+            }
+        }
+        hops.push(Hop { direction, source_mac: mac(source), destination_mac: mac(next), ttl });
+        if !is_switch(network.far_end(direction)) {
+            ttl = ttl.saturating_sub(1);
+        }
+    }
+    Ok(hops)
+}
+
+use End::{Receiver, Sender};
+
+/// The ends of a link direction.
+#[derive(Clone, Copy)]
+enum End {
+    Sender,
+    Receiver,
+}
+
+/// The address of the interface at one end of a link direction; none: a switch's port.
+fn address(plan: &Plan, direction: DirectionId, end: End) -> Result<Option<Ipv4Addr>, PlanError> {
+    let link = &plan.links[direction as usize / 2];
+    let place = (direction as usize % 2) ^ usize::from(matches!(end, Receiver));
+    let Some(text) = &link.addresses[place] else { return Ok(None) };
+    let wrong = || PlanError::Address { link: link.name.clone(), address: text.clone() };
+    let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
+    if prefix.parse::<u8>().map_or(true, |bits| bits > 32) {
+        return Err(wrong());
+    }
+    address.parse().map(Some).map_err(|_| wrong())
+}
+
+/// A locally administered MAC address that shows the IP address.
+fn mac(address: Ipv4Addr) -> [u8; 6] {
+    let [a, b, c, d] = address.octets();
+    [0x02, 0x00, a, b, c, d]
+}

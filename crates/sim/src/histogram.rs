@@ -1,0 +1,116 @@
+//! Percentiles of many samples in bounded memory.
+
+use tcplab_units::Span;
+
+/// Buckets in each octave: values are told apart to one part in 1024, three significant digits.
+const BUCKETS: u64 = 1024;
+const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
+
+/// A log-linear histogram of times. Memory grows with the octaves in use (4 kB each), not with the samples.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Histogram {
+    octaves: Vec<Option<Box<[u32; BUCKETS as usize]>>>,
+    count: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Histogram {
+    /// Counts one sample.
+    #[inline]
+    pub(crate) fn record(&mut self, sample: Span) {
+        let value = sample.as_ns();
+        let (octave, bucket) = Self::place(value);
+        if octave >= self.octaves.len() {
+            self.octaves.resize(octave + 1, None);
+        }
+        let buckets = self.octaves[octave].get_or_insert_with(|| Box::new([0; BUCKETS as usize]));
+        buckets[bucket] = buckets[bucket].saturating_add(1);
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += u128::from(value);
+    }
+
+    /// Mean of all samples, ns, exact up to its rounding as a number; none without samples.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// The least sample, ns, that `percent` of the samples do not exceed, to three significant digits.
+    pub(crate) fn percentile(&self, percent: u64) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let rank = (u128::from(self.count) * u128::from(percent)).div_ceil(100).max(1) as u64;
+        let mut seen = 0;
+        for (octave, buckets) in self.octaves.iter().enumerate() {
+            let Some(buckets) = buckets else { continue };
+            for (bucket, &count) in buckets.iter().enumerate() {
+                seen += u64::from(count);
+                if seen >= rank {
+                    return Some(Self::middle(octave, bucket).clamp(self.min as f64, self.max as f64));
+                }
+            }
+        }
+        Some(self.max as f64)
+    }
+
+    /// Values below `BUCKETS` have a bucket each; above, an octave [2^k, 2^(k+1)) has `BUCKETS` of equal width.
+    #[inline]
+    fn place(value: u64) -> (usize, usize) {
+        if value < BUCKETS {
+            return (0, value as usize);
+        }
+        let shift = 63 - value.leading_zeros() - BUCKET_BITS;
+        (shift as usize + 1, ((value >> shift) - BUCKETS) as usize)
+    }
+
+    fn middle(octave: usize, bucket: usize) -> f64 {
+        if octave == 0 {
+            return bucket as f64;
+        }
+        let width = (1u64 << (octave - 1)) as f64;
+        (BUCKETS as f64 + bucket as f64) * width + (width - 1.0) / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_is_known_of_no_samples() {
+        assert_eq!(Histogram::default().mean(), None);
+        assert_eq!(Histogram::default().percentile(50), None);
+    }
+
+    #[test]
+    fn one_sample_is_every_percentile() {
+        let mut histogram = Histogram::default();
+        histogram.record(Span::from_us(50_121));
+        for percent in [0, 50, 99, 100] {
+            assert_eq!(histogram.percentile(percent), Some(50_121_000.0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_have_three_significant_digits(
+            mut values in proptest::collection::vec(0u64..1 << 40, 1..400), percent in 1u64..=100,
+        ) {
+            let mut histogram = Histogram::default();
+            for &value in &values {
+                histogram.record(Span::from_ns(value));
+            }
+            values.sort_unstable();
+            let exact = values[(values.len() * percent as usize).div_ceil(100) - 1] as f64;
+            let told = histogram.percentile(percent).expect("there are samples");
+            prop_assert!((told - exact).abs() <= exact / 1024.0, "{} for {}", told, exact);
+            let mean = values.iter().map(|&v| v as f64).sum::<f64>() / values.len() as f64;
+            prop_assert!((histogram.mean().expect("there are samples") - mean).abs() <= mean * 1e-9 + 1e-9);
+        }
+    }
+}

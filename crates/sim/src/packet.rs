@@ -1,0 +1,166 @@
+//! What travels through the simulated network.
+
+use tcplab_tcp::Segment;
+use tcplab_tcp::segment::{ACK, SYN};
+use tcplab_units::Time;
+
+/// Bytes of an Ethernet header.
+pub const ETHERNET_HEADER: u32 = 14;
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER: u32 = 20;
+/// Bytes of a TCP header without options.
+pub const TCP_HEADER: u32 = 20;
+/// Bytes of a UDP header.
+pub const UDP_HEADER: u32 = 8;
+/// Bytes of an ICMP echo header.
+pub const ICMP_HEADER: u32 = 8;
+
+/// ECN field: congestion experienced (RFC 3168 section 5).
+const ECN_CE: u8 = 3;
+
+/// A packet: headers and lengths; payload is counted, not carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// What it carries.
+    pub body: Body,
+    /// Bytes of its Ethernet frame.
+    pub frame_len: u32,
+    /// The stream it belongs to, counted over all flows.
+    pub stream: u32,
+    /// Node it goes to.
+    pub(crate) destination: u16,
+    /// It travels from the flow's `from` to its `to`, not back.
+    pub forward: bool,
+    /// Its bits were damaged; the receiver discards it.
+    pub corrupted: bool,
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// A TCP segment.
+    Tcp(Segment),
+    /// A UDP datagram.
+    Udp {
+        /// Its number within the stream, from 0.
+        number: u64,
+        /// When it was sent.
+        sent: Time,
+        /// Payload bytes.
+        payload: u32,
+    },
+    /// An ICMP echo request or reply.
+    Echo {
+        /// Number of the probe within the stream, from 0.
+        number: u64,
+        /// Its row in the table of pings.
+        row: u32,
+        /// Payload bytes.
+        payload: u32,
+        /// A reply.
+        reply: bool,
+    },
+}
+
+impl Body {
+    /// Bytes of the Ethernet frame that carries this.
+    #[inline]
+    pub fn frame_len(&self) -> u32 {
+        ETHERNET_HEADER
+            + IPV4_HEADER
+            + match self {
+                Body::Tcp(segment) => tcp_header_len(segment) + segment.len,
+                Body::Udp { payload, .. } => UDP_HEADER + payload,
+                Body::Echo { payload, .. } => ICMP_HEADER + payload,
+            }
+    }
+}
+
+/// Bytes of a segment's TCP header, options laid out as Linux does (`tcp_options_write`).
+#[inline]
+pub fn tcp_header_len(segment: &Segment) -> u32 {
+    // Timestamps take 10 bytes, padded to 12 (RFC 7323 appendix A).
+    let timestamps = if segment.has_timestamp { 12 } else { 0 };
+    if segment.flags & SYN == 0 {
+        let sack = if segment.sack_count > 0 { 4 + 8 * u32::from(segment.sack_count) } else { 0 };
+        return TCP_HEADER + timestamps + sack;
+    }
+    // SACK-permitted fills the padding of the timestamps where both are there.
+    let sack_permitted = if segment.sack_permitted && !segment.has_timestamp { 4 } else { 0 };
+    let window_scale = if segment.window_scale == u8::MAX { 0 } else { 4 };
+    TCP_HEADER + 4 + timestamps + sack_permitted + window_scale
+}
+
+/// Whether a segment opens a connection.
+pub(crate) fn is_opening(segment: &Segment) -> bool {
+    segment.flags & (SYN | ACK) == SYN
+}
+
+impl tcplab_link::Packet for Packet {
+    #[inline]
+    fn frame_len(&self) -> u32 {
+        self.frame_len
+    }
+    #[inline]
+    fn is_ect(&self) -> bool {
+        matches!(&self.body, Body::Tcp(segment) if segment.ecn != 0)
+    }
+    #[inline]
+    fn mark_ce(&mut self) {
+        if let Body::Tcp(segment) = &mut self.body {
+            segment.ecn = ECN_CE;
+        }
+    }
+    #[inline]
+    fn corrupt(&mut self) {
+        self.corrupted = true;
+    }
+    #[inline]
+    fn duplicate(&self) -> Packet {
+        *self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment() -> Segment {
+        Segment {
+            seq: 0,
+            ack: 0,
+            len: 0,
+            ts_val: 0,
+            ts_ecr: 0,
+            sack: [(0, 0); 4],
+            window: 0,
+            flags: ACK,
+            sack_count: 0,
+            mss: 0,
+            window_scale: u8::MAX,
+            ecn: 0,
+            sack_permitted: false,
+            has_timestamp: true,
+            more: false,
+            retransmission: false,
+        }
+    }
+
+    #[test]
+    fn frames_are_as_long_as_linux_makes_them() {
+        let ack = segment();
+        assert_eq!(Body::Tcp(ack).frame_len(), 66);
+        assert_eq!(Body::Tcp(Segment { len: 1448, ..ack }).frame_len(), 1514);
+        assert_eq!(Body::Tcp(Segment { sack_count: 3, ..ack }).frame_len(), 94);
+        let syn = Segment { flags: SYN, mss: 1460, sack_permitted: true, window_scale: 7, ..ack };
+        assert_eq!(Body::Tcp(syn).frame_len(), 74);
+        assert_eq!(Body::Tcp(Segment { has_timestamp: false, ..syn }).frame_len(), 66);
+        assert_eq!(Body::Udp { number: 0, sent: Time::ZERO, payload: 1472 }.frame_len(), 1514);
+        assert_eq!(Body::Echo { number: 0, row: 0, payload: 56, reply: false }.frame_len(), 98);
+    }
+
+    #[test]
+    fn a_packet_is_small_enough_to_copy() {
+        assert!(size_of::<Packet>() <= 80, "{} bytes", size_of::<Packet>());
+    }
+}

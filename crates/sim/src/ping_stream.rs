@@ -1,0 +1,112 @@
+//! Echo requests and their replies.
+
+use tcplab_tables::PingRow;
+use tcplab_units::{Span, Time};
+
+use crate::histogram::Histogram;
+use crate::packet::{Body, Packet};
+use crate::recorder::Mode;
+use crate::stream::Ends;
+use crate::world::{Timer, World};
+
+/// A source of echo requests.
+#[derive(Debug)]
+pub(crate) struct PingStream {
+    interval: Span,
+    payload: u32,
+    left: Option<u64>,
+    stop: Time,
+    sent: u64,
+    replies: u64,
+    stopped: bool,
+    pub(crate) rtt: Histogram,
+    pub(crate) last_reply: Time,
+}
+
+impl PingStream {
+    /// A probe of `payload` bytes every `interval`, up to `count` probes and `stop`.
+    pub(crate) fn new(interval: Span, payload: u32, count: Option<u64>, stop: Time) -> PingStream {
+        PingStream {
+            interval,
+            payload,
+            left: count,
+            stop,
+            sent: 0,
+            replies: 0,
+            stopped: count == Some(0),
+            rtt: Histogram::default(),
+            last_reply: Time::ZERO,
+        }
+    }
+
+    /// Probes sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+    /// Probes answered.
+    pub(crate) fn replies(&self) -> u64 {
+        self.replies
+    }
+    /// Payload bytes of `probes` probes.
+    pub(crate) fn bytes(&self, probes: u64) -> u64 {
+        probes * u64::from(self.payload)
+    }
+    /// Whether nothing more will be sent.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether only the run's end stops it.
+    pub(crate) fn endless(&self) -> bool {
+        self.left.is_none() && self.stop == Time::NEVER
+    }
+
+    /// The time of the next probe has come.
+    pub(crate) fn wake<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
+        let now = world.now();
+        if now >= self.stop {
+            self.stopped = true;
+        }
+        if self.stopped {
+            return;
+        }
+        let (flow, stream) = world.recorder.stream(ends.stream);
+        let pings = &mut world.recorder.tables.pings;
+        // Lost, until its reply comes.
+        let row = pings.time.len() as u32;
+        pings.push(PingRow { time: now.as_ns(), flow, stream, seq: self.sent, rtt: None, lost: true });
+        let body = Body::Echo { number: self.sent, row, payload: self.payload, reply: false };
+        self.sent += 1;
+        world.send::<M>(ends.from, ends.packet(body, true));
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+            self.stopped = *left == 0;
+        }
+        if !self.stopped {
+            world.set_timer(ends.stream, Timer::Application, (now + self.interval).min(self.stop));
+        }
+    }
+
+    /// A request arrived at the far end, or a reply back here.
+    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, ends: &Ends, world: &mut World) {
+        let Body::Echo { number, row, payload, reply } = packet.body else { return };
+        if !reply {
+            let reply = Body::Echo { number, row, payload, reply: true };
+            return world.send::<M>(ends.to, ends.packet(reply, false));
+        }
+        let pings = &mut world.recorder.tables.pings;
+        let place = row as usize;
+        // Of replies that come twice the first one counts.
+        if pings.rtt.get(place).is_some() {
+            return;
+        }
+        let Some(sent) = pings.time.get(place) else { return };
+        let now = world.schedule.now();
+        let rtt = now.since(Time::from_ns(sent as u64));
+        pings.rtt.set(place, rtt.as_ns() as i64);
+        pings.lost.set(place, false);
+        self.rtt.record(rtt);
+        self.replies += 1;
+        self.last_reply = now;
+    }
+}

@@ -1,0 +1,244 @@
+//! What a run writes down.
+
+use tcplab_link::{Event, Observer, QueueSample, Stats};
+use tcplab_tables::{
+    Dictionary, Echoes, EventRow, Events, Flows, Intervals, PacketRow, Packets, Pings, QueueRow, Queues,
+    Sockets, Symbol,
+};
+use tcplab_units::Time;
+
+use crate::capture::Capture;
+use crate::network::DirectionId;
+use crate::packet::{Body, Packet};
+use crate::plan::Plan;
+
+/// The tables of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tables {
+    /// The strings of all tables.
+    pub dictionary: Dictionary,
+    /// One row per stream; filled when the run is finished.
+    pub flows: Flows,
+    /// One row per stream and flow sample.
+    pub intervals: Intervals,
+    /// One row per sending TCP socket and sample.
+    pub sockets: Sockets,
+    /// One row per link direction and sample.
+    pub queues: Queues,
+    /// One row per packet event.
+    pub packets: Packets,
+    /// One row per request and response.
+    pub echoes: Echoes,
+    /// One row per probe.
+    pub pings: Pings,
+    /// One row per change of state.
+    pub events: Events,
+}
+
+/// The tables as they grow, and the symbols of the names that occur in them.
+pub(crate) struct Recorder {
+    pub(crate) tables: Tables,
+    pub(crate) capture: Option<Capture>,
+    link_names: Vec<Symbol>,
+    direction_names: [Symbol; 2],
+    event_names: [Symbol; EVENTS.len()],
+    streams: Vec<StreamRecord>,
+}
+
+/// What the recorder knows of a stream.
+#[derive(Clone, Debug)]
+struct StreamRecord {
+    flow: Symbol,
+    number: u64,
+    /// Packets lost on the way there and on the way back.
+    losses: [u64; 2],
+}
+
+const EVENTS: [(Event, &str); 8] = [
+    (Event::Enqueue, "enqueue"),
+    (Event::Drop, "drop"),
+    (Event::Mark, "mark"),
+    (Event::Depart, "depart"),
+    (Event::Lose, "lose"),
+    (Event::Corrupt, "corrupt"),
+    (Event::Duplicate, "duplicate"),
+    (Event::Deliver, "deliver"),
+];
+
+impl Recorder {
+    /// A recorder of a run of `plan` with nothing in it.
+    pub(crate) fn new(plan: &Plan) -> Recorder {
+        let mut tables = Tables::default();
+        let mut symbol = |name: &str| tables.dictionary.symbol(name);
+        let link_names = plan.links.iter().map(|link| symbol(&link.name)).collect();
+        let direction_names = ["forward", "backward"].map(&mut symbol);
+        let event_names = EVENTS.map(|(_, name)| symbol(name));
+        let mut streams = Vec::new();
+        for flow in &plan.flows {
+            let name = symbol(&flow.name);
+            let record = |number| StreamRecord { flow: name, number: u64::from(number), losses: [0; 2] };
+            streams.extend((0..flow.streams).map(record));
+        }
+        Recorder { tables, capture: None, link_names, direction_names, event_names, streams }
+    }
+
+    /// The symbol of `name`.
+    pub(crate) fn symbol(&mut self, name: &str) -> Symbol {
+        self.tables.dictionary.symbol(name)
+    }
+
+    /// Flow name and number of a stream.
+    pub(crate) fn stream(&self, stream: u32) -> (Symbol, u64) {
+        let record = &self.streams[stream as usize];
+        (record.flow, record.number)
+    }
+
+    /// Packets of a stream lost on the way there and on the way back.
+    pub(crate) fn losses(&self, stream: u32) -> [u64; 2] {
+        self.streams[stream as usize].losses
+    }
+
+    /// A packet will not reach its application.
+    #[inline]
+    pub(crate) fn count_loss(&mut self, packet: &Packet) {
+        self.streams[packet.stream as usize].losses[usize::from(!packet.forward)] += 1;
+    }
+
+    /// Something happened to a stream.
+    pub(crate) fn stream_event(&mut self, time: Time, stream: u32, event: &str, detail: Option<&str>) {
+        let (flow, number) = self.stream(stream);
+        let event = self.symbol(event);
+        let detail = detail.map(|detail| self.symbol(detail));
+        self.tables.events.push(EventRow {
+            time: time.as_ns(),
+            flow: Some(flow),
+            stream: Some(number),
+            link: None,
+            event,
+            detail,
+        });
+    }
+
+    /// A link's settings changed.
+    pub(crate) fn link_event(&mut self, time: Time, link: &str, detail: &str) {
+        let link = Some(self.symbol(link));
+        let event = self.symbol("link_change");
+        let detail = Some(self.symbol(detail));
+        self.tables.events.push(EventRow {
+            time: time.as_ns(),
+            flow: None,
+            stream: None,
+            link,
+            event,
+            detail,
+        });
+    }
+
+    /// A sample of a link direction's queue.
+    pub(crate) fn queue_sample(
+        &mut self,
+        time: Time,
+        direction: DirectionId,
+        queue: QueueSample,
+        stats: &Stats,
+    ) {
+        self.tables.queues.push(QueueRow {
+            time: time.as_ns(),
+            link: self.link_names[direction as usize / 2],
+            direction: self.direction_names[direction as usize % 2],
+            packets: u64::from(queue.packets),
+            bytes: queue.bytes,
+            sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
+            drops: stats.dropped,
+            marks: stats.marked,
+            lost: stats.lost,
+            bytes_out: stats.bytes_serialised,
+        });
+    }
+
+    fn packet_event(
+        &mut self,
+        event: Event,
+        at: Time,
+        packet: &Packet,
+        direction: DirectionId,
+        queue_packets: u32,
+    ) {
+        let (flow, number) = self.stream(packet.stream);
+        let seq = match packet.body {
+            Body::Tcp(segment) => u64::from(segment.seq),
+            Body::Udp { number, .. } | Body::Echo { number, .. } => number,
+        };
+        self.tables.packets.push(PacketRow {
+            time: at.as_ns(),
+            link: self.link_names[direction as usize / 2],
+            direction: self.direction_names[direction as usize % 2],
+            event: self.event_names[event as usize],
+            flow: Some(flow),
+            stream: Some(number),
+            seq: Some(seq),
+            len: u64::from(packet.frame_len),
+            queue_packets: u64::from(queue_packets),
+        });
+    }
+}
+
+/// What of each packet is recorded; compiled once for each combination, so that nothing is asked per packet.
+pub(crate) trait Mode {
+    /// Every packet event goes into the table of packets.
+    const PACKETS: bool;
+    /// Packets that pass a captured interface are shown to the capture.
+    const CAPTURE: bool;
+}
+
+/// A mode by its two answers.
+pub(crate) struct Record<const PACKETS: bool, const CAPTURE: bool>;
+
+impl<const PACKETS: bool, const CAPTURE: bool> Mode for Record<PACKETS, CAPTURE> {
+    const PACKETS: bool = PACKETS;
+    const CAPTURE: bool = CAPTURE;
+}
+
+/// Watches one link direction.
+pub(crate) struct Watch<'a, M> {
+    recorder: &'a mut Recorder,
+    direction: DirectionId,
+    mode: core::marker::PhantomData<M>,
+}
+
+impl<'a, M: Mode> Watch<'a, M> {
+    /// Records what happens on `direction`.
+    #[inline(always)]
+    pub(crate) fn new(recorder: &'a mut Recorder, direction: DirectionId) -> Watch<'a, M> {
+        Watch { recorder, direction, mode: core::marker::PhantomData }
+    }
+}
+
+impl<M: Mode> Observer<Packet> for Watch<'_, M> {
+    #[inline(always)]
+    fn on(&mut self, event: Event, at: Time, packet: &Packet, queue_packets: u32) {
+        if matches!(event, Event::Drop | Event::Lose) {
+            self.recorder.count_loss(packet);
+        }
+        if M::PACKETS {
+            self.recorder.packet_event(event, at, packet, self.direction, queue_packets);
+        }
+        if M::CAPTURE
+            && let Some(capture) = &mut self.recorder.capture
+        {
+            capture.on(event, at, packet, self.direction);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_event_has_its_name() {
+        for (index, (event, _)) in EVENTS.iter().enumerate() {
+            assert_eq!(*event as usize, index);
+        }
+    }
+}

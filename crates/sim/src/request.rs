@@ -1,0 +1,138 @@
+//! Request and response over one connection.
+
+use tcplab_tables::{EchoRow, Symbol};
+use tcplab_tcp::Connection;
+use tcplab_units::{Span, Time};
+
+/// The client that asks and the server that answers.
+#[derive(Debug)]
+pub(crate) struct Request {
+    request: u64,
+    response: u64,
+    think: Span,
+    left: Option<u64>,
+    stop: Time,
+    established: bool,
+    /// When the present request was issued; none: no answer is awaited.
+    issued: Option<Time>,
+    asked: u64,
+    answered: u64,
+    stopped: bool,
+}
+
+/// A finished exchange.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    size: u64,
+    iteration: u64,
+    issued: Time,
+    /// When the client wants to be woken next.
+    pub(crate) next: Time,
+}
+
+impl Exchange {
+    /// Its row in the table of echoes.
+    pub(crate) fn row(&self, flow: Symbol, client: u64, now: Time) -> EchoRow {
+        EchoRow {
+            flow,
+            client,
+            size: self.size,
+            iteration: self.iteration,
+            time: self.issued.as_ns(),
+            rtt: now.since(self.issued).as_ns(),
+        }
+    }
+}
+
+impl Request {
+    /// Requests of `request` bytes, answered by `response` bytes, each `think` after the last answer; up to
+    /// `count` of them and `stop`.
+    pub(crate) fn new(request: u64, response: u64, think: Span, count: Option<u64>, stop: Time) -> Request {
+        Request {
+            request,
+            response,
+            think,
+            left: count,
+            stop,
+            established: false,
+            issued: None,
+            asked: 0,
+            answered: 0,
+            stopped: false,
+        }
+    }
+
+    /// Whether the server sends more than the client.
+    pub(crate) fn answers_are_longer(&self) -> bool {
+        self.response > self.request
+    }
+
+    /// Whether all was asked that was to be asked, and answered.
+    pub(crate) fn complete(&self) -> bool {
+        self.left.is_none_or(|left| left == 0)
+    }
+
+    /// The client's application timer fires: the start, a thought is over, or it is time to stop.
+    pub(crate) fn wake(&mut self, client: &mut Connection, now: Time) -> Time {
+        if self.issued.is_some() || !self.established {
+            // An answer or the handshake is awaited; what follows is decided when it has come.
+            return Time::NEVER;
+        }
+        self.ask_or_stop(client, now);
+        Time::NEVER
+    }
+
+    /// The connection is established: the client asks its first question.
+    pub(crate) fn established(&mut self, client: &mut Connection, now: Time) {
+        self.established = true;
+        self.ask_or_stop(client, now);
+    }
+
+    fn ask_or_stop(&mut self, client: &mut Connection, now: Time) {
+        if self.stopped {
+            return;
+        }
+        if now >= self.stop || self.left == Some(0) {
+            self.stopped = true;
+            return client.close(now);
+        }
+        self.issued = Some(now);
+        self.asked += 1;
+        client.offer(self.request, now);
+    }
+
+    /// Data arrived at the server; whether it completed a request, which is answered at once.
+    pub(crate) fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
+        let complete = server.bytes_received() / self.request;
+        if complete == self.answered {
+            return false;
+        }
+        server.offer((complete - self.answered) * self.response, now);
+        self.answered = complete;
+        true
+    }
+
+    /// Data arrived at the client; the exchange, if it is thereby finished.
+    pub(crate) fn response(&mut self, client: &mut Connection, now: Time) -> Option<Exchange> {
+        let issued = self.issued?;
+        if client.bytes_received() < self.asked * self.response {
+            return None;
+        }
+        self.issued = None;
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+        }
+        let mut next = Time::NEVER;
+        if self.left == Some(0) || now >= self.stop || self.think == Span::ZERO {
+            self.ask_or_stop(client, now);
+        } else {
+            next = (now + self.think).min(self.stop);
+        }
+        Some(Exchange {
+            size: self.request,
+            iteration: self.asked - 1 - u64::from(self.issued.is_some()),
+            issued,
+            next,
+        })
+    }
+}

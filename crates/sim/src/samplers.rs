@@ -1,0 +1,285 @@
+//! Rows taken at intervals, and at the end.
+
+use tcplab_control::Telemetry;
+use tcplab_tables::{FlowRow, IntervalRow, SocketRow, Symbol};
+use tcplab_tcp::Info;
+use tcplab_units::{Span, Time};
+
+use crate::plan::{Plan, Traffic};
+use crate::stream::{Counts, Stream, Work};
+use crate::tcp_stream::{Application, CLIENT, state_name};
+use crate::world::World;
+
+/// What is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampler {
+    /// TCP sockets.
+    Sockets = 0,
+    /// Queues of link directions.
+    Queues = 1,
+    /// Counters of streams.
+    Flows = 2,
+    /// Changes of link settings, which are events.
+    Changes = 3,
+}
+
+impl Sampler {
+    pub(crate) const ALL: [Sampler; 4] =
+        [Sampler::Sockets, Sampler::Queues, Sampler::Flows, Sampler::Changes];
+}
+
+/// One row for every open socket that sends payload.
+pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: Time) {
+    for stream in streams {
+        let Work::Tcp(tcp) = &stream.work else { continue };
+        for (end, info, connection) in tcp.senders(now).filter(|(end, ..)| !tcp.closed(*end)) {
+            let flow = &plan.flows[stream.flow];
+            let node = world.recorder.symbol(if end == CLIENT { &flow.from } else { &flow.to });
+            let state = world.recorder.symbol(state_name(info.ca_state));
+            let telemetry = connection.control().telemetry();
+            let phase = (!telemetry.phase.is_empty()).then(|| world.recorder.symbol(telemetry.phase));
+            let names = SocketNames { stream: world.recorder.stream(stream.ends.stream), node, state, phase };
+            world.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
+        }
+    }
+}
+
+struct SocketNames {
+    stream: (Symbol, u64),
+    node: Symbol,
+    state: Symbol,
+    phase: Option<Symbol>,
+}
+
+fn socket_row(now: Time, names: SocketNames, info: &Info, telemetry: &Telemetry) -> SocketRow {
+    let sampled = info.srtt > Span::ZERO;
+    let known = |value: u64| (value > 0).then_some(value);
+    let gain = |gain: u32| (gain > 0).then(|| f64::from(gain) / 256.0);
+    SocketRow {
+        time: now.as_ns(),
+        flow: names.stream.0,
+        stream: names.stream.1,
+        node: names.node,
+        state: names.state,
+        cwnd: u64::from(info.cwnd),
+        ssthresh: info.ssthresh.map(u64::from),
+        srtt: sampled.then_some(info.srtt.as_ns()),
+        rttvar: sampled.then_some(info.rttvar.as_ns()),
+        min_rtt: info.min_rtt.map(Span::as_ns),
+        inflight: u64::from(info.inflight),
+        lost: u64::from(info.lost),
+        retrans: u64::from(info.retrans),
+        pacing_rate: info.pacing_rate.map(|rate| rate as f64),
+        delivery_rate: info.delivery_rate.map(|rate| rate as f64),
+        app_limited: info.delivery_rate.map(|_| info.app_limited),
+        rwnd: info.rwnd,
+        mss: u64::from(info.mss),
+        bytes_acked: info.bytes_acked,
+        busy_time: Some(info.busy_time.as_ns()),
+        rwnd_limited: Some(info.rwnd_limited.as_ns()),
+        sndbuf_limited: Some(info.sndbuf_limited.as_ns()),
+        phase: names.phase,
+        bandwidth: known(telemetry.bandwidth).map(|bandwidth| bandwidth as f64),
+        min_rtt_estimate: known(u64::from(telemetry.min_rtt_us)).map(|us| us * 1000),
+        pacing_gain: gain(telemetry.pacing_gain),
+        cwnd_gain: gain(telemetry.cwnd_gain),
+    }
+}
+
+/// One row for every stream at work: what happened since its last row. `drained`: nothing is on its way any
+/// more, so datagrams that have not come are lost.
+pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, drained: bool) {
+    for stream in streams {
+        let interval = stream.interval;
+        if now <= interval.since || matches!(stream.work, Work::Ping(_)) {
+            continue;
+        }
+        let counts = counts(stream, now, drained);
+        if stream.finished() && counts == interval.counts {
+            stream.interval.since = now;
+            continue;
+        }
+        let before = interval.counts;
+        let duration = now.since(interval.since);
+        let bytes_received = counts.bytes_received - before.bytes_received;
+        let (flow, number) = world.recorder.stream(stream.ends.stream);
+        let mut row = IntervalRow {
+            time: now.as_ns(),
+            duration: duration.as_ns(),
+            flow,
+            stream: number,
+            bytes_received,
+            bytes_sent: counts.bytes_sent - before.bytes_sent,
+            goodput: bytes_received as f64 * 8.0 / duration.as_secs_f64(),
+            retransmits: None,
+            lost: None,
+            out_of_order: None,
+            duplicates: None,
+            jitter: None,
+        };
+        if let Work::Udp(udp) = &stream.work {
+            // A late datagram takes back the loss that an earlier interval counted.
+            row.lost = Some(counts.lost as i64 - before.lost as i64);
+            row.out_of_order = Some(counts.out_of_order - before.out_of_order);
+            row.duplicates = Some(counts.duplicates - before.duplicates);
+            row.jitter = udp.reception.jitter();
+        } else {
+            row.retransmits = Some(counts.retransmits - before.retransmits);
+        }
+        world.recorder.tables.intervals.push(row);
+        stream.interval.since = now;
+        stream.interval.counts = counts;
+    }
+}
+
+fn counts(stream: &Stream, now: Time, drained: bool) -> Counts {
+    match &stream.work {
+        Work::Tcp(tcp) => {
+            let mut counts = Counts { bytes_received: tcp.bytes_received(), ..Counts::default() };
+            for (_, info, _) in tcp.senders(now) {
+                counts.bytes_sent += info.bytes_sent;
+                counts.retransmits += info.retransmits;
+            }
+            counts
+        }
+        Work::Udp(udp) => Counts {
+            bytes_received: udp.reception.bytes(),
+            bytes_sent: udp.bytes_sent(),
+            retransmits: 0,
+            lost: udp.lost(drained),
+            out_of_order: udp.reception.out_of_order(),
+            duplicates: udp.reception.duplicates(),
+        },
+        Work::Ping(_) => Counts::default(),
+    }
+}
+
+/// One row for every stream, at the run's end.
+pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Time) {
+    let drained = world.network.is_empty();
+    for stream in streams {
+        let flow = &plan.flows[stream.flow];
+        let (name, number) = world.recorder.stream(stream.ends.stream);
+        let mut symbol = |name: &str| world.recorder.symbol(name);
+        let (kind, cc) = match &flow.traffic {
+            Traffic::Tcp { cc, .. } => ("tcp", Some(symbol(&cc.name))),
+            Traffic::Request { cc, .. } => ("request", Some(symbol(&cc.name))),
+            Traffic::Udp { .. } => ("udp", None),
+            Traffic::Ping { .. } => ("ping", None),
+        };
+        let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(kind));
+        let [there, back] = world.recorder.losses(stream.ends.stream);
+        let mut row = FlowRow {
+            flow: name,
+            stream: number,
+            from,
+            to,
+            kind,
+            cc,
+            start: stream.start.as_ns(),
+            end: end.max(stream.start).as_ns(),
+            bytes_sent: 0,
+            bytes_received: stream.bytes_received(),
+            goodput: 0.0,
+            segments_sent: None,
+            retransmits: None,
+            rtos: None,
+            losses_true: Some(there),
+            losses_detected: None,
+            rtt_mean: None,
+            rtt_p50: None,
+            rtt_p95: None,
+            rtt_p99: None,
+            cwnd_mean: None,
+            cpu_sender: None,
+            cpu_receiver: None,
+            complete: false,
+        };
+        let started = stream.start <= end;
+        let (last_delivery, rtt) = match &stream.work {
+            Work::Tcp(tcp) => {
+                let (mut segments, mut retransmits, mut rtos, mut losses) = (0, 0, 0, 0);
+                for (_, info, _) in tcp.senders(end) {
+                    row.bytes_sent += info.bytes_sent;
+                    segments += info.segments_sent;
+                    retransmits += info.retransmits;
+                    rtos += info.rtos;
+                    losses += info.losses_detected;
+                }
+                row.segments_sent = Some(segments);
+                row.retransmits = Some(retransmits);
+                row.rtos = Some(rtos);
+                row.losses_detected = Some(losses);
+                row.cwnd_mean = tcp.mean_window(end);
+                row.complete = started && tcp.complete();
+                if matches!(tcp.application, Application::Request(_)) {
+                    row.losses_true = Some(there + back);
+                }
+                (tcp.last_delivery, Some(&tcp.rtt))
+            }
+            Work::Udp(udp) => {
+                row.bytes_sent = udp.bytes_sent();
+                row.segments_sent = Some(udp.sent());
+                row.losses_detected = Some(udp.lost(drained));
+                row.complete = started && (udp.stopped() || udp.endless());
+                (udp.last_delivery, None)
+            }
+            Work::Ping(ping) => {
+                row.bytes_sent = ping.bytes(ping.sent());
+                row.segments_sent = Some(ping.sent());
+                row.losses_true = Some(there + back);
+                row.losses_detected = Some(ping.sent() - ping.replies());
+                row.complete = started && (ping.stopped() || ping.endless());
+                (ping.last_reply, Some(&ping.rtt))
+            }
+        };
+        if let Some(rtt) = rtt {
+            row.rtt_mean = rtt.mean();
+            [row.rtt_p50, row.rtt_p95, row.rtt_p99] = [50, 95, 99].map(|percent| rtt.percentile(percent));
+        }
+        if stream.finished() && last_delivery > stream.start {
+            row.end = last_delivery.as_ns();
+        }
+        let seconds = Span::from_ns(row.end - row.start).as_secs_f64();
+        if seconds > 0.0 {
+            row.goodput = row.bytes_received as f64 * 8.0 / seconds;
+        }
+        world.recorder.tables.flows.push(row);
+    }
+}
+
+/// The changes of `plan`'s links by time, in words.
+pub(crate) fn changes(plan: &Plan) -> Vec<(Time, String, String)> {
+    let mut changes = Vec::new();
+    for link in &plan.links {
+        for (name, direction) in [("forward", &link.forward), ("backward", &link.backward)] {
+            for change in &direction.changes {
+                let mut what = Vec::new();
+                if let Some(up) = change.up {
+                    what.push(if up { "up".to_owned() } else { "down".to_owned() });
+                }
+                if let Some(rate) = change.rate {
+                    what.push(format!("rate {rate}"));
+                }
+                if let Some(delay) = change.delay {
+                    what.push(format!("delay {delay}"));
+                }
+                for (named, changed) in [
+                    ("limit", change.limit.is_some()),
+                    ("jitter", change.jitter.is_some()),
+                    ("reorder", change.reorder.is_some()),
+                    ("loss", change.loss.is_some()),
+                    ("corrupt", change.corrupt.is_some()),
+                    ("duplicate", change.duplicate.is_some()),
+                ] {
+                    if changed {
+                        what.push(named.to_owned());
+                    }
+                }
+                changes.push((change.at, link.name.clone(), format!("{name}: {}", what.join(", "))));
+            }
+        }
+    }
+    changes.sort_by_key(|change| change.0);
+    changes
+}

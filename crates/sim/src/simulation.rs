@@ -1,0 +1,250 @@
+//! The event loop.
+
+use tcplab_units::{Span, Time};
+
+use crate::capture::{Capture, CaptureSink, Interface};
+use crate::error::PlanError;
+use crate::network::{DirectionId, Network};
+use crate::plan::{Plan, Sample};
+use crate::recorder::{Mode, Record, Recorder, Tables};
+use crate::samplers::{self, Sampler};
+use crate::schedule::{Schedule, Slot};
+use crate::stream::Stream;
+use crate::world::{Timer, World};
+
+/// A simulation of one plan.
+pub struct Simulation {
+    world: World,
+    streams: Vec<Stream>,
+    /// Names of flows, for progress.
+    flows: Vec<String>,
+    /// Payload each flow had delivered when progress was asked for last, and when that was.
+    last_progress: (Time, Vec<u64>),
+    sample: Sample,
+    changes: Vec<(Time, String, String)>,
+    changes_done: usize,
+    interfaces: Vec<Interface>,
+    end: Time,
+    events: u64,
+    done: bool,
+    plan: Plan,
+}
+
+/// How far a simulation has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// The present in the simulation.
+    pub time: Time,
+    /// When it ends at the latest.
+    pub duration: Span,
+    /// Whether it has ended.
+    pub done: bool,
+    /// Per flow: name, and goodput since the last call in bit/s.
+    pub goodput: Vec<(String, f64)>,
+}
+
+/// What a simulation has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Wake-ups of components.
+    pub events: u64,
+    /// Packets that arrived at a node.
+    pub packets: u64,
+    /// Time that passed in the simulation.
+    pub simulated: Span,
+}
+
+impl Simulation {
+    /// A simulation of `plan`, at time zero.
+    pub fn new(plan: &Plan) -> Result<Simulation, PlanError> {
+        let (network, names) = Network::new(plan)?;
+        let streams = crate::build::streams(plan, &network, &names)?;
+        let slots = network.directions() + streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
+        let mut world =
+            World { schedule: Schedule::new(slots), network, recorder: Recorder::new(plan), packets: 0 };
+        for stream in &streams {
+            world.set_timer(stream.ends.stream, Timer::Application, stream.start);
+        }
+        let mut simulation = Simulation {
+            world,
+            flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
+            last_progress: (Time::ZERO, vec![0; plan.flows.len()]),
+            sample: plan.sample,
+            changes: samplers::changes(plan),
+            changes_done: 0,
+            interfaces: Capture::interfaces(plan).0,
+            end: Time::ZERO + plan.duration,
+            events: 0,
+            done: false,
+            streams,
+            plan: plan.clone(),
+        };
+        for sampler in Sampler::ALL {
+            simulation.schedule_sampler(sampler);
+        }
+        Ok(simulation)
+    }
+
+    /// The interfaces that the plan captures, in the order of their numbers.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// Shows captured packets to `sink` from now on.
+    pub fn capture(&mut self, sink: Box<dyn CaptureSink>) -> Result<(), PlanError> {
+        self.world.recorder.capture = Some(Capture::new(&self.plan, &self.world.network, sink)?);
+        Ok(())
+    }
+
+    /// Processes up to `most` events; whether the simulation has ended.
+    pub fn advance(&mut self, most: u64) -> bool {
+        match (self.sample.packets, self.world.recorder.capture.is_some()) {
+            (false, false) => self.run::<Record<false, false>>(most),
+            (true, false) => self.run::<Record<true, false>>(most),
+            (false, true) => self.run::<Record<false, true>>(most),
+            (true, true) => self.run::<Record<true, true>>(most),
+        }
+        self.done
+    }
+
+    /// How far it has come, with the goodput since this was asked last.
+    pub fn progress(&mut self) -> Progress {
+        let now = self.world.now();
+        let mut delivered = vec![0; self.flows.len()];
+        for stream in &self.streams {
+            delivered[stream.flow] += stream.bytes_received();
+        }
+        let (since, before) = std::mem::replace(&mut self.last_progress, (now, delivered));
+        let seconds = now.since(since).as_secs_f64();
+        let rate = |(flow, bytes): (usize, &u64)| {
+            let bits = (bytes - before[flow]) as f64 * 8.0;
+            (self.flows[flow].clone(), if seconds > 0.0 { bits / seconds } else { 0.0 })
+        };
+        let goodput = self.last_progress.1.iter().enumerate().map(rate).collect();
+        Progress { time: now, duration: self.end.since(Time::ZERO), done: self.done, goodput }
+    }
+
+    /// What it has done so far.
+    pub fn facts(&self) -> Facts {
+        let simulated = self.world.now().since(Time::ZERO);
+        Facts { events: self.events, packets: self.world.packets, simulated }
+    }
+
+    /// The tables as they stand; the simulation need not have ended.
+    pub fn finish(mut self) -> Tables {
+        let end = self.world.now();
+        match (self.sample.packets, self.world.recorder.capture.is_some()) {
+            (false, false) => self.world.advance_links::<Record<false, false>>(end),
+            (true, false) => self.world.advance_links::<Record<true, false>>(end),
+            (false, true) => self.world.advance_links::<Record<false, true>>(end),
+            (true, true) => self.world.advance_links::<Record<true, true>>(end),
+        }
+        if self.sample.flows.is_some() {
+            let drained = self.world.network.is_empty();
+            samplers::intervals(&mut self.streams, &mut self.world, end, drained);
+        }
+        samplers::flows(&self.plan, &self.streams, &mut self.world, end);
+        self.world.recorder.tables
+    }
+
+    fn run<M: Mode>(&mut self, most: u64) {
+        for _ in 0..most {
+            if self.done {
+                return;
+            }
+            if self.world.schedule.next_time() > self.end {
+                self.world.schedule.finish_at(self.end);
+                self.done = true;
+                return;
+            }
+            let Some(slot) = self.world.schedule.pop() else { return };
+            self.events += 1;
+            self.wake::<M>(slot);
+        }
+    }
+
+    /// The component `slot` wakes up.
+    #[inline]
+    fn wake<M: Mode>(&mut self, slot: Slot) {
+        let directions = self.world.network.directions() as Slot;
+        if slot < directions {
+            return self.arrive::<M>(slot);
+        }
+        let timer = slot - directions;
+        let stream = (timer / Timer::COUNT) as usize;
+        if let Some(stream) = self.streams.get_mut(stream) {
+            stream.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.world);
+            return self.end_if_idle(stream_finished(&self.streams, (timer / Timer::COUNT) as usize));
+        }
+        let number = timer as usize - self.streams.len() * Timer::COUNT as usize;
+        self.sample::<M>(Sampler::ALL[number]);
+    }
+
+    /// Packets arrive at the far end of a link direction.
+    #[inline]
+    fn arrive<M: Mode>(&mut self, direction: DirectionId) {
+        let node = self.world.network.far_end(direction);
+        // A wake-up without a packet is one whose packet was lost: it may have been the last.
+        let mut finished = true;
+        while let Some(packet) = self.world.poll::<M>(direction) {
+            self.world.packets += 1;
+            let stream = &mut self.streams[packet.stream as usize];
+            if packet.destination != node {
+                self.world.send::<M>(node, packet);
+            } else if packet.corrupted {
+                self.world.recorder.count_loss(&packet);
+            } else {
+                stream.receive::<M>(&packet, &mut self.world);
+            }
+            finished = stream.finished();
+        }
+        let next = self.world.network.link(direction).next_event();
+        self.world.schedule.set(direction, next);
+        self.end_if_idle(finished);
+    }
+
+    /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.
+    #[inline]
+    fn end_if_idle(&mut self, perhaps: bool) {
+        if perhaps && self.streams.iter().all(Stream::finished) && self.world.network.is_empty() {
+            self.done = true;
+        }
+    }
+
+    fn sample<M: Mode>(&mut self, sampler: Sampler) {
+        let now = self.world.now();
+        match sampler {
+            Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.world, now),
+            Sampler::Queues => self.world.sample_queues::<M>(now),
+            Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.world, now, false),
+            Sampler::Changes => {
+                while let Some((at, link, detail)) = self.changes.get(self.changes_done)
+                    && *at <= now
+                {
+                    self.world.recorder.link_event(now, link, detail);
+                    self.changes_done += 1;
+                }
+            }
+        }
+        self.schedule_sampler(sampler);
+    }
+
+    fn schedule_sampler(&mut self, sampler: Sampler) {
+        let now = self.world.now();
+        let every = |interval: Option<Span>| {
+            interval.filter(|interval| *interval > Span::ZERO).map_or(Time::NEVER, |interval| now + interval)
+        };
+        let next = match sampler {
+            Sampler::Sockets => every(self.sample.sockets),
+            Sampler::Queues => every(self.sample.queues),
+            Sampler::Flows => every(self.sample.flows),
+            Sampler::Changes => self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.0),
+        };
+        let first = self.world.network.directions() + self.streams.len() * Timer::COUNT as usize;
+        self.world.schedule.set(first as Slot + sampler as Slot, next);
+    }
+}
+
+fn stream_finished(streams: &[Stream], stream: usize) -> bool {
+    streams.get(stream).is_some_and(Stream::finished)
+}

@@ -1,0 +1,338 @@
+//! A connection: its two endpoints and the applications at both ends.
+
+use std::sync::Arc;
+
+use tcplab_control::{CaState, Control};
+use tcplab_tcp::{Config, Connection, Info, Notice, Segment};
+use tcplab_units::Time;
+
+use crate::bulk::Bulk;
+use crate::histogram::Histogram;
+use crate::packet::{Body, Packet, is_opening};
+use crate::recorder::Mode;
+use crate::request::Request;
+use crate::stream::Ends;
+use crate::world::{Timer, World};
+
+/// The end at the flow's `from`, which opens the connection.
+pub(crate) const CLIENT: usize = 0;
+/// The end at the flow's `to`.
+pub(crate) const SERVER: usize = 1;
+
+/// What the applications do with the connection.
+#[derive(Debug)]
+pub(crate) enum Application {
+    /// The client sends as much as it can.
+    Bulk(Bulk),
+    /// The client asks, the server answers.
+    Request(Request),
+}
+
+/// A connection of a flow.
+pub(crate) struct TcpStream {
+    ends: [Option<Connection>; 2],
+    /// Controls for the ends that do not exist yet.
+    controls: [Option<Control>; 2],
+    configs: Arc<[Config; 2]>,
+    initial_sequence: [u32; 2],
+    closed: [bool; 2],
+    aborted: bool,
+    pub(crate) application: Application,
+    pub(crate) rtt: Histogram,
+    /// When payload last arrived at its application.
+    pub(crate) last_delivery: Time,
+    delivered: [u64; 2],
+    window: Window,
+    phases: [&'static str; 2],
+}
+
+/// The mean congestion window over time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// Segments × nanoseconds up to `at`.
+    area: u128,
+    since: Time,
+    at: Time,
+    present: u32,
+}
+
+impl Window {
+    #[inline]
+    fn set(&mut self, window: u32, now: Time) {
+        if self.present == 0 {
+            (self.since, self.at) = (now, now);
+        }
+        if window != self.present {
+            self.settle(now);
+            self.present = window;
+        }
+    }
+    fn settle(&mut self, now: Time) {
+        self.area += u128::from(self.present) * u128::from(now.since(self.at).as_ns());
+        self.at = now;
+    }
+    fn mean(mut self, now: Time) -> Option<f64> {
+        self.settle(now);
+        let span = now.since(self.since).as_ns();
+        (span > 0).then(|| self.area as f64 / span as f64)
+    }
+}
+
+impl core::fmt::Debug for TcpStream {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("TcpStream").field("application", &self.application).finish_non_exhaustive()
+    }
+}
+
+impl TcpStream {
+    /// A connection to be opened when its application timer fires.
+    pub(crate) fn new(
+        application: Application,
+        controls: [Control; 2],
+        configs: Arc<[Config; 2]>,
+        initial_sequence: [u32; 2],
+    ) -> TcpStream {
+        TcpStream {
+            ends: [None, None],
+            controls: controls.map(Some),
+            configs,
+            initial_sequence,
+            closed: [false; 2],
+            aborted: false,
+            application,
+            rtt: Histogram::default(),
+            last_delivery: Time::ZERO,
+            delivered: [0; 2],
+            window: Window::default(),
+            phases: [""; 2],
+        }
+    }
+
+    /// A timer fires.
+    pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, ends: &Ends, world: &mut World) {
+        let now = world.now();
+        let end = match timer {
+            Timer::Application => {
+                if let Some(control) = self.controls[CLIENT].take() {
+                    let isn = self.initial_sequence[CLIENT];
+                    self.ends[CLIENT] = Some(Connection::connect(&self.configs[CLIENT], control, isn, now));
+                }
+                let Some(client) = &mut self.ends[CLIENT] else { return };
+                let next = match &mut self.application {
+                    Application::Bulk(bulk) => bulk.wake(client, now),
+                    Application::Request(request) => request.wake(client, now),
+                };
+                world.set_timer(ends.stream, Timer::Application, next);
+                CLIENT
+            }
+            Timer::Sender => CLIENT,
+            Timer::Receiver => SERVER,
+        };
+        if timer != Timer::Application
+            && let Some(connection) = &mut self.ends[end]
+            && connection.poll_timeout() <= now
+        {
+            connection.handle_timeout(now);
+        }
+        self.drive::<M>(end, ends, world);
+    }
+
+    /// A segment arrived at the end it was sent to.
+    #[inline]
+    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, ends: &Ends, world: &mut World) {
+        let Body::Tcp(segment) = &packet.body else { return };
+        let end = if packet.forward { SERVER } else { CLIENT };
+        let now = world.now();
+        if let Some(connection) = &mut self.ends[end] {
+            connection.handle_segment(segment, now);
+        } else {
+            self.accept(segment, now);
+        }
+        self.drive::<M>(end, ends, world);
+    }
+
+    /// The server's end comes into being with the first SYN.
+    fn accept(&mut self, segment: &Segment, now: Time) {
+        if is_opening(segment)
+            && let Some(control) = self.controls[SERVER].take()
+        {
+            let isn = self.initial_sequence[SERVER];
+            self.ends[SERVER] = Some(Connection::accept(&self.configs[SERVER], control, isn, segment, now));
+        }
+    }
+
+    /// Does all that follows from the last thing that happened to an end.
+    fn drive<M: Mode>(&mut self, end: usize, ends: &Ends, world: &mut World) {
+        let now = world.now();
+        let forward = end == CLIENT;
+        let (node, timer) = if forward { (ends.from, Timer::Sender) } else { (ends.to, Timer::Receiver) };
+        loop {
+            let Some(connection) = &mut self.ends[end] else { return };
+            while let Some(segment) = connection.poll_transmit(now) {
+                world.send::<M>(node, ends.packet(Body::Tcp(segment), forward));
+            }
+            let mut acted = false;
+            while let Some(notice) = self.ends[end].as_mut().and_then(Connection::poll_notice) {
+                acted |= self.notice(end, notice, ends, world);
+            }
+            acted |= self.deliver(end, ends, world);
+            if !acted {
+                break;
+            }
+        }
+        self.observe(end, ends, world);
+        if let Some(connection) = &self.ends[end] {
+            world.set_timer_no_later(ends.stream, timer, connection.poll_timeout());
+        }
+    }
+
+    /// Records a notice; whether the application acted on it.
+    fn notice(&mut self, end: usize, notice: Notice, ends: &Ends, world: &mut World) -> bool {
+        let now = world.now();
+        let is_client = end == CLIENT;
+        let mut event = |name: &str, detail| world.recorder.stream_event(now, ends.stream, name, detail);
+        match notice {
+            Notice::RttSample(rtt) => {
+                if end == self.data_end() {
+                    self.rtt.record(rtt);
+                }
+            }
+            Notice::Established => {
+                if is_client {
+                    event("established", None);
+                    if let (Application::Request(request), Some(client)) =
+                        (&mut self.application, &mut self.ends[end])
+                    {
+                        request.established(client, now);
+                        return true;
+                    }
+                }
+            }
+            Notice::CaState(state) => {
+                if end == self.data_end() {
+                    event("state", Some(state_name(state)));
+                }
+            }
+            Notice::Rto => event("rto", None),
+            Notice::TailLossProbe => event("tail_loss_probe", None),
+            Notice::Undo => event("undo", None),
+            Notice::EcnResponse => event("ecn", None),
+            Notice::PeerClosed => {
+                if let Some(connection) = &mut self.ends[end] {
+                    connection.close(now);
+                    return true;
+                }
+            }
+            Notice::Closed => {
+                self.closed[end] = true;
+                if is_client {
+                    event("closed", None);
+                }
+            }
+            Notice::Aborted => {
+                self.closed[end] = true;
+                self.aborted = true;
+                event("aborted", None);
+            }
+        }
+        false
+    }
+
+    /// Hands what has arrived to the application; whether it acted on it.
+    #[inline]
+    fn deliver(&mut self, end: usize, ends: &Ends, world: &mut World) -> bool {
+        let Some(connection) = &mut self.ends[end] else { return false };
+        let received = connection.bytes_received();
+        if received == self.delivered[end] {
+            return false;
+        }
+        let now = world.now();
+        self.delivered[end] = received;
+        self.last_delivery = now;
+        let Application::Request(request) = &mut self.application else { return false };
+        if end == SERVER {
+            return request.serve(connection, now);
+        }
+        let Some(exchange) = request.response(connection, now) else { return false };
+        world.set_timer(ends.stream, Timer::Application, exchange.next);
+        let (flow, client) = world.recorder.stream(ends.stream);
+        world.recorder.tables.echoes.push(exchange.row(flow, client, now));
+        true
+    }
+
+    /// Keeps account of the control's window and phase.
+    #[inline]
+    fn observe(&mut self, end: usize, ends: &Ends, world: &mut World) {
+        if end != self.data_end() {
+            return;
+        }
+        let Some(connection) = &self.ends[end] else { return };
+        let now = world.now();
+        self.window.set(connection.cwnd(), now);
+        let phase = connection.control().telemetry().phase;
+        if !core::ptr::eq(phase, self.phases[end]) && phase != self.phases[end] {
+            self.phases[end] = phase;
+            world.recorder.stream_event(now, ends.stream, "phase", Some(phase));
+        }
+    }
+
+    /// The end that sends most of the payload.
+    fn data_end(&self) -> usize {
+        match &self.application {
+            Application::Request(request) if request.answers_are_longer() => SERVER,
+            _ => CLIENT,
+        }
+    }
+
+    /// Whether both ends are done with the connection.
+    pub(crate) fn finished(&self) -> bool {
+        self.aborted || self.closed == [true; 2]
+    }
+
+    /// Whether the stream did all it was asked to, unless the run's end cut it off.
+    pub(crate) fn complete(&self) -> bool {
+        if self.aborted {
+            return false;
+        }
+        match &self.application {
+            Application::Bulk(bulk) => bulk.complete(self.delivered[SERVER]),
+            Application::Request(request) => request.complete(),
+        }
+    }
+
+    /// Payload bytes that arrived: at the server for a bulk transfer, at both ends for requests.
+    pub(crate) fn bytes_received(&self) -> u64 {
+        self.delivered[CLIENT] + self.delivered[SERVER]
+    }
+
+    /// Snapshots of the ends that send payload, with which end it is.
+    pub(crate) fn senders(&self, now: Time) -> impl Iterator<Item = (usize, Info, &Connection)> {
+        let both = matches!(self.application, Application::Request(_));
+        self.ends.iter().enumerate().filter(move |(end, _)| both || *end == CLIENT).filter_map(
+            move |(end, connection)| {
+                connection.as_ref().map(|connection| (end, connection.info(now), connection))
+            },
+        )
+    }
+
+    /// Whether an end has sent and received its last.
+    pub(crate) fn closed(&self, end: usize) -> bool {
+        self.closed[end]
+    }
+
+    /// Mean congestion window over the connection's time, segments.
+    pub(crate) fn mean_window(&self, now: Time) -> Option<f64> {
+        self.window.mean(if self.finished() { self.last_delivery } else { now })
+    }
+}
+
+/// The name of a congestion avoidance state in the tables.
+pub(crate) fn state_name(state: CaState) -> &'static str {
+    match state {
+        CaState::Open => "open",
+        CaState::Disorder => "disorder",
+        CaState::Cwr => "cwr",
+        CaState::Recovery => "recovery",
+        CaState::Loss => "loss",
+    }
+}

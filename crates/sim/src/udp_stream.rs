@@ -1,0 +1,119 @@
+//! A stream of datagrams at a rate.
+
+use tcplab_units::Time;
+
+use crate::packet::{Body, Packet};
+use crate::pattern::Pauses;
+use crate::recorder::Mode;
+use crate::stream::Ends;
+use crate::udp::{Pacer, Reception};
+use crate::world::{Timer, World};
+
+/// Source and sink of a stream of datagrams.
+#[derive(Debug)]
+pub(crate) struct UdpStream {
+    payload: u32,
+    bytes_left: Option<u64>,
+    pacer: Pacer,
+    pauses: Option<Pauses>,
+    /// When the source falls silent next.
+    pause: Time,
+    stop: Time,
+    sent: u64,
+    bytes_sent: u64,
+    stopped: bool,
+    pub(crate) reception: Reception,
+    pub(crate) last_delivery: Time,
+}
+
+impl UdpStream {
+    /// A source that sends datagrams of `payload` bytes as `pacer` says, up to `bytes` in all and `stop`.
+    pub(crate) fn new(
+        payload: u32,
+        bytes: Option<u64>,
+        pacer: Pacer,
+        mut pauses: Option<Pauses>,
+        stop: Time,
+    ) -> UdpStream {
+        let pause = pauses.as_mut().map_or(Time::NEVER, |pauses| pacer.next() + pauses.on());
+        UdpStream {
+            payload,
+            bytes_left: bytes,
+            pacer,
+            pauses,
+            pause,
+            stop,
+            sent: 0,
+            bytes_sent: 0,
+            stopped: bytes == Some(0),
+            reception: Reception::new(),
+            last_delivery: Time::ZERO,
+        }
+    }
+
+    /// Datagrams sent.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+    /// Payload bytes sent.
+    pub(crate) fn bytes_sent(&self) -> u64 {
+        self.bytes_sent
+    }
+    /// Datagrams that have not come; those after the last one that came are lost once the network is `drained`.
+    pub(crate) fn lost(&self, drained: bool) -> u64 {
+        self.reception.lost(drained.then_some(self.sent))
+    }
+    /// Whether nothing more will be sent.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// Whether only the run's end stops it.
+    pub(crate) fn endless(&self) -> bool {
+        self.bytes_left.is_none() && self.stop == Time::NEVER
+    }
+
+    /// The time of the next datagram has come.
+    pub(crate) fn wake<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
+        let now = world.now();
+        if now >= self.stop {
+            self.stopped = true;
+        }
+        if self.stopped {
+            return;
+        }
+        let payload = self.bytes_left.map_or(self.payload, |left| left.min(u64::from(self.payload)) as u32);
+        let body = Body::Udp { number: self.sent, sent: now, payload };
+        self.sent += 1;
+        self.bytes_sent += u64::from(payload);
+        world.send::<M>(ends.from, ends.packet(body, true));
+        if let Some(left) = &mut self.bytes_left {
+            *left -= u64::from(payload);
+            self.stopped = *left == 0;
+        }
+        if !self.stopped {
+            self.pacer.advance();
+            self.skip_pauses();
+            world.set_timer(ends.stream, Timer::Application, self.pacer.next().min(self.stop));
+        }
+    }
+
+    /// A datagram that would fall into a pause is the first one after it.
+    fn skip_pauses(&mut self) {
+        let Some(pauses) = &mut self.pauses else { return };
+        while self.pacer.next() >= self.pause && self.pause < self.stop {
+            let resume = self.pause + pauses.off();
+            self.pacer.restart(resume);
+            self.pause = resume + pauses.on();
+        }
+    }
+
+    /// A datagram arrived.
+    pub(crate) fn receive(&mut self, packet: &Packet, now: Time) {
+        if let Body::Udp { number, sent, payload } = packet.body
+            && self.reception.receive(number, payload, sent, now)
+        {
+            self.last_delivery = now;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! What streams act on: the clock, the network, the record.
+
+use tcplab_units::Time;
+
+use crate::network::{DirectionId, Network, NodeId};
+use crate::packet::Packet;
+use crate::recorder::{Mode, Recorder, Watch};
+use crate::schedule::{Schedule, Slot};
+
+/// Timers of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timer {
+    /// The application's: start, stop, pause, next datagram.
+    Application = 0,
+    /// The TCP endpoint's at the flow's `from`.
+    Sender = 1,
+    /// The TCP endpoint's at the flow's `to`.
+    Receiver = 2,
+}
+
+impl Timer {
+    /// How many a stream has.
+    pub(crate) const COUNT: u32 = 3;
+    pub(crate) const ALL: [Timer; 3] = [Timer::Application, Timer::Sender, Timer::Receiver];
+}
+
+/// Everything outside the streams.
+pub(crate) struct World {
+    pub(crate) schedule: Schedule,
+    pub(crate) network: Network,
+    pub(crate) recorder: Recorder,
+    /// Packets handed to hosts, of every kind.
+    pub(crate) packets: u64,
+}
+
+impl World {
+    /// The present.
+    #[inline]
+    pub(crate) fn now(&self) -> Time {
+        self.schedule.now()
+    }
+
+    /// The schedule's slot for a stream's timer.
+    #[inline]
+    pub(crate) fn timer_slot(&self, stream: u32, timer: Timer) -> Slot {
+        self.network.directions() as Slot + stream * Timer::COUNT + timer as u32
+    }
+
+    /// A stream's timer fires at `time` and not at any other.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, stream: u32, timer: Timer, time: Time) {
+        let slot = self.timer_slot(stream, timer);
+        self.schedule.set(slot, time);
+    }
+
+    /// A stream's timer fires at `time` or earlier.
+    #[inline]
+    pub(crate) fn set_timer_no_later(&mut self, stream: u32, timer: Timer, time: Time) {
+        let slot = self.timer_slot(stream, timer);
+        self.schedule.set_no_later(slot, time);
+    }
+
+    /// Sends `packet` on from `node`. Routes were checked when the plan was read.
+    #[inline]
+    pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) {
+        let Some(direction) = self.network.next_hop(node, packet.destination) else { return };
+        let now = self.schedule.now();
+        self.network.enqueue(direction, packet, now, &mut Watch::<M>::new(&mut self.recorder, direction));
+        let next = self.network.link(direction).next_event();
+        self.schedule.set(direction, next);
+    }
+
+    /// The next packet that arrives now by `direction`.
+    #[inline]
+    pub(crate) fn poll<M: Mode>(&mut self, direction: DirectionId) -> Option<Packet> {
+        let now = self.schedule.now();
+        let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+        self.network.link(direction).poll(now, &mut watch).map(|(_, packet)| packet)
+    }
+
+    /// Samples every link direction's queue.
+    pub(crate) fn sample_queues<M: Mode>(&mut self, now: Time) {
+        for direction in 0..self.network.directions() as DirectionId {
+            let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+            let link = self.network.link(direction);
+            let queue = link.sample(now, &mut watch);
+            self.recorder.queue_sample(now, direction, queue, link.stats());
+        }
+    }
+
+    /// Lets every link do what it has to do by `now`, so that all of it is recorded.
+    pub(crate) fn advance_links<M: Mode>(&mut self, now: Time) {
+        for direction in 0..self.network.directions() as DirectionId {
+            let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+            self.network.link(direction).advance(now, &mut watch);
+        }
+    }
+}

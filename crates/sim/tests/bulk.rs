@@ -1,0 +1,142 @@
+//! What the simulator says of bulk transfers over TCP.
+
+mod common;
+
+use common::*;
+use serde_json::{Value, json};
+
+/// One CUBIC flow, or several, over 100 Mbit/s and 50 ms with a queue of 625 packets.
+fn classic(streams: u32, seconds: u64) -> Value {
+    let limit = json!({"queue": {"kind": "droptail", "limit": {"packets": 625}}});
+    let forward = with(direction(100_000_000, 25 * MS), limit);
+    let bulk = with(flow("bulk", tcp("cubic")), json!({"streams": streams, "stop": seconds * SECOND}));
+    with(
+        path(forward, direction(100_000_000, 25 * MS), vec![bulk]),
+        json!({"duration": (seconds + 5) * SECOND}),
+    )
+}
+
+fn sum(column: &tcplab_tables::Ints) -> i64 {
+    column.iter().flatten().sum()
+}
+
+#[test]
+fn one_cubic_flow_fills_the_link() {
+    let run = run(&classic(1, 20));
+    let intervals = &run.tables.intervals;
+    let steady = |row: &usize| {
+        (5 * SECOND as i64..=20 * SECOND as i64).contains(&intervals.time.get(*row).expect("a time"))
+    };
+    let rates: Vec<f64> = run
+        .intervals("bulk")
+        .into_iter()
+        .filter(steady)
+        .filter_map(|row| intervals.goodput.get(row))
+        .collect();
+    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+    let most = 100e6 * 1448.0 / 1514.0;
+    assert!((mean / most - 1.0).abs() < 0.01, "goodput {mean} of {most}");
+}
+
+#[test]
+fn round_trips_lie_between_the_path_and_the_full_queue() {
+    let run = run(&classic(1, 20));
+    let (flows, row) = (&run.tables.flows, run.flow("bulk"));
+    let base = 50e6;
+    // 625 packets waiting and the one being sent ahead of it, at 121.12 us each.
+    let drain = 626.0 * 121_120.0;
+    let samples = run.tables.sockets.srtt.iter().chain(run.tables.sockets.min_rtt.iter()).flatten();
+    for sample in samples.map(|sample| sample as f64).chain(flows.rtt_p99.get(row)) {
+        // A timestamp's or a clock's microsecond is the resolution of a sample.
+        assert!((base..=base + drain + 121_120.0 * 2.0 + 1e6).contains(&sample), "RTT {sample}");
+    }
+}
+
+#[test]
+fn bytes_are_conserved_and_losses_agree_with_the_link() {
+    let run = run(&classic(3, 10));
+    let flows = &run.tables.flows;
+    for stream in 0..3 {
+        let row = run.flow_stream("bulk", stream);
+        assert_eq!(flows.bytes_sent.get(row), flows.bytes_received.get(row), "all that was sent arrived");
+        assert_eq!(flows.complete.get(row), Some(true));
+    }
+    assert!(sum(&flows.losses_true) > 0, "slow start overflows the queue");
+    let dropped: i64 = ["forward", "backward"]
+        .iter()
+        .filter_map(|direction| {
+            let rows = run.tables.queues.direction.symbols().zip(run.tables.queues.drops.iter());
+            rows.filter(|row| run.string(row.0) == *direction).last().and_then(|row| row.1)
+        })
+        .sum();
+    assert_eq!(sum(&flows.losses_true), dropped);
+    assert!(sum(&flows.retransmits) >= sum(&flows.losses_true), "every lost segment is sent again");
+    let events = run.events();
+    assert_eq!(events.iter().filter(|event| event.1 == "established").count(), 3);
+    assert_eq!(events.iter().filter(|event| event.1 == "closed").count(), 3);
+    assert!(events.iter().any(|event| (event.1, event.2) == ("state", "recovery")));
+}
+
+#[test]
+fn a_transfer_of_bytes_ends_when_they_have_arrived() {
+    let traffic = with(tcp("reno"), json!({"bytes": 1_000_000, "stop": null}));
+    let run =
+        run(&path(direction(100_000_000, 5 * MS), direction(100_000_000, 5 * MS), vec![flow("t", traffic)]));
+    let (flows, row) = (&run.tables.flows, run.flow("t"));
+    assert_eq!(flows.bytes_sent.get(row), Some(1_000_000));
+    assert_eq!(flows.bytes_received.get(row), Some(1_000_000));
+    assert_eq!(flows.segments_sent.get(row), Some(1_000_000 / 1448 + 1));
+    assert_eq!((flows.retransmits.get(row), flows.losses_true.get(row)), (Some(0), Some(0)));
+    assert_eq!(flows.complete.get(row), Some(true));
+    let end = flows.end.get(row).expect("an end");
+    // A handshake, at least four windows (10, 20, 40, ... segments for 691), and less than half a second.
+    assert!((60 * MS as i64..500 * MS as i64).contains(&end), "{end}");
+    assert!(run.facts.simulated.as_ns() < SECOND, "the run ends when the connection is closed");
+}
+
+#[test]
+fn pauses_pause_and_the_bytes_asked_for_arrive_nevertheless() {
+    let pattern = json!({"pattern": {"on": 100 * MS, "off": 400 * MS, "distribution": "constant"}});
+    let plan = |traffic| {
+        path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), vec![flow("t", traffic)])
+    };
+    let traffic = with(tcp("cubic"), pattern);
+    let endless = run(&plan(traffic.clone()));
+    let received = endless.tables.flows.bytes_received.get(endless.flow("t")).expect("a count");
+    // Ten periods of 100 ms at 10 Mbit/s are 1.25 MB of frames; the send buffer adds what it holds.
+    assert!((600_000..2_500_000).contains(&received), "{received}");
+    let idle = endless
+        .intervals("t")
+        .into_iter()
+        .filter(|&row| endless.tables.intervals.bytes_sent.get(row) == Some(0));
+    assert!(idle.count() >= 10, "there are pauses");
+    let bounded = run(&plan(with(traffic, json!({"bytes": 300_000, "stop": null}))));
+    let row = bounded.flow("t");
+    assert_eq!(bounded.tables.flows.bytes_received.get(row), Some(300_000));
+    assert_eq!(bounded.tables.flows.complete.get(row), Some(true));
+}
+
+#[test]
+fn a_connection_across_a_dead_link_is_incomplete() {
+    let dead = with(direction(100_000_000, 5 * MS), json!({"up": false}));
+    let run = run(&path(dead, direction(100_000_000, 5 * MS), vec![flow("t", tcp("cubic"))]));
+    let (flows, row) = (&run.tables.flows, run.flow("t"));
+    assert_eq!(flows.bytes_received.get(row), Some(0));
+    assert!(flows.losses_true.get(row) > Some(1), "the SYN is tried again");
+    assert_eq!(flows.rtt_mean.get(row), None);
+}
+
+#[test]
+fn tcp_runs_are_equal_too() {
+    let plan = classic(4, 3);
+    assert!(run(&plan).tables == run(&plan).tables);
+}
+
+#[test]
+fn the_mean_window_is_that_of_its_samples() {
+    let run = run(&classic(1, 20));
+    let sockets = &run.tables.sockets;
+    let sampled = sum(&sockets.cwnd) as f64 / sockets.cwnd.len() as f64;
+    let mean = run.tables.flows.cwnd_mean.get(run.flow("bulk")).expect("a mean");
+    assert!((mean / sampled - 1.0).abs() < 0.02, "{mean} and {sampled}");
+}

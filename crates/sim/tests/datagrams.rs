@@ -1,0 +1,121 @@
+//! What the simulator says of UDP flows.
+
+mod common;
+
+use common::*;
+use serde_json::json;
+
+#[test]
+fn on_an_ample_link_every_datagram_arrives_at_the_rate_asked_for() {
+    let plan = path(
+        direction(100_000_000, 10 * MS),
+        direction(100_000_000, 10 * MS),
+        vec![flow("u", udp(8_000_000))],
+    );
+    let run = run(&plan);
+    let (flows, row) = (&run.tables.flows, run.flow("u"));
+    // 1000 datagrams a second for 5 s, the first one at 0.
+    assert_eq!(flows.segments_sent.get(row), Some(5000));
+    assert_eq!(flows.bytes_received.get(row), Some(5_000_000));
+    assert_eq!(flows.losses_true.get(row), Some(0));
+    assert_eq!(flows.losses_detected.get(row), Some(0));
+    assert_eq!(flows.complete.get(row), Some(true));
+    // The last one leaves at 4.999 s, is sent for 1042 · 8 / 10^8 s and travels 10 ms.
+    assert_eq!(flows.end.get(row), Some((4_999 * MS + 83_360 + 10 * MS) as i64));
+    let intervals = &run.tables.intervals;
+    let rows = run.intervals("u");
+    assert_eq!(rows.len(), 51, "50 whole intervals and a partial one");
+    for &row in &rows[1..50] {
+        assert_eq!(intervals.goodput.get(row), Some(8e6));
+        assert_eq!(intervals.duration.get(row), Some(100 * MS as i64));
+        assert_eq!(intervals.retransmits.get(row), None);
+        assert_eq!(intervals.lost.get(row), Some(0));
+    }
+    assert_eq!(intervals.duration.get(rows[50]), Some((9 * MS + 83_360) as i64));
+}
+
+#[test]
+fn an_overloaded_link_carries_its_rate_and_what_is_missing_was_dropped() {
+    let plan =
+        path(direction(4_168_000, 10 * MS), direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000))]);
+    plan["sample"]["packets"] = json!(true);
+    let run = run(&plan);
+    let (flows, row) = (&run.tables.flows, run.flow("u"));
+    // A frame of 1042 bytes takes 2 ms: half of the datagrams get through once the queue is full.
+    let last = run.tables.queues.drops.iter().flatten().max();
+    assert_eq!(flows.losses_true.get(row), last);
+    assert_eq!(flows.losses_detected.get(row), flows.losses_true.get(row));
+    let lost: i64 = run.intervals("u").iter().filter_map(|&row| run.tables.intervals.lost.get(row)).sum();
+    assert_eq!(Some(lost), flows.losses_detected.get(row));
+    assert_eq!(flows.bytes_received.get(row), Some((5000 - lost) * 1000));
+    let waiting = run.tables.packets.queue_packets.iter().flatten().max();
+    assert_eq!(waiting, Some(1000), "the queue's limit");
+}
+
+#[test]
+fn copies_and_late_datagrams_are_counted() {
+    let damaged = with(
+        direction(100_000_000, 10 * MS),
+        json!({
+            "duplicate": {"rate": 100_000_000, "correlation": 0},
+            "reorder": {"chance": {"rate": 100_000_000, "correlation": 0}, "by": 5 * MS},
+            "corrupt": {"rate": 100_000_000, "correlation": 0},
+        }),
+    );
+    let mut plan = path(damaged, direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000))]);
+    let run = run(&plan);
+    let total = |column: &tcplab_tables::Ints| column.iter().flatten().sum::<i64>();
+    let intervals = &run.tables.intervals;
+    let (flows, row) = (&run.tables.flows, run.flow("u"));
+    assert!(total(&intervals.duplicates) > 300, "{}", total(&intervals.duplicates));
+    assert!(total(&intervals.out_of_order) > 300, "{}", total(&intervals.out_of_order));
+    assert!(total(&intervals.lost) > 300, "a corrupted datagram is discarded: {}", total(&intervals.lost));
+    assert_eq!(flows.losses_detected.get(row), Some(total(&intervals.lost)));
+    assert!(flows.losses_true.get(row) >= flows.losses_detected.get(row), "a lost packet may have a copy");
+    assert!(intervals.jitter.iter().flatten().any(|jitter| jitter > 0.0));
+}
+
+#[test]
+fn bytes_end_a_flow_with_a_shorter_datagram() {
+    let traffic = with(udp(8_000_000), json!({"bytes": 2500, "stop": null}));
+    let plan = path(direction(100_000_000, MS), direction(100_000_000, MS), vec![flow("u", traffic)]);
+    let run = run(&plan);
+    let row = run.flow("u");
+    assert_eq!(run.tables.flows.segments_sent.get(row), Some(3));
+    assert_eq!(run.tables.flows.bytes_received.get(row), Some(2500));
+    assert_eq!(run.facts.simulated.as_ns(), 2 * MS + 43_360 + MS, "the run ends with the last arrival");
+}
+
+#[test]
+fn pauses_are_silent_and_the_pace_begins_anew_after_them() {
+    let pattern = json!({"pattern": {"on": 250 * MS, "off": 250 * MS, "distribution": "constant"}});
+    let plan = path(
+        direction(1_000_000_000, 0),
+        direction(1_000_000_000, 0),
+        vec![flow("u", with(udp(8_000_000), pattern))],
+    );
+    let run = run(&plan);
+    assert_eq!(run.tables.flows.segments_sent.get(run.flow("u")), Some(10 * 250));
+    let goodput = |row: usize| run.tables.intervals.goodput.get(row).expect("a rate");
+    // The first whole period but its very first interval, in which the delay cuts off one datagram.
+    let rates: Vec<f64> = run.intervals("u")[5..10].iter().map(|&row| goodput(row)).collect();
+    assert_eq!(rates, [8e6, 8e6, 4e6, 0.0, 0.0]);
+}
+
+#[test]
+fn exponential_pauses_come_from_the_seed() {
+    let pattern = json!({"pattern": {"on": 20 * MS, "off": 30 * MS, "distribution": "exponential"}});
+    let plan = path(
+        direction(1_000_000_000, MS),
+        direction(1_000_000_000, MS),
+        vec![flow("u", with(udp(80_000_000), pattern))],
+    );
+    let sent = |seed: u64| {
+        let run = run(&with(plan.clone(), json!({"seed": seed})));
+        run.tables.flows.segments_sent.get(run.flow("u")).expect("a count")
+    };
+    assert_eq!(sent(1), sent(1));
+    assert_ne!(sent(1), sent(2));
+    // 2/5 of 50,000 on average; 100 periods of standard deviation about 1/sqrt(100) each.
+    assert!((12_000..28_000).contains(&sent(1)), "{}", sent(1));
+}

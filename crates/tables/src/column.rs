@@ -1,0 +1,193 @@
+//! Columns: a buffer of values and, once a null occurs, which of them are valid.
+
+use crate::Symbol;
+
+/// Which values of a column are not null. Costs nothing until the first null.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Validity(Option<Vec<bool>>);
+
+impl Validity {
+    fn push(&mut self, valid: bool, rows_before: usize) {
+        match &mut self.0 {
+            Some(bits) => bits.push(valid),
+            None if valid => {}
+            none => {
+                let mut bits = vec![true; rows_before];
+                bits.push(false);
+                *none = Some(bits);
+            }
+        }
+    }
+    /// Whether row `row` holds a value.
+    pub fn is_valid(&self, row: usize) -> bool {
+        self.0.as_ref().is_none_or(|bits| bits.get(row).copied().unwrap_or(false))
+    }
+    /// Validity by row; none: no row is null.
+    pub fn bits(&self) -> Option<&[bool]> {
+        self.0.as_deref()
+    }
+    fn set(&mut self, row: usize) {
+        if let Some(bit) = self.0.as_mut().and_then(|bits| bits.get_mut(row)) {
+            *bit = true;
+        }
+    }
+}
+
+macro_rules! column {
+    ($(#[$doc:meta])* $name:ident of $value:ty, null as $null:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            values: Vec<$value>,
+            validity: Validity,
+        }
+
+        impl $name {
+            /// Appends a value or a null.
+            pub fn push(&mut self, value: Option<$value>) {
+                self.validity.push(value.is_some(), self.values.len());
+                self.values.push(value.unwrap_or($null));
+            }
+            /// Replaces the value of row `row`, if there is one.
+            pub fn set(&mut self, row: usize, value: $value) {
+                if let Some(slot) = self.values.get_mut(row) {
+                    *slot = value;
+                    self.validity.set(row);
+                }
+            }
+            /// The value of row `row`; none where it is null or there is no such row.
+            pub fn get(&self, row: usize) -> Option<$value> {
+                self.values.get(row).copied().filter(|_| self.validity.is_valid(row))
+            }
+            /// All values; what stands at a null means nothing.
+            pub fn values(&self) -> &[$value] {
+                &self.values
+            }
+            /// Which values are not null.
+            pub fn validity(&self) -> &Validity {
+                &self.validity
+            }
+            /// Number of rows.
+            pub fn len(&self) -> usize {
+                self.values.len()
+            }
+            /// Whether there are no rows.
+            pub fn is_empty(&self) -> bool {
+                self.values.is_empty()
+            }
+            /// Values by row, none for a null.
+            pub fn iter(&self) -> impl Iterator<Item = Option<$value>> + '_ {
+                (0..self.len()).map(|row| self.get(row))
+            }
+        }
+    };
+}
+
+column! {
+    /// Integers.
+    Ints of i64, null as 0
+}
+column! {
+    /// Floating-point numbers.
+    Floats of f64, null as 0.0
+}
+column! {
+    /// Truth values.
+    Bools of bool, null as false
+}
+column! {
+    /// Dictionary-coded strings; the codes are those of the run's dictionary.
+    Strings of u32, null as u32::MAX
+}
+
+impl Strings {
+    /// Symbols by row, none for a null.
+    pub fn symbols(&self) -> impl Iterator<Item = Option<Symbol>> + '_ {
+        self.iter().map(|code| code.map(Symbol::from_code))
+    }
+}
+
+/// A column of any type, for those who write tables out.
+#[derive(Clone, Copy, Debug)]
+pub enum Column<'a> {
+    /// Integers.
+    Ints(&'a Ints),
+    /// Floating-point numbers.
+    Floats(&'a Floats),
+    /// Truth values.
+    Bools(&'a Bools),
+    /// Dictionary-coded strings.
+    Strings(&'a Strings),
+}
+
+/// A value that a row can hold, and the column it goes to.
+pub trait Cell {
+    /// The column's type.
+    type Column: Default;
+    /// Appends this value to `column`.
+    fn push_to(self, column: &mut Self::Column);
+    /// The column, its type erased.
+    fn erase(column: &Self::Column) -> Column<'_>;
+}
+
+macro_rules! cell {
+    ($value:ty => $column:ident, $convert:expr) => {
+        impl Cell for $value {
+            type Column = $column;
+            fn push_to(self, column: &mut $column) {
+                column.push(Some($convert(self)));
+            }
+            fn erase(column: &$column) -> Column<'_> {
+                Column::$column(column)
+            }
+        }
+
+        impl Cell for Option<$value> {
+            type Column = $column;
+            fn push_to(self, column: &mut $column) {
+                column.push(self.map($convert));
+            }
+            fn erase(column: &$column) -> Column<'_> {
+                Column::$column(column)
+            }
+        }
+    };
+}
+
+// Counts beyond 2^63 cannot occur in a run; saturation keeps the conversion total.
+cell!(u64 => Ints, |value: u64| i64::try_from(value).unwrap_or(i64::MAX));
+cell!(i64 => Ints, |value: i64| value);
+cell!(f64 => Floats, |value: f64| value);
+cell!(bool => Bools, |value: bool| value);
+cell!(Symbol => Strings, Symbol::code);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_is_not_a_zero() {
+        let mut column = Ints::default();
+        column.push(Some(7));
+        column.push(None);
+        column.push(Some(0));
+        assert_eq!(column.iter().collect::<Vec<_>>(), [Some(7), None, Some(0)]);
+    }
+
+    #[test]
+    fn a_column_without_nulls_keeps_no_validity() {
+        let mut column = Floats::default();
+        column.push(Some(1.0));
+        assert!(column.validity().bits().is_none());
+        assert_eq!(column.get(1), None);
+    }
+
+    #[test]
+    fn setting_a_null_makes_it_valid() {
+        let mut column = Ints::default();
+        column.push(None);
+        column.set(0, 5);
+        column.set(1, 6);
+        assert_eq!(column.iter().collect::<Vec<_>>(), [Some(5)]);
+    }
+}

@@ -1,0 +1,246 @@
+//! The tables, column for column as in `python/tcplab/results/schema.py`.
+//!
+//! Times are nanoseconds since the run's start, rates bit/s, sizes bytes, windows segments. A column that
+//! the engine does not know for a row is null.
+
+use crate::Symbol;
+
+table! {
+    /// Flows: one row per stream.
+    Flows, FlowRow, "flows";
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number within the flow, from 0.
+    stream: u64,
+    /// Sending node.
+    from: Symbol,
+    /// Receiving node.
+    to: Symbol,
+    /// `tcp`, `udp`, `request` or ping.
+    kind: Symbol,
+    /// Congestion control; null where there is none.
+    cc: Option<Symbol>,
+    /// When the stream started (ns).
+    start: u64,
+    /// When its last byte was delivered, or the run ended (ns).
+    end: u64,
+    /// Payload sent for the first time (B).
+    bytes_sent: u64,
+    /// Payload delivered in order to the receiving application (B).
+    bytes_received: u64,
+    /// `bytes_received` over start to end (bit/s).
+    goodput: f64,
+    /// Segments or datagrams sent, retransmissions included.
+    segments_sent: Option<u64>,
+    /// Segments sent again.
+    retransmits: Option<u64>,
+    /// Retransmission timeouts.
+    rtos: Option<u64>,
+    /// Packets of the sending direction that the links dropped or lost.
+    losses_true: Option<u64>,
+    /// Segments the sender took for lost.
+    losses_detected: Option<u64>,
+    /// Mean of all RTT samples (ns).
+    rtt_mean: Option<f64>,
+    /// Median RTT sample (ns).
+    rtt_p50: Option<f64>,
+    /// 95th percentile of the RTT samples (ns).
+    rtt_p95: Option<f64>,
+    /// 99th percentile of the RTT samples (ns).
+    rtt_p99: Option<f64>,
+    /// Mean congestion window over time (segments).
+    cwnd_mean: Option<f64>,
+    /// CPU time of the sender.
+    cpu_sender: Option<f64>,
+    /// CPU time of the receiver (s).
+    cpu_receiver: Option<f64>,
+    /// The stream did all it was asked to (false: cut off by the end of the run).
+    complete: bool,
+}
+
+table! {
+    /// Intervals: one row per stream and flow sample.
+    Intervals, IntervalRow, "intervals";
+    /// End of the interval (ns).
+    time: u64,
+    /// Length of the interval (ns).
+    duration: u64,
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number.
+    stream: u64,
+    /// Payload delivered in the interval (B).
+    bytes_received: u64,
+    /// Payload sent for the first time in the interval (B).
+    bytes_sent: u64,
+    /// `bytes_received` over duration (bit/s).
+    goodput: f64,
+    /// Segments sent again in the interval; null for udp.
+    retransmits: Option<u64>,
+    /// Datagrams of the stream missing in the interval; null for tcp (packets).
+    lost: Option<i64>,
+    /// Datagrams that came after a later one; null for tcp (packets).
+    out_of_order: Option<u64>,
+    /// Datagrams that came twice; null for tcp (packets).
+    duplicates: Option<u64>,
+    /// Interarrival jitter (RFC 3550, section 6.4.1); null for tcp (ns).
+    jitter: Option<f64>,
+}
+
+table! {
+    /// Sockets: one row per sending TCP socket and sample.
+    Sockets, SocketRow, "sockets";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number.
+    stream: u64,
+    /// Node of the socket.
+    node: Symbol,
+    /// Open, disorder, cwr, recovery or loss.
+    state: Symbol,
+    /// Congestion window (segments).
+    cwnd: u64,
+    /// Slow-start threshold; null before the first loss (segments).
+    ssthresh: Option<u64>,
+    /// Smoothed RTT; null before the first sample (ns).
+    srtt: Option<u64>,
+    /// RTT variance (ns).
+    rttvar: Option<u64>,
+    /// Minimum RTT; null before the first sample (ns).
+    min_rtt: Option<u64>,
+    /// Segments in the network by the sender's reckoning.
+    inflight: u64,
+    /// Segments taken for lost and not yet repaired.
+    lost: u64,
+    /// Segments retransmitted and still out.
+    retrans: u64,
+    /// Pacing rate; null where unpaced (bit/s).
+    pacing_rate: Option<f64>,
+    /// Latest delivery rate sample (bit/s).
+    delivery_rate: Option<f64>,
+    /// Whether that sample was application-limited.
+    app_limited: Option<bool>,
+    /// The peer's receive window (B).
+    rwnd: u64,
+    /// Payload of a full segment (B).
+    mss: u64,
+    /// Payload acknowledged so far (B).
+    bytes_acked: u64,
+    /// Time with data outstanding or waiting, so far (ns).
+    busy_time: Option<u64>,
+    /// Time limited by the receive window, so far (ns).
+    rwnd_limited: Option<u64>,
+    /// Time limited by the send buffer, so far (ns).
+    sndbuf_limited: Option<u64>,
+    /// The control's phase; null if it has none.
+    phase: Option<Symbol>,
+    /// The control's bandwidth estimate; null if it has none (bit/s).
+    bandwidth: Option<f64>,
+    /// The control's minimum RTT estimate; null if it has none (ns).
+    min_rtt_estimate: Option<u64>,
+    /// The control's pacing gain; null if it has none.
+    pacing_gain: Option<f64>,
+    /// The control's window gain; null if it has none.
+    cwnd_gain: Option<f64>,
+}
+
+table! {
+    /// Queues: one row per link direction and sample.
+    Queues, QueueRow, "queues";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Link name.
+    link: Symbol,
+    /// Forward or backward.
+    direction: Symbol,
+    /// Packets waiting, the one being sent not counted.
+    packets: u64,
+    /// Frame bytes waiting (B).
+    bytes: u64,
+    /// How long the packet at the head has waited; null when the queue is empty (ns).
+    sojourn: Option<u64>,
+    /// Packets the queue has dropped so far.
+    drops: u64,
+    /// Packets the queue has marked so far.
+    marks: u64,
+    /// Packets the link's impairments have lost so far.
+    lost: u64,
+    /// Frame bytes serialised so far (B).
+    bytes_out: u64,
+}
+
+table! {
+    /// Packets: one row per packet event.
+    Packets, PacketRow, "packets";
+    /// When it happened (ns).
+    time: u64,
+    /// Link name.
+    link: Symbol,
+    /// Forward or backward.
+    direction: Symbol,
+    /// Enqueue, drop, mark, depart, lose, corrupt, duplicate or deliver.
+    event: Symbol,
+    /// Flow name; null if it belongs to none.
+    flow: Option<Symbol>,
+    /// Stream number.
+    stream: Option<u64>,
+    /// TCP sequence number as on the wire, or datagram number.
+    seq: Option<u64>,
+    /// Frame bytes (B).
+    len: u64,
+    /// Packets waiting after the event.
+    queue_packets: u64,
+}
+
+table! {
+    /// Echoes: one row per request and response.
+    Echoes, EchoRow, "echoes";
+    /// Flow name.
+    flow: Symbol,
+    /// Client (stream) number.
+    client: u64,
+    /// Request bytes (B).
+    size: u64,
+    /// Number of the exchange on its connection, from 0.
+    iteration: u64,
+    /// When the request was issued (ns).
+    time: u64,
+    /// From the request's first byte written to the response's last byte read.
+    rtt: u64,
+}
+
+table! {
+    /// Pings: one row per probe.
+    Pings, PingRow, "pings";
+    /// When the probe was sent (ns).
+    time: u64,
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number.
+    stream: u64,
+    /// Probe number, from 0.
+    seq: u64,
+    /// Round-trip time; null if lost (ns).
+    rtt: Option<u64>,
+    /// No reply came before the run ended.
+    lost: bool,
+}
+
+table! {
+    /// Events: one row per change of state.
+    Events, EventRow, "events";
+    /// When it happened (ns).
+    time: u64,
+    /// Flow name; null for a link.
+    flow: Option<Symbol>,
+    /// Stream number.
+    stream: Option<u64>,
+    /// Link name; null for a flow.
+    link: Option<Symbol>,
+    /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change.
+    event: Symbol,
+    /// The new state or phase, or what changed.
+    detail: Option<Symbol>,
+}

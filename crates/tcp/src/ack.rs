@@ -1,0 +1,369 @@
+//! Processing of an ACK (Linux `tcp_ack`): what it delivers, what that says about loss, rate and window.
+
+use tcplab_control::{AckSample, CaState, RateSample};
+
+use crate::scoreboard::{BURST_START, EVER_RETRANS, HAS_FIN, LONE_RUNT, LOST, RETRANS, SACKED};
+use crate::seq::{after, before};
+use crate::{Connection, Segment};
+
+// What an ACK brought; the values are Linux's, since controls are handed them.
+/// It carried data.
+pub(crate) const DATA: u32 = 0x01;
+/// It updated the send window.
+pub(crate) const WIN_UPDATE: u32 = 0x02;
+/// It acknowledged new data.
+pub(crate) const DATA_ACKED: u32 = 0x04;
+/// Some of that had been retransmitted.
+pub(crate) const RETRANS_DATA_ACKED: u32 = 0x08;
+/// It SACKed new data.
+pub(crate) const DATA_SACKED: u32 = 0x20;
+/// It echoed congestion.
+pub(crate) const ECE: u32 = 0x40;
+/// A lost retransmission was detected.
+pub(crate) const LOST_RETRANS: u32 = 0x80;
+/// It delivered never-retransmitted data from before the recovery point.
+pub(crate) const ORIG_SACK_ACKED: u32 = 0x200;
+/// `snd_una` advanced.
+pub(crate) const SND_UNA_ADVANCED: u32 = 0x400;
+/// It reported a duplicate.
+pub(crate) const DSACKING_ACK: u32 = 0x800;
+/// The probe or retransmission timer starts anew.
+pub(crate) const SET_XMIT_TIMER: u32 = 0x1000;
+/// The first unacknowledged segment had been SACKed.
+pub(crate) const SACK_RENEGING: u32 = 0x2000;
+/// It was likely a delayed ACK.
+pub(crate) const MAYBE_DELAYED: u32 = 0x1_0000;
+/// The duplicate it reported is the tail loss probe.
+pub(crate) const DSACK_TLP: u32 = 0x2_0000;
+/// Not a duplicate ACK.
+pub(crate) const NOT_DUP: u32 = DATA | WIN_UPDATE | DATA_ACKED;
+const CA_ALERT: u32 = DATA_SACKED | ECE | DSACKING_ACK;
+const FORWARD_PROGRESS: u32 = DATA_ACKED | DATA_SACKED;
+
+// Flags of `in_ack_event` (Linux `enum tcp_ca_ack_event_flags`).
+const CA_ACK_SLOWPATH: u32 = 1;
+const CA_ACK_WIN_UPDATE: u32 = 2;
+const CA_ACK_ECE: u32 = 4;
+
+/// What to send once the window is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rexmit {
+    Nothing,
+    /// Lost segments, then new ones.
+    Lost,
+    /// New segments only (F-RTO).
+    New,
+}
+
+/// What is gathered while one ACK is processed.
+pub(crate) struct AckState {
+    pub flag: u32,
+    pub rate: RateSample,
+    /// Lowest never-retransmitted segment this ACK delivered below something delivered before.
+    pub reorder: u32,
+    /// Send times of the first and last never-retransmitted segment newly SACKed; 0: none.
+    pub first_sacked_us: u64,
+    pub last_sacked_us: u64,
+    /// Segments delivered by SACK, duplicates included.
+    pub sack_delivered: u32,
+}
+
+impl Connection {
+    /// Processes the acknowledgment of `segment`; false if it acknowledges what was never sent.
+    pub(crate) fn process_ack(&mut self, segment: &Segment) -> bool {
+        let ack = segment.ack;
+        let prior_snd_una = self.sk.snd_una;
+        let mut state = AckState {
+            flag: 0,
+            rate: RateSample::default(),
+            reorder: self.sk.snd_nxt,
+            first_sacked_us: 0,
+            last_sacked_us: 0,
+            sack_delivered: 0,
+        };
+        let mut rexmit = Rexmit::Nothing;
+        if before(ack, prior_snd_una) {
+            if segment.sack_count > 0 && self.sack_ok {
+                self.process_sack(segment, prior_snd_una, &mut state);
+                self.act_on_loss(prior_snd_una, 0, &mut state.flag, &mut rexmit);
+                self.transmit_after_ack(rexmit);
+            }
+            return true;
+        }
+        if after(ack, self.sk.snd_nxt) {
+            return false;
+        }
+        let reneged = self.snd.reneged;
+        let (prior_delivered, prior_lost) = (self.sk.delivered, self.sk.lost);
+        let prior_packets = self.sk.packets_out;
+        let prior_highest = if self.sack_ok { self.highest_sacked() } else { prior_snd_una };
+        state.rate.prior_in_flight = self.sk.packets_in_flight();
+        if after(ack, prior_snd_una) {
+            state.flag |= SND_UNA_ADVANCED;
+            self.sk.icsk_retransmits = 0;
+        }
+        self.note_ack_header(segment, prior_snd_una, &mut state);
+        self.persist.probes_out = 0;
+        if prior_packets == 0 {
+            if state.flag & DSACKING_ACK != 0 {
+                self.act_on_loss(prior_snd_una, 0, &mut state.flag, &mut rexmit);
+            }
+            self.window_probe_acked();
+            self.process_probe_ack(ack, state.flag);
+            return true;
+        }
+        self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
+        self.rack_adapt_window(state.rate.prior_delivered);
+        if self.tail_loss.high_seq.is_some() {
+            self.process_probe_ack(ack, state.flag);
+        }
+        if self.is_dubious(state.flag) {
+            let duplicate = state.flag & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0;
+            self.act_on_loss(prior_snd_una, u32::from(duplicate), &mut state.flag, &mut rexmit);
+        }
+        if state.flag & SET_XMIT_TIMER != 0 && !self.schedule_loss_probe(true) {
+            self.rearm_rto();
+        }
+        let delivered = self.sk.delivered.wrapping_sub(prior_delivered);
+        let lost = self.sk.lost.wrapping_sub(prior_lost);
+        state.rate.is_ack_delayed = u8::from(state.flag & MAYBE_DELAYED != 0);
+        self.rate_generate(delivered, lost, reneged, &mut state.rate);
+        self.control_window(ack, delivered, &state);
+        self.transmit_after_ack(rexmit);
+        true
+    }
+
+    /// Send window, SACK blocks, ECN echo; in-order ACKs with an unchanged window take the short way.
+    fn note_ack_header(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
+        let window = u32::from(segment.window) << self.snd.wscale;
+        let echo = self.ecn_echoed(segment);
+        let plain = window == self.snd.wnd && segment.sack_count == 0 && !echo && segment.len == 0;
+        if plain && state.flag & SND_UNA_ADVANCED != 0 {
+            self.snd.wl1 = segment.seq;
+            self.advance_snd_una(segment.ack);
+            state.flag |= WIN_UPDATE;
+            self.control.in_ack_event(&mut self.sk, CA_ACK_WIN_UPDATE);
+            return;
+        }
+        let mut event = CA_ACK_SLOWPATH;
+        if segment.len > 0 {
+            state.flag |= DATA;
+        }
+        self.update_window(segment, window, state);
+        self.advance_snd_una(segment.ack);
+        if segment.sack_count > 0 && self.sack_ok {
+            self.process_sack(segment, prior_snd_una, state);
+        }
+        if echo {
+            state.flag |= ECE;
+            event |= CA_ACK_ECE;
+        }
+        if state.sack_delivered > 0 {
+            self.count_delivered(state.sack_delivered, echo);
+        }
+        if state.flag & WIN_UPDATE != 0 {
+            event |= CA_ACK_WIN_UPDATE;
+        }
+        self.control.in_ack_event(&mut self.sk, event);
+    }
+
+    fn update_window(&mut self, segment: &Segment, window: u32, state: &mut AckState) {
+        let newer = after(segment.ack, self.sk.snd_una)
+            || after(segment.seq, self.snd.wl1)
+            || (segment.seq == self.snd.wl1 && (window > self.snd.wnd || window == 0));
+        if !newer {
+            return;
+        }
+        state.flag |= WIN_UPDATE;
+        self.snd.wl1 = segment.seq;
+        if self.snd.wnd != window {
+            self.snd.wnd = window;
+            self.snd.max_window = self.snd.max_window.max(window);
+            if self.has_unsent() {
+                self.restart_after_idle();
+            }
+        }
+    }
+
+    fn advance_snd_una(&mut self, ack: u32) {
+        self.sk.bytes_acked += u64::from(ack.wrapping_sub(self.sk.snd_una));
+        self.sk.snd_una = ack;
+    }
+
+    pub(crate) fn count_delivered(&mut self, segments: u32, echo: bool) {
+        self.sk.delivered = self.sk.delivered.wrapping_add(segments);
+        if echo {
+            self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(segments);
+        }
+    }
+
+    /// Takes off what the ACK covers, and the RTT it shows (Linux `tcp_clean_rtx_queue`).
+    fn clean_acknowledged(&mut self, prior_highest: u32, prior_snd_una: u32, state: &mut AckState) {
+        let snd_una = self.sk.snd_una;
+        let now = self.sk.tcp_mstamp;
+        let prior_sacked = self.sk.sacked_out;
+        let echo = state.flag & ECE != 0;
+        let (mut first_us, mut last_us) = (0, 0);
+        let mut lowest = prior_highest;
+        let mut acked = 0;
+        let mut lone_runt = false;
+        while !self.board.is_empty() {
+            let id = self.board.head();
+            let sent = *self.board.get(id);
+            if after(sent.end_seq, snd_una) {
+                break;
+            }
+            if sent.has(RETRANS | EVER_RETRANS) {
+                if sent.has(RETRANS) {
+                    self.sk.retrans_out -= 1;
+                }
+                state.flag |= RETRANS_DATA_ACKED;
+            } else if !sent.has(SACKED) {
+                last_us = sent.sent_us;
+                lone_runt = sent.has(LONE_RUNT);
+                if first_us == 0 {
+                    first_us = last_us;
+                }
+                if before(sent.seq, lowest) {
+                    lowest = sent.seq;
+                }
+                if !after(sent.end_seq, self.sk.high_seq) {
+                    state.flag |= ORIG_SACK_ACKED;
+                }
+            }
+            if sent.has(SACKED) {
+                self.sk.sacked_out -= 1;
+            } else if self.sack_ok {
+                self.count_delivered(1, echo);
+                if !(sent.retransmitted() && self.echo_predates(sent.sent_us)) {
+                    self.rack_advance(&sent);
+                }
+            }
+            if sent.has(LOST) {
+                self.sk.lost_out -= 1;
+            }
+            if sent.has(HAS_FIN) {
+                self.snd.fin_acked = true;
+                self.sk.bytes_acked -= 1;
+            }
+            if sent.has(BURST_START) {
+                self.buffer.bursts_out -= 1;
+            }
+            self.sk.packets_out -= 1;
+            acked += 1;
+            self.rate_on_delivered(id, &mut state.rate);
+            self.board.pop();
+        }
+        if acked > 0 {
+            state.flag |= DATA_ACKED;
+        }
+        match self.board.first() {
+            Some(first) if first.has(SACKED) => state.flag |= SACK_RENEGING,
+            Some(_) => {}
+            None => self.chrono_stop_busy(),
+        }
+
+        let (mut rtt_us, mut latest_us, mut sack_rtt_us) = (None, None, None);
+        if first_us != 0 && state.flag & RETRANS_DATA_ACKED == 0 {
+            rtt_us = Some((now - first_us) as u32);
+            latest_us = Some((now - last_us) as u32);
+            let single = acked == 1 && lone_runt && prior_sacked == 0;
+            if single
+                && state.rate.prior_delivered.wrapping_add(1) == self.sk.delivered
+                && state.flag & CA_ALERT == 0
+                && snd_una.wrapping_sub(prior_snd_una) < self.sk.mss_cache
+            {
+                state.flag |= MAYBE_DELAYED;
+            }
+        }
+        if state.first_sacked_us != 0 {
+            sack_rtt_us = Some((now - state.first_sacked_us) as u32);
+            latest_us = Some((now - state.last_sacked_us) as u32);
+        }
+        let updated = self.update_rtt(rtt_us, sack_rtt_us, latest_us, state);
+
+        if state.flag & DATA_ACKED != 0 {
+            state.flag |= SET_XMIT_TIMER;
+            if !self.sack_ok {
+                self.remove_assumed_sacks(acked, echo);
+                if state.flag & RETRANS_DATA_ACKED != 0 {
+                    state.flag &= !ORIG_SACK_ACKED;
+                }
+            } else if before(lowest, prior_highest) {
+                self.note_reordering(lowest);
+            }
+        } else if let (Some(first), true, Some(sack_rtt)) = (self.board.first(), updated, sack_rtt_us) {
+            // A SACK of something sent after the first segment must not put its timeout off.
+            if u64::from(sack_rtt) > now - first.sent_us {
+                state.flag |= SET_XMIT_TIMER;
+            }
+        }
+        let sample = AckSample {
+            pkts_acked: acked,
+            rtt_us: state.rate.rtt_us as i32,
+            in_flight: self
+                .sk
+                .mss_cache
+                .wrapping_mul(self.sk.delivered.wrapping_sub(state.rate.prior_delivered)),
+        };
+        self.control.pkts_acked(&mut self.sk, &sample);
+    }
+
+    /// Takes the RTT from what was acknowledged, else SACKed, else from the timestamp (RFC 7323, section 4.1).
+    fn update_rtt(
+        &mut self,
+        acked: Option<u32>,
+        sacked: Option<u32>,
+        latest: Option<u32>,
+        state: &mut AckState,
+    ) -> bool {
+        let mut rtt = acked.or(sacked);
+        let mut latest = latest;
+        if rtt.is_none() && state.flag & DATA_ACKED != 0 {
+            rtt = self.rtt_by_timestamp(1);
+            latest = rtt;
+        }
+        state.rate.rtt_us = latest.map_or(-1, i64::from);
+        let (Some(rtt), Some(latest)) = (rtt, latest) else { return false };
+        self.take_rtt_sample(rtt, latest, state.flag & MAYBE_DELAYED != 0);
+        true
+    }
+
+    fn is_dubious(&self, flag: u32) -> bool {
+        flag & NOT_DUP == 0 || flag & CA_ALERT != 0 || self.sk.icsk_ca_state != CaState::Open as u32
+    }
+
+    /// Lets the control, or the reduction under way, set the window (Linux `tcp_cong_control`).
+    fn control_window(&mut self, ack: u32, delivered: u32, state: &AckState) {
+        if self.control.has_cong_control() {
+            self.control.cong_control(&mut self.sk, ack, state.flag, &state.rate);
+            return;
+        }
+        if self.in_cwnd_reduction() {
+            self.reduce_cwnd(delivered, state.rate.losses as u32, state.flag);
+        } else {
+            let advances =
+                if self.rack.reordering > crate::rack::DUP_THRESHOLD { FORWARD_PROGRESS } else { DATA_ACKED };
+            if state.flag & advances != 0 {
+                self.control.cong_avoid(&mut self.sk, ack, delivered);
+                self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+            }
+        }
+        self.update_pacing_rate();
+    }
+
+    fn transmit_after_ack(&mut self, rexmit: Rexmit) {
+        match rexmit {
+            Rexmit::Nothing => return,
+            Rexmit::New => {
+                self.push_pending();
+                if after(self.sk.snd_nxt, self.sk.high_seq) {
+                    return;
+                }
+                self.frto = false;
+            }
+            Rexmit::Lost => {}
+        }
+        self.retransmit_lost();
+    }
+}

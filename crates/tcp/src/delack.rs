@@ -1,0 +1,332 @@
+//! When to acknowledge (RFC 5681, section 4.2; Linux `__tcp_ack_snd_check`): at once at the start and when
+//! something is wrong, every second full segment in bulk, after a short while otherwise.
+
+use tcplab_units::{Span, Time};
+
+use crate::Connection;
+use crate::segment::{ACK, Segment};
+
+/// Least and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and least estimate (`TCP_ATO_MIN`).
+const DELAY_MIN_US: u64 = 40_000;
+const DELAY_MAX_US: u64 = 200_000;
+const ATO_MIN_US: u64 = 40_000;
+/// Segments acknowledged at once at the start (`TCP_MAX_QUICKACKS`).
+pub(crate) const MAX_QUICK: u32 = 16;
+/// Replies after which a connection counts as interactive (`tcp_pingpong_thresh`).
+const PINGPONG: u32 = 1;
+/// Out-of-order arrivals acknowledged at once before ACKs are compressed.
+const UNCOMPRESSED: u32 = 3;
+/// Most ACKs that compression may hold back (`tcp_comp_sack_nr`).
+const COMPRESSED_MOST: u32 = 44;
+/// Longest time it may (`tcp_comp_sack_delay_ns`).
+const COMPRESSED_DELAY_NS: u64 = 1_000_000;
+/// Segment size assumed before any arrived (`TCP_MSS_DEFAULT`).
+const SIZE_DEFAULT: u32 = 536;
+
+#[derive(Debug)]
+pub(crate) struct DelayedAck {
+    enabled: bool,
+    /// An ACK is owed.
+    scheduled: bool,
+    timer: bool,
+    /// One ACK is due at once.
+    pub now: bool,
+    /// A short segment arrived, and another after it.
+    pushed: bool,
+    pushed_twice: bool,
+    /// ACKs still to be sent at once.
+    pub quick: u32,
+    pingpong: u32,
+    /// Estimated time between segments, microseconds; 0: no data yet.
+    ato_us: u64,
+    last_data_us: u64,
+    /// The peer's segment size as it arrives (`rcv_mss`).
+    pub segment_size: u32,
+    /// Compression of ACKs for out-of-order data.
+    held_back: u32,
+    held_at: u32,
+    duplicates: u32,
+    advmss: u32,
+}
+
+impl DelayedAck {
+    pub(crate) fn new(enabled: bool, mss: u32, window: u32) -> DelayedAck {
+        DelayedAck {
+            enabled,
+            scheduled: false,
+            timer: false,
+            now: false,
+            pushed: false,
+            pushed_twice: false,
+            quick: 0,
+            pingpong: 0,
+            ato_us: 0,
+            last_data_us: 0,
+            segment_size: mss.min(window / 2).min(SIZE_DEFAULT).max(88),
+            held_back: 0,
+            held_at: 0,
+            duplicates: 0,
+            advmss: mss,
+        }
+    }
+
+    pub(crate) fn timer_armed(&self) -> bool {
+        self.timer
+    }
+
+    pub(crate) fn schedule(&mut self) {
+        self.scheduled = true;
+    }
+
+    pub(crate) fn is_scheduled(&self) -> bool {
+        self.scheduled
+    }
+
+    fn interactive(&self) -> bool {
+        self.pingpong >= PINGPONG
+    }
+
+    /// Data leaves soon after data arrived: the application answers (`tcp_event_data_sent`).
+    pub(crate) fn note_reply(&mut self, now_us: u64) {
+        if self.ato_us != 0 && now_us - self.last_data_us < self.ato_us {
+            self.pingpong = self.pingpong.saturating_add(1).min(255);
+        }
+    }
+}
+
+impl Connection {
+    /// Acknowledges at once for as many segments as half the window holds, at most `most`.
+    fn raise_quick_acks(&mut self, most: u32) {
+        let half = (self.window.advertised / (2 * self.delack.segment_size)).max(2);
+        self.delack.quick = self.delack.quick.max(half.min(most));
+    }
+
+    pub(crate) fn enter_quick_ack(&mut self, most: u32) {
+        self.raise_quick_acks(most);
+        self.delack.pingpong = 0;
+        self.delack.ato_us = ATO_MIN_US;
+    }
+
+    /// New in-order data of `len` bytes arrived in segments of `size` (`tcp_event_data_recv`).
+    pub(crate) fn note_data_received(&mut self, size: u32, pushed: bool) {
+        self.delack.scheduled = true;
+        self.measure_segment_size(size, pushed);
+        self.measure_receiver_rtt();
+        let now = self.sk.tcp_mstamp;
+        if self.delack.ato_us == 0 {
+            self.raise_quick_acks(MAX_QUICK);
+            self.delack.ato_us = ATO_MIN_US;
+        } else {
+            let gap = now - self.delack.last_data_us;
+            let rto = self.rtt.rto_us;
+            let ato = self.delack.ato_us;
+            if gap <= ATO_MIN_US / 2 {
+                self.delack.ato_us = ato / 2 + ATO_MIN_US / 2;
+            } else if gap < ato {
+                self.delack.ato_us = (ato / 2 + gap).min(rto);
+            } else if gap > rto {
+                self.raise_quick_acks(MAX_QUICK);
+            }
+        }
+        self.delack.last_data_us = now;
+    }
+
+    fn measure_segment_size(&mut self, size: u32, pushed: bool) {
+        let delack = &mut self.delack;
+        if size >= delack.segment_size {
+            if size != delack.segment_size {
+                delack.segment_size = size.min(delack.advmss);
+                self.adapt_ratio(size);
+            }
+            self.delack.pushed |= pushed;
+        } else {
+            delack.pushed_twice |= delack.pushed;
+            delack.pushed = true;
+        }
+    }
+
+    /// Decides on the ACK that arriving data asks for. `out_of_order`: it may have been out of order.
+    pub(crate) fn check_ack(&mut self, out_of_order: bool) {
+        if !self.delack.scheduled {
+            return;
+        }
+        if self.acks_at_once() {
+            self.send_ack();
+            return;
+        }
+        if !out_of_order || self.rcv.held.is_empty() {
+            self.delay_ack();
+            return;
+        }
+        self.compress_ack();
+    }
+
+    fn acks_at_once(&mut self) -> bool {
+        let delack = &self.delack;
+        if delack.now || !delack.enabled || (delack.quick > 0 && !delack.interactive()) {
+            return true;
+        }
+        let unacknowledged = self.rcv.nxt.wrapping_sub(self.window.advertised_at);
+        unacknowledged > delack.segment_size
+            && (self.rcv.unread == 0 || self.possible_window() >= self.window.advertised)
+    }
+
+    /// After the third duplicate, ACKs for out-of-order data are held back by a twentieth of the RTT, at
+    /// most 1 ms.
+    fn compress_ack(&mut self) {
+        if !self.sack_ok || self.delack.held_back >= COMPRESSED_MOST {
+            self.send_ack();
+            return;
+        }
+        if self.delack.held_at != self.rcv.nxt {
+            self.delack.held_at = self.rcv.nxt;
+            self.delack.duplicates = 0;
+        }
+        if self.delack.duplicates < UNCOMPRESSED {
+            self.delack.duplicates += 1;
+            self.send_ack();
+            return;
+        }
+        self.delack.held_back += 1;
+        if self.timers.compressed_ack != Time::NEVER {
+            return;
+        }
+        let mut rtt = self.window.rtt_us;
+        if self.sk.srtt_us != 0 {
+            rtt = rtt.min(self.sk.srtt_us);
+        }
+        let delay = (u64::from(rtt) * 125 / 20).min(COMPRESSED_DELAY_NS);
+        self.timers.compressed_ack = self.now + Span::from_ns(delay);
+    }
+
+    pub(crate) fn compressed_ack_timeout(&mut self) {
+        self.timers.compressed_ack = Time::NEVER;
+        if self.delack.held_back > 0 {
+            self.send_ack();
+        }
+    }
+
+    fn delay_ack(&mut self) {
+        let delack = &self.delack;
+        let mut ato = delack.ato_us;
+        if ato > DELAY_MIN_US {
+            let mut most = if delack.interactive() || delack.pushed { DELAY_MAX_US } else { 500_000 };
+            if self.sk.srtt_us != 0 {
+                most = most.min(u64::from(self.sk.srtt_us >> 3).max(DELAY_MIN_US));
+            }
+            ato = ato.min(most);
+        }
+        ato = ato.min(DELAY_MAX_US);
+        let mut due = self.now + Span::from_us(ato);
+        if delack.timer {
+            if self.timers.delayed_ack <= self.now + Span::from_us(ato / 4) {
+                self.send_ack();
+                return;
+            }
+            due = due.min(self.timers.delayed_ack);
+        }
+        self.delack.timer = true;
+        self.timers.delayed_ack = due;
+    }
+
+    pub(crate) fn delayed_ack_timeout(&mut self) {
+        self.timers.delayed_ack = Time::NEVER;
+        self.delack.timer = false;
+        if !self.delack.scheduled {
+            return;
+        }
+        if self.delack.interactive() {
+            // The reply did not come in time.
+            self.delack.pingpong = 0;
+            self.delack.ato_us = ATO_MIN_US;
+        } else {
+            self.delack.ato_us = (self.delack.ato_us * 2).min(self.rtt.rto_us);
+        }
+        self.send_ack();
+    }
+
+    /// The application has read `copied` bytes: acknowledge if that is overdue, if a short message was read
+    /// by an application that does not answer, or if the window has doubled (`tcp_cleanup_rbuf`).
+    pub(crate) fn ack_after_read(&mut self, copied: u64) {
+        let mut due = false;
+        if self.delack.scheduled {
+            let unacknowledged = self.rcv.nxt.wrapping_sub(self.window.advertised_at);
+            let delack = &self.delack;
+            let message_read = copied > 0
+                && self.rcv.unread == 0
+                && (delack.pushed_twice || (delack.pushed && !delack.interactive()));
+            due = unacknowledged > delack.segment_size || message_read;
+        }
+        if !due && copied > 0 && !self.rcv.closed {
+            let left = self.window.left(self.rcv.nxt);
+            if 2 * u64::from(left) <= self.window_clamp() {
+                let new = self.possible_window();
+                due = new > 0 && new >= 2 * left;
+            }
+        }
+        if due {
+            self.send_ack();
+        }
+    }
+
+    /// Sends an ACK without data.
+    pub(crate) fn send_ack(&mut self) {
+        let ack = self.header();
+        self.out.push_back(ack);
+    }
+
+    /// The header of anything that leaves: acknowledges, so whatever ACK was owed is paid.
+    pub(crate) fn header(&mut self) -> Segment {
+        let mut segment = Segment {
+            seq: self.sk.snd_nxt,
+            ack: self.rcv.nxt,
+            len: 0,
+            ts_val: 0,
+            ts_ecr: 0,
+            sack: [(0, 0); 4],
+            window: self.select_window(),
+            flags: ACK,
+            sack_count: 0,
+            mss: 0,
+            window_scale: 255,
+            ecn: 0,
+            sack_permitted: false,
+            has_timestamp: self.timestamps_ok,
+            more: false,
+            retransmission: false,
+        };
+        if self.timestamps_ok {
+            segment.ts_val = self.timestamp();
+            segment.ts_ecr = self.rcv.ts_recent;
+        }
+        if self.sack_ok && self.rcv.held.anything_to_report() {
+            let room = if self.timestamps_ok { 3 } else { 4 };
+            segment.sack_count = self.rcv.held.write_blocks(&mut segment.sack, room);
+        }
+        self.ecn_header(&mut segment);
+        self.note_ack_sent();
+        segment
+    }
+
+    fn note_ack_sent(&mut self) {
+        let delack = &mut self.delack;
+        if delack.held_back > 0 {
+            delack.held_back = 0;
+            self.timers.compressed_ack = Time::NEVER;
+        }
+        if delack.quick > 0 {
+            delack.quick -= 1;
+            if delack.quick == 0 {
+                delack.ato_us = ATO_MIN_US;
+            }
+        }
+        delack.scheduled = false;
+        delack.now = false;
+        delack.pushed = false;
+        delack.pushed_twice = false;
+        if delack.timer {
+            delack.timer = false;
+            self.timers.delayed_ack = Time::NEVER;
+        }
+    }
+}

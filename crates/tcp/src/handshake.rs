@@ -1,0 +1,183 @@
+//! Opening a connection: SYN, SYN-ACK, their options and retransmission (RFC 9293, section 3.5).
+
+use tcplab_control::sock::PACING_NEEDED;
+
+use crate::Connection;
+use crate::connection::{Notice, State};
+use crate::delack::DelayedAck;
+use crate::rtt::RTO_INITIAL_US;
+use crate::segment::{ACK, ECE, SYN, Segment};
+use crate::timers::{Pending, RTO_MAX_US};
+
+/// Retransmissions of the SYN (`tcp_syn_retries`) and of the SYN-ACK (`tcp_synack_retries`).
+const SYN_RETRIES: u32 = 6;
+const SYN_ACK_RETRIES: u32 = 5;
+/// Least segment size a peer may ask for (Linux `TCP_MIN_MSS`, `TCP_MIN_SND_MSS`).
+const MSS_MIN: u32 = 48;
+/// MSS of a peer that names none (RFC 9293, section 3.7.1).
+const MSS_DEFAULT: u32 = 536;
+/// Bytes of the timestamp option with its padding.
+const TIMESTAMP_BYTES: u32 = 12;
+
+impl Connection {
+    pub(crate) fn send_syn(&mut self) {
+        let mut syn = self.syn_header();
+        syn.flags = SYN | self.ecn_syn_flags();
+        syn.window = self.window.advertised as u16;
+        self.emit_syn(syn);
+    }
+
+    pub(crate) fn send_syn_ack(&mut self) {
+        let mut syn = self.syn_header();
+        syn.flags = SYN | ACK | if self.ecn.ok { ECE } else { 0 };
+        syn.ack = self.rcv.nxt;
+        self.emit_syn(syn);
+    }
+
+    fn emit_syn(&mut self, syn: Segment) {
+        self.handshake.last_sent_us = self.sk.tcp_mstamp;
+        self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
+        self.out.push_back(syn);
+        let us = (RTO_INITIAL_US << self.handshake.retries).min(RTO_MAX_US);
+        self.arm_xmit(Pending::Retransmit, us);
+    }
+
+    /// What both SYNs carry; a SYN-ACK offers only what the SYN offered.
+    fn syn_header(&mut self) -> Segment {
+        let active = self.state == State::SynSent;
+        Segment {
+            seq: self.sk.snd_una,
+            ack: 0,
+            len: 0,
+            ts_val: if self.timestamps_ok { self.timestamp() } else { 0 },
+            ts_ecr: self.rcv.ts_recent,
+            sack: [(0, 0); 4],
+            window: self.window.advertised as u16,
+            flags: 0,
+            sack_count: 0,
+            mss: self.config.mss.min(65_535) as u16,
+            window_scale: if active || self.handshake.peer_scales { self.window.scale } else { 255 },
+            ecn: 0,
+            sack_permitted: self.sack_ok,
+            has_timestamp: self.timestamps_ok,
+            more: false,
+            retransmission: self.handshake.retries > 0,
+        }
+    }
+
+    /// Takes over the options of the peer's SYN or SYN-ACK.
+    pub(crate) fn note_syn_options(&mut self, syn: &Segment) {
+        self.sack_ok &= syn.sack_permitted;
+        self.timestamps_ok &= syn.has_timestamp;
+        self.handshake.peer_scales = syn.window_scale != 255;
+        if self.handshake.peer_scales {
+            self.snd.wscale = syn.window_scale.min(14);
+        } else {
+            self.window.no_scaling();
+        }
+        if self.timestamps_ok {
+            self.rcv.ts_recent = syn.ts_val;
+            self.rcv.ts_recent_us = self.sk.tcp_mstamp;
+            self.rcv.ts_ecr = syn.ts_ecr;
+            self.rcv.saw_timestamp = true;
+        }
+        let peer = if syn.mss == 0 { MSS_DEFAULT } else { u32::from(syn.mss) };
+        let options = if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 };
+        self.sk.mss_cache = peer.min(self.config.mss).saturating_sub(options).max(MSS_MIN);
+        self.rcv.nxt = syn.seq.wrapping_add(1);
+        self.rcv.copied = self.rcv.nxt;
+        self.window.advertised_at = self.rcv.nxt;
+        self.snd.wl1 = syn.seq;
+        // The window of a SYN is never scaled (RFC 7323, section 2.2).
+        self.snd.wnd = u32::from(syn.window);
+        self.snd.max_window = self.snd.wnd;
+    }
+
+    /// A segment arrived while our SYN is unanswered.
+    pub(crate) fn handle_in_syn_sent(&mut self, segment: &Segment) {
+        let acceptable = segment.flags & ACK != 0 && segment.ack == self.sk.snd_nxt;
+        if segment.flags & crate::segment::RST != 0 {
+            if acceptable {
+                self.abort();
+            }
+            return;
+        }
+        if !acceptable || segment.flags & SYN == 0 {
+            return;
+        }
+        let ecn = self.ecn_agreed(segment);
+        self.note_syn_options(segment);
+        self.ecn_set(ecn);
+        self.sk.snd_una = segment.ack;
+        self.become_established();
+        self.send_ack();
+        self.take_offered();
+    }
+
+    /// A segment arrived while our SYN-ACK is unanswered; true if the connection is now established.
+    pub(crate) fn handle_in_syn_received(&mut self, segment: &Segment) -> bool {
+        if segment.flags & SYN != 0 {
+            // The peer did not see our SYN-ACK.
+            if segment.flags & ACK == 0 && segment.seq.wrapping_add(1) == self.rcv.nxt {
+                self.send_syn_ack();
+            }
+            return false;
+        }
+        if segment.flags & ACK == 0 || segment.ack != self.sk.snd_nxt {
+            return false;
+        }
+        self.sk.snd_una = segment.ack;
+        self.snd.wnd = u32::from(segment.window) << self.snd.wscale;
+        self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
+        self.become_established();
+        true
+    }
+
+    pub(crate) fn handshake_timeout(&mut self) {
+        let most = if self.state == State::SynSent { SYN_RETRIES } else { SYN_ACK_RETRIES };
+        if self.handshake.retries >= most {
+            self.abort();
+            return;
+        }
+        self.handshake.retries += 1;
+        if self.state == State::SynSent {
+            self.send_syn();
+        } else {
+            self.send_syn_ack();
+        }
+    }
+
+    fn become_established(&mut self) {
+        self.state = State::Established;
+        self.established = true;
+        self.timers.stop_xmit();
+        // The SYN counts as delivered (`tcp_count_delivered`), so no later sample starts from zero.
+        self.sk.delivered = 1;
+        self.sk.delivered_mstamp = self.sk.tcp_mstamp;
+        let sample = if self.handshake.retries == 0 {
+            Some((self.sk.tcp_mstamp - self.handshake.last_sent_us) as u32)
+        } else {
+            self.rtt_by_timestamp(1)
+        };
+        self.snd.small_end = self.sk.snd_una;
+        self.snd.last_sent_us = self.sk.tcp_mstamp;
+        self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        // A SYN lost more than once asks for care (RFC 5681, section 3.1; Linux `tcp_init_transfer`).
+        self.sk.snd_cwnd = if self.handshake.retries > 1 { 1 } else { self.config.initial_window };
+        self.delack = DelayedAck::new(self.config.delayed_ack, self.sk.mss_cache, self.window.advertised);
+        self.start_receive_window();
+        self.size_send_chunks();
+        if self.config.pacing {
+            self.sk.sk_pacing_status = PACING_NEEDED;
+        }
+        self.notice(Notice::Established);
+        if let Some(us) = sample {
+            self.take_rtt_sample(us, us, false);
+        }
+        self.control.init(&mut self.sk);
+        self.expand_send_buffer();
+        if !self.control.has_cong_control() {
+            self.update_pacing_rate();
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! An arriving segment's way through the endpoint (Linux `tcp_rcv_established`).
+
+use crate::Connection;
+use crate::connection::{Notice, State};
+use crate::delack::MAX_QUICK;
+use crate::segment::{ACK, FIN, RST, SYN, Segment};
+use crate::seq::{after, before};
+
+/// A stored timestamp older than this is not held against a segment (RFC 7323, section 5.5), microseconds.
+const TIMESTAMP_EXPIRES_US: u64 = 24 * 86_400 * 1_000_000;
+/// Least time between two answers to unacceptable empty segments (`tcp_invalid_ratelimit`), microseconds.
+const INVALID_RATE_US: u64 = 500_000;
+
+impl Connection {
+    pub(crate) fn dispatch(&mut self, segment: &Segment, size: u32) {
+        match self.state {
+            State::SynSent => self.handle_in_syn_sent(segment),
+            State::SynReceived => {
+                if segment.flags & RST != 0 {
+                    if segment.seq == self.rcv.nxt {
+                        self.abort();
+                    }
+                } else if self.handle_in_syn_received(segment) {
+                    self.handle_established(segment, size);
+                    if self.established {
+                        self.take_offered();
+                    }
+                }
+            }
+            State::Established => self.handle_established(segment, size),
+            State::Closed => self.handle_closed(segment),
+            State::Aborted => {
+                if segment.flags & RST == 0 {
+                    self.send_reset(segment.ack);
+                }
+            }
+        }
+    }
+
+    fn handle_established(&mut self, segment: &Segment, size: u32) {
+        if !self.is_acceptable(segment) || segment.flags & ACK == 0 {
+            return;
+        }
+        if segment.flags & SYN != 0 {
+            // Our ACK of the SYN-ACK was lost, or someone guesses (RFC 5961, section 4).
+            self.send_ack();
+            return;
+        }
+        if self.timestamps_ok
+            && segment.has_timestamp
+            && !after(segment.seq, self.window.advertised_at)
+            && !before(segment.ts_val, self.rcv.ts_recent)
+        {
+            self.rcv.ts_recent = segment.ts_val;
+            self.rcv.ts_recent_us = self.sk.tcp_mstamp;
+        }
+        self.ecn_accept_cwr(segment);
+        if !self.process_ack(segment) {
+            // It acknowledges what was never sent (RFC 9293, section 3.10.7.4).
+            self.send_ack();
+            return;
+        }
+        if segment.len > 0 || segment.flags & FIN != 0 {
+            if segment.len > 0 {
+                self.measure_receiver_rtt_by_timestamp(size);
+            }
+            self.receive_data(segment, size);
+        }
+        self.push_pending();
+        self.check_send_space();
+        if self.delack.is_scheduled() || self.delack.now {
+            self.delack.schedule();
+            self.check_ack(true);
+        }
+        if self.rcv.reads_at_once && self.rcv.unread > 0 {
+            self.read_bytes(u64::MAX);
+        }
+        if self.snd.fin_acked && self.rcv.closed && self.state == State::Established {
+            if self.delack.is_scheduled() {
+                self.send_ack();
+            }
+            self.state = State::Closed;
+            self.timers.stop_xmit();
+            self.timers.pacing = tcplab_units::Time::NEVER;
+            self.notice(Notice::Closed);
+        }
+    }
+
+    /// PAWS, sequence and RST checks (Linux `tcp_validate_incoming`).
+    fn is_acceptable(&mut self, segment: &Segment) -> bool {
+        let end = segment
+            .seq
+            .wrapping_add(segment.len)
+            .wrapping_add(u32::from(segment.flags & FIN != 0) + u32::from(segment.flags & SYN != 0));
+        let reset = segment.flags & RST != 0;
+        self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
+        if self.rcv.saw_timestamp {
+            self.rcv.ts_ecr = segment.ts_ecr;
+            let old = before(segment.ts_val, self.rcv.ts_recent)
+                && self.sk.tcp_mstamp - self.rcv.ts_recent_us < TIMESTAMP_EXPIRES_US;
+            if old && !reset && !self.is_reordered_ack(segment) {
+                self.answer_unacceptable(segment, end);
+                return false;
+            }
+        }
+        if !self.in_receive_window(segment.seq, end) {
+            if !reset {
+                self.answer_unacceptable(segment, end);
+            }
+            return false;
+        }
+        if reset {
+            // RFC 5961, section 3.2: only the exact sequence number resets.
+            if segment.seq == self.rcv.nxt {
+                self.abort();
+            } else {
+                self.send_ack();
+            }
+            return false;
+        }
+        true
+    }
+
+    /// An empty ACK that was overtaken is harmless (Linux `tcp_disordered_ack`).
+    fn is_reordered_ack(&self, segment: &Segment) -> bool {
+        segment.flags & ACK != 0
+            && segment.len == 0
+            && segment.flags & (FIN | SYN) == 0
+            && segment.seq == self.rcv.nxt
+            && segment.ack == self.sk.snd_una
+            && u32::from(segment.window) << self.snd.wscale == self.snd.wnd
+    }
+
+    fn answer_unacceptable(&mut self, segment: &Segment, end: u32) {
+        if segment.len == 0 && segment.flags & (FIN | SYN) == 0 {
+            let now = self.sk.tcp_mstamp;
+            if now - self.last_invalid_us < INVALID_RATE_US {
+                return;
+            }
+            self.last_invalid_us = now;
+        }
+        if end != segment.seq && before(segment.seq, self.rcv.nxt) {
+            self.enter_quick_ack(MAX_QUICK);
+            let end = if after(end, self.rcv.nxt) { self.rcv.nxt } else { end };
+            self.report_duplicate(segment.seq, end);
+        }
+        self.send_ack();
+    }
+
+    /// In place of TIME-WAIT: the peer may not have seen our last ACK.
+    fn handle_closed(&mut self, segment: &Segment) {
+        if segment.flags & RST == 0 && (segment.len > 0 || segment.flags & FIN != 0) {
+            self.send_ack();
+        }
+    }
+
+    fn send_reset(&mut self, seq: u32) {
+        let mut reset = self.header();
+        reset.flags = RST;
+        reset.seq = seq;
+        reset.sack_count = 0;
+        self.out.push_back(reset);
+    }
+
+    /// Reset by the peer, or given up: whatever the peer still sends is answered with a reset.
+    pub(crate) fn abort(&mut self) {
+        self.state = State::Aborted;
+        self.established = false;
+        self.timers = crate::timers::Timers::new();
+        self.withdraw_offer();
+        self.notice(Notice::Aborted);
+    }
+}

@@ -1,0 +1,75 @@
+//! Generic receive offload: neighbouring segments that arrive together are handled, and acknowledged, as one.
+
+use tcplab_units::{Span, Time};
+
+use crate::Connection;
+use crate::segment::{ACK, PSH, Segment};
+
+/// A super-packet waits this long for its next segment, about a NIC's interrupt moderation.
+const WAIT: Span = Span::from_us(20);
+/// Largest super-packet, bytes (`GRO_LEGACY_MAX_SIZE`).
+const MOST: u32 = 65_536;
+
+/// The super-packet being gathered.
+#[derive(Debug, Default)]
+pub(crate) struct Merger {
+    held: Option<Segment>,
+    /// Payload of its segments.
+    size: u32,
+}
+
+impl Connection {
+    /// Gathers `segment`, or passes it on.
+    pub(crate) fn merge(&mut self, segment: &Segment) {
+        if let Some(held) = self.merger.held.as_mut() {
+            let follows = segment.seq == held.seq.wrapping_add(held.len)
+                && is_plain(segment)
+                && segment.ack == held.ack
+                && segment.ecn == held.ecn
+                && segment.window == held.window
+                && segment.has_timestamp == held.has_timestamp
+                && segment.ts_val == held.ts_val
+                && segment.ts_ecr == held.ts_ecr
+                && segment.len <= self.merger.size
+                && held.len + segment.len <= MOST;
+            if follows {
+                held.len += segment.len;
+                held.flags |= segment.flags & PSH;
+                held.more = segment.more;
+                let short = segment.len < self.merger.size;
+                self.wait_or_flush(short);
+                return;
+            }
+            self.flush_merged();
+        }
+        if is_plain(segment) && segment.flags & PSH == 0 {
+            self.merger.size = segment.len;
+            self.merger.held = Some(*segment);
+            self.wait_or_flush(false);
+        } else {
+            self.dispatch(segment, segment.len);
+        }
+    }
+
+    /// Passes on at once what cannot grow; the end of a burst may only be followed at the same instant.
+    fn wait_or_flush(&mut self, short: bool) {
+        let Some(held) = self.merger.held else { return };
+        if short || held.flags & PSH != 0 {
+            self.flush_merged();
+        } else {
+            self.timers.merge = if held.more { self.now + WAIT } else { self.now };
+        }
+    }
+
+    pub(crate) fn flush_merged(&mut self) {
+        self.timers.merge = Time::NEVER;
+        if let Some(held) = self.merger.held.take() {
+            let size = self.merger.size;
+            self.dispatch(&held, size);
+        }
+    }
+}
+
+fn is_plain(segment: &Segment) -> bool {
+    segment.len > 0 && segment.flags & !PSH == ACK && segment.sack_count == 0
+}

@@ -1,0 +1,73 @@
+//! Pacing inside TCP, and the pacing rate of controls that do not set one themselves.
+
+use tcplab_control::sock::PACING_NEEDED;
+use tcplab_units::{Span, Time};
+
+use crate::Connection;
+use crate::transmit::Push;
+
+/// Segments sent unpaced at the start of a connection, as by Linux `tcp_update_skb_after_send`.
+const UNPACED_SEGMENTS: u64 = 10;
+
+#[derive(Debug, Default)]
+pub(crate) struct Pacing {
+    /// Earliest departure of the next burst (Linux `tcp_wstamp_ns`).
+    pub departure_ns: u64,
+}
+
+impl Connection {
+    fn paces(&self) -> bool {
+        self.sk.sk_pacing_status == PACING_NEEDED
+    }
+
+    /// Whether pacing forbids to send now; its timer is then armed.
+    pub(crate) fn pacing_holds_back(&mut self) -> bool {
+        if !self.paces() || self.pacing.departure_ns <= self.now.as_ns() {
+            return false;
+        }
+        self.timers.pacing = Time::from_ns(self.pacing.departure_ns);
+        true
+    }
+
+    /// How long pacing holds the next burst back.
+    pub(crate) fn pacing_delay(&self) -> Span {
+        if self.paces() { Time::from_ns(self.pacing.departure_ns).since(self.now) } else { Span::ZERO }
+    }
+
+    /// A burst of `bytes` leaves: sets when the next may. Up to half of it is forgiven for lateness.
+    pub(crate) fn pace(&mut self, bytes: u32) {
+        let previous = self.pacing.departure_ns;
+        self.pacing.departure_ns = previous.max(self.now.as_ns());
+        if !self.paces() || self.counters.segments_sent < UNPACED_SEGMENTS {
+            return;
+        }
+        let rate = self.sk.sk_pacing_rate;
+        if rate != u64::MAX && rate != 0 {
+            let length_ns = u64::from(bytes) * 1_000_000_000 / rate;
+            let credit = self.pacing.departure_ns - previous;
+            self.pacing.departure_ns += length_ns - credit.min(length_ns / 2);
+        }
+    }
+
+    pub(crate) fn pacing_timeout(&mut self) {
+        self.timers.pacing = Time::NEVER;
+        if self.sk.lost_out > self.sk.retrans_out && self.sk.snd_cwnd > self.sk.packets_in_flight() {
+            self.retransmit_lost();
+        }
+        if self.established && self.has_unsent() {
+            self.write_xmit(Push::Pending);
+        }
+    }
+
+    /// 200 % of the present rate in slow start, 120 % after (`tcp_update_pacing_rate`).
+    pub(crate) fn update_pacing_rate(&mut self) {
+        let sk = &mut self.sk;
+        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
+        let window = u64::from(sk.mss_cache) * u64::from(sk.snd_cwnd.max(sk.packets_out));
+        let mut rate = window * 8 * percent * 10_000;
+        if sk.srtt_us != 0 {
+            rate /= u64::from(sk.srtt_us);
+        }
+        sk.sk_pacing_rate = rate.min(sk.sk_max_pacing_rate);
+    }
+}

@@ -1,0 +1,77 @@
+//! Zero-window probes (RFC 9293, section 3.8.6.1; Linux `tcp_send_probe0`).
+
+use crate::Connection;
+use crate::seq::{after, before};
+use crate::timers::{Pending, RTO_MAX_US};
+
+/// Probes without any answer after which the connection is given up (`tcp_retries2`).
+const RETRIES: u32 = 15;
+
+#[derive(Debug, Default)]
+pub(crate) struct Persist {
+    /// Probes since the peer last answered.
+    pub probes_out: u32,
+}
+
+impl Connection {
+    fn probe_interval_us(&self) -> u64 {
+        let base = self.rtt.rto_us.max(200_000);
+        (base << self.rtt.backoff.min(10)).min(RTO_MAX_US)
+    }
+
+    /// Arms the probe if there is data, none of it is out and no timer runs.
+    pub(crate) fn arm_window_probe(&mut self) {
+        if self.sk.packets_out == 0 && self.timers.pending == Pending::Nothing && self.has_unsent() {
+            self.arm_xmit(Pending::WindowProbe, self.rtt.rto_us.max(200_000));
+        }
+    }
+
+    /// An ACK while nothing is out: the window is open again, or the probes go on.
+    pub(crate) fn window_probe_acked(&mut self) {
+        if !self.has_unsent() {
+            return;
+        }
+        if self.next_fits_window() {
+            self.rtt.backoff = 0;
+            self.timers.stop_xmit();
+        } else {
+            self.arm_xmit(Pending::WindowProbe, self.probe_interval_us());
+        }
+    }
+
+    pub(crate) fn window_probe_timeout(&mut self) {
+        if self.sk.packets_out > 0 || !self.has_unsent() {
+            self.persist.probes_out = 0;
+            return;
+        }
+        if self.persist.probes_out >= RETRIES {
+            self.abort();
+            return;
+        }
+        self.send_window_probe();
+        if self.sk.packets_out > 0 || !self.has_unsent() {
+            self.persist.probes_out = 0;
+            self.rtt.backoff = 0;
+            return;
+        }
+        self.persist.probes_out += 1;
+        self.rtt.backoff = (self.rtt.backoff + 1).min(RETRIES);
+        self.arm_xmit(Pending::WindowProbe, self.probe_interval_us());
+    }
+
+    /// As much as the window takes, or an empty segment below it that draws an ACK (`tcp_write_wakeup`).
+    fn send_window_probe(&mut self) {
+        let room = self.window_end().wrapping_sub(self.sk.snd_nxt);
+        if before(self.sk.snd_nxt, self.window_end()) && self.unsent() > 0 {
+            let bytes = self.unsent().min(self.sk.mss_cache).min(room);
+            let all = bytes == self.unsent();
+            let fin =
+                all && self.snd.fin_queued && after(self.window_end(), self.sk.snd_nxt.wrapping_add(bytes));
+            self.send_burst(bytes, fin, true);
+        } else {
+            let mut probe = self.header();
+            probe.seq = self.sk.snd_una.wrapping_sub(1);
+            self.out.push_back(probe);
+        }
+    }
+}

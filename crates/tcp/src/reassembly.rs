@@ -1,0 +1,195 @@
+//! What arrived out of order, and the SACK blocks that report it (RFC 2018, RFC 2883).
+
+use std::collections::VecDeque;
+
+use crate::seq::{after, before};
+
+/// Disjoint ranges above `rcv_nxt`, ascending, and the blocks to report, most recent first.
+#[derive(Debug, Default)]
+pub(crate) struct Reassembly {
+    ranges: VecDeque<(u32, u32)>,
+    /// Bytes held.
+    pub bytes: u64,
+    blocks: [(u32, u32); 4],
+    block_count: usize,
+    /// A duplicate to report in the next ACK.
+    dsack: Option<(u32, u32)>,
+}
+
+impl Reassembly {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.block_count > 0
+    }
+
+    /// Takes in `start..end`; returns how many bytes of it were new.
+    pub(crate) fn insert(&mut self, start: u32, end: u32) -> u32 {
+        // The first range that ends at or after `start`, searched from the end, where most arrivals belong.
+        let first = match self.ranges.back() {
+            Some(last) if before(last.1, start) => self.ranges.len(),
+            _ => self.ranges.partition_point(|range| before(range.1, start)),
+        };
+        let (mut low, mut high) = (start, end);
+        let mut known = 0;
+        let mut past = first;
+        while let Some(&(range_start, range_end)) = self.ranges.get(past) {
+            if after(range_start, end) {
+                break;
+            }
+            let (from, to) = (later(range_start, start), crate::seq::earlier(range_end, end));
+            if before(from, to) {
+                if known == 0 {
+                    self.dsack = Some((from, to));
+                }
+                known += to.wrapping_sub(from);
+            }
+            low = crate::seq::earlier(low, range_start);
+            high = later(high, range_end);
+            past += 1;
+        }
+        if past == first {
+            self.ranges.insert(first, (low, high));
+        } else {
+            self.ranges[first] = (low, high);
+            if past - first > 1 {
+                self.ranges.drain(first + 1..past);
+            }
+        }
+        let new = end.wrapping_sub(start) - known;
+        self.bytes += u64::from(new);
+        self.report(low, high);
+        new
+    }
+
+    /// The range just extended is reported first; blocks it swallowed are dropped.
+    fn report(&mut self, start: u32, end: u32) {
+        let mut kept = [(start, end); 4];
+        let mut count = 1;
+        for &(s, e) in &self.blocks[..self.block_count] {
+            let swallowed = !before(s, start) && !after(e, end);
+            if !swallowed && count < 4 {
+                kept[count] = (s, e);
+                count += 1;
+            }
+        }
+        self.blocks = kept;
+        self.block_count = count;
+    }
+
+    /// `rcv_nxt` has advanced: returns where it gets to with what is held.
+    pub(crate) fn advance(&mut self, mut rcv_nxt: u32) -> u32 {
+        while let Some(&(start, end)) = self.ranges.front() {
+            if after(start, rcv_nxt) {
+                break;
+            }
+            self.ranges.pop_front();
+            self.bytes -= u64::from(end.wrapping_sub(start));
+            if before(start, rcv_nxt) {
+                self.dsack = Some((start, crate::seq::earlier(end, rcv_nxt)));
+            }
+            rcv_nxt = later(rcv_nxt, end);
+        }
+        let mut count = 0;
+        for i in 0..self.block_count {
+            if after(self.blocks[i].0, rcv_nxt) {
+                self.blocks[count] = self.blocks[i];
+                count += 1;
+            }
+        }
+        self.block_count = count;
+        rcv_nxt
+    }
+
+    /// A duplicate arrived; one already waiting to be reported is extended (`tcp_dsack_extend`).
+    pub(crate) fn report_duplicate(&mut self, start: u32, end: u32) {
+        self.dsack = Some(match self.dsack {
+            Some((s, e)) if !after(start, e) && !after(s, end) => {
+                (crate::seq::earlier(s, start), later(e, end))
+            }
+            Some(first) => first,
+            None => (start, end),
+        });
+    }
+
+    /// Writes up to `room` blocks, a duplicate first, which is thereby reported.
+    pub(crate) fn write_blocks(&mut self, out: &mut [(u32, u32); 4], room: usize) -> u8 {
+        let mut count = 0;
+        if let Some(duplicate) = self.dsack.take() {
+            out[0] = duplicate;
+            count = 1;
+        }
+        for &block in &self.blocks[..self.block_count] {
+            if count == room {
+                break;
+            }
+            out[count] = block;
+            count += 1;
+        }
+        count as u8
+    }
+
+    pub(crate) fn anything_to_report(&self) -> bool {
+        self.block_count > 0 || self.dsack.is_some()
+    }
+}
+
+const fn later(a: u32, b: u32) -> u32 {
+    if after(a, b) { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks(held: &mut Reassembly) -> Vec<(u32, u32)> {
+        let mut out = [(0, 0); 4];
+        let n = held.write_blocks(&mut out, 4);
+        out[..usize::from(n)].to_vec()
+    }
+
+    #[test]
+    fn the_most_recent_range_is_reported_first() {
+        let mut held = Reassembly::default();
+        held.insert(200, 300);
+        held.insert(400, 500);
+        held.insert(600, 700);
+        assert_eq!(blocks(&mut held), [(600, 700), (400, 500), (200, 300)]);
+        held.insert(300, 400);
+        assert_eq!(blocks(&mut held), [(200, 500), (600, 700)]);
+    }
+
+    #[test]
+    fn filling_the_hole_releases_what_was_held() {
+        let mut held = Reassembly::default();
+        held.insert(200, 300);
+        held.insert(300, 400);
+        held.insert(600, 700);
+        assert_eq!(held.advance(200), 400);
+        assert_eq!(held.bytes, 100);
+        assert_eq!(blocks(&mut held), [(600, 700)]);
+    }
+
+    #[test]
+    fn a_duplicate_is_reported_once_and_first() {
+        let mut held = Reassembly::default();
+        held.insert(200, 300);
+        assert_eq!(held.insert(200, 300), 0);
+        assert_eq!(blocks(&mut held), [(200, 300), (200, 300)]);
+        assert_eq!(blocks(&mut held), [(200, 300)]);
+        held.report_duplicate(50, 100);
+        assert_eq!(blocks(&mut held), [(50, 100), (200, 300)]);
+    }
+
+    #[test]
+    fn ranges_hold_across_the_wrap() {
+        let mut held = Reassembly::default();
+        held.insert(0xffff_ff00, 0xffff_fff0);
+        held.insert(0xffff_fff0, 0x20);
+        assert_eq!(blocks(&mut held), [(0xffff_ff00, 0x20)]);
+        assert_eq!(held.advance(0xffff_ff00), 0x20);
+        assert!(held.is_empty());
+    }
+}

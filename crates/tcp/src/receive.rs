@@ -1,0 +1,175 @@
+//! Arriving data: in order, out of order, twice (Linux `tcp_data_queue`).
+
+use crate::Connection;
+use crate::connection::Notice;
+use crate::delack::MAX_QUICK;
+use crate::reassembly::Reassembly;
+use crate::segment::{FIN, PSH, Segment};
+use crate::seq::{after, before, earlier};
+
+/// The receiving half.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Next sequence number expected.
+    pub nxt: u32,
+    /// Next one the application will read.
+    pub copied: u32,
+    /// In order and not yet read, bytes.
+    pub unread: u64,
+    /// Payload bytes that arrived in order, ever.
+    pub bytes: u64,
+    pub held: Reassembly,
+    /// Sequence number of the peer's FIN.
+    fin: Option<u32>,
+    /// The FIN arrived in order.
+    pub closed: bool,
+    /// The application reads at once.
+    pub reads_at_once: bool,
+    /// Timestamp to echo (RFC 7323, section 4.3: TS.Recent).
+    pub ts_recent: u32,
+    /// When it was taken, microseconds.
+    pub ts_recent_us: u64,
+    /// Latest echo received.
+    pub ts_ecr: u32,
+    /// The segment being processed has timestamps.
+    pub saw_timestamp: bool,
+}
+
+impl Receiver {
+    pub(crate) fn new() -> Receiver {
+        Receiver {
+            nxt: 0,
+            copied: 0,
+            unread: 0,
+            bytes: 0,
+            held: Reassembly::default(),
+            fin: None,
+            closed: false,
+            reads_at_once: true,
+            ts_recent: 0,
+            ts_recent_us: 0,
+            ts_ecr: 0,
+            saw_timestamp: false,
+        }
+    }
+}
+
+impl Connection {
+    /// Takes in payload and FIN. `size`: payload of the wire segments `segment` is made of.
+    pub(crate) fn receive_data(&mut self, segment: &Segment, size: u32) {
+        let fin = segment.flags & FIN != 0;
+        let seq = segment.seq;
+        let end = seq.wrapping_add(segment.len).wrapping_add(u32::from(fin));
+        if seq == end {
+            return;
+        }
+        if fin {
+            self.rcv.fin = Some(end.wrapping_sub(1));
+        }
+        if seq == self.rcv.nxt {
+            let window = self.window.left(self.rcv.nxt);
+            if window == 0 {
+                self.receive_out_of_window();
+                return;
+            }
+            self.queue_in_order(segment, end, size);
+            return;
+        }
+        if !after(end, self.rcv.nxt) {
+            // A retransmission of what we have.
+            self.report_duplicate(seq, end);
+            self.receive_out_of_window();
+            return;
+        }
+        let window_end = self.rcv.nxt.wrapping_add(self.window.left(self.rcv.nxt));
+        if !before(seq, window_end) {
+            self.receive_out_of_window();
+            return;
+        }
+        if before(seq, self.rcv.nxt) {
+            self.report_duplicate(seq, self.rcv.nxt);
+            if self.window.left(self.rcv.nxt) == 0 {
+                self.receive_out_of_window();
+                return;
+            }
+            self.queue_in_order(segment, end, size);
+            return;
+        }
+        self.queue_out_of_order(segment, end);
+    }
+
+    /// Tells the sender again where we are.
+    fn receive_out_of_window(&mut self) {
+        self.enter_quick_ack(MAX_QUICK);
+        self.delack.schedule();
+    }
+
+    pub(crate) fn report_duplicate(&mut self, start: u32, end: u32) {
+        if self.sack_ok {
+            self.rcv.held.report_duplicate(start, end);
+        }
+    }
+
+    fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
+        if segment.len > 0 {
+            self.ecn_on_data(segment.ecn);
+        }
+        self.advance_receive(end);
+        if segment.len > 0 {
+            self.note_data_received(size, segment.flags & PSH != 0);
+            if segment.len >= 128 {
+                self.grow_window(size);
+            }
+        }
+        if !self.rcv.held.is_empty() || self.rcv.held.has_blocks() {
+            let had_holes = !self.rcv.held.is_empty();
+            let next = self.rcv.held.advance(self.rcv.nxt);
+            self.advance_receive(next);
+            if had_holes && self.rcv.held.is_empty() {
+                // A gap is filled (RFC 5681, section 4.2).
+                self.delack.now = true;
+            }
+        }
+        if self.rcv.fin.is_some_and(|fin| after(self.rcv.nxt, fin)) && !self.rcv.closed {
+            self.rcv.closed = true;
+            self.delack.schedule();
+            self.delack.now = true;
+            self.notice(Notice::PeerClosed);
+        }
+    }
+
+    fn advance_receive(&mut self, to: u32) {
+        let mut bytes = to.wrapping_sub(self.rcv.nxt);
+        if let Some(fin) = self.rcv.fin
+            && !before(fin, self.rcv.nxt)
+            && before(fin, to)
+        {
+            bytes -= 1;
+        }
+        self.rcv.nxt = to;
+        self.rcv.bytes += u64::from(bytes);
+        self.rcv.unread += u64::from(bytes);
+    }
+
+    fn queue_out_of_order(&mut self, segment: &Segment, end: u32) {
+        self.ecn_on_data(segment.ecn);
+        self.delack.schedule();
+        let start = segment.seq;
+        let new = self.rcv.held.insert(start, end);
+        if new > 0 && self.sack_ok {
+            self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));
+        }
+    }
+
+    /// The application reads up to `most` bytes (`tcp_recvmsg`).
+    pub(crate) fn read_bytes(&mut self, most: u64) -> u64 {
+        let bytes = self.rcv.unread.min(most);
+        if bytes > 0 {
+            self.rcv.unread -= bytes;
+            self.rcv.copied = self.rcv.copied.wrapping_add(bytes as u32);
+            self.adjust_receive_space();
+            self.ack_after_read(bytes);
+        }
+        bytes
+    }
+}

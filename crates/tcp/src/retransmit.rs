@@ -1,0 +1,58 @@
+//! Sending again what is lost (Linux `tcp_xmit_retransmit_queue`).
+
+use crate::Connection;
+use crate::scoreboard::{EVER_RETRANS, Id, RETRANS};
+use crate::seq::before;
+use crate::timers::Pending;
+
+impl Connection {
+    /// Sends lost segments again, lowest first, as window and pacing allow.
+    pub(crate) fn retransmit_lost(&mut self) {
+        let mut rearm = false;
+        while self.sk.retrans_out < self.sk.lost_out && !self.pacing_holds_back() {
+            if self.sk.packets_in_flight() >= self.sk.snd_cwnd {
+                break;
+            }
+            let Some(id) = self.board.next_waiting() else { break };
+            let is_first = id == self.board.head();
+            if !self.retransmit(id) {
+                break;
+            }
+            if self.in_cwnd_reduction() {
+                self.prr.out += 1;
+            }
+            rearm |= is_first && self.timers.pending != Pending::Reordering;
+        }
+        if rearm {
+            self.arm_xmit(Pending::Retransmit, self.rtt.rto_us);
+        }
+    }
+
+    /// Sends `id` again and accounts for it; false if the peer's window has no room for it.
+    pub(crate) fn retransmit(&mut self, id: Id) -> bool {
+        if !self.send_again(id) {
+            return false;
+        }
+        if !self.board.get(id).has(RETRANS) {
+            self.board.change_flags(id, RETRANS, 0);
+            self.sk.retrans_out += 1;
+        }
+        if self.undo.first_retransmission_ts.is_none() {
+            self.undo.first_retransmission_ts = Some(self.timestamp());
+        }
+        *self.undo.retransmissions.get_or_insert(0) += 1;
+        true
+    }
+
+    /// Sends `id` again without counting it as a retransmission that is out (`__tcp_retransmit_skb`).
+    pub(crate) fn send_again(&mut self, id: Id) -> bool {
+        let sent = *self.board.get(id);
+        if !before(sent.seq, self.window_end()) && sent.seq != self.sk.snd_una && sent.len() > 0 {
+            return false;
+        }
+        self.board.change_flags(id, EVER_RETRANS, 0);
+        self.counters.retransmits += 1;
+        self.emit_retransmission(id);
+        true
+    }
+}

@@ -1,0 +1,232 @@
+//! Selective acknowledgments as the sender reads them (RFC 2018, RFC 2883; Linux `tcp_sacktag_write_queue`).
+//!
+//! The blocks of the last ACK are remembered, so only what is newly covered is walked: the cost of an ACK
+//! does not grow with the number of segments or holes in flight.
+
+use tcplab_control::CaState;
+
+use crate::ack::{AckState, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ORIG_SACK_ACKED};
+use crate::scoreboard::{Id, LOST, RETRANS, SACKED};
+use crate::seq::{after, before};
+use crate::{Connection, Segment};
+
+/// Blocks of the last ACK, ascending.
+#[derive(Debug, Default)]
+pub(crate) struct SackCache {
+    blocks: [(u32, u32); 4],
+    count: usize,
+    /// Where the last walk ended.
+    hint: Id,
+}
+
+impl SackCache {
+    pub(crate) fn forget(&mut self) {
+        self.count = 0;
+    }
+}
+
+impl Connection {
+    pub(crate) fn process_sack(&mut self, segment: &Segment, prior_snd_una: u32, state: &mut AckState) {
+        let wire = &segment.sack[..usize::from(segment.sack_count.min(4))];
+        state.reorder = self.sk.snd_nxt;
+        let duplicate = self.note_dsack(wire, segment.ack, prior_snd_una, state);
+        if before(segment.ack, prior_snd_una.wrapping_sub(self.snd.max_window)) {
+            return;
+        }
+        if self.sk.packets_out > 0 {
+            self.walk_blocks(wire, duplicate, state);
+        }
+        if self.sk.icsk_ca_state != CaState::Loss as u32 || self.undo.marker.is_some() {
+            self.note_reordering(state.reorder);
+        }
+    }
+
+    fn walk_blocks(&mut self, wire: &[(u32, u32)], duplicate: bool, state: &mut AckState) {
+        let mut blocks = [(0, 0, false); 4];
+        let mut count = 0;
+        for (i, &(start, end)) in wire.iter().enumerate() {
+            let duplicate = duplicate && i == 0;
+            if self.is_valid_block(start, end, duplicate) && after(end, self.sk.snd_una) {
+                blocks[count] = (start, end, duplicate);
+                count += 1;
+            }
+        }
+        let blocks = &mut blocks[..count];
+        let una = self.sk.snd_una;
+        blocks.sort_unstable_by_key(|b| b.0.wrapping_sub(una) as i32);
+        for &(start, end, duplicate) in blocks.iter() {
+            if duplicate {
+                self.walk(start, (start, end), end, true, state);
+            } else {
+                self.walk_new_parts(start, end, state);
+            }
+        }
+        let mut kept = 0;
+        for &(start, end, duplicate) in blocks.iter() {
+            if !duplicate {
+                self.sack_cache.blocks[kept] = (start, end);
+                kept += 1;
+            }
+        }
+        self.sack_cache.count = kept;
+    }
+
+    /// Walks what the block covers and no block of the last ACK did.
+    fn walk_new_parts(&mut self, start: u32, end: u32, state: &mut AckState) {
+        let mut from = start;
+        for i in 0..self.sack_cache.count {
+            let (known_start, known_end) = self.sack_cache.blocks[i];
+            if !after(known_end, from) {
+                continue;
+            }
+            if !before(known_start, end) {
+                break;
+            }
+            if after(known_start, from) {
+                self.walk(from, (start, end), known_start, false, state);
+            }
+            from = known_end;
+            if !before(from, end) {
+                return;
+            }
+        }
+        self.walk(from, (start, end), end, false, state);
+    }
+
+    fn walk(&mut self, from: u32, block: (u32, u32), to: u32, duplicate: bool, state: &mut AckState) {
+        let mut id = self.board.find(from, self.sack_cache.hint);
+        while id < self.board.tail() {
+            let sent = self.board.get(id);
+            if !before(sent.seq, to) {
+                break;
+            }
+            if !before(sent.seq, block.0) && !after(sent.end_seq, block.1) {
+                self.tag(id, duplicate, state);
+            }
+            id += 1;
+        }
+        self.sack_cache.hint = id;
+    }
+
+    /// One segment lies in a block (Linux `tcp_sacktag_one`).
+    fn tag(&mut self, id: Id, duplicate: bool, state: &mut AckState) {
+        let sent = *self.board.get(id);
+        if duplicate && sent.retransmitted() {
+            if self.undo.marker.is_some_and(|marker| after(sent.end_seq, marker)) {
+                self.count_duplicates(1);
+            }
+            if sent.has(SACKED) && before(sent.seq, state.reorder) {
+                state.reorder = sent.seq;
+            }
+        }
+        if !sent.has(SACKED) {
+            self.rack_advance(&sent);
+            let mut clear = 0;
+            if sent.has(RETRANS) {
+                // Not taken for lost: the retransmission is believed to be still in flight.
+                if sent.has(LOST) {
+                    clear = LOST | RETRANS;
+                    self.sk.lost_out -= 1;
+                    self.sk.retrans_out -= 1;
+                }
+            } else {
+                if !sent.retransmitted() {
+                    if before(sent.seq, self.highest_sacked()) && before(sent.seq, state.reorder) {
+                        state.reorder = sent.seq;
+                    }
+                    if !after(sent.end_seq, self.sk.high_seq) {
+                        state.flag |= ORIG_SACK_ACKED;
+                    }
+                    if state.first_sacked_us == 0 {
+                        state.first_sacked_us = sent.sent_us;
+                    }
+                    state.last_sacked_us = sent.sent_us;
+                }
+                if sent.has(LOST) {
+                    clear = LOST;
+                    self.sk.lost_out -= 1;
+                }
+            }
+            self.board.change_flags(id, SACKED, clear);
+            state.flag |= DATA_SACKED;
+            if self.sk.sacked_out == 0 || after(sent.end_seq, self.snd.highest_sack) {
+                self.snd.highest_sack = sent.end_seq;
+            }
+            self.sk.sacked_out += 1;
+            state.sack_delivered += 1;
+            self.rate_on_delivered(id, &mut state.rate);
+            self.board.unlink(id);
+        }
+        if duplicate && self.board.get(id).has(RETRANS) {
+            self.board.change_flags(id, 0, RETRANS);
+            self.sk.retrans_out -= 1;
+        }
+    }
+
+    /// RFC 2883: the first block reports a duplicate if it lies below the ACK or inside the second block.
+    fn note_dsack(
+        &mut self,
+        wire: &[(u32, u32)],
+        ack: u32,
+        prior_snd_una: u32,
+        state: &mut AckState,
+    ) -> bool {
+        let (start, end) = wire[0];
+        let below = before(start, ack);
+        let inside = wire.len() > 1 && !after(end, wire[1].1) && !before(start, wire[1].0);
+        if !below && !inside {
+            return false;
+        }
+        let segments = self.count_dsack(start, end, state);
+        if segments == 0 {
+            return false;
+        }
+        if let Some(marker) = self.undo.marker
+            && !after(end, prior_snd_una)
+            && after(end, marker)
+        {
+            self.count_duplicates(segments);
+        }
+        true
+    }
+
+    /// How many segments a DSACK stands for; 0 if it cannot be true (`tcp_dsack_seen`).
+    fn count_dsack(&mut self, start: u32, end: u32, state: &mut AckState) -> u32 {
+        let bytes = end.wrapping_sub(start);
+        if !before(start, end) || bytes > self.snd.max_window {
+            return 0;
+        }
+        let mut segments = 1;
+        if bytes > self.sk.mss_cache {
+            segments = bytes.div_ceil(self.sk.mss_cache);
+        } else if self.tail_loss.high_seq == Some(end) {
+            state.flag |= DSACK_TLP;
+        }
+        self.snd.dsack_segments += u64::from(segments);
+        if self.snd.dsack_segments > self.counters.retransmits {
+            // More duplicates than retransmissions: the network duplicates.
+            return 0;
+        }
+        if self.rack.reordering_seen && state.flag & DSACK_TLP == 0 {
+            self.rack.dsack_seen = true;
+        }
+        state.flag |= DSACKING_ACK;
+        state.sack_delivered += segments;
+        segments
+    }
+
+    fn is_valid_block(&self, start: u32, end: u32, duplicate: bool) -> bool {
+        if after(end, self.sk.snd_nxt) || !before(start, end) || !before(start, self.sk.snd_nxt) {
+            return false;
+        }
+        if after(start, self.sk.snd_una) {
+            return true;
+        }
+        let Some(marker) = self.undo.marker else { return false };
+        if !duplicate || !after(end, self.sk.snd_una) {
+            return false;
+        }
+        !before(start, marker)
+            || (after(end, marker) && !before(start, end.wrapping_sub(self.snd.max_window)))
+    }
+}

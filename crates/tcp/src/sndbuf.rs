@@ -1,0 +1,133 @@
+//! The send buffer: how much the application's offer is taken in (SO_SNDBUF, `tcp_wmem`).
+
+use crate::Config;
+use crate::Connection;
+
+/// `tcp_wmem[1]`, where auto-tuning starts.
+const INITIAL: u64 = 16_384;
+/// Least buffer the system grants (Linux `SOCK_MIN_SNDBUF`).
+const LEAST: u64 = 4_608;
+/// Most payload in the buffer, so that sequence numbers stay comparable.
+const MOST: u64 = 1 << 30;
+/// Memory of one `sk_buff` with its header room.
+const BUFFER_OVERHEAD: u64 = 1_280;
+/// Headers and shared info Linux reckons with for a segment of its own (`tcp_sndbuf_expand`).
+const SEGMENT_HEADERS: u64 = 320 + 320;
+const SKB: u64 = 256;
+
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    /// `sk_sndbuf`.
+    limit: u64,
+    fixed: bool,
+    /// Offered by the application and not yet taken; `u64::MAX`: without end.
+    offered: u64,
+    /// The writer found no room (`SOCK_NOSPACE`).
+    pub writer_waits: bool,
+    /// Bursts whose first segment is still out.
+    pub bursts_out: u32,
+    /// Payload of a full buffer (`tcp_xmit_size_goal`).
+    chunk: u64,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(config: &Config) -> SendBuffer {
+        SendBuffer {
+            limit: config.send_buffer.map_or(INITIAL, |bytes| bytes.saturating_mul(2).max(LEAST)),
+            fixed: config.send_buffer.is_some(),
+            offered: 0,
+            writer_waits: false,
+            bursts_out: 0,
+            chunk: u64::from(config.mss),
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn size_send_chunks(&mut self) {
+        let mss = u64::from(self.sk.mss_cache);
+        let most = u64::from(self.config.gso_max_size.min(65_536)).saturating_sub(321);
+        self.buffer.chunk = if self.config.tso { (most / mss).max(1) * mss } else { mss };
+    }
+
+    pub(crate) fn offer_bytes(&mut self, bytes: u64) {
+        self.buffer.offered = self.buffer.offered.saturating_add(bytes);
+        if self.established && !self.buffer.writer_waits {
+            self.take_offered();
+        }
+    }
+
+    pub(crate) fn withdraw_offer(&mut self) -> u64 {
+        self.buffer.writer_waits = false;
+        std::mem::take(&mut self.buffer.offered)
+    }
+
+    pub(crate) fn nothing_offered(&self) -> bool {
+        self.buffer.offered == 0
+    }
+
+    /// Memory in use (`sk_wmem_queued`).
+    fn send_memory(&self) -> u64 {
+        let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
+        let queued = u64::from(end.wrapping_sub(self.sk.snd_una));
+        let buffers = u64::from(self.bursts_out()) + u64::from(self.unsent()).div_ceil(self.buffer.chunk);
+        queued + buffers * BUFFER_OVERHEAD
+    }
+
+    fn bursts_out(&self) -> u32 {
+        self.buffer.bursts_out
+    }
+
+    /// Writes as a blocking writer does until the buffer is full, and sends.
+    pub(crate) fn take_offered(&mut self) {
+        if self.buffer.offered > 0 {
+            self.rate_check_app_limited();
+            self.restart_after_idle();
+            self.chrono_start_busy();
+            while self.buffer.offered > 0 && self.send_memory() < self.buffer.limit.min(MOST) {
+                let bytes = self.buffer.offered.min(self.buffer.chunk);
+                if self.buffer.offered != u64::MAX {
+                    self.buffer.offered -= bytes;
+                }
+                self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
+            }
+            self.buffer.writer_waits = self.buffer.offered > 0;
+        }
+        if self.snd.closing && self.buffer.offered == 0 {
+            self.snd.fin_queued = true;
+        }
+        self.push_pending();
+    }
+
+    /// After an ACK: wakes a waiting writer once a third of the buffer is free (`sk_stream_is_writeable`).
+    pub(crate) fn check_send_space(&mut self) {
+        if !self.buffer.writer_waits {
+            return;
+        }
+        if !self.buffer.fixed && self.sk.packets_in_flight() < self.sk.snd_cwnd {
+            self.expand_send_buffer();
+            self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
+        }
+        let used = self.send_memory();
+        if self.buffer.limit.saturating_sub(used) >= used >> 1 {
+            self.buffer.writer_waits = false;
+            self.chrono_stop_sndbuf_limited();
+            self.take_offered();
+        }
+    }
+
+    /// Room for twice the window, each segment reckoned with its overhead (`tcp_sndbuf_expand`).
+    pub(crate) fn expand_send_buffer(&mut self) {
+        if self.buffer.fixed {
+            return;
+        }
+        let payload = u64::from(self.config.mss.max(self.sk.mss_cache));
+        let per_segment = (payload + SEGMENT_HEADERS).next_power_of_two() + SKB;
+        let segments = self.sk.snd_cwnd.max(10).max(self.rack.reordering + 1);
+        let factor = u64::from(self.control.sndbuf_expand(&mut self.sk));
+        let wanted = factor * u64::from(segments) * per_segment;
+        if self.buffer.limit < wanted {
+            self.buffer.limit = wanted.min(self.config.send_buffer_max).max(self.buffer.limit);
+        }
+    }
+}

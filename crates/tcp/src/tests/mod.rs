@@ -1,0 +1,5 @@
+//! Conformance scripts and property tests of whole connections.
+
+mod invariants;
+mod pair;
+mod transfer;

@@ -1,0 +1,111 @@
+//! Whatever the network does, what is offered arrives exactly once and the connection ends.
+
+use proptest::prelude::*;
+use tcplab_units::Span;
+
+use super::pair::{Faults, Pair};
+use crate::Config;
+use crate::config::Ecn;
+use crate::connection::State;
+
+#[derive(Clone, Debug)]
+struct Case {
+    config: Config,
+    control: &'static str,
+    isn: [u32; 2],
+    offers: [u64; 2],
+    faults: [Faults; 2],
+    one_way_us: u64,
+    seed: u64,
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    let rate = prop_oneof![3 => Just(0u64), 2 => 1..20u64, 1 => 50..300u64];
+    let wire = prop_oneof![Just((0, 0)), (50..2_000u64, 3..200u64)];
+    (rate.clone(), rate.clone(), rate.clone(), rate, wire).prop_map(
+        |(loss, duplicate, reorder, mark, (per_packet_us, queue))| Faults {
+            loss,
+            duplicate,
+            reorder,
+            mark,
+            per_packet_us,
+            queue,
+        },
+    )
+}
+
+fn config() -> impl Strategy<Value = Config> {
+    let buffer = prop_oneof![3 => Just(None), 1 => (3_000..200_000u64).prop_map(Some)];
+    let flags = prop::array::uniform8(any::<bool>());
+    (flags, buffer.clone(), buffer, 500..9_000u32).prop_map(|(f, receive_buffer, send_buffer, mss)| Config {
+        sack: f[0] || f[1],
+        timestamps: f[2],
+        gro: f[3] && f[4],
+        pacing: f[5],
+        nagle: f[6],
+        tso: f[7],
+        delayed_ack: f[0] || f[7],
+        ecn: if f[4] { Ecn::On } else { Ecn::Passive },
+        receive_buffer,
+        send_buffer,
+        mss: if f[3] { 1460 } else { mss },
+        ..Config::default()
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let isn = prop_oneof![any::<u32>(), Just(0), 0xffff_0000..=u32::MAX];
+    let bytes = prop_oneof![Just(0u64), 1..5_000u64, 10_000..1_000_000u64];
+    let control = prop_oneof![Just("reno"), Just("cubic"), Just("bbr1")];
+    (config(), control, [isn.clone(), isn], [bytes.clone(), bytes], [faults(), faults()], 10..100_000u64, any::<u64>())
+        .prop_map(|(config, control, isn, offers, faults, one_way_us, seed)| Case {
+            config,
+            control,
+            isn,
+            offers,
+            faults,
+            one_way_us,
+            seed,
+        })
+}
+
+fn transfer(case: &Case) -> Pair {
+    let one_way = Span::from_us(case.one_way_us);
+    let mut pair = Pair::new([&case.config, &case.config], case.control, case.isn, one_way, case.seed);
+    pair.faults = case.faults;
+    for (end, bytes) in pair.ends.iter_mut().zip(case.offers) {
+        end.offer(bytes, pair.now);
+        end.close(pair.now);
+    }
+    pair.run_to_the_end(3_000_000);
+    pair
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everything_offered_arrives_exactly_once(case in case()) {
+        let pair = transfer(&case);
+        let aborted = pair.ends.iter().any(|end| end.state == State::Aborted);
+        for (i, end) in pair.ends.iter().enumerate() {
+            // An end whose peer gave up may wait for ever for what will not come, but not with work left.
+            let waits = aborted && end.info(pair.now).inflight == 0;
+            prop_assert!(pair.finished(i) || waits, "{pair:?}");
+        }
+        for from in 0..2 {
+            let (sender, receiver) = (&pair.ends[from], &pair.ends[1 - from]);
+            if sender.state == State::Closed && receiver.state == State::Closed {
+                prop_assert_eq!(receiver.bytes_received(), case.offers[from]);
+                prop_assert_eq!(sender.bytes_acked(), case.offers[from]);
+                prop_assert_eq!(sender.info(pair.now).bytes_sent, case.offers[from]);
+            } else {
+                prop_assert!(receiver.bytes_received() <= case.offers[from]);
+            }
+        }
+        let hopeless = case.faults.iter().any(|f| f.loss >= 50 || f.per_packet_us > 0);
+        if !hopeless {
+            prop_assert!(pair.ends.iter().all(|end| end.state == State::Closed), "{pair:?}");
+        }
+    }
+}

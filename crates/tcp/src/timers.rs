@@ -1,0 +1,92 @@
+//! The endpoint's timers and the order in which they are served.
+
+use tcplab_units::{Span, Time};
+
+use crate::Connection;
+
+/// What the sender's single timer stands for (Linux `icsk_pending`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// It is not armed.
+    Nothing,
+    /// Retransmission timeout.
+    Retransmit,
+    /// Tail loss probe.
+    LossProbe,
+    /// RACK's reordering window runs out.
+    Reordering,
+    /// Zero-window probe.
+    WindowProbe,
+}
+
+/// Deadlines; `Time::NEVER` where not armed.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    pub pending: Pending,
+    pub xmit: Time,
+    pub delayed_ack: Time,
+    pub compressed_ack: Time,
+    pub pacing: Time,
+    pub merge: Time,
+}
+
+impl Timers {
+    pub(crate) fn new() -> Timers {
+        Timers {
+            pending: Pending::Nothing,
+            xmit: Time::NEVER,
+            delayed_ack: Time::NEVER,
+            compressed_ack: Time::NEVER,
+            pacing: Time::NEVER,
+            merge: Time::NEVER,
+        }
+    }
+
+    pub(crate) fn next(&self) -> Time {
+        self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.merge)
+    }
+
+    pub(crate) fn stop_xmit(&mut self) {
+        self.pending = Pending::Nothing;
+        self.xmit = Time::NEVER;
+    }
+}
+
+/// Largest retransmission timeout (Linux `TCP_RTO_MAX`), microseconds.
+pub(crate) const RTO_MAX_US: u64 = 120_000_000;
+
+impl Connection {
+    /// Arms the sender's timer `us` from now, and later by what pacing already holds the next segment back
+    /// (Linux `tcp_reset_xmit_timer`).
+    pub(crate) fn arm_xmit(&mut self, pending: Pending, us: u64) {
+        self.timers.pending = pending;
+        self.timers.xmit = self.now + self.pacing_delay() + Span::from_us(us.min(RTO_MAX_US));
+    }
+
+    /// Serves every timer whose time has come.
+    pub(crate) fn serve_timers(&mut self) {
+        if self.timers.merge <= self.now {
+            self.flush_merged();
+        }
+        if self.timers.delayed_ack <= self.now {
+            self.delayed_ack_timeout();
+        }
+        if self.timers.compressed_ack <= self.now {
+            self.compressed_ack_timeout();
+        }
+        if self.timers.xmit <= self.now {
+            let pending = self.timers.pending;
+            self.timers.stop_xmit();
+            match pending {
+                Pending::Nothing => {}
+                Pending::Retransmit => self.retransmission_timeout(),
+                Pending::LossProbe => self.send_loss_probe(),
+                Pending::Reordering => self.reordering_timeout(),
+                Pending::WindowProbe => self.window_probe_timeout(),
+            }
+        }
+        if self.timers.pacing <= self.now {
+            self.pacing_timeout();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Sending new data: how much, in what bursts, and when not (Linux `tcp_write_xmit`).
+
+use tcplab_control::CaEvent;
+
+use crate::Connection;
+use crate::scoreboard::{BURST_START, HAS_FIN, Id, LONE_RUNT, Sent};
+use crate::segment::{CWR, FIN, PSH};
+use crate::seq::after;
+use crate::timers::Pending;
+
+/// Room Linux keeps for headers in a super-packet (`MAX_TCP_HEADER + 1`).
+const GSO_HEADERS: u32 = 321;
+/// Burst budgets grow for RTTs below this power of two of microseconds times 32 (`tcp_tso_rtt_log`).
+const TSO_RTT_LOG: u32 = 9;
+/// A burst is not deferred when this share of the window is free (`tcp_tso_win_divisor`).
+const TSO_WINDOW_DIVISOR: u64 = 3;
+/// A burst is deferred only this long after the last one, nanoseconds.
+const TSO_DEFER_NS: u64 = 1_000_000;
+
+/// Why data is being sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// Because there is some.
+    Pending,
+    /// As a tail loss probe: one burst, whatever the congestion window.
+    Probe,
+}
+
+impl Connection {
+    /// Payload bytes in the send buffer that were never sent.
+    pub(crate) fn unsent(&self) -> u32 {
+        if self.snd.fin_sent { 0 } else { self.snd.write_seq.wrapping_sub(self.sk.snd_nxt) }
+    }
+
+    fn fin_waits(&self) -> bool {
+        self.snd.fin_queued && !self.snd.fin_sent
+    }
+
+    /// Whether there is data or a FIN to send.
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.unsent() > 0 || self.fin_waits()
+    }
+
+    /// End of the peer's window.
+    pub(crate) fn window_end(&self) -> u32 {
+        self.sk.snd_una.wrapping_add(self.snd.wnd)
+    }
+
+    /// Whether the next full segment, or all that is left, lies in the peer's window.
+    pub(crate) fn next_fits_window(&self) -> bool {
+        let unsent = self.unsent();
+        if unsent == 0 && !self.fin_waits() {
+            return false;
+        }
+        let mss = self.sk.mss_cache;
+        let bytes = if unsent <= mss { unsent + u32::from(self.fin_waits()) } else { mss };
+        !after(self.sk.snd_nxt.wrapping_add(bytes), self.window_end())
+    }
+
+    /// Sends what may be sent; arms the zero-window probe if nothing may and nothing is out.
+    pub(crate) fn push_pending(&mut self) {
+        if self.established && self.has_unsent() {
+            self.write_xmit(Push::Pending);
+            self.arm_window_probe();
+        }
+    }
+
+    pub(crate) fn write_xmit(&mut self, push: Push) {
+        let mss = self.sk.mss_cache;
+        let max_segments = self.burst_segments();
+        let (mut cwnd_limited, mut rwnd_limited) = (false, false);
+        let mut sent = 0;
+        while self.has_unsent() && !self.pacing_holds_back() {
+            let unsent = self.unsent();
+            let fin = self.fin_waits();
+            let quota = match self.cwnd_quota(fin && unsent <= mss) {
+                0 if push == Push::Probe => 1,
+                0 => break,
+                quota => quota.min(max_segments),
+            };
+            if !self.next_fits_window() {
+                rwnd_limited = true;
+                break;
+            }
+            if unsent <= mss {
+                if push == Push::Pending && !fin && self.nagle_holds_back(unsent < mss) {
+                    break;
+                }
+            } else if push == Push::Pending
+                && self.defers_burst(unsent, max_segments, &mut cwnd_limited, &mut rwnd_limited)
+            {
+                break;
+            }
+            let bytes = if unsent <= mss { unsent } else { self.burst_bytes(unsent, quota) };
+            sent += self.send_burst(bytes, fin && bytes == unsent, bytes == unsent);
+            if push == Push::Probe {
+                break;
+            }
+        }
+        self.chrono_rwnd_limited(rwnd_limited);
+        cwnd_limited |= self.sk.packets_in_flight() >= self.sk.snd_cwnd;
+        if sent > 0 || cwnd_limited {
+            self.validate_cwnd(cwnd_limited);
+        }
+        if sent > 0 {
+            if self.in_cwnd_reduction() {
+                self.prr.out += sent;
+            }
+            if push == Push::Pending {
+                self.schedule_loss_probe(false);
+            }
+        }
+    }
+
+    /// Segments the congestion window lets out at once: at most half of it (`tcp_cwnd_test`).
+    fn cwnd_quota(&self, lone_fin: bool) -> u32 {
+        if lone_fin {
+            return 1;
+        }
+        let free = self.sk.snd_cwnd.saturating_sub(self.sk.packets_in_flight());
+        free.min((self.sk.snd_cwnd >> 1).max(1))
+    }
+
+    /// Largest burst, segments: what the pacing rate sends in about a millisecond, more on paths with a
+    /// very short RTT (`tcp_tso_autosize`).
+    fn burst_segments(&mut self) -> u32 {
+        if !self.config.tso {
+            return 1;
+        }
+        let most = u64::from(self.config.gso_max_size.saturating_sub(GSO_HEADERS));
+        let mut bytes = self.sk.sk_pacing_rate >> self.sk.sk_pacing_shift.min(63);
+        let shift = self.sk.rtt_min_us >> TSO_RTT_LOG;
+        if shift < 32 {
+            bytes = bytes.saturating_add(most >> shift);
+        }
+        let least = self.control.min_tso_segs(&mut self.sk).max(1);
+        ((bytes.min(most) / u64::from(self.sk.mss_cache)) as u32).max(least)
+    }
+
+    /// Bytes of the next burst, of `unsent` that are more than a segment (`tcp_mss_split_point`).
+    fn burst_bytes(&self, unsent: u32, quota: u32) -> u32 {
+        let mss = self.sk.mss_cache;
+        let most = mss.saturating_mul(quota);
+        let allowed = unsent.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
+        if most <= allowed {
+            return most;
+        }
+        let partial = allowed % mss;
+        if self.nagle_holds_back(partial != 0) { allowed - partial } else { allowed }
+    }
+
+    /// Nagle's algorithm with Minshall's change: a small segment waits only for another small one.
+    fn nagle_holds_back(&self, partial: bool) -> bool {
+        partial
+            && self.config.nagle
+            && self.sk.packets_out > 0
+            && after(self.snd.small_end, self.sk.snd_una)
+            && !after(self.snd.small_end, self.sk.snd_nxt)
+    }
+
+    /// Waits for more of the window to open so that the burst gets longer, if an ACK is due soon
+    /// (`tcp_tso_should_defer`).
+    fn defers_burst(
+        &self,
+        unsent: u32,
+        max_segments: u32,
+        cwnd_limited: &mut bool,
+        rwnd_limited: &mut bool,
+    ) -> bool {
+        let now_ns = self.now.as_ns();
+        if self.in_recovery_or_loss() || now_ns > self.pacing.departure_ns + TSO_DEFER_NS {
+            return false;
+        }
+        let mss = u64::from(self.sk.mss_cache);
+        let send_window = u64::from(self.window_end().wrapping_sub(self.sk.snd_nxt));
+        let free = self.sk.snd_cwnd.saturating_sub(self.sk.packets_in_flight());
+        let congestion_window = u64::from(free) * mss;
+        let limit = send_window.min(congestion_window);
+        let whole = u64::from(self.snd.wnd).min(u64::from(self.sk.snd_cwnd) * mss);
+        if limit >= u64::from(max_segments) * mss || limit >= whole / TSO_WINDOW_DIVISOR {
+            return false;
+        }
+        let Some(first) = self.board.first() else { return false };
+        if self.sk.tcp_mstamp - first.sent_us < u64::from(self.sk.srtt_us >> 4) {
+            // The next ACK is likely more than half an RTT away.
+            return false;
+        }
+        if congestion_window < send_window {
+            if congestion_window <= u64::from(unsent) {
+                *cwnd_limited = true;
+                return true;
+            }
+        } else if send_window <= u64::from(unsent) {
+            *rwnd_limited = true;
+            return true;
+        }
+        !self.fin_waits()
+    }
+
+    /// Sends `bytes` (and the FIN) as one burst; returns its segments.
+    pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
+        let mss = self.sk.mss_cache;
+        let nothing_out = self.sk.packets_out == 0;
+        self.note_data_sent();
+        let mut header = self.header();
+        self.ecn_mark_data(&mut header, true);
+        self.pace(bytes);
+        let mut left = bytes;
+        let mut count = 0;
+        loop {
+            let len = left.min(mss);
+            left -= len;
+            let last = left == 0;
+            let seq = self.sk.snd_nxt;
+            let mut end_seq = seq.wrapping_add(len);
+            let mut flags = if count == 0 { BURST_START } else { 0 };
+            header.seq = seq;
+            header.len = len;
+            header.more = !last;
+            if last && push {
+                header.flags |= PSH;
+            }
+            if last && fin {
+                header.flags |= FIN;
+                flags |= HAS_FIN;
+                end_seq = end_seq.wrapping_add(1);
+                self.snd.fin_sent = true;
+            }
+            if end_seq.wrapping_sub(self.sk.snd_una) < mss {
+                flags |= LONE_RUNT;
+            }
+            let id = self.board.push(Sent::new(seq, end_seq, flags));
+            self.rate_on_sent(id, nothing_out);
+            self.sk.snd_nxt = end_seq;
+            self.out.push_back(header);
+            header.flags &= !CWR;
+            count += 1;
+            if last {
+                if len < mss {
+                    self.snd.small_end = end_seq;
+                }
+                break;
+            }
+        }
+        self.buffer.bursts_out += 1;
+        self.sk.packets_out += count;
+        self.sk.segs_out = self.sk.segs_out.wrapping_add(count);
+        self.counters.segments_sent += u64::from(count) - u64::from(bytes == 0);
+        self.counters.bytes_sent += u64::from(bytes);
+        if nothing_out || self.timers.pending == Pending::LossProbe {
+            self.rearm_rto();
+        }
+        count
+    }
+
+    /// Sends segment `id` again.
+    pub(crate) fn emit_retransmission(&mut self, id: Id) {
+        self.note_data_sent();
+        let sent = *self.board.get(id);
+        let mut header = self.header();
+        self.ecn_mark_data(&mut header, false);
+        header.seq = sent.seq;
+        header.len = sent.len();
+        header.retransmission = true;
+        if sent.has(HAS_FIN) {
+            header.flags |= FIN;
+        }
+        self.pace(header.len);
+        self.board.link_newest(id);
+        self.rate_on_sent(id, false);
+        self.out.push_back(header);
+        self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
+        self.counters.segments_sent += u64::from(header.len > 0);
+    }
+
+    /// Data is about to leave (Linux `tcp_event_data_sent`).
+    fn note_data_sent(&mut self) {
+        if self.sk.packets_in_flight() == 0 {
+            self.control.cwnd_event(&mut self.sk, CaEvent::TxStart);
+        }
+        self.snd.last_sent_us = self.sk.tcp_mstamp;
+        self.delack.note_reply(self.sk.tcp_mstamp);
+    }
+}

@@ -1,0 +1,293 @@
+//! The receive window: how much is advertised, and how buffer and window grow (Linux `tcp_select_window`,
+//! `tcp_grow_window`, `tcp_rcv_space_adjust`).
+
+use crate::seq::{after, before};
+use crate::{Config, Connection};
+
+/// `tcp_wmem`-independent floor of a receive buffer (Linux `SOCK_MIN_RCVBUF`).
+const LEAST_BUFFER: u64 = 2_304;
+/// Largest unscaled window.
+const MAX_UNSCALED: u64 = 65_535;
+/// Largest shift (RFC 7323, section 2.3).
+const MAX_SCALE: u8 = 14;
+/// Share of the buffer that is payload before anything is known, in 1/256 (`tcp_adv_win_scale` = 1).
+const INITIAL_RATIO: u64 = 128;
+/// `net.core.rmem_max` as the kernel sets it; it only enters the choice of the window scale.
+const RMEM_MAX: u64 = 212_992;
+
+#[derive(Debug)]
+pub(crate) struct ReceiveWindow {
+    /// `sk_rcvbuf`.
+    buffer: u64,
+    fixed: bool,
+    buffer_max: u64,
+    /// Payload share of the buffer in 1/256 (`scaling_ratio`).
+    ratio: u64,
+    /// Most that may be advertised (`window_clamp`).
+    clamp: u64,
+    /// Present limit, which grows as data arrives (`rcv_ssthresh`).
+    threshold: u64,
+    pub scale: u8,
+    /// The window last advertised, from `advertised_at`.
+    pub advertised: u32,
+    /// `rcv_nxt` when it was (`rcv_wup`).
+    pub advertised_at: u32,
+    /// Largest payload we told the peer to send.
+    advmss: u64,
+    /// Dynamic right-sizing: bytes the application read in the last measured RTT, and where and when the
+    /// present measurement began.
+    space: u64,
+    space_seq: u32,
+    space_us: u64,
+    /// Receiver's estimate of the RTT, microseconds times 8.
+    pub rtt_us: u32,
+    rtt_seq: u32,
+    rtt_since_us: u64,
+    rtt_last_echo: u32,
+}
+
+impl ReceiveWindow {
+    /// The window of the SYN and its scale (`tcp_select_initial_window`).
+    pub(crate) fn new(config: &Config) -> ReceiveWindow {
+        let fixed = config.receive_buffer.is_some();
+        let buffer = config
+            .receive_buffer
+            .map_or(config.receive_buffer_initial, |bytes| bytes.saturating_mul(2))
+            .clamp(LEAST_BUFFER, 1 << 31);
+        let payload = buffer * INITIAL_RATIO / 256;
+        let clamp = if fixed { payload } else { MAX_UNSCALED << MAX_SCALE };
+        let mss = u64::from(config.mss);
+        let mut space = payload.min(clamp);
+        let whole = space.max(config.receive_buffer_max).max(RMEM_MAX).min(clamp);
+        let scale = (whole.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE);
+        if space > mss {
+            space -= space % mss;
+        }
+        let advertised = space.min(MAX_UNSCALED);
+        ReceiveWindow {
+            buffer,
+            fixed,
+            buffer_max: config.receive_buffer_max,
+            ratio: INITIAL_RATIO,
+            clamp: clamp.min(MAX_UNSCALED << scale),
+            threshold: advertised,
+            scale,
+            advertised: advertised as u32,
+            advertised_at: 0,
+            advmss: mss,
+            space: 0,
+            space_seq: 0,
+            space_us: 0,
+            rtt_us: 0,
+            rtt_seq: 0,
+            rtt_since_us: 0,
+            rtt_last_echo: 0,
+        }
+    }
+
+    fn payload_of(&self, memory: u64) -> u64 {
+        memory * self.ratio / 256
+    }
+
+    /// The peer does not scale windows.
+    pub(crate) fn no_scaling(&mut self) {
+        self.scale = 0;
+        self.clamp = self.clamp.min(MAX_UNSCALED);
+    }
+
+    /// What is left of the advertised window.
+    pub(crate) fn left(&self, rcv_nxt: u32) -> u32 {
+        let end = self.advertised_at.wrapping_add(self.advertised);
+        if before(end, rcv_nxt) { 0 } else { end.wrapping_sub(rcv_nxt) }
+    }
+}
+
+/// Memory a received segment takes: a buffer of a power of two and its descriptor.
+fn memory_of(payload: u64) -> u64 {
+    (payload + 66).next_power_of_two().max(512) + 256
+}
+
+impl Connection {
+    /// The connection is established (`tcp_init_buffer_space`).
+    pub(crate) fn start_receive_window(&mut self) {
+        let window = &mut self.window;
+        window.advmss = u64::from(self.sk.mss_cache);
+        window.space_us = self.sk.tcp_mstamp;
+        window.space_seq = self.rcv.copied;
+        let whole = window.payload_of(window.buffer);
+        window.clamp = window.clamp.min(whole);
+        // One segment is held in reserve.
+        if window.clamp > 2 * window.advmss && window.clamp + window.advmss > whole {
+            window.clamp = (2 * window.advmss).max(whole - window.advmss);
+        }
+        window.threshold = window.threshold.min(window.clamp);
+        window.space = window.threshold.min(u64::from(window.advertised)).min(10 * window.advmss);
+    }
+
+    /// Free room, as payload (`tcp_space`).
+    fn receive_space(&self) -> u64 {
+        self.window.payload_of(self.window.buffer).saturating_sub(self.rcv.unread + self.rcv.held.bytes)
+    }
+
+    /// The window that could be advertised now (`__tcp_select_window`).
+    pub(crate) fn possible_window(&mut self) -> u32 {
+        let window = &self.window;
+        let allowed = window.payload_of(window.buffer);
+        let whole = window.clamp.min(allowed);
+        let mss = u64::from(self.delack.segment_size).min(whole);
+        if mss == 0 {
+            return 0;
+        }
+        let mut free = self.receive_space();
+        let step = 1u64 << window.scale;
+        if free < whole / 2 {
+            self.delack.quick = 0;
+            free -= free % step;
+            if free < allowed / 16 || free < mss {
+                return 0;
+            }
+        }
+        free = free.min(self.window.threshold);
+        if self.window.scale > 0 {
+            return free.next_multiple_of(step) as u32;
+        }
+        // Without scaling, whole segments (silly window avoidance).
+        let present = u64::from(self.window.advertised);
+        if present + mss <= free || present > free {
+            (free - free % mss) as u32
+        } else if mss == whole && free > present + whole / 2 {
+            free as u32
+        } else {
+            present as u32
+        }
+    }
+
+    /// The window field of what leaves now; never takes back what was advertised.
+    pub(crate) fn select_window(&mut self) -> u16 {
+        let left = self.window.left(self.rcv.nxt);
+        let mut new = self.possible_window();
+        if new < left {
+            new = left.next_multiple_of(1 << self.window.scale);
+        }
+        new = new.min((MAX_UNSCALED as u32) << self.window.scale);
+        self.window.advertised = new;
+        self.window.advertised_at = self.rcv.nxt;
+        (new >> self.window.scale) as u16
+    }
+
+    /// A new segment size shows how much of the buffer is payload (`tcp_measure_rcv_mss`).
+    pub(crate) fn adapt_ratio(&mut self, payload: u32) {
+        let payload = u64::from(payload);
+        let ratio = (payload * 256 / memory_of(payload)).clamp(1, 255);
+        if ratio != self.window.ratio {
+            self.window.ratio = ratio;
+            self.window.clamp = self.window.payload_of(self.window.buffer);
+        }
+    }
+
+    /// Each arriving segment raises the limit while the buffer has room for it with its overhead
+    /// (`tcp_grow_window`).
+    pub(crate) fn grow_window(&mut self, payload: u32) {
+        let window = &self.window;
+        let room = window.clamp.min(self.receive_space()).saturating_sub(window.threshold);
+        if room == 0 {
+            return;
+        }
+        let len = u64::from(payload);
+        let memory = memory_of(len);
+        let step = if window.payload_of(memory) <= len {
+            2 * window.advmss
+        } else {
+            self.growth_of_small_segments(len, memory)
+        };
+        if step > 0 {
+            self.window.threshold += step.max(2 * len).min(room);
+            self.delack.quick = self.delack.quick.max(1);
+        }
+    }
+
+    /// Segments that waste much of their buffer raise the limit only while it is small.
+    fn growth_of_small_segments(&self, len: u64, memory: u64) -> u64 {
+        let mut memory = self.window.payload_of(memory) / 2;
+        let mut room = self.window.payload_of(self.window.buffer_max) / 2;
+        while self.window.threshold <= room && room > 0 {
+            if memory <= len {
+                return 2 * u64::from(self.delack.segment_size);
+            }
+            memory /= 2;
+            room /= 2;
+        }
+        0
+    }
+
+    /// The application has read: twice what it reads in an RTT must fit, more while that grows.
+    pub(crate) fn adjust_receive_space(&mut self) {
+        let window = &mut self.window;
+        let elapsed = self.sk.tcp_mstamp - window.space_us;
+        if window.rtt_us == 0 || elapsed < u64::from(window.rtt_us >> 3) {
+            return;
+        }
+        let copied = u64::from(self.rcv.copied.wrapping_sub(window.space_seq));
+        if copied > window.space {
+            if !window.fixed {
+                let base = 2 * copied + 16 * window.advmss;
+                let growth = base * (copied - window.space) / window.space.max(1);
+                let wanted = base + 2 * growth;
+                let buffer = (wanted * 256 / window.ratio).min(window.buffer_max);
+                if buffer > window.buffer {
+                    window.buffer = buffer;
+                    window.clamp = window.payload_of(buffer);
+                }
+            }
+            window.space = copied;
+        }
+        window.space_seq = self.rcv.copied;
+        window.space_us = self.sk.tcp_mstamp;
+    }
+
+    /// Without timestamps: the time in which a window's worth of data arrives.
+    pub(crate) fn measure_receiver_rtt(&mut self) {
+        let now = self.sk.tcp_mstamp;
+        let window = &mut self.window;
+        if window.rtt_since_us != 0 {
+            if before(self.rcv.nxt, window.rtt_seq) {
+                return;
+            }
+            let sample = ((now - window.rtt_since_us).max(1) as u32).saturating_mul(8);
+            if window.rtt_us == 0 || sample < window.rtt_us {
+                window.rtt_us = sample;
+            }
+        }
+        window.rtt_seq = self.rcv.nxt.wrapping_add(window.advertised);
+        window.rtt_since_us = now;
+    }
+
+    /// With timestamps: a full segment that echoes a new timestamp.
+    pub(crate) fn measure_receiver_rtt_by_timestamp(&mut self, len: u32) {
+        if !self.rcv.saw_timestamp || self.rcv.ts_ecr == self.window.rtt_last_echo {
+            return;
+        }
+        self.window.rtt_last_echo = self.rcv.ts_ecr;
+        if len < self.delack.segment_size {
+            return;
+        }
+        if let Some(sample) = self.rtt_by_timestamp(0)
+            && sample > 0
+        {
+            let rtt = &mut self.window.rtt_us;
+            *rtt = if *rtt == 0 { sample << 3 } else { rtt.wrapping_add(sample).wrapping_sub(*rtt >> 3) };
+        }
+    }
+
+    /// Whether a segment lies at least partly in the window (`tcp_sequence`).
+    pub(crate) fn in_receive_window(&self, seq: u32, end_seq: u32) -> bool {
+        !before(end_seq, self.window.advertised_at)
+            && !after(seq, self.rcv.nxt.wrapping_add(self.window.left(self.rcv.nxt)))
+    }
+}
+
+impl Connection {
+    pub(crate) fn window_clamp(&self) -> u64 {
+        self.window.clamp
+    }
+}

@@ -1,0 +1,83 @@
+//! Bulk TCP: a sender that keeps its socket full, a receiver that discards in the kernel.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use socket2::Socket;
+
+use crate::Traffic;
+use crate::pattern::Phases;
+use crate::socket::ATTENTION;
+use crate::tcp::{Stream, Task, waited};
+
+/// Bytes of one write.
+pub(crate) const WRITE: usize = 256 << 10;
+/// Most bytes of one read. Nothing is stored, so the buffer's pages never come into being.
+pub(crate) const READ: usize = 4 << 20;
+
+impl Task<'_> {
+    /// Writes until the work is done (true) or the run is over (false).
+    pub fn write(&self, stream: &Stream, socket: &Socket) -> io::Result<bool> {
+        let mut left = self.bytes().unwrap_or(u64::MAX);
+        let stop = self.stop();
+        let pattern = match self.end.flow.traffic {
+            Traffic::Tcp { pattern, .. } => pattern,
+            _ => None,
+        };
+        let mut phases = Phases::new(pattern, self.end.flow.start, self.end.seed, stream.number);
+        let mut patience = None;
+        while left > 0 {
+            let now = self.context.clock.now();
+            if now >= stop || self.context.stop.load(Ordering::Relaxed) {
+                // Without a number of bytes to send, time is the work, and it is done.
+                return Ok(self.bytes().is_none() && now >= stop);
+            }
+            let (sending, until) = phases.at(now);
+            if !sending {
+                self.context.sleep_until(until.min(stop));
+                continue;
+            }
+            // A write blocks at most until the next deadline, so no more than that is ever sent late.
+            let limit = Duration::from_nanos(stop.min(until) - now).min(ATTENTION);
+            if patience != Some(limit) {
+                socket.set_write_timeout(Some(limit.max(Duration::from_micros(1))))?;
+                patience = Some(limit);
+            }
+            let len = left.min(WRITE as u64) as usize;
+            match socket.send(&self.block[..len]) {
+                Ok(sent) => {
+                    left -= sent as u64;
+                    self.totals.sent.fetch_add(sent as u64, Ordering::Relaxed);
+                }
+                Err(error) if waited(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads until the sender says it is done (true) or the run is over (false).
+    pub fn read(&self, stream: &Stream, socket: &Socket) -> io::Result<bool> {
+        socket.set_read_timeout(Some(ATTENTION))?;
+        let mut scratch: Vec<u8> = Vec::with_capacity(READ);
+        let discard = scratch.spare_capacity_mut();
+        while !self.context.over() {
+            // MSG_TRUNC makes TCP discard the data instead of copying it (tcp(7)).
+            match socket.recv_with_flags(discard, libc::MSG_TRUNC) {
+                Ok(0) => return Ok(true),
+                Ok(got) => {
+                    let now = self.context.clock.now();
+                    let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
+                    counter.add(now, got as u64);
+                    drop(counter);
+                    self.totals.received.fetch_add(got as u64, Ordering::Relaxed);
+                }
+                Err(error) if waited(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+}

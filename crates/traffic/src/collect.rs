@@ -1,0 +1,86 @@
+//! Interval rows of TCP streams: the sender's figures read from the kernel at each boundary, the receiver's counted
+//! as they arrived.
+
+use std::os::fd::AsRawFd;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use tcplab_probe::{TcpInfo, clock};
+
+use crate::Interval;
+use crate::tcp::{Stream, Task};
+
+/// How often the collector looks whether all streams are over, ns.
+const GLANCE: u64 = 20_000_000;
+/// How often counts are collected where no interval rows are wanted, ns.
+pub(crate) const DEFAULT: u64 = 1_000_000_000;
+
+impl Task<'_> {
+    /// Reports the intervals of all streams at their boundaries, until every stream is over.
+    pub fn collect(&self, streams: &[Stream], width: u64) {
+        let mut before = vec![TcpInfo::default(); streams.len()];
+        let clock = self.context.clock;
+        let mut boundary = (self.end.flow.start / width + 1) * width;
+        loop {
+            let due = boundary.min(clock.duration);
+            let over = loop {
+                let over = streams.iter().all(|stream| stream.over.load(Ordering::Acquire));
+                let next = due.min(clock.now() + GLANCE);
+                if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
+                    break over;
+                }
+            };
+            // Nothing more comes once all are over, so their last interval is whole; a stop cuts it.
+            let end = if over { due } else { clock.now().min(due) };
+            if self.end.sample.is_some() {
+                for (stream, before) in streams.iter().zip(&mut before) {
+                    if self.sends {
+                        self.sent(stream, before, end, width);
+                    } else {
+                        self.received(stream, end, width);
+                    }
+                }
+            }
+            if over || self.context.over() {
+                return;
+            }
+            boundary += width;
+        }
+    }
+
+    fn sent(&self, stream: &Stream, before: &mut TcpInfo, end: u64, width: u64) {
+        let socket = stream.socket.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let now = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok()).unwrap_or_default();
+        let row = Interval {
+            time: end,
+            duration: end - (end - 1) / width * width,
+            stream: stream.number,
+            bytes_sent: Some(now.first_sent().saturating_sub(before.first_sent())),
+            retransmits: Some(u64::from(now.total_retrans.saturating_sub(before.total_retrans))),
+            ..Interval::default()
+        };
+        *before = now;
+        self.context.sink.interval(&self.end.flow, &row);
+    }
+
+    fn received(&self, stream: &Stream, end: u64, width: u64) {
+        let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
+        counter.advance(end);
+        let row = |end, duration, bytes| Interval {
+            time: end,
+            duration,
+            stream: stream.number,
+            bytes_received: Some(bytes),
+            ..Interval::default()
+        };
+        for (index, bytes) in counter.take() {
+            self.context.sink.interval(&self.end.flow, &row((index + 1) * width, width, bytes));
+        }
+        let (index, bytes) = counter.open();
+        let cut = end % width;
+        if cut > 0 && index == end / width {
+            self.context.sink.interval(&self.end.flow, &row(end, cut, bytes));
+        }
+    }
+}
+

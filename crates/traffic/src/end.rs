@@ -1,0 +1,98 @@
+//! One end of a flow: prepared first, launched when the run's zero of time is known.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use crate::iperf3::Iperf3;
+use crate::ping::Pings;
+use crate::tcp::Tcp;
+use crate::udp::Udp;
+use crate::{Context, End, Handle, Role, Totals, Traffic, TrafficError};
+
+/// An end that is ready to be launched; a server's ports are open.
+#[derive(Debug)]
+pub struct Prepared {
+    end: End,
+    ports: Vec<u16>,
+    work: Work,
+}
+
+#[derive(Debug)]
+enum Work {
+    Tcp(Tcp),
+    Udp(Udp),
+    Ping(Pings),
+    Iperf3(Iperf3),
+}
+
+/// Checks an end and opens what must be open before the other end begins.
+pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
+    let streams = end.flow.streams;
+    if streams == 0 {
+        return Err(TrafficError::Zero { what: "streams" });
+    }
+    let wanted = matches!(end.role, Role::Client) && !matches!(end.flow.traffic, Traffic::Ping { .. });
+    if (wanted || !end.ports.is_empty()) && end.ports.len() != streams as usize {
+        return Err(TrafficError::Ports { given: end.ports.len(), streams });
+    }
+    if end.sample == Some(0) {
+        return Err(TrafficError::Zero { what: "sample" });
+    }
+    let (work, ports) = match &end.flow.traffic {
+        _ if end.generator.is_some() => {
+            let (iperf3, ports) = Iperf3::prepare(&end)?;
+            (Work::Iperf3(iperf3), ports)
+        }
+        Traffic::Tcp { .. } | Traffic::Request { .. } => {
+            let (tcp, ports) = Tcp::prepare(&end)?;
+            (Work::Tcp(tcp), ports)
+        }
+        Traffic::Udp { .. } => {
+            let (udp, ports) = Udp::prepare(&end)?;
+            (Work::Udp(udp), ports)
+        }
+        Traffic::Ping { .. } => (Work::Ping(Pings::prepare(&end)?), Vec::new()),
+    };
+    Ok(Prepared { end, ports, work })
+}
+
+impl End {
+    /// The address of each stream, in order.
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        let port = |i: u32| self.ports.get(i as usize).copied().unwrap_or(0);
+        (0..self.flow.streams).map(|i| SocketAddr::new(self.address, port(i))).collect()
+    }
+}
+
+impl Prepared {
+    /// One port a stream; none for pings.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Lets it run. The thread ends when all streams are over, at the latest with the run.
+    pub fn launch(self, context: Context) -> Result<Handle, TrafficError> {
+        let totals = Arc::new(Totals::default());
+        let name = self.end.flow.name.clone();
+        let thread = std::thread::Builder::new()
+            .name(name.clone())
+            .spawn({
+                let totals = totals.clone();
+                move || {
+                    let end = &self.end;
+                    let result = match self.work {
+                        Work::Tcp(tcp) => tcp.run(end, &context, &totals),
+                        Work::Udp(udp) => udp.run(end, &context, &totals),
+                        Work::Ping(pings) => pings.run(end, &context),
+                        Work::Iperf3(iperf3) => iperf3.run(end, &context, &totals),
+                    };
+                    if let Err(error) = result {
+                        context.sink.failed(&end.flow, &error);
+                    }
+                    context.sink.finished(&end.flow, end.role);
+                }
+            })
+            .map_err(TrafficError::Thread)?;
+        Ok(Handle { name, totals, thread })
+    }
+}

@@ -1,0 +1,82 @@
+//! What can go wrong with traffic, and how to mend it.
+
+use std::io;
+use std::net::SocketAddr;
+
+/// Why a flow cannot run.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the fields are the values in the message
+pub enum TrafficError {
+    #[error("cannot open a {what} socket: {source}")]
+    Socket { what: &'static str, source: io::Error },
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: io::Error },
+    #[error("cannot connect to {address}: {source}")]
+    Connect { address: SocketAddr, source: io::Error },
+    #[error("nobody connected to {address} before the run ended")]
+    NobodyConnected { address: SocketAddr },
+    #[error("congestion control {name:?} cannot be used: {source}; this namespace offers {available}")]
+    Control { name: String, available: String, source: io::Error },
+    #[error("cannot set {option} to {value}: {source}")]
+    Option { option: &'static str, value: u64, source: io::Error },
+    #[error("stream {stream} to {address} broke: {source}")]
+    Broken { stream: u64, address: SocketAddr, source: io::Error },
+    #[error("{given} ports for {streams} streams")]
+    Ports { given: usize, streams: u32 },
+    #[error("a datagram of {payload} bytes: it needs {least} to {most}")]
+    Payload { payload: u32, least: u32, most: u32 },
+    #[error("{what} is zero")]
+    Zero { what: &'static str },
+    #[error("cannot start a thread for a stream: {0}")]
+    Thread(io::Error),
+    #[error("iperf3 cannot be run: {0}")]
+    Iperf3Missing(io::Error),
+    #[error("iperf3 is {found}; 3.12 or newer is needed")]
+    Iperf3Old { found: String },
+    #[error("iperf3 cannot make this flow: {what}")]
+    Iperf3Unable { what: &'static str },
+    #[error("iperf3 failed: {message}")]
+    Iperf3Failed { message: String },
+}
+
+impl TrafficError {
+    /// What to do about it.
+    pub fn mend(&self) -> String {
+        match self {
+            TrafficError::Socket { what: "ping", .. } => {
+                "run as root, or: sysctl -w net.ipv4.ping_group_range='0 2147483647'".into()
+            }
+            TrafficError::Socket { source, .. } | TrafficError::Thread(source)
+                if source.raw_os_error() == Some(libc::EMFILE) =>
+            {
+                "raise the limit of open files: ulimit -n 65536".into()
+            }
+            TrafficError::Socket { .. } | TrafficError::Thread(_) => "use fewer streams".into(),
+            TrafficError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+                "choose another port, or end the program that holds it: ss -tulpn".into()
+            }
+            TrafficError::Listen { .. } => "give the address of one of the node's interfaces".into(),
+            TrafficError::Connect { .. } | TrafficError::NobodyConnected { .. } => {
+                "check the route between the two nodes, and that the other end is running".into()
+            }
+            TrafficError::Control { name, source, .. } => match source.raw_os_error() {
+                Some(libc::EPERM) => format!(
+                    "run with CAP_NET_ADMIN over the namespace, or: sysctl -w \
+                     net.ipv4.tcp_allowed_congestion_control='reno cubic {name}'"
+                ),
+                _ => format!("load it: modprobe tcp_{name}, or choose another"),
+            },
+            TrafficError::Option { option: "TCP_MAXSEG", .. } => "an MSS lies between 88 and 32767".into(),
+            TrafficError::Option { .. } => "choose another value".into(),
+            TrafficError::Broken { .. } => "see what the other end reported".into(),
+            TrafficError::Ports { .. } => "give one port a stream".into(),
+            TrafficError::Payload { .. } => "choose a payload within these bounds".into(),
+            TrafficError::Zero { .. } => "give a positive value".into(),
+            TrafficError::Iperf3Missing(_) | TrafficError::Iperf3Old { .. } => {
+                "apt install iperf3, or leave out `generator: iperf3`".into()
+            }
+            TrafficError::Iperf3Unable { .. } => "leave out `generator: iperf3`".into(),
+            TrafficError::Iperf3Failed { .. } => "run the flow without `generator: iperf3` to compare".into(),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests and pings.
+//!
+//! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and launched
+//! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known and a
+//! blocking call costs one system call. What happens is handed to a [`Sink`] as plain rows.
+
+mod bulk;
+mod collect;
+mod config;
+mod counter;
+mod end;
+mod error;
+mod iperf3;
+mod pattern;
+mod ping;
+mod request;
+mod rows;
+mod run;
+mod socket;
+mod tcp;
+mod udp;
+
+pub use socket::available_controls;
+pub use config::{Cc, End, Flow, Pattern, Role, Settings, Traffic};
+pub use end::{Prepared, prepare};
+pub use error::TrafficError;
+pub use rows::{Exchange, Interval, Ping, Sink, Summary};
+pub use run::{Clock, Context, Handle, Totals};

@@ -1,0 +1,111 @@
+//! Requests and responses on one connection a stream.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use socket2::Socket;
+
+use crate::bulk::READ;
+use crate::socket::ATTENTION;
+use crate::tcp::{Stream, Task, waited};
+use crate::Exchange;
+
+impl Task<'_> {
+    /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over (false).
+    pub fn ask(
+        &self,
+        stream: &Stream,
+        socket: &Socket,
+        request: u64,
+        response: u64,
+        think: u64,
+        count: Option<u64>,
+    ) -> io::Result<bool> {
+        socket.set_read_timeout(Some(ATTENTION))?;
+        socket.set_write_timeout(Some(ATTENTION))?;
+        let mut scratch: Vec<u8> = Vec::with_capacity(READ);
+        let stop = self.stop();
+        for iteration in 0..count.unwrap_or(u64::MAX) {
+            let time = self.context.clock.now();
+            if time >= stop || self.context.over() {
+                return Ok(count.is_none());
+            }
+            if !self.give(socket, request)? || self.take(socket, response, &mut scratch)? < response {
+                return Ok(false);
+            }
+            let end = self.context.clock.now();
+            self.totals.sent.fetch_add(request, Ordering::Relaxed);
+            self.totals.received.fetch_add(response, Ordering::Relaxed);
+            let row = Exchange { client: stream.number, size: request, iteration, time, rtt: end - time };
+            self.context.sink.exchange(&self.end.flow, &row);
+            if think > 0 {
+                self.context.sleep_until(end.saturating_add(think).min(stop));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Answers until the client says it is done (true) or the run is over (false).
+    pub fn answer(
+        &self,
+        stream: &Stream,
+        socket: &Socket,
+        request: u64,
+        response: u64,
+    ) -> io::Result<bool> {
+        socket.set_read_timeout(Some(ATTENTION))?;
+        socket.set_write_timeout(Some(ATTENTION))?;
+        let mut scratch: Vec<u8> = Vec::with_capacity(READ);
+        loop {
+            let got = self.take(socket, request, &mut scratch)?;
+            let now = self.context.clock.now();
+            stream.counter.lock().unwrap_or_else(PoisonError::into_inner).add(now, got);
+            self.totals.received.fetch_add(got, Ordering::Relaxed);
+            if got < request {
+                return Ok(!self.context.over());
+            }
+            if !self.give(socket, response)? {
+                return Ok(false);
+            }
+            self.totals.sent.fetch_add(response, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes `bytes`; false if the run is over first.
+    fn give(&self, socket: &Socket, mut bytes: u64) -> io::Result<bool> {
+        while bytes > 0 {
+            let len = bytes.min(self.block.len() as u64) as usize;
+            match socket.send(&self.block[..len]) {
+                Ok(sent) => bytes -= sent as u64,
+                Err(error) if waited(&error) => {
+                    if self.context.over() {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads and discards up to `bytes`; fewer when the other end or the run is over first.
+    fn take(&self, socket: &Socket, bytes: u64, scratch: &mut Vec<u8>) -> io::Result<u64> {
+        let mut got = 0;
+        let discard = scratch.spare_capacity_mut();
+        while got < bytes {
+            let len = (bytes - got).min(READ as u64) as usize;
+            match socket.recv_with_flags(&mut discard[..len], libc::MSG_TRUNC) {
+                Ok(0) => break,
+                Ok(now) => got += now as u64,
+                Err(error) if waited(&error) => {
+                    if self.context.over() {
+                        break;
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(got)
+    }
+}

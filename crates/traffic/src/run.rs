@@ -1,0 +1,77 @@
+//! What all streams of a node share: the clock, the request to stop, where rows go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use tcplab_probe::clock;
+use tcplab_probe::sockets::Registry;
+
+use crate::Sink;
+
+/// The run's time on CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clock {
+    /// The run's zero, ns.
+    pub start: u64,
+    /// How long the run takes at most, ns.
+    pub duration: u64,
+}
+
+impl Clock {
+    /// Now, ns since the run's start; zero before it.
+    pub fn now(&self) -> u64 {
+        clock::now().saturating_sub(self.start)
+    }
+
+    /// The instant of `time` on CLOCK_MONOTONIC.
+    pub fn instant(&self, time: u64) -> u64 {
+        self.start.saturating_add(time)
+    }
+}
+
+/// What a launched flow needs from its node.
+#[derive(Clone)]
+pub struct Context {
+    /// The run's time.
+    pub clock: Clock,
+    /// Raised when everything shall stop.
+    pub stop: Arc<AtomicBool>,
+    /// Where rows go.
+    pub sink: Arc<dyn Sink>,
+    /// Where sending sockets make themselves known to the probe.
+    pub registry: Arc<Registry>,
+}
+
+impl Context {
+    /// Whether the run is over.
+    pub fn over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.clock.now() >= self.clock.duration
+    }
+
+    /// Sleeps until `time` of the run; false if the run is over first.
+    pub fn sleep_until(&self, time: u64) -> bool {
+        let due = time.min(self.clock.duration);
+        clock::sleep_until(self.clock.instant(due), &self.stop) && time < self.clock.duration
+    }
+}
+
+/// Payload so far, over all streams of one end.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Bytes received.
+    pub received: AtomicU64,
+    /// Bytes handed to the kernel.
+    pub sent: AtomicU64,
+}
+
+/// A launched end of a flow.
+#[derive(Debug)]
+pub struct Handle {
+    /// The flow's name.
+    pub name: String,
+    /// Payload so far.
+    pub totals: Arc<Totals>,
+    /// Ends when all streams have.
+    pub thread: JoinHandle<()>,
+}

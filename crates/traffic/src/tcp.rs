@@ -1,0 +1,271 @@
+//! The life of TCP streams, whatever they carry: connect or accept, work, drain, report.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use socket2::Socket;
+use tcplab_probe::sockets::Owner;
+use tcplab_probe::{TcpInfo, clock};
+
+use crate::counter::Counter;
+use crate::socket::{self, ATTENTION, Clamped};
+use crate::{Cc, Context, End, Role, Settings, Summary, Totals, Traffic, TrafficError, bulk};
+
+/// Stack of a stream's thread.
+pub(crate) const STACK: usize = 128 << 10;
+
+/// A prepared end of a TCP flow.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    sockets: Vec<(Socket, SocketAddr)>,
+    clamped: Vec<Clamped>,
+}
+
+/// What a flow asks, seen from one end.
+pub(crate) struct Task<'a> {
+    pub end: &'a End,
+    pub context: &'a Context,
+    pub totals: &'a Totals,
+    /// What is written, again and again: one memory for all streams, which so stays in the CPU's cache.
+    pub block: &'a [u8],
+    pub settings: &'a Settings,
+    /// This end sends (for request: asks), so the kernel's figures of its sockets are of interest.
+    pub sends: bool,
+}
+
+/// One stream, as its thread and the collector see it.
+pub(crate) struct Stream {
+    pub number: u64,
+    pub counter: Mutex<Counter>,
+    pub socket: Mutex<Option<Arc<Socket>>>,
+    pub over: AtomicBool,
+}
+
+impl Tcp {
+    pub fn prepare(end: &End) -> Result<(Tcp, Vec<u16>), TrafficError> {
+        let Some((cc, settings, _)) = ours(end) else { return Ok((Tcp::empty(), Vec::new())) };
+        let mut tcp = Tcp::empty();
+        let mut ports = Vec::new();
+        for address in end.addresses() {
+            let (socket, clamped) = socket::tcp(address, settings, &cc.name)?;
+            let (socket, port) = match end.role {
+                Role::Server => socket::listen(socket, address)?,
+                Role::Client => (socket, address.port()),
+            };
+            ports.push(port);
+            tcp.sockets.push((socket, SocketAddr::new(address.ip(), port)));
+            tcp.clamped = clamped;
+        }
+        Ok((tcp, ports))
+    }
+
+    fn empty() -> Tcp {
+        Tcp { sockets: Vec::new(), clamped: Vec::new() }
+    }
+
+    pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
+        let Some((_, settings, sends)) = ours(end) else { return Ok(()) };
+        let answers = matches!(end.flow.traffic, Traffic::Request { .. });
+        let block = if sends || answers { vec![0x55; bulk::WRITE] } else { Vec::new() };
+        for clamped in &self.clamped {
+            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
+        }
+        let task = Task { end, context, totals, block: &block, settings, sends };
+        let width = end.sample.unwrap_or(crate::collect::DEFAULT);
+        let streams: Vec<Stream> = (0..self.sockets.len() as u64)
+            .map(|number| Stream {
+                number,
+                counter: Mutex::new(Counter::new(width, end.flow.start)),
+                socket: Mutex::new(None),
+                over: AtomicBool::new(false),
+            })
+            .collect();
+        std::thread::scope(|scope| {
+            let mut outcome = Ok(());
+            for (stream, (socket, address)) in streams.iter().zip(self.sockets) {
+                let task = &task;
+                let spawned = std::thread::Builder::new()
+                    .name(format!("{}.{}", end.flow.name, stream.number))
+                    .stack_size(STACK)
+                    .spawn_scoped(scope, move || task.stream(stream, socket, address));
+                if let Err(error) = spawned {
+                    stream.over.store(true, Ordering::Release);
+                    outcome = Err(TrafficError::Thread(error));
+                }
+            }
+            task.collect(&streams, width);
+            outcome
+        })
+    }
+}
+
+/// This end's control and settings, and whether it sends.
+fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
+    let (cc, sender, receiver, reverse) = match &end.flow.traffic {
+        Traffic::Tcp { cc, sender, receiver, reverse, .. } => (cc, sender, receiver, *reverse),
+        Traffic::Request { cc, sender, receiver, .. } => (cc, sender, receiver, false),
+        Traffic::Udp { .. } | Traffic::Ping { .. } => return None,
+    };
+    let sends = (end.role == Role::Server) == reverse;
+    Some((cc, if sends { sender } else { receiver }, sends))
+}
+
+impl Task<'_> {
+    fn stream(&self, stream: &Stream, socket: Socket, address: SocketAddr) {
+        let flow = &self.end.flow;
+        let done = self.connected(stream, socket, address).and_then(|socket| {
+            let now = self.context.clock.now();
+            self.context.sink.event(flow, now, stream.number, "established");
+            if self.sends { self.send(stream, &socket, address) } else { self.receive(stream, &socket, address) }
+        });
+        if let Err(error) = done {
+            self.context.sink.failed(flow, &error);
+        }
+        stream.over.store(true, Ordering::Release);
+    }
+
+    fn connected(
+        &self,
+        stream: &Stream,
+        socket: Socket,
+        address: SocketAddr,
+    ) -> Result<Arc<Socket>, TrafficError> {
+        let socket = match self.end.role {
+            Role::Server => socket::accept(&socket, address, self.context)?,
+            Role::Client => {
+                if !self.context.sleep_until(self.end.flow.start) {
+                    return Err(TrafficError::NobodyConnected { address });
+                }
+                socket::connect(&socket, address, self.context)?;
+                socket
+            }
+        };
+        let socket = Arc::new(socket);
+        // A receiver's socket is its thread's alone: closing it tells the sender that all was read.
+        if self.sends {
+            *stream.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket.clone());
+        }
+        Ok(socket)
+    }
+
+    /// Bytes a stream shall carry, where that is what ends it.
+    pub fn bytes(&self) -> Option<u64> {
+        match self.end.flow.traffic {
+            Traffic::Tcp { bytes, .. } => bytes,
+            _ => None,
+        }
+    }
+
+    /// When the source stops.
+    pub fn stop(&self) -> u64 {
+        self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration)
+    }
+
+    fn send(&self, stream: &Stream, socket: &Arc<Socket>, address: SocketAddr) -> Result<(), TrafficError> {
+        let cpu = clock::thread_cpu();
+        let ports = (port(socket.local_addr()), port(socket.peer_addr()));
+        let paced = self.settings.pacing || self.settings.max_pacing_rate.is_some();
+        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
+        self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
+        let started = self.context.clock.now();
+        let written = match self.end.flow.traffic {
+            Traffic::Request { request, response, think, count, .. } => {
+                self.ask(stream, socket, request, response, think, count)
+            }
+            _ => self.write(stream, socket),
+        };
+        let drained = match &written {
+            Ok(_) => self.drain(socket),
+            Err(_) => Ok(false),
+        };
+        let ended = self.context.clock.now();
+        self.context.registry.remove(ports.0, ports.1);
+        let info = TcpInfo::of(socket.as_raw_fd()).unwrap_or_default();
+        // What the run's end leaves in the buffer of a source without a number of bytes was not asked of it.
+        let drained_enough = matches!(drained, Ok(true)) || self.bytes().is_none();
+        let complete = matches!(written, Ok(true)) && drained_enough;
+        self.context.sink.summary(
+            &self.end.flow,
+            &Summary {
+                stream: stream.number,
+                start: if self.end.role == Role::Client { self.end.flow.start } else { started },
+                end: ended,
+                bytes_sent: Some(info.first_sent()),
+                segments_sent: Some(u64::from(info.data_segs_out)),
+                retransmits: Some(u64::from(info.total_retrans)),
+                rtos: Some(u64::from(info.total_rto)),
+                cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
+                complete,
+                ..Summary::default()
+            },
+        );
+        let event = if written.is_ok() && drained.is_ok() { "closed" } else { "aborted" };
+        self.context.sink.event(&self.end.flow, ended, stream.number, event);
+        let broken = |source| TrafficError::Broken { stream: stream.number, address, source };
+        written.and(drained).map(|_| ()).map_err(broken)
+    }
+
+    /// Says that no more is coming and waits until the other end has read everything; false if the run ends first.
+    fn drain(&self, socket: &Socket) -> io::Result<bool> {
+        socket.shutdown(Shutdown::Write)?;
+        socket.set_read_timeout(Some(ATTENTION))?;
+        let mut byte = [MaybeUninit::uninit(); 1];
+        while !self.context.over() {
+            match socket.recv(&mut byte) {
+                Ok(0) => return Ok(true),
+                Ok(_) => {}
+                Err(error) if waited(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn receive(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> Result<(), TrafficError> {
+        let cpu = clock::thread_cpu();
+        let started = self.context.clock.now();
+        let read = match self.end.flow.traffic {
+            Traffic::Request { request, response, .. } => self.answer(stream, socket, request, response),
+            _ => self.read(stream, socket),
+        };
+        let over = self.context.clock.now();
+        let (total, last) = {
+            let counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
+            (counter.total(), counter.last())
+        };
+        let ended = last.unwrap_or(over);
+        let complete = match (&read, self.bytes()) {
+            (Err(_), _) => false,
+            (Ok(_), Some(bytes)) => total == bytes,
+            (Ok(ended), None) => *ended || over >= self.context.clock.duration,
+        };
+        self.context.sink.summary(
+            &self.end.flow,
+            &Summary {
+                stream: stream.number,
+                start: if self.end.role == Role::Client { self.end.flow.start } else { started },
+                end: ended,
+                bytes_received: Some(total),
+                cpu_receiver: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
+                complete,
+                ..Summary::default()
+            },
+        );
+        let event = if read.is_ok() { "closed" } else { "aborted" };
+        self.context.sink.event(&self.end.flow, over, stream.number, event);
+        read.map(|_| ()).map_err(|source| TrafficError::Broken { stream: stream.number, address, source })
+    }
+}
+
+fn port(address: io::Result<socket2::SockAddr>) -> u16 {
+    address.ok().and_then(|a| a.as_socket()).map_or(0, |a| a.port())
+}
+
+/// Whether a call ended for want of anything to do.
+pub(crate) fn waited(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}

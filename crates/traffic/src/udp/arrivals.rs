@@ -1,0 +1,197 @@
+//! What a receiver counts, by intervals of the run's time.
+
+use std::collections::VecDeque;
+
+use super::sequence::{Arrival, Sequence};
+use crate::Interval;
+
+/// Intervals are kept this long before they are reported, so that a late datagram can be taken off the losses of the
+/// interval in which it was missed, ns.
+const HOLD: u64 = 1_000_000_000;
+
+/// Counts of one interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    index: u64,
+    bytes: u64,
+    lost: u64,
+    out_of_order: u64,
+    duplicates: u64,
+    jitter: f64,
+}
+
+/// Everything a stream's receiver knows.
+#[derive(Debug)]
+pub struct Arrivals {
+    width: u64,
+    stream: u64,
+    sequence: Sequence,
+    /// Intervals not yet reported, the current one last.
+    held: VecDeque<Count>,
+    /// Transit time of the datagram before, ns, on an arbitrary scale.
+    transit: Option<i64>,
+    jitter: f64,
+    /// Datagrams, duplicates not counted.
+    pub received: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Missing so far.
+    pub lost: u64,
+    /// When the last one came.
+    pub last: Option<u64>,
+}
+
+impl Arrivals {
+    /// Intervals of `width` ns; the first one is that of `start`.
+    pub fn new(stream: u64, width: u64, start: u64) -> Arrivals {
+        let first = Count { index: start / width, ..Count::default() };
+        Arrivals {
+            width,
+            stream,
+            sequence: Sequence::default(),
+            held: VecDeque::from([first]),
+            transit: None,
+            jitter: 0.0,
+            received: 0,
+            bytes: 0,
+            lost: 0,
+            last: None,
+        }
+    }
+
+    /// Datagram `number` of `bytes`, sent at `sent`, came at `time`.
+    pub fn arrive(&mut self, number: u64, sent: u64, time: u64, bytes: u64) {
+        self.advance(time);
+        let Some(current) = self.held.back_mut() else { return };
+        let arrival = self.sequence.arrive(number, current.index);
+        match arrival {
+            Arrival::Duplicate => {
+                current.duplicates += 1;
+                return;
+            }
+            Arrival::Later { missing } => {
+                current.lost += missing;
+                self.lost += missing;
+            }
+            Arrival::OutOfOrder { .. } => {
+                current.out_of_order += 1;
+                self.lost -= 1;
+            }
+        }
+        current.bytes += bytes;
+        // RFC 3550, section 6.4.1: J += (|D| − J) / 16 over datagrams in the order of their arrival.
+        let transit = time as i64 - sent as i64;
+        if let Some(before) = self.transit.replace(transit) {
+            self.jitter += ((transit - before).abs() as f64 - self.jitter) / 16.0;
+        }
+        current.jitter = self.jitter;
+        self.received += 1;
+        self.bytes += bytes;
+        self.last = Some(time);
+        if let Arrival::OutOfOrder { noticed } = arrival
+            && let Some(missed) = self.held.iter_mut().find(|count| count.index == noticed)
+        {
+            missed.lost -= 1;
+        }
+    }
+
+    /// One more than the greatest number seen.
+    pub fn next(&self) -> u64 {
+        self.sequence.next()
+    }
+
+    /// Opens the interval of `time`, if it is not yet open.
+    fn advance(&mut self, time: u64) {
+        while let Some(current) = self.held.back()
+            && (current.index + 1) * self.width <= time
+        {
+            let next = Count { index: current.index + 1, jitter: self.jitter, ..Count::default() };
+            self.held.push_back(next);
+        }
+    }
+
+    /// Hands over the intervals that ended `HOLD` before `time`.
+    pub fn report(&mut self, time: u64, mut each: impl FnMut(&Interval)) {
+        self.advance(time);
+        while let Some(oldest) = self.held.front()
+            && self.held.len() > 1
+            && (oldest.index + 1) * self.width + HOLD <= time
+        {
+            each(&self.row(oldest, (oldest.index + 1) * self.width));
+            self.held.pop_front();
+        }
+    }
+
+    /// Hands over all intervals up to `end`, the last one cut there.
+    pub fn report_all(&mut self, end: u64, mut each: impl FnMut(&Interval)) {
+        self.advance(end.saturating_sub(1));
+        for count in &self.held {
+            let time = ((count.index + 1) * self.width).min(end);
+            if time > count.index * self.width {
+                each(&self.row(count, time));
+            }
+        }
+        self.held.clear();
+    }
+
+    fn row(&self, count: &Count, time: u64) -> Interval {
+        Interval {
+            time,
+            duration: time - count.index * self.width,
+            stream: self.stream,
+            bytes_received: Some(count.bytes),
+            lost: Some(count.lost),
+            out_of_order: Some(count.out_of_order),
+            duplicates: Some(count.duplicates),
+            jitter: Some(count.jitter),
+            ..Interval::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn rows(arrivals: &mut Arrivals, end: u64) -> Vec<Interval> {
+        let mut rows = Vec::new();
+        arrivals.report_all(end, |row| rows.push(row.clone()));
+        rows
+    }
+
+    #[test]
+    fn a_datagram_that_comes_later_is_taken_off_the_losses_of_its_interval() {
+        let mut arrivals = Arrivals::new(0, 100 * MS, 0);
+        for (number, time) in [(0, 10), (3, 20), (1, 150), (3, 160)] {
+            arrivals.arrive(number, 0, time * MS, 100);
+        }
+        let rows = rows(&mut arrivals, 250 * MS);
+        let lost: Vec<_> = rows.iter().map(|row| row.lost.unwrap()).collect();
+        assert_eq!(lost, [1, 0, 0]);
+        assert_eq!((rows[1].out_of_order, rows[1].duplicates), (Some(1), Some(1)));
+        assert_eq!((rows[1].bytes_received, rows[2].duration), (Some(100), 50 * MS));
+        assert_eq!((arrivals.lost, arrivals.received), (1, 3));
+    }
+
+    #[test]
+    fn jitter_is_zero_when_transit_is_constant_and_follows_rfc_3550_when_not() {
+        let mut arrivals = Arrivals::new(0, 1000 * MS, 0);
+        for number in 0..10 {
+            arrivals.arrive(number, number * MS, number * MS + 5 * MS, 100);
+        }
+        assert_eq!(arrivals.jitter, 0.0);
+        arrivals.arrive(10, 10 * MS, 10 * MS + 5 * MS + 1600, 100);
+        assert_eq!(arrivals.jitter, 100.0);
+    }
+
+    #[test]
+    fn silence_makes_rows_of_zeroes() {
+        let mut arrivals = Arrivals::new(0, 100 * MS, 0);
+        arrivals.arrive(0, 0, 10 * MS, 100);
+        let mut count = 0;
+        arrivals.report(1500 * MS, |_| count += 1);
+        assert_eq!(count, 5, "those that ended a second ago");
+    }
+}

@@ -1,0 +1,214 @@
+//! The receiver: it reads headers only, and takes the kernel's arrival times.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+
+use socket2::Socket;
+use tcplab_probe::clock;
+
+use super::HEADER;
+use super::arrivals::Arrivals;
+use crate::socket::ATTENTION;
+use crate::tcp::waited;
+use crate::{Context, End, Summary, Totals, Traffic, TrafficError};
+
+/// Most datagrams of one system call.
+const BATCH: usize = 64;
+/// Room for the time stamp and the drop counter of a datagram.
+const CONTROL: usize = 64;
+/// How often rows are reported, ns.
+const REPORT: u64 = 100_000_000;
+
+/// Asks the kernel for the arrival time of each datagram and for the number it had to drop.
+pub fn ask_for_facts(socket: &Socket) -> io::Result<()> {
+    for option in [libc::SO_TIMESTAMPNS, libc::SO_RXQ_OVFL] {
+        let on: libc::c_int = 1;
+        // SAFETY: the value is an int.
+        let result = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                option,
+                std::ptr::from_ref(&on).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// One datagram, as far as it is read.
+struct Datagram {
+    number: u64,
+    sent: u64,
+    len: u64,
+    /// CLOCK_REALTIME, ns.
+    arrived: Option<u64>,
+    /// Dropped by this socket so far.
+    dropped: Option<u32>,
+}
+
+#[repr(align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; CONTROL]);
+
+/// The messages of one system call.
+struct Batch {
+    headers: Vec<[u8; HEADER]>,
+    controls: Vec<Control>,
+    vectors: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+impl Batch {
+    fn new() -> Batch {
+        // SAFETY: all-zero iovec and mmsghdr are valid and empty.
+        let (vectors, messages) =
+            unsafe { (vec![std::mem::zeroed::<libc::iovec>(); BATCH], vec![std::mem::zeroed(); BATCH]) };
+        Batch {
+            headers: vec![[0; HEADER]; BATCH],
+            controls: vec![Control([0; CONTROL]); BATCH],
+            vectors,
+            messages,
+        }
+    }
+
+    /// Waits for datagrams; how many there are.
+    fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        for i in 0..BATCH {
+            self.vectors[i] =
+                libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER };
+            let header: &mut libc::msghdr = &mut self.messages[i].msg_hdr;
+            header.msg_iov = &mut self.vectors[i];
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[i].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL as _;
+        }
+        // MSG_TRUNC makes the kernel tell the datagram's whole length though only its header is read.
+        let flags = libc::MSG_WAITFORONE | libc::MSG_TRUNC;
+        // SAFETY: all messages are set up above over memory that outlives the call.
+        let got = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                flags as _,
+                std::ptr::null_mut(),
+            )
+        };
+        if got < 0 { Err(io::Error::last_os_error()) } else { Ok(got as usize) }
+    }
+
+    fn datagram(&self, i: usize) -> Option<Datagram> {
+        let message = &self.messages[i];
+        let header = &self.headers[i];
+        if (message.msg_len as usize) < HEADER {
+            return None;
+        }
+        let (number, sent) = header.split_at(8);
+        let mut datagram = Datagram {
+            number: u64::from_be_bytes(number.try_into().ok()?),
+            sent: u64::from_be_bytes(sent.try_into().ok()?),
+            len: u64::from(message.msg_len),
+            arrived: None,
+            dropped: None,
+        };
+        // SAFETY: the kernel filled the control buffer and its length; the CMSG functions stay within it, and
+        // values are read unaligned.
+        unsafe {
+            let mut control = libc::CMSG_FIRSTHDR(&message.msg_hdr);
+            while !control.is_null() {
+                let data = libc::CMSG_DATA(control);
+                match ((*control).cmsg_level, (*control).cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let ts: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
+                        datagram.arrived = Some(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64);
+                    }
+                    (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
+                        datagram.dropped = Some(data.cast::<u32>().read_unaligned());
+                    }
+                    _ => {}
+                }
+                control = libc::CMSG_NXTHDR(&message.msg_hdr, control);
+            }
+        }
+        Some(datagram)
+    }
+}
+
+/// Receives one stream until all of it has come or the run is over.
+pub fn run(
+    socket: &Socket,
+    address: SocketAddr,
+    stream: u64,
+    end: &End,
+    context: &Context,
+    totals: &Totals,
+) -> Result<(), TrafficError> {
+    let Traffic::Udp { payload, bytes, .. } = end.flow.traffic else { return Ok(()) };
+    let broken = |source| TrafficError::Broken { stream, address, source };
+    socket.set_read_timeout(Some(ATTENTION)).map_err(broken)?;
+    let cpu = clock::thread_cpu();
+    let all = bytes.map(|bytes| bytes.div_ceil(u64::from(payload)));
+    let width = end.sample.unwrap_or(1_000_000_000);
+    let mut arrivals = Arrivals::new(stream, width, end.flow.start);
+    let mut batch = Batch::new();
+    let mut dropped = 0;
+    let mut reported = 0;
+    let report = |row: &_| {
+        if end.sample.is_some() {
+            context.sink.interval(&end.flow, row);
+        }
+    };
+    while !context.over() && all.is_none_or(|all| arrivals.received < all) {
+        match batch.receive(socket) {
+            Ok(got) => {
+                // The kernel stamps with CLOCK_REALTIME, whose offset may be stepped: look again each time.
+                let offset = clock::realtime().wrapping_sub(clock::now());
+                let mut bytes = 0;
+                for datagram in (0..got).filter_map(|i| batch.datagram(i)) {
+                    let arrived = datagram.arrived.map(|real| real.wrapping_sub(offset));
+                    let time = arrived.unwrap_or_else(clock::now).saturating_sub(context.clock.start);
+                    arrivals.arrive(datagram.number, datagram.sent, time, datagram.len);
+                    bytes += datagram.len;
+                    dropped = datagram.dropped.unwrap_or(dropped);
+                }
+                totals.received.fetch_add(bytes, Ordering::Relaxed);
+            }
+            Err(error) if waited(&error) => {}
+            Err(source) => return Err(broken(source)),
+        }
+        let now = context.clock.now();
+        if now >= reported + REPORT {
+            arrivals.report(now, report);
+            reported = now;
+        }
+    }
+    let over = context.clock.now().min(context.clock.duration);
+    arrivals.report_all(over, report);
+    if dropped > 0 {
+        context.sink.warning(
+            format!("{}: this host dropped {dropped} datagrams of stream {stream} for want of a reader", end.flow.name),
+            "these losses are the machine's: lower the rate, or raise net.core.rmem_max".into(),
+        );
+    }
+    context.sink.summary(
+        &end.flow,
+        &Summary {
+            stream,
+            start: end.flow.start,
+            end: arrivals.last.unwrap_or(over),
+            bytes_received: Some(arrivals.bytes),
+            losses_detected: Some(arrivals.lost),
+            cpu_receiver: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
+            complete: all.is_none_or(|all| arrivals.next() >= all && arrivals.lost == 0),
+            ..Summary::default()
+        },
+    );
+    Ok(())
+}

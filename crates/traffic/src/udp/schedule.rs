@@ -1,0 +1,75 @@
+//! When each datagram is due: an absolute schedule, exact to the nanosecond, that never drifts.
+
+/// Departures of datagrams of one size at one rate.
+#[derive(Debug)]
+pub struct Schedule {
+    /// ns times bit/s of one datagram.
+    work: u128,
+    rate: u128,
+    base: u64,
+    next: u64,
+}
+
+impl Schedule {
+    /// Datagrams of `payload` bytes at `rate` bit/s, the first one at `start`.
+    pub fn new(payload: u32, rate: u64, start: u64) -> Schedule {
+        let work = u128::from(payload) * 8 * 1_000_000_000;
+        Schedule { work, rate: u128::from(rate.max(1)), base: start, next: 0 }
+    }
+
+    /// When the next one is due.
+    pub fn due(&self) -> u64 {
+        self.due_after(0)
+    }
+
+    /// When the one `ahead` after the next is due.
+    pub fn due_after(&self, ahead: u64) -> u64 {
+        let offset = u128::from(self.next + ahead) * self.work / self.rate;
+        self.base.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
+    }
+
+    /// Time between two.
+    pub fn gap(&self) -> u64 {
+        u64::try_from(self.work / self.rate).unwrap_or(u64::MAX)
+    }
+
+    /// `count` datagrams have left.
+    pub fn advance(&mut self, count: u64) {
+        self.next += count;
+    }
+
+    /// How many are due at `time`, at most `most`.
+    pub fn due_by(&self, time: u64, most: u64) -> u64 {
+        (0..most).take_while(|&ahead| self.due_after(ahead) <= time).count() as u64
+    }
+
+    /// Goes on at `time` after a pause.
+    pub fn resume(&mut self, time: u64) {
+        self.base = time;
+        self.next = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_that_is_no_whole_number_of_nanoseconds_does_not_drift() {
+        let mut schedule = Schedule::new(1000, 7_000_000, 5);
+        schedule.advance(7_000_000);
+        assert_eq!(schedule.due(), 5 + 8_000_000_000_000);
+    }
+
+    #[test]
+    fn late_wakeups_find_all_that_is_due_up_to_the_bound() {
+        let mut schedule = Schedule::new(125, 1_000_000, 1_000_000);
+        assert_eq!(schedule.due_by(999_999, 64), 0);
+        assert_eq!(schedule.due_by(3_500_000, 64), 3);
+        assert_eq!(schedule.due_by(90_000_000, 4), 4);
+        schedule.advance(3);
+        assert_eq!(schedule.due(), 4_000_000);
+        schedule.resume(10_000_000);
+        assert_eq!((schedule.due(), schedule.due_after(1)), (10_000_000, 11_000_000));
+    }
+}

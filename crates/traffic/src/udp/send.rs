@@ -1,0 +1,218 @@
+//! The even sender.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+
+use socket2::Socket;
+use tcplab_probe::clock;
+
+use super::HEADER;
+use super::schedule::Schedule;
+use crate::counter::Counter;
+use crate::pattern::Phases;
+use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
+
+/// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than it
+/// brings, as a wake-up itself comes some tens of µs late.
+const SLACK: u64 = 100_000;
+/// Most datagrams of one system call.
+const BATCH: usize = 64;
+/// Below this a wait is spun, ns: a sleep would take longer.
+const SHORT: u64 = 60_000;
+
+/// The messages of one system call. All but their headers share one payload.
+struct Batch {
+    headers: Vec<[u8; HEADER]>,
+    payload: Vec<u8>,
+    vectors: Vec<[libc::iovec; 2]>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+impl Batch {
+    fn new(payload: u32) -> Batch {
+        // SAFETY: all-zero iovec and mmsghdr are valid and empty.
+        let (vectors, messages) = unsafe {
+            (vec![std::mem::zeroed::<[libc::iovec; 2]>(); BATCH], vec![std::mem::zeroed(); BATCH])
+        };
+        let payload = vec![0x55; (payload as usize).saturating_sub(HEADER)];
+        Batch { headers: vec![[0; HEADER]; BATCH], payload, vectors, messages }
+    }
+
+    /// Sends datagrams `first`, `first + 1`, … stamped `time`; how many the kernel took.
+    fn send(&mut self, socket: &Socket, first: u64, count: usize, time: u64) -> io::Result<u64> {
+        let count = count.min(BATCH);
+        for i in 0..count {
+            self.headers[i][..8].copy_from_slice(&(first + i as u64).to_be_bytes());
+            self.headers[i][8..].copy_from_slice(&time.to_be_bytes());
+            self.vectors[i] = [
+                libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER },
+                libc::iovec { iov_base: self.payload.as_mut_ptr().cast(), iov_len: self.payload.len() },
+            ];
+            self.messages[i].msg_hdr.msg_iov = self.vectors[i].as_mut_ptr();
+            self.messages[i].msg_hdr.msg_iovlen = 2;
+        }
+        // SAFETY: `count` messages are set up above, all over memory that outlives the call.
+        let sent =
+            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count as libc::c_uint, 0) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as u64) }
+    }
+}
+
+/// Sends one stream until its work is done or the run is over.
+pub fn run(
+    socket: &Socket,
+    address: SocketAddr,
+    stream: u64,
+    end: &End,
+    context: &Context,
+    totals: &Totals,
+) -> Result<(), TrafficError> {
+    let Traffic::Udp { rate, payload, bytes, pattern } = end.flow.traffic else { return Ok(()) };
+    let broken = |source| TrafficError::Broken { stream, address, source };
+    clock::precise_timers();
+    if !context.sleep_until(end.flow.start) {
+        return Ok(());
+    }
+    socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
+    let cpu = clock::thread_cpu();
+    let mut sender = Sender {
+        end,
+        context,
+        batch: Batch::new(payload),
+        schedule: Schedule::new(payload, rate, end.flow.start),
+        phases: Phases::new(pattern, end.flow.start, end.seed, stream),
+        stop: end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration),
+        left: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(payload))),
+        sent: 0,
+        payload: u64::from(payload),
+        stream,
+        counter: end.sample.map(|width| Counter::new(width, end.flow.start)),
+    };
+    let behind = sender.send_all(socket, totals).map_err(broken)?;
+    let over = context.clock.now().min(context.clock.duration);
+    sender.report(over, true);
+    if behind > 0 {
+        context.sink.warning(
+            format!("{}: {behind} datagrams of stream {stream} were due but not sent in time", end.flow.name),
+            "this machine cannot send at this rate: lower it, or use larger datagrams".into(),
+        );
+    }
+    context.sink.summary(
+        &end.flow,
+        &Summary {
+            stream,
+            start: end.flow.start,
+            end: over,
+            bytes_sent: Some(sender.sent * sender.payload),
+            segments_sent: Some(sender.sent),
+            cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
+            complete: behind == 0 && (bytes.is_none() || sender.left == 0),
+            ..Summary::default()
+        },
+    );
+    Ok(())
+}
+
+struct Sender<'a> {
+    end: &'a End,
+    context: &'a Context,
+    batch: Batch,
+    schedule: Schedule,
+    phases: Phases,
+    stop: u64,
+    left: u64,
+    sent: u64,
+    payload: u64,
+    stream: u64,
+    counter: Option<Counter>,
+}
+
+impl Sender<'_> {
+    /// Sends until the work is done or the time is over; how many were due by then and not sent.
+    fn send_all(&mut self, socket: &Socket, totals: &Totals) -> io::Result<u64> {
+        let gap = self.schedule.gap().max(1);
+        // A sender that was held up catches up at twice its rate, in bursts no longer than usual: what it was not
+        // given the CPU for shall not look like a burst of its own making.
+        let burst = (2 * SLACK / gap + 1).min(BATCH as u64);
+        let mut not_before = 0;
+        while self.left > 0 {
+            let due = self.schedule.due();
+            if due >= self.stop {
+                return Ok(0);
+            }
+            let (sending, until) = self.phases.at(due);
+            if !sending {
+                self.schedule.resume(until);
+                continue;
+            }
+            if !self.wait(due.max(not_before).min(self.stop)) {
+                return Ok(0);
+            }
+            let now = self.context.clock.now();
+            let last = now.min(self.stop - 1).min(until - 1);
+            let count = self.schedule.due_by(last, burst.min(self.left));
+            if now >= self.stop {
+                return Ok(self.schedule.due_by(self.stop - 1, self.left.min(1 << 20)));
+            }
+            let sent = match self.batch.send(socket, self.sent, count as usize, now) {
+                Ok(sent) => sent,
+                // Nobody listens at the other end (ICMP says): the datagram has left all the same.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            self.schedule.advance(sent);
+            self.sent += sent;
+            self.left -= sent;
+            totals.sent.fetch_add(sent * self.payload, Ordering::Relaxed);
+            let catching_up = sent == burst && self.schedule.due() <= now;
+            not_before = if catching_up {
+                now + sent * gap / 2
+            } else if self.end.spin {
+                0
+            } else {
+                now + SLACK.min(gap * (BATCH as u64) / 2)
+            };
+            if let Some(counter) = &mut self.counter {
+                counter.add(now, sent * self.payload);
+            }
+            self.report(now, false);
+        }
+        Ok(0)
+    }
+
+    /// Waits until `time` of the run; false if it is stopped first.
+    fn wait(&self, time: u64) -> bool {
+        let clock = self.context.clock;
+        if self.end.spin || time.saturating_sub(clock.now()) < SHORT {
+            clock::spin_until(clock.instant(time), 2 * SHORT, &self.context.stop)
+        } else {
+            clock::sleep_until(clock.instant(time), &self.context.stop)
+        }
+    }
+
+    /// Reports the intervals that are over; at the end the one that is not, too.
+    fn report(&mut self, time: u64, ended: bool) {
+        let Some(counter) = &mut self.counter else { return };
+        let width = self.end.sample.unwrap_or(1);
+        let row = |time, duration, bytes| Interval {
+            time,
+            duration,
+            stream: self.stream,
+            bytes_sent: Some(bytes),
+            ..Interval::default()
+        };
+        counter.advance(time);
+        for (index, bytes) in counter.take() {
+            self.context.sink.interval(&self.end.flow, &row((index + 1) * width, width, bytes));
+        }
+        let (index, bytes) = counter.open();
+        if ended && time > index * width {
+            // Nothing more comes in this interval, so it is whole unless the run ends in it.
+            let end = ((index + 1) * width).min(self.context.clock.duration);
+            self.context.sink.interval(&self.end.flow, &row(end, end - index * width, bytes));
+        }
+    }
+}

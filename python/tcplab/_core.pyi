@@ -1,0 +1,44 @@
+"""The simulator's compiled core; used by `tcplab.engine.sim` only."""
+
+from os import PathLike
+
+class Progress:
+    """How far a simulation has come."""
+
+    @property
+    def time(self) -> int:
+        """Simulated time, ns."""
+
+    @property
+    def duration(self) -> int:
+        """Simulated time at which the run ends at the latest, ns."""
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+
+    @property
+    def goodput(self) -> dict[str, float]:
+        """Goodput of each flow since the last call, bit/s."""
+
+class Simulation:
+    """A simulation of one plan.
+
+    Raises ValueError if the plan cannot be read or simulated, OSError if a capture cannot be written.
+    """
+
+    def __init__(self, plan_json: str, capture_dir: str | PathLike[str] | None = None) -> None: ...
+    def advance(self, wall_ms: int) -> Progress:
+        """Simulate for `wall_ms` milliseconds of real time, or until the run ends."""
+
+    def finish(self) -> dict[str, bytes]:
+        """Give the tables by name, as Arrow IPC files, and close the captures; the run need not have ended."""
+
+    def facts(self) -> dict[str, int]:
+        """Tell what has been done so far: events, packets, and simulated time in ns."""
+
+def version() -> str:
+    """Tell the simulator's version."""
+
+def controls() -> list[str]:
+    """Name the congestion controls the simulator has."""

@@ -1,0 +1,97 @@
+"""The Python API's verbs: what `tcplab run` and `tcplab check` do, for programs and notebooks."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab import engine as engines
+from tcplab import runner
+from tcplab.engine.base import Problem, Status
+from tcplab.progress import watcher
+
+if TYPE_CHECKING:
+    from tcplab.results import Run
+    from tcplab.scenario import Scenario
+
+
+def run(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    *,
+    engine: str = "sim",
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
+    repeat: int | None = None,
+    seed: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    progress: bool = False,
+) -> Run:
+    """Run a scenario and return its results.
+
+    The scenario is a file, a YAML text, a dictionary of the same shape, or one that is loaded. `set` changes
+    settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds from `seed` on and go on
+    `jobs` cores at a time. Results go to `out`, or to a new directory in `runs`.
+
+    Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
+    ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt
+    when it was interrupted; `tcplab.load` then gives what was recorded.
+    """
+    loaded, source, text = _loaded(scenario, set)
+    chosen = engines.load(engine)
+    prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)
+    path = runner.place(prepared.name, Path(out) if out is not None else None, several=False)
+    runner.claim(prepared, path)
+    with watcher(quiet=not progress) as display:
+        (finished,) = runner.execute([(prepared, path)], watcher=display, jobs=jobs)
+    if finished.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt(f"what was recorded is in {path}")
+    if finished.status is Status.FAILED:
+        raise RuntimeError(f"{path}: {finished.message}")
+    from tcplab.results import load
+
+    return load(path)
+
+
+def check(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
+    *,
+    engine: str = "sim",
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
+) -> list[Problem]:
+    """What this engine, on this machine, cannot do with a scenario; empty when all is well.
+
+    Raises ScenarioErrors when the scenario itself is wrong.
+    """
+    from tcplab.scenario import expand
+
+    loaded, _, _ = _loaded(scenario, set)
+    return engines.load(engine).check(expand(loaded))
+
+
+def _loaded(
+    scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario, settings: Mapping[str, object] | None
+) -> tuple[Scenario, str, str]:
+    """The scenario, what messages call it, and its text."""
+    from tcplab.results.writer import dump_yaml
+    from tcplab.scenario import Scenario, from_data, load
+
+    sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
+    if isinstance(scenario, Scenario):
+        if sets:
+            raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")
+        return scenario, scenario.name, f"# {scenario.name} was loaded in Python: plan.yaml says what ran\n"
+    if isinstance(scenario, Mapping):
+        return from_data(scenario, sets=sets), "scenario", dump_yaml(dict(scenario))
+    source = os.fspath(scenario)
+    loaded = load(source, sets)
+    if "\n" in source:
+        return loaded, "<text>", source
+    return loaded, source, Path(source).read_text(encoding="utf-8")
+
+
+def _as_yaml(value: object) -> str:
+    # JSON is YAML; a text is given as it would stand in the file.
+    return value if isinstance(value, str) else json.dumps(value)

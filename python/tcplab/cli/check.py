@@ -1,0 +1,82 @@
+"""`tcplab check`: is a scenario right, can the engine run it, and what would run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from tcplab.cli.failure import Code, guarded
+from tcplab.cli.options import EngineName, Json, Scenarios, Settings, engine_called
+
+EXAMPLE = "tcplab check scenarios/four-controls.yaml"
+
+
+@guarded
+def check(
+    scenario: Scenarios, engine: EngineName = "sim", settings: Settings = None, json: Json = False
+) -> None:
+    """Say what is wrong with scenarios, or what would run."""
+    from tcplab.cli.output import say, say_json, warn
+    from tcplab.scenario import ScenarioErrors, expand, load, warnings
+
+    chosen = engine_called(engine)
+    reports: list[dict[str, Any]] = []
+    worst = Code.DONE
+    for path in scenario:
+        found: dict[str, Any] = {"file": str(path), "ok": False, "errors": [], "problems": [], "warnings": []}
+        reports.append(found)
+        try:
+            loaded = load(path, settings or ())
+            plan = expand(loaded)
+        except ScenarioErrors as mistakes:
+            worst = Code.INPUT
+            found["errors"] = [_error(mistake) for mistake in mistakes.errors]
+            if not json:
+                warn(str(mistakes))
+            continue
+        problems = chosen.check(plan)
+        found["warnings"] = [str(warning) for warning in warnings(plan)]
+        found["problems"] = [
+            {"where": p.where, "message": p.message, "mend": p.mend, "fatal": p.fatal} for p in problems
+        ]
+        fatal = [problem for problem in problems if problem.fatal]
+        found["ok"] = not fatal
+        if fatal and worst is Code.DONE:
+            worst = Code.MACHINE
+        if json:
+            found["plan"] = plan
+            continue
+        for problem in problems:
+            warn(f"{path}: {'' if problem.fatal else 'warning: '}{problem_line(problem)}")
+        for warning in found["warnings"]:
+            warn(f"{path}: warning: {warning}")
+        if not fatal:
+            for line in summary_lines(plan, plan["repeat"], chosen.name):
+                say(line)
+    if json:
+        say_json(reports)
+    if worst is not Code.DONE:
+        raise typer.Exit(worst)
+
+
+def problem_line(problem: Any) -> str:
+    """What an engine cannot do, and how to mend it."""
+    mend = f" ({problem.mend})" if problem.mend else ""
+    return f"{problem.where}: {problem.message}{mend}"
+
+
+def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:
+    """What would run, in words."""
+    from tcplab.cli.describe import describe
+    from tcplab.words import plural, seconds
+
+    seeds = f"seed {plan['seed']}" if repeat == 1 else f"seeds {plan['seed']} to {plan['seed'] + repeat - 1}"
+    times = plural(repeat, "run")
+    head = f"{plan['name']}: {times} of {seconds(plan['duration'] / 1e9)} on {engine}, {seeds}"
+    return [head, *(f"  {line}" for line in describe(plan))]
+
+
+def _error(mistake: Any) -> dict[str, Any]:
+    fields = ("file", "line", "column", "path", "value", "message", "suggestion")
+    return {name: getattr(mistake, name) for name in fields}

@@ -1,0 +1,43 @@
+"""`tcplab compare`: what differs between results, with the statistics to tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json, Runs, results
+
+EXAMPLE = "tcplab compare runs/cubic runs/bbr1 --output cubic-bbr1.html"
+
+
+@guarded
+def compare(
+    run: Runs,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML report.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Compare two or more results, flow by flow."""
+    from tcplab.cli.output import say, say_json, show
+    from tcplab.report import compare as compared
+
+    if len(run) < 2:
+        raise CommandError("comparing needs two results or more", Code.INPUT)
+    loaded = results(run)
+    comparison = compared(loaded)
+    if json:
+        say_json(comparison.to_json())
+    else:
+        show(comparison.to_rich())
+    if output is not None:
+        from tcplab.cli.writing import naming
+        from tcplab.report import write_comparison
+
+        with naming(output):
+            write_comparison(loaded, output)
+        if not json:
+            say(f"report   {output}")

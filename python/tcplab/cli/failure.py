@@ -1,0 +1,98 @@
+"""Exit codes, and the one place where an exception becomes a message."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+import sys
+from collections.abc import Callable
+from enum import IntEnum
+from typing import ParamSpec, TypeVar
+
+import typer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Code(IntEnum):
+    """What the exit code says."""
+
+    DONE = 0
+    NO = 1
+    """The test's answer is no."""
+    INPUT = 2
+    """What was given is wrong."""
+    MACHINE = 3
+    """The machine cannot do it."""
+    INTERRUPTED = 130
+
+
+class CommandError(Exception):
+    """Ends the command with a message and an exit code."""
+
+    def __init__(self, message: str, code: Code) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def guarded(command: Callable[P, R]) -> Callable[P, R]:
+    """Let `command` end with one clear message instead of a traceback (`TCPLAB_DEBUG=1` shows it)."""
+
+    @functools.wraps(command)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            # The reader of our output has left, as in `tcplab list | head`: typer ends quietly.
+            raise
+        except BaseException as problem:
+            if isinstance(problem, (SystemExit, GeneratorExit)) or os.environ.get("TCPLAB_DEBUG"):
+                raise
+            message, code = _explain(problem)
+            sys.stderr.write(message + "\n")
+            raise typer.Exit(code) from None
+
+    return call
+
+
+def _explain(problem: BaseException) -> tuple[str, Code]:
+    if isinstance(problem, CommandError):
+        return f"tcplab: {problem}", problem.code
+    if isinstance(problem, KeyboardInterrupt):
+        return "tcplab: interrupted", Code.INTERRUPTED
+    if isinstance(problem, OSError) and problem.errno in _DISK:
+        where = f" {problem.filename}" if problem.filename else ""
+        return f"tcplab: cannot write{where}: {problem.strerror}", Code.MACHINE
+    if isinstance(problem, MemoryError):
+        return (
+            "tcplab: out of memory: sample less often, or run fewer repetitions at once (--jobs)",
+            Code.MACHINE,
+        )
+    known = _known(problem)
+    if known is not None:
+        return str(problem), known
+    kind = type(problem).__name__
+    first = str(problem).strip().splitlines()[0] if str(problem).strip() else "no message"
+    return f"tcplab: internal error: {kind}: {first} (TCPLAB_DEBUG=1 shows where)", Code.MACHINE
+
+
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ENFILE, errno.EMFILE}
+
+
+def _known(problem: BaseException) -> Code | None:
+    """The code for our own errors. If their module is not loaded, none of them was raised."""
+    for module, name, code in _OURS:
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(problem, kind):
+            return code
+    return None
+
+
+_OURS = (
+    ("tcplab.scenario.errors", "ScenarioErrors", Code.INPUT),
+    ("tcplab.results.errors", "ResultsError", Code.MACHINE),
+)

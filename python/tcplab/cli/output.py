@@ -1,0 +1,82 @@
+"""Writing to standard output: tables for people, JSON for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+# Spaces between two columns.
+_GAP = 2
+
+
+def say(text: str = "") -> None:
+    """One line of the result."""
+    sys.stdout.write(text + "\n")
+
+
+def warn(text: str) -> None:
+    """One line beside the result."""
+    sys.stderr.write(text + "\n")
+
+
+def say_json(data: Any) -> None:
+    """The result for a machine. What JSON has no word for (NaN, infinity) is null."""
+    sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False, default=str) + "\n")
+
+
+def console() -> Console:
+    """Standard output with colours where it is a terminal; piped, lines are as long as they need."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=10_000)
+
+
+def show(what: RenderableType) -> None:
+    """Print something rich knows how to draw."""
+    console().print(what)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
+    """Print aligned columns under their names; those named in `right` hold numbers.
+
+    On a terminal that is too narrow for that, each row becomes a block of lines.
+    """
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
+    where = console()
+    if sum(widths) + _GAP * (len(widths) - 1) > where.width:
+        name_width = max(map(len, columns))
+        for row in texts:
+            for name, cell in zip(columns, row, strict=True):
+                if cell:
+                    say(f"{name:<{name_width}}  {cell}")
+            say()
+        return
+
+    def line(cells: Sequence[str]) -> str:
+        aligned = (
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(columns, cells, widths, strict=True)
+        )
+        return (" " * _GAP).join(aligned).rstrip()
+
+    from rich.text import Text
+
+    where.print(Text(line(columns), style="bold"), soft_wrap=True)
+    for row in texts:
+        say(line(row))
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, float) and (data != data or data in (float("inf"), float("-inf"))):
+        return None
+    if isinstance(data, dict):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(value) for value in data]
+    return data

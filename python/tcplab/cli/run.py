@@ -1,0 +1,174 @@
+"""`tcplab run`: run scenarios, write their results and reports, print the summary."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import EngineName, Json, Scenarios, Settings, engine_called, scenarios
+
+if TYPE_CHECKING:
+    from tcplab.results import Run
+    from tcplab.runner import Finished, Prepared
+
+EXAMPLE = "tcplab run scenarios/four-controls.yaml --set flows.bulk.cc=reno --repeat 3"
+
+
+@guarded
+def run(
+    scenario: Scenarios,
+    engine: EngineName = "sim",
+    settings: Settings = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs, each with the next seed.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the first run.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Result directory. [default: runs/NAME-DATE-TIME]"),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at a time. [default: all cores]"),
+    ] = None,
+    json: Json = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress, no summary: only problems.")
+    ] = False,
+) -> None:
+    """Run scenarios and report what came of it."""
+    from tcplab import runner
+    from tcplab.cli.output import warn
+    from tcplab.progress import watcher
+
+    chosen = engine_called(engine)
+    loaded = scenarios(scenario, settings)
+    prepared = _prepare(scenario, loaded, chosen, repeat, seed)
+    for one in prepared:
+        for text in one.warnings:
+            warn(f"{one.source}: warning: {text}")
+    batch = _claim(prepared, out)
+    try:
+        with watcher(quiet=quiet or (json and not sys.stderr.isatty())) as display:
+            finished = runner.execute(batch, watcher=display, jobs=jobs)
+    except KeyboardInterrupt:
+        _quit()
+    stopped = [ended for ended in finished if ended.status.value == "interrupted"]
+    failed = [ended for ended in finished if ended.status.value == "failed"]
+    if json:
+        _print_json(finished, report)
+    else:
+        for ended in finished:
+            if ended.status.value == "done":
+                _print(ended, report=report, quiet=quiet)
+    if failed:
+        raise CommandError(f"{failed[0].path}: {failed[0].message}", Code.MACHINE)
+    if stopped:
+        kept = ", ".join(str(one.path) for one in stopped)
+        raise CommandError(f"interrupted; what was recorded is in {kept}", Code.INTERRUPTED)
+
+
+def _prepare(
+    paths: list[Path], loaded: list[Any], engine: Any, repeat: int | None, seed: int | None
+) -> list[Prepared]:
+    from tcplab import runner
+    from tcplab.cli.check import problem_line
+
+    prepared = []
+    refused = []
+    for path, scenario in zip(paths, loaded, strict=True):
+        try:
+            prepared.append(
+                runner.prepare(
+                    scenario,
+                    source=str(path),
+                    text=path.read_text(encoding="utf-8"),
+                    engine=engine,
+                    repeat=repeat,
+                    seed=seed,
+                )
+            )
+        except runner.UnsupportedError as problem:
+            refused += [f"{problem.scenario}: {problem_line(each)}" for each in problem.problems]
+    if refused:
+        raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(refused), Code.MACHINE)
+    return prepared
+
+
+def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, Path]]:
+    from tcplab import runner
+    from tcplab.cli.writing import naming
+
+    batch = []
+    for one in prepared:
+        path = runner.place(one.name, out, several=len(prepared) > 1)
+        if out is None:
+            # Not a place the user chose: what is wrong with it is the machine's doing.
+            try:
+                runner.claim(one, path)
+            except Exception as problem:
+                raise CommandError(f"{problem} (--out DIR puts results elsewhere)", Code.MACHINE) from None
+        else:
+            with naming(path):
+                runner.claim(one, path)
+        batch.append((one, path))
+    return batch
+
+
+def _print(one: Finished, *, report: bool, quiet: bool) -> None:
+    from tcplab.cli.output import say, show
+    from tcplab.results import load
+
+    results = load(one.path)
+    if not quiet:
+        # The report takes a second or two: the figures come first.
+        say()
+        show(results.summary().to_rich())
+        say(f"results  {one.path}")
+    if report:
+        written = _report(one, results)
+        if not quiet:
+            say(f"report   {written}")
+
+
+def _print_json(finished: list[Finished], report: bool) -> None:
+    from tcplab.cli.output import say_json
+    from tcplab.results import load
+
+    said = []
+    for one in finished:
+        entry: dict[str, Any] = {"name": one.prepared.name, "path": str(one.path), "status": one.status.value}
+        if one.status.value == "done":
+            results = load(one.path)
+            entry["report"] = _report(one, results) if report else None
+            entry["warnings"] = results.warnings
+            entry["summary"] = results.summary().to_json()
+        said.append(entry)
+    say_json(said)
+
+
+def _report(one: Finished, results: Run) -> str:
+    from tcplab.report import write_report
+    from tcplab.results.writer import REPORT_FILE
+
+    path = one.path / REPORT_FILE
+    write_report(results, path)
+    return str(path)
+
+
+def _quit() -> None:
+    """Leave at once on a second Ctrl-C: the run directories have been marked interrupted from their start."""
+    if sys.stderr.isatty():
+        # The live display hides the cursor.
+        sys.stderr.write("\x1b[?25h")
+    sys.stderr.write("tcplab: interrupted\n")
+    sys.stderr.flush()
+    os._exit(Code.INTERRUPTED)

@@ -1,0 +1,32 @@
+"""`tcplab schema`: the JSON Schema of scenario files, for editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcplab.cli.failure import guarded
+
+EXAMPLE = "tcplab schema --output scenario.schema.json"
+
+
+@guarded
+def schema(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file instead of standard output.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of scenarios, for editors."""
+    from tcplab.cli.output import say, say_json
+    from tcplab.cli.writing import write
+    from tcplab.scenario import json_schema
+
+    if output is None:
+        say_json(json_schema())
+        return
+    import json
+
+    write(output, json.dumps(json_schema(), indent=2) + "\n")
+    say(str(output))

@@ -1,0 +1,115 @@
+"""`tcplab show`: a result in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json, OneRun, results
+
+if TYPE_CHECKING:
+    from tcplab.results import Run
+
+EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limit 5"
+
+
+@guarded
+def show(
+    run: OneRun,
+    table: Annotated[
+        str | None, typer.Option("--table", "-t", metavar="NAME", help="Rows of this table instead.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-l", min=0, metavar="N", help="Rows at most; 0: all.")
+    ] = 20,
+    json: Json = False,
+) -> None:
+    """Print the summary of a result, or rows of a table."""
+    (loaded,) = results([run])
+    if table is not None:
+        _rows(loaded, table, limit, json)
+    elif json:
+        _summary_json(loaded)
+    else:
+        _summary(loaded)
+
+
+def _summary(run: Run) -> None:
+    from tcplab.cli.output import say, show, warn
+    from tcplab.results.writer import REPORT_FILE
+    from tcplab.words import plural, seconds
+
+    manifest = run.manifest
+    wall = sum(each.wall_duration or 0.0 for each in run.manifests.values())
+    took = f" in {seconds(wall)}" if wall else ""
+    say(f"{run.name}: {plural(len(run.repetitions), 'run')} on {run.engine}{took}, {run.status}")
+    say(f"started {manifest.started[:19].replace('T', ' ')}, seed {manifest.seed}, tcplab {manifest.tcplab}")
+    for text in run.warnings:
+        warn(f"warning: {text}")
+    for number, each in run.manifests.items():
+        if each.status != "done":
+            warn(f"run {number} {each.status}: {each.message}")
+        if each.overload:
+            warn(f"run {number} overloaded: {each.overload}")
+    say()
+    show(run.summary().to_rich())
+    say()
+    from tcplab.results import TABLES
+
+    counts = [f"{name} {len(run.tables[name])}" for name in TABLES if len(run.tables[name])]
+    say(f"rows     {', '.join(counts)}")
+    report = run.path / REPORT_FILE
+    if report.exists():
+        say(f"report   {report}")
+
+
+def _summary_json(run: Run) -> None:
+    from tcplab.cli.output import say_json
+
+    say_json(
+        {
+            "name": run.name,
+            "path": str(run.path),
+            "engine": run.engine,
+            "status": run.status,
+            "warnings": run.warnings,
+            "manifests": [each.model_dump(mode="json") for each in run.manifests.values()],
+            "summary": run.summary().to_json(),
+        }
+    )
+
+
+def _rows(run: Run, name: str, limit: int, json: bool) -> None:
+    from tcplab.results import TABLES
+
+    if name not in TABLES:
+        raise CommandError(f"no table is called {name!r}: there is {', '.join(TABLES)}", Code.INPUT)
+    frame = run.tables[name]
+    shown = frame.head(limit) if limit else frame
+    if json:
+        from tcplab.cli.output import say_json
+
+        say_json(shown.to_dicts())
+        return
+    from tcplab.cli.output import say, table, warn
+
+    if frame.is_empty():
+        say(f"the table {name} is empty")
+        return
+    # A column that holds nothing (what this engine cannot know) only takes room.
+    known = [column for column in shown.columns if shown[column].null_count() < len(shown)]
+    units = {column.name: column.unit for column in TABLES[name]}
+    heads = [f"{column} ({units[column]})" if units.get(column) else column for column in known]
+    rows: list[list[Any]] = [[_cell(value) for value in row] for row in shown.select(known).iter_rows()]
+    numeric = [head for head, column in zip(heads, known, strict=True) if shown[column].dtype.is_numeric()]
+    table(heads, rows, right=numeric)
+    if len(shown) < len(frame):
+        warn(f"{len(shown)} of {len(frame)} rows (--limit 0 shows all)")
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,99 @@
+"""The simulator: exact, deterministic, and many times faster than real time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# How long the simulator goes on between two looks at Ctrl-C and the progress display, milliseconds.
+_STEP = 50
+
+
+class SimEngine:
+    """Runs plans in `tcplab._core`, which does not hold the interpreter's lock meanwhile."""
+
+    name = "sim"
+
+    def check(self, plan: Plan) -> list[Problem]:
+        """Say what the simulator does not do, and what it ignores."""
+        return [*_flows(plan), *_nodes(plan), *_capture(plan)]
+
+    def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
+        """Simulate the plan; KeyboardInterrupt out of `progress` ends it early with what there is."""
+        from tcplab import _core
+        from tcplab.results import write_table
+
+        began = time.monotonic()
+        simulation = _core.Simulation(json.dumps(plan), str(run_dir))
+        status, message = Status.DONE, ""
+        done = False
+        try:
+            while not done:
+                state = simulation.advance(_STEP)
+                done = state.done
+                progress(Progress(state.time, state.duration, state.goodput))
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            message = f"stopped at {state.time / 1e9:.3f} s of {state.duration / 1e9:g} s"
+        facts = {**simulation.facts(), "wall_time": time.monotonic() - began}
+        for name, frame in _tables(simulation.finish()):
+            write_table(run_dir, name, frame)
+        return Outcome(status, message, facts={**facts, "engine_version": _core.version()})
+
+
+def _tables(written: dict[str, bytes]) -> Iterator[tuple[str, pl.DataFrame]]:
+    import polars as pl
+
+    for name, data in written.items():
+        yield name, pl.read_ipc(BytesIO(data))
+
+
+def _flows(plan: Plan) -> Iterator[Problem]:
+    from tcplab import _core
+
+    controls = sorted(_core.controls())
+    for flow in plan["flows"]:
+        where = f"flows.{flow['name']}"
+        if flow.get("generator", "native") != "native":
+            yield Problem(
+                f"{where}.generator",
+                f"{flow['generator']} is a program and needs a real network stack",
+                "leave `generator` out",
+            )
+        cc: dict[str, Any] | None = flow.get("cc")
+        if cc is not None and cc["name"] not in controls:
+            yield Problem(f"{where}.cc", *_no_control(str(cc["name"]), controls))
+
+
+def _no_control(name: str, controls: list[str]) -> tuple[str, str]:
+    there_is = f"use one of {', '.join(controls)}"
+    if name.endswith(".c") or "/" in name:
+        return f"{name}: the simulator runs the controls it was built with, not files", there_is
+    return f"the simulator has no control called {name!r}", there_is
+
+
+def _nodes(plan: Plan) -> Iterator[Problem]:
+    for node in plan["nodes"]:
+        for key, what in (
+            ("sysctls", "it has no kernel to set them in"),
+            ("cpus", "nothing is pinned in it"),
+        ):
+            if node.get(key):
+                yield Problem(
+                    f"nodes.{node['name']}.{key}", f"the simulator ignores {key}: {what}", fatal=False
+                )
+
+
+def _capture(plan: Plan) -> Iterator[Problem]:
+    capture = plan.get("capture")
+    if capture and capture["at"] == "host":
+        yield Problem("capture.at", "the simulator captures at the wire only", "set `capture.at` to wire")

@@ -1,0 +1,286 @@
+"""Drawing a figure with plotly: zoom, hover, one legend entry per flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tcplab.report.figures.model import Figure, Line, Panel, Strip
+from tcplab.report.figures.palette import Style
+
+_PANEL_PIXELS = 190
+_GAP_PIXELS = 22
+_BESIDE_PIXELS = 300
+_TOP, _BOTTOM = 46, 52
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+_GRID = "rgba(128,128,128,0.22)"
+_X_AXIS = {
+    "gridcolor": _GRID,
+    "zeroline": False,
+    "showline": True,
+    "linecolor": _GRID,
+    "ticks": "outside",
+    "tickcolor": _GRID,
+}
+
+
+def draw(figure: Figure) -> go.Figure:
+    """The figure as a plotly figure: stacked on one x axis, or side by side."""
+    return _draw_beside(figure) if figure.columns > 1 else _draw_stacked(figure)
+
+
+def _draw_beside(figure: Figure) -> go.Figure:
+    made = go.Figure()
+    named: set[str] = set()
+    columns = figure.columns
+    rows = -(-len(figure.panels) // columns)
+    axes: dict[str, Any] = {}
+    gap = 0.07
+    width, height = (1 - gap * (columns - 1)) / columns, (1 - 0.16 * (rows - 1)) / rows
+    for number, panel in enumerate(figure.panels):
+        row, column = divmod(number, columns)
+        suffix = "" if number == 0 else str(number + 1)
+        left, top = column * (width + gap), 1 - row * (height + 0.16)
+        axes[f"yaxis{suffix}"] = _y_axis(panel, [max(0.0, top - height), top]) | {
+            "anchor": f"x{suffix}",
+            "title": {"text": "Share of samples", "standoff": 8},
+        }
+        axes[f"xaxis{suffix}"] = _X_AXIS | {
+            "anchor": f"y{suffix}",
+            "domain": [left, left + width],
+            "title": {"text": panel.label},
+            "hoverformat": ".4~g",
+        }
+        for line in panel.lines:
+            _draw_line(made, panel, line, f"y{suffix}", named, x_axis=f"x{suffix}")
+    made.update_layout(**_layout(rows * _BESIDE_PIXELS + _TOP + _BOTTOM), hovermode="closest", **axes)
+    made.update_layout(margin={"r": 24})
+    made.update_traces(hovertemplate="%{x:.4~g} ms: %{y:.1%}")
+    return made
+
+
+def _draw_stacked(figure: Figure) -> go.Figure:
+    made = go.Figure()
+    heights = [panel.height * _PANEL_PIXELS for panel in figure.panels]
+    inner = sum(heights) + _GAP_PIXELS * (len(heights) - 1)
+    named: set[str] = set()
+    edge = inner
+    axes: dict[str, Any] = {}
+    for number, (panel, height) in enumerate(zip(figure.panels, heights, strict=True), start=1):
+        axis = "y" if number == 1 else f"y{number}"
+        domain = [max(0.0, (edge - height) / inner), min(1.0, edge / inner)]
+        edge -= height + _GAP_PIXELS
+        axes["yaxis" + axis[1:]] = _y_axis(panel, domain)
+        _draw_panel(made, panel, axis, named, figure)
+        if not panel.strips:
+            _label(made, panel, sum(domain) / 2)
+    last = "y" if len(figure.panels) == 1 else f"y{len(figure.panels)}"
+    x_axis = _X_AXIS | {
+        "anchor": last,
+        "title": {"text": figure.x_label},
+        "range": list(figure.x_range) if figure.x_range else None,
+        "hoverformat": ".4~g",
+    }
+    made.update_layout(
+        **_layout(inner + _TOP + _BOTTOM), hovermode="x unified", hoversubplots="axis", xaxis=x_axis, **axes
+    )
+    for moment in figure.moments:
+        made.add_shape(
+            type="line",
+            xref="x",
+            yref="paper",
+            x0=moment.x,
+            x1=moment.x,
+            y0=0,
+            y1=1,
+            line={"color": "#888888", "width": 1, "dash": "dot"},
+            label={"text": moment.label, "textposition": "end", "font": {"size": 10}},
+        )
+    return made
+
+
+def _label(made: go.Figure, panel: Panel, y: float) -> None:
+    # An annotation, not the axis's title: titles stand at a different distance in every panel.
+    made.add_annotation(
+        text=f"{panel.title}<br>({panel.unit})" if panel.unit else panel.title,
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=y,
+        xanchor="right",
+        yanchor="middle",
+        xshift=-40,
+        textangle=-90,
+        showarrow=False,
+        font={"size": 12},
+    )
+
+
+def _layout(height: float) -> dict[str, Any]:
+    return {
+        "height": height,
+        "margin": {"l": 82, "r": 84, "t": _TOP, "b": _BOTTOM},
+        "font": {"family": _FONT, "size": 13},
+        "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top"},
+        "dragmode": "zoom",
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
+    }
+
+
+def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:
+    axis: dict[str, Any] = {
+        "domain": domain,
+        "anchor": "x",
+        "gridcolor": _GRID,
+        "zeroline": False,
+        "nticks": 6,
+        "fixedrange": False,
+    }
+    if panel.strips:
+        count = len(panel.strips)
+        return axis | {
+            "range": [-0.6, count - 0.4],
+            "tickvals": list(range(count)),
+            "ticktext": [strip.key for strip in reversed(panel.strips)],
+            "showgrid": False,
+            "fixedrange": True,
+        }
+    bottom, top = panel.y_range
+    if top is not None:
+        return axis | {"range": [bottom, top], "autorange": "min" if bottom is None else False}
+    return axis | {"rangemode": "tozero" if panel.zero else "normal"}
+
+
+def _draw_panel(made: go.Figure, panel: Panel, axis: str, named: set[str], figure: Figure) -> None:
+    for band in panel.bands:
+        made.add_scatter(
+            x=np.concatenate([band.x, band.x[::-1]]).astype(np.float32),
+            y=np.concatenate([band.high, band.low[::-1]]).astype(np.float32),
+            yaxis=axis,
+            fill="toself",
+            fillcolor=_rgba(band.style.color, 0.2),
+            line={"width": 0},
+            mode="lines",
+            name=band.label,
+            legendgroup=band.key,
+            showlegend=band.label not in named,
+            hoverinfo="skip",
+        )
+        named.add(band.label)
+    for line in panel.lines:
+        _draw_line(made, panel, line, axis, named)
+    for level in panel.levels:
+        made.add_shape(
+            type="line",
+            xref="x domain",
+            yref=axis,
+            x0=0,
+            x1=1,
+            y0=level.y,
+            y1=level.y,
+            line={"color": level.style.color, "width": 1, "dash": level.style.dash},
+        )
+        made.add_annotation(
+            text=level.label.replace("\n", "<br>"),
+            xref="x domain",
+            yref=axis,
+            x=1,
+            y=level.y,
+            xanchor="left",
+            yanchor="middle",
+            align="left",
+            xshift=4,
+            showarrow=False,
+            font={"size": 11, "color": level.style.color},
+        )
+    for row, strip in enumerate(reversed(panel.strips)):
+        _draw_strip(made, strip, row, axis, figure)
+
+
+def _draw_line(
+    made: go.Figure, panel: Panel, line: Line, axis: str, named: set[str], x_axis: str = "x"
+) -> None:
+    name = line.label or line.key
+    shown = line.key not in named and not line.faint and not line.unnamed
+    if shown:
+        named.add(line.key)
+    made.add_scatter(
+        x=line.x.astype(np.float32),
+        y=line.y.astype(np.float32),
+        xaxis=x_axis,
+        yaxis=axis,
+        mode="lines",
+        name=name,
+        legendgroup=line.key,
+        showlegend=shown,
+        opacity=0.7 if line.faint else 1.0,
+        line=_stroke(line.style, line.width if not line.faint else 1.0, "vh" if line.steps else "linear"),
+        hovertemplate=f"%{{y:.4~g}} {panel.unit}",
+    )
+
+
+def _draw_strip(made: go.Figure, strip: Strip, row: int, axis: str, figure: Figure) -> None:
+    whole = (figure.x_range[1] - figure.x_range[0]) if figure.x_range else 1.0
+    for segment in strip.segments:
+        wide = (segment.end - segment.start) / whole
+        text = segment.label.replace("_", " ") if wide > 0.012 * len(segment.label) else ""
+        made.add_shape(
+            type="rect",
+            xref="x",
+            yref=axis,
+            x0=segment.start,
+            x1=segment.end,
+            y0=row - 0.4,
+            y1=row + 0.4,
+            line={"width": 0},
+            fillcolor=_rgba(strip.style.color, segment.shade),
+            label={"text": text, "font": {"size": 10}},
+        )
+    if strip.segments:
+        # Shapes have no hover; an invisible line along the row has.
+        edges = [edge for s in strip.segments for edge in (s.start, (s.start + s.end) / 2, s.end)]
+        texts = [s.label for s in strip.segments for _ in range(3)]
+        made.add_scatter(
+            x=np.asarray(edges, dtype=np.float32),
+            y=[row] * len(edges),
+            yaxis=axis,
+            mode="lines",
+            line={"width": 0},
+            text=texts,
+            name=strip.key,
+            showlegend=False,
+            legendgroup=strip.key,
+            hovertemplate="%{text}",
+        )
+    for marks in strip.marks:
+        tick = marks.symbol == "tick"
+        made.add_scatter(
+            x=marks.x.astype(np.float32),
+            y=[row] * len(marks.x),
+            yaxis=axis,
+            mode="markers",
+            marker={
+                "symbol": "line-ns" if tick else "x-thin",
+                "size": 9 if tick else 8,
+                "color": strip.style.color,
+                "line": {"width": 1 if tick else 2, "color": strip.style.color},
+            },
+            name=f"{strip.key} {marks.label}",
+            legendgroup=strip.key,
+            showlegend=False,
+            hovertemplate=marks.label,
+        )
+
+
+def _stroke(style: Style, width: float, shape: str) -> dict[str, Any]:
+    return {"color": style.color, "dash": style.dash, "width": width, "shape": shape}
+
+
+def _rgba(color: str, alpha: float) -> str:
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{alpha:.2f})"

@@ -1,0 +1,239 @@
+"""The report: one HTML file that needs nothing else, not even a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcplab.report.comparison import Comparison, compare
+from tcplab.report.events import event_rows
+from tcplab.report.figures.model import Figure
+from tcplab.report.network import draw_network
+from tcplab.report.numbers import bytes_text, time_text
+from tcplab.report.words import (
+    change_words,
+    control_words,
+    impairment_words,
+    queue_words,
+    rate_words,
+    time_words,
+    traffic_words,
+)
+from tcplab.results.files import write_text
+from tcplab.results.run import Run
+from tcplab.results.schema import TABLES
+from tcplab.results.writer import REPORT_FILE
+
+# A figure for each repetition is kept for this many; the tables hold the others.
+_MOST_REPETITIONS = 5
+# More flows than this are left to the plan.
+_MOST_FLOWS = 40
+
+
+def write_report(run: Run, path: Path | str | None = None, *, omit: int | str | None = None) -> Path:
+    """Write a run's report, by default as report.html in its directory; returns the file.
+
+    Raises ResultsError when it cannot be written.
+    """
+    target = Path(path) if path is not None else run.path / REPORT_FILE
+    write_text(target, report_html(run, omit=omit))
+    return target
+
+
+def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.95) -> Path:
+    """Write the comparison of two or more runs; returns the file. Raises ResultsError."""
+    target = Path(path)
+    write_text(target, comparison_html(compare(runs, level=level)))
+    return target
+
+
+def report_html(run: Run, *, omit: int | str | None = None) -> str:
+    """A run's report as HTML."""
+    from tcplab.report.figures.cdf import cdf
+    from tcplab.report.figures.timeseries import timeseries
+
+    summary = run.summary(omit=omit)
+    distributions = cdf(run, omit=omit)
+    shown = run.repetitions[:_MOST_REPETITIONS]
+    series = [timeseries(run, repetition) for repetition in shown]
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        run=run,
+        title=run.name,
+        manifest=run.manifest,
+        manifests=run.manifests,
+        lead=_lead(run),
+        grids=summary.grids(),
+        notes=summary.notes,
+        series=[_figure_json(figure) for figure in series],
+        series_notes=series[0].notes,
+        repetitions=shown,
+        left_out=len(run.repetitions) - len(shown),
+        distributions=_figure_json(distributions) if distributions.panels else None,
+        distribution_notes=distributions.notes,
+        events=event_rows(run),
+        network=draw_network(run.plan),
+        links=_link_rows(run.plan),
+        flows=_flow_rows(run.plan),
+        sampling=_sampling(run.plan),
+        tables=_table_rows(run),
+        scenario_text=run.scenario_text,
+        plotly=_plotly_script(),
+    )
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison as HTML."""
+    template = _environment().get_template("compare.html.j2")
+    return template.render(
+        title=comparison.title,
+        comparison=comparison,
+        zipped=list(zip(comparison.labels, comparison.summaries, strict=True)),
+        grids=comparison.grids(),
+        series=[_figure_json(comparison.timeseries)],
+        series_notes=comparison.timeseries.notes,
+        distributions=_figure_json(comparison.cdf) if comparison.cdf.panels else None,
+        distribution_notes=comparison.cdf.notes,
+        plotly=_plotly_script(),
+    )
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("tcplab.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["time"] = time_text
+    environment.filters["bytes"] = bytes_text
+    return environment
+
+
+def _figure_json(figure: Figure) -> Markup:
+    """A figure for a script element: `<` is escaped, so that no text can end it."""
+    from tcplab.report.figures.interactive import draw
+
+    text = json.dumps(json.loads(draw(figure).to_json()), separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _plotly_script() -> Markup:
+    from plotly.offline import get_plotlyjs
+
+    # Only this exact sequence would end the element.
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))  # noqa: S704
+
+
+def _lead(run: Run) -> str:
+    """What ran, on what, in a sentence or two."""
+    manifest, plan = run.manifest, run.plan
+    flows, links = len(plan.get("flows", ())), len(plan.get("links", ()))
+    n = len(run.repetitions)
+    how = {
+        "sim": "in the simulator",
+        "kernel": "on the Linux TCP stack, over an emulated network",
+        "remote": "between real hosts",
+    }.get(run.engine, f"by {run.engine}" if run.engine else "")
+    parts = [
+        f"{_count(flows, 'flow')} over {_count(links, 'link')} for {time_text(plan.get('duration', 0))}",
+        how,
+    ]
+    text = " ".join(part for part in parts if part)
+    seeds = [m.seed for m in run.manifests.values()]
+    text += f", {_count(n, 'repetition')} ({'seeds' if n > 1 else 'seed'} {_list(seeds)})."
+    wall = [m.wall_duration for m in run.manifests.values() if m.wall_duration is not None]
+    if wall:
+        text += f" It took {sum(wall):.3g} s"
+        text += f" and started {_date(manifest.started)}." if manifest.started else "."
+    return text[0].upper() + text[1:]
+
+
+def _date(iso: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S %Z}"
+    except ValueError:
+        return iso
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _list(values: Sequence[Any]) -> str:
+    texts = [str(value) for value in values]
+    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]} to {texts[-1]}"
+
+
+def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+    """A row per distinct link direction, with the names of the links that share its settings."""
+    groups: dict[str, tuple[list[str], dict[str, Any], str]] = {}
+    for link in plan.get("links", ()):
+        for direction in ("forward", "backward"):
+            settings = link[direction]
+            key = direction + json.dumps(settings, sort_keys=True)
+            groups.setdefault(key, ([], settings, direction))[0].append(link["name"])
+    return [
+        {
+            "links": ", ".join(names) if len(names) <= 6 else f"{names[0]} and {len(names) - 1} more alike",
+            "direction": direction,
+            "rate": rate_words(settings),
+            "delay": time_text(settings.get("delay") or 0),
+            "queue": queue_words(settings),
+            "impairments": "; ".join(impairment_words(settings)) or "none",
+            "changes": "; ".join(change_words(settings)),
+        }
+        for names, settings, direction in groups.values()
+    ]
+
+
+def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+    flows = plan.get("flows", ())
+    rows = [
+        {
+            "name": flow["name"],
+            "ends": f"{flow['from']} → {flow['to']}",
+            "control": control_words(flow),
+            "traffic": traffic_words(flow),
+            "streams": str(flow.get("streams", 1)),
+            "time": time_words(flow),
+        }
+        for flow in flows
+    ]
+    return rows[:_MOST_FLOWS]
+
+
+def _sampling(plan: dict[str, Any]) -> str:
+    sample = plan.get("sample") or {}
+    parts = [
+        f"{name} every {time_text(sample[name])}"
+        for name in ("sockets", "queues", "flows", "hosts")
+        if sample.get(name)
+    ]
+    if sample.get("packets"):
+        parts.append("every packet event")
+    return ", ".join(parts) or "nothing"
+
+
+def _table_rows(run: Run) -> list[dict[str, Any]]:
+    rows = []
+    for name in TABLES:
+        files = [path / f"{name}.parquet" for path in run.run_dirs.values()]
+        files = [path for path in files if path.exists()]
+        if files:
+            rows.append(
+                {
+                    "name": name,
+                    "rows": len(run.tables[name]),
+                    "size": sum(path.stat().st_size for path in files),
+                    "files": [str(path.relative_to(run.path)) for path in files],
+                }
+            )
+    return rows

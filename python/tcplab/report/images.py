@@ -1,0 +1,58 @@
+"""Figures as files: SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tcplab.report.figures.model import Figure
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_whole
+from tcplab.results.run import Run
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def write_figures(
+    run: Run, directory: Path | str, *, formats: Sequence[str] = FORMATS, omit: int | str | None = None
+) -> list[Path]:
+    """Write a run's figures into a directory, made if it is missing; returns the files.
+
+    Raises ResultsError when they cannot be written.
+    """
+    from tcplab.report.figures.cdf import cdf
+    from tcplab.report.figures.timeseries import timeseries
+
+    return write_images([timeseries(run), cdf(run, omit=omit)], Path(directory), formats)
+
+
+def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Draw figures and write each in every format; empty ones are left out."""
+    import matplotlib as mpl
+
+    from tcplab.report.figures.printed import draw
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError.from_os(directory, error) from error
+    written: list[Path] = []
+    # Text stays text in SVG and PDF, so that it can be searched and its font replaced.
+    with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}):
+        for figure in figures:
+            if not figure.panels:
+                continue
+            canvas = draw(figure)
+            for kind in formats:
+                path = directory / f"{figure.name}.{kind}"
+                write_whole(path, partial(_save, canvas, kind))
+                written.append(path)
+    return written
+
+
+def _save(canvas: Any, kind: str, path: Path) -> None:
+    # Without a date, the same results give the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    canvas.savefig(path, format=kind, dpi=200, facecolor="white", metadata=metadata)

@@ -1,0 +1,45 @@
+"use strict";
+(() => {
+  const config = {
+    responsive: true, displaylogo: false, scrollZoom: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    toImageButtonOptions: { format: "svg" },
+  };
+  // On a dark page the two darkest colours are lifted so that their lines keep their contrast.
+  const lifted = { "#0072B2": "#4BA8E0", "#D55E00": "#F07F2E", "#009E73": "#2BC79A", "#666666": "#A8A8A8", "#777777": "#A8A8A8" };
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+
+  function read(id, onPaper) {
+    let text = document.getElementById(id).textContent;
+    const isDark = dark.matches && !onPaper;
+    if (isDark) for (const [from, to] of Object.entries(lifted)) text = text.replaceAll(from, to);
+    const spec = JSON.parse(text);
+    spec.layout.font.color = isDark ? "#e3e8ed" : "#1c2126";
+    spec.layout.hoverlabel = {
+      bgcolor: isDark ? "#1c2228" : "#ffffff", bordercolor: isDark ? "#353c44" : "#d8dee4",
+      font: { color: spec.layout.font.color },
+    };
+    return spec;
+  }
+  function draw(element, onPaper = false) {
+    const spec = read(element.dataset.figure, onPaper);
+    if (onPaper) { spec.layout.width = 700; }
+    Plotly.react(element, spec.data, spec.layout, config);
+  }
+  const all = document.querySelectorAll(".figure");
+  for (const element of all) draw(element);
+  dark.addEventListener("change", () => all.forEach((element) => draw(element)));
+  addEventListener("beforeprint", () => all.forEach((element) => draw(element, true)));
+  addEventListener("afterprint", () => all.forEach((element) => draw(element)));
+
+  for (const button of document.querySelectorAll(".choice button")) {
+    button.addEventListener("click", () => {
+      const element = document.getElementById(button.dataset.target);
+      element.dataset.figure = button.dataset.figure;
+      for (const other of button.parentElement.querySelectorAll("button")) {
+        other.setAttribute("aria-pressed", String(other === button));
+      }
+      draw(element);
+    });
+  }
+})();

@@ -1,0 +1,129 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcplab.report import summary
+from tcplab.report.grid import Grid, Heading
+from tcplab.report.topology import Hop
+from tcplab.results import load
+from tcplab.results.tests.synthetic import MS, SECOND, plan, write_result
+
+
+def made(path: Path, repetitions: int = 1, **how: Any) -> Any:
+    flows = how.pop("flows", {"one": "reno", "two": "cubic"})
+    return load(write_result(path, plan(flows, **{"seconds": 10, **how}), repetitions))
+
+
+def test_goodput_is_what_arrived_after_the_warm_up(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=2 * SECOND)
+    row = summary(run).flows[0]
+    every = run.intervals.filter(flow="one")
+    late = every.filter(every["time"] - late["duration"] >= 2 * SECOND)
+    expected = late["bytes_received"].sum() * 8 / (late["duration"].sum() / 1e9)
+    assert row.figures["goodput"].value == pytest.approx(expected)
+
+
+def test_the_whole_flow_counts_when_nothing_is_omitted(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=0)
+    row = summary(run).flows[0]
+    total = run.flows.filter(flow="one")["bytes_received"].sum()
+    assert row.figures["goodput"].value == pytest.approx(total * 8 / 10)
+    assert "no warm-up" in summary(run).notes[0]
+
+
+def test_an_automatic_warm_up_is_found_and_printed(tmp_path: Path) -> None:
+    table = summary(made(tmp_path, omit="auto"))
+    # The synthetic flows start slowly for 1.5 s.
+    assert 0.5 * SECOND <= table.flows[0].warm_up[0] <= 2 * SECOND
+    assert f"one {table.flows[0].warm_up[0] / 1e9:.3g} s" in table.notes[0]
+
+
+def test_a_warm_up_longer_than_the_flow_leaves_it_whole_and_says_so(tmp_path: Path) -> None:
+    table = summary(made(tmp_path), omit=60 * SECOND)
+    assert table.flows[0].warm_up == (0.0,)
+    assert any("one ended within the warm-up" in note for note in table.notes)
+
+
+def test_repetitions_are_the_unit_of_inference(tmp_path: Path) -> None:
+    figure = summary(made(tmp_path, repetitions=3)).flows[0].figures["goodput"]
+    assert figure.n == 3
+    assert figure.interval.method == "Student's t over 3 values"
+    assert figure.grade == "high"
+
+
+def test_one_repetition_has_batch_means_and_says_so(tmp_path: Path) -> None:
+    table = summary(made(tmp_path))
+    figure = table.flows[0].figures["goodput"]
+    assert figure.n == 1
+    assert figure.grade == "low"
+    assert figure.interval.known
+    assert any("batch means" in note for note in table.notes)
+
+
+def test_flows_on_one_bottleneck_have_a_fairness_index(tmp_path: Path) -> None:
+    (link,) = summary(made(tmp_path, shared=True)).links
+    assert link.hop == Hop("path", "forward")
+    assert link.flows == ("one", "two")
+    assert 0.9 < link.figures["jain"].value <= 1
+
+
+def test_flows_on_paths_of_their_own_have_none(tmp_path: Path) -> None:
+    table = summary(made(tmp_path))
+    assert [link.hop.link for link in table.links] == ["one-path", "two-path"]
+    assert not any(link.figures["jain"].known for link in table.links)
+
+
+def test_utilisation_is_bytes_out_over_the_rate(tmp_path: Path) -> None:
+    # The synthetic link carries 1.2 MB/s of its 10 Mbit/s.
+    (link, _) = summary(made(tmp_path)).links
+    assert link.figures["utilisation"].value == pytest.approx(0.96, rel=1e-3)
+
+
+def test_queueing_delay_is_the_mean_sojourn_of_the_head(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=0)
+    row = summary(run).flows[0]
+    assert row.figures["queueing_delay"].value == pytest.approx(
+        run.queues.filter(link="one-path")["sojourn"].mean()
+    )
+
+
+def test_streams_of_a_flow_are_added_up(tmp_path: Path) -> None:
+    run = made(tmp_path, flows={"bulk": "cubic"}, streams=4, omit=0)
+    (row,) = summary(run).flows
+    assert row.streams == 4
+    assert row.figures["goodput"].value == pytest.approx(run.flows["bytes_received"].sum() * 8 / 10)
+    assert "cubic × 4" in summary(run).to_text()
+
+
+def test_the_text_has_a_line_per_flow_and_the_units(tmp_path: Path) -> None:
+    text = summary(made(tmp_path, omit=2 * SECOND)).to_text()
+    assert "Goodput (Mbit/s)" in text
+    assert [line.split()[:2] for line in text.splitlines()[3:5]] == [["one", "reno"], ["two", "cubic"]]
+    assert "the first 2 s of every flow are left out" in text
+
+
+def test_json_is_in_base_units(tmp_path: Path) -> None:
+    document = summary(made(tmp_path, shared=True)).to_json()
+    flow = document["flows"][0]
+    assert flow["goodput"]["value"] > 1e6
+    assert flow["rtt_mean"]["value"] > 100 * MS
+    assert flow["loss_rate"]["value"] is None
+    assert document["links"][0]["flows"] == ["one", "two"]
+
+
+def test_a_run_that_recorded_nothing_has_an_empty_summary(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1" / "plan.yaml").write_text("{name: nothing, flows: [], links: [], nodes: []}\n")
+    table = summary(load(tmp_path))
+    assert table.flows == ()
+    assert table.status == "interrupted"
+
+
+def test_a_narrow_terminal_loses_minor_columns_first() -> None:
+    grid = Grid(
+        "t", (Heading("Flow"), Heading("RTT p50", minor=2), Heading("RTT", minor=1)), (("a", "1", "2"),)
+    )
+    assert [h.label for h in grid.fitted(100).headings] == ["Flow", "RTT p50", "RTT"]
+    assert [h.label for h in grid.fitted(16).headings] == ["Flow", "RTT"]
+    assert [h.label for h in grid.fitted(1).headings] == ["Flow"]

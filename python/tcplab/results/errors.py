@@ -1,0 +1,31 @@
+"""What can go wrong with a result directory."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOENT: "no such file or directory",
+    errno.ENOTDIR: "a part of the path is not a directory",
+}
+
+
+class ResultsError(Exception):
+    """A result directory cannot be written or read: the path, and why."""
+
+    def __init__(self, path: Path | str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = Path(path)
+        self.reason = reason
+
+    @classmethod
+    def from_os(cls, path: Path | str, error: OSError) -> ResultsError:
+        """The error for a failed system call, in words."""
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        return cls(path, reason)

@@ -1,0 +1,250 @@
+"""The JSON that `iperf3 -J` prints at a sender, for scripts that read it.
+
+One document per TCP or UDP flow and repetition. What the run cannot know (host CPU in a simulator, cookies)
+is zero or empty, as iperf3 has no null.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tcplab.results.export.documents import write_documents
+from tcplab.results.run import Run
+
+_FIRST_SOCKET = 5
+_PORT = 5201
+
+
+def write(run: Run, target: Path) -> list[Path]:
+    """Write the documents; see `tcplab.results.export.export` for their names."""
+    return write_documents(documents(run), target)
+
+
+def documents(run: Run) -> dict[str, dict[str, Any]]:
+    """A document per flow and repetition, by name."""
+    found = {}
+    for repetition in run.repetitions:
+        for flow in run.plan.get("flows", ()):
+            if flow.get("kind") in ("tcp", "udp"):
+                suffix = f"-run-{repetition}" if len(run.repetitions) > 1 else ""
+                found[flow["name"] + suffix] = document(run, flow, repetition)
+    return found
+
+
+def document(run: Run, flow: dict[str, Any], repetition: int) -> dict[str, Any]:
+    """What iperf3 would have printed for one flow."""
+    tables = {
+        name: run.tables[name].filter((pl.col("repetition") == repetition) & (pl.col("flow") == flow["name"]))
+        for name in ("flows", "intervals", "sockets")
+    }
+    streams = tables["flows"].sort("stream").to_dicts()
+    begin = min((row["start"] for row in streams), default=flow.get("start", 0))
+    return {
+        "start": _start(run, flow, repetition, tables["sockets"]),
+        "intervals": _intervals(flow, tables["intervals"], tables["sockets"], begin),
+        "end": _end(flow, streams, tables["intervals"], tables["sockets"]),
+    }
+
+
+def _start(run: Run, flow: dict[str, Any], repetition: int, sockets: pl.DataFrame) -> dict[str, Any]:
+    manifest = run.manifests[repetition]
+    tcp = flow["kind"] == "tcp"
+    started = datetime.fromisoformat(manifest.started) if manifest.started else datetime.fromtimestamp(0, UTC)
+    ends = (flow["from"], flow["to"])
+    stop = flow.get("stop") or run.plan.get("duration", 0)
+    start: dict[str, Any] = {
+        "connected": [
+            {
+                "socket": _FIRST_SOCKET + 2 * stream,
+                "local_host": ends[0],
+                "local_port": 40_000 + stream,
+                "remote_host": ends[1],
+                "remote_port": _PORT,
+            }
+            for stream in range(flow.get("streams", 1))
+        ],
+        "version": f"tcplab {manifest.tcplab}",
+        "system_info": manifest.host.kernel or "",
+        "timestamp": {
+            "time": started.astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT"),
+            "timesecs": int(started.timestamp()),
+        },
+        "connecting_to": {"host": ends[1], "port": _PORT},
+        "cookie": manifest.plan_digest[:36],
+        "target_bitrate": 0 if tcp else flow.get("rate", 0),
+        "test_start": {
+            "protocol": "TCP" if tcp else "UDP",
+            "num_streams": flow.get("streams", 1),
+            "blksize": 131_072 if tcp else flow.get("payload", 0),
+            "omit": 0,
+            "duration": (stop - flow.get("start", 0)) / 1e9,
+            "bytes": flow.get("bytes") or 0,
+            "blocks": 0,
+            "reverse": 0,
+            "tos": 0,
+        },
+    }
+    if tcp:
+        start["tcp_mss_default"] = _extreme(sockets["mss"], "max")
+    return start
+
+
+def _intervals(
+    flow: dict[str, Any], intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
+) -> list[dict[str, Any]]:
+    rows = intervals.sort("stream", "time")
+    if len(sockets):
+        # The socket as it stood at the end of the interval.
+        latest = sockets.sort("time").select("time", "stream", "cwnd", "mss", "rwnd", "srtt", "rttvar")
+        rows = rows.sort("time").join_asof(
+            latest, on="time", by="stream", strategy="backward", check_sortedness=False
+        )
+    result = []
+    for _, part in rows.sort("time", "stream").group_by("time", maintain_order=True):
+        streams = [_stream_interval(flow, row, begin) for row in part.to_dicts()]
+        result.append({"streams": streams, "sum": _sum(streams)})
+    return result
+
+
+def _stream_interval(flow: dict[str, Any], row: dict[str, Any], begin: int) -> dict[str, Any]:
+    sent = row["bytes_sent"] if row["bytes_sent"] is not None else row["bytes_received"]
+    seconds = row["duration"] / 1e9
+    interval = {
+        "socket": _FIRST_SOCKET + 2 * row["stream"],
+        "start": (row["time"] - row["duration"] - begin) / 1e9,
+        "end": (row["time"] - begin) / 1e9,
+        "seconds": seconds,
+        "bytes": sent,
+        "bits_per_second": sent * 8 / seconds if seconds else 0.0,
+    }
+    if flow["kind"] == "udp":
+        interval |= {"packets": sent // max(flow.get("payload", 1), 1)}
+    else:
+        cwnd, mss = row.get("cwnd"), row.get("mss")
+        interval |= {
+            "retransmits": row["retransmits"] or 0,
+            "snd_cwnd": cwnd * mss if cwnd is not None and mss is not None else 0,
+            "snd_wnd": row.get("rwnd") or 0,
+            "rtt": (row.get("srtt") or 0) // 1000,
+            "rttvar": (row.get("rttvar") or 0) // 1000,
+            "pmtu": 1500,
+        }
+    return interval | {"omitted": False, "sender": True}
+
+
+def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
+    total = {key: streams[0][key] for key in ("start", "end", "seconds")}
+    for key in ("bytes", "bits_per_second", "retransmits", "packets"):
+        if key in streams[0]:
+            total[key] = sum(stream[key] for stream in streams)
+    return total | {"omitted": False, "sender": True}
+
+
+def _end(
+    flow: dict[str, Any], streams: list[dict[str, Any]], intervals: pl.DataFrame, sockets: pl.DataFrame
+) -> dict[str, Any]:
+    per_stream = _udp_end if flow["kind"] == "udp" else _tcp_end
+    ends = [per_stream(row, *_of_stream(row["stream"], intervals, sockets)) for row in streams]
+    end: dict[str, Any] = {"streams": ends}
+    if ends and flow["kind"] == "udp":
+        end["sum"] = _udp_sum([one["udp"] for one in ends])
+    elif ends:
+        end["sum_sent"] = _tcp_sum([one["sender"] for one in ends])
+        end["sum_received"] = _tcp_sum([one["receiver"] for one in ends])
+    end["cpu_utilization_percent"] = _cpu(streams)
+    if flow["kind"] == "tcp" and streams:
+        cc = streams[0]["cc"] or ""
+        end |= {"sender_tcp_congestion": cc, "receiver_tcp_congestion": cc}
+    return end
+
+
+def _of_stream(stream: int, *tables: pl.DataFrame) -> list[pl.DataFrame]:
+    return [table.filter(pl.col("stream") == stream) for table in tables]
+
+
+def _span(row: dict[str, Any], size: int) -> dict[str, Any]:
+    seconds = max((row["end"] - row["start"]) / 1e9, 0.0)
+    return {
+        "socket": _FIRST_SOCKET + 2 * row["stream"],
+        "start": 0,
+        "end": seconds,
+        "seconds": seconds,
+        "bytes": size,
+        "bits_per_second": size * 8 / seconds if seconds else 0.0,
+    }
+
+
+def _tcp_end(row: dict[str, Any], _intervals: pl.DataFrame, sockets: pl.DataFrame) -> dict[str, Any]:
+    sender = _span(row, row["bytes_sent"] or 0) | {
+        "retransmits": row["retransmits"] or 0,
+        "max_snd_cwnd": _extreme(sockets["cwnd"] * sockets["mss"], "max"),
+        "max_snd_wnd": _extreme(sockets["rwnd"], "max"),
+        "max_rtt": _extreme(sockets["srtt"], "max") // 1000,
+        "min_rtt": _extreme(sockets["srtt"], "min") // 1000,
+        "mean_rtt": _extreme(sockets["srtt"], "mean") // 1000,
+        "sender": True,
+    }
+    return {"sender": sender, "receiver": _span(row, row["bytes_received"] or 0) | {"sender": True}}
+
+
+def _extreme(column: pl.Series, how: str) -> int:
+    value = getattr(column, how)()
+    return int(value) if value is not None else 0
+
+
+def _udp_end(row: dict[str, Any], intervals: pl.DataFrame, _sockets: pl.DataFrame) -> dict[str, Any]:
+    lost = int(intervals["lost"].sum()) if intervals["lost"].null_count() < len(intervals) else 0
+    packets = row["segments_sent"] or 0
+    jitter = intervals.sort("time")["jitter"].drop_nulls()
+    udp = _span(row, row["bytes_sent"] or 0) | {
+        "jitter_ms": float(jitter[-1]) / 1e6 if len(jitter) else 0.0,
+        "lost_packets": lost,
+        "packets": packets,
+        "lost_percent": 100 * lost / packets if packets else 0.0,
+        "out_of_order": int(intervals["out_of_order"].sum() or 0),
+        "sender": True,
+    }
+    return {"udp": udp}
+
+
+def _tcp_sum(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    seconds = max(part["seconds"] for part in parts)
+    size = sum(part["bytes"] for part in parts)
+    total = {
+        "start": 0,
+        "end": seconds,
+        "seconds": seconds,
+        "bytes": size,
+        "bits_per_second": size * 8 / seconds if seconds else 0.0,
+    }
+    if "retransmits" in parts[0]:
+        total["retransmits"] = sum(part["retransmits"] for part in parts)
+    return total | {"sender": True}
+
+
+def _udp_sum(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    lost, packets = sum(part["lost_packets"] for part in parts), sum(part["packets"] for part in parts)
+    return _tcp_sum(parts) | {
+        "jitter_ms": sum(part["jitter_ms"] for part in parts) / len(parts),
+        "lost_packets": lost,
+        "packets": packets,
+        "lost_percent": 100 * lost / packets if packets else 0.0,
+    }
+
+
+def _cpu(streams: list[dict[str, Any]]) -> dict[str, float]:
+    spent = {side: sum(row[f"cpu_{side}"] or 0.0 for row in streams) for side in ("sender", "receiver")}
+    wall = max(((row["end"] - row["start"]) / 1e9 for row in streams), default=0.0)
+    shares = {side: 100 * used / wall if wall > 0 else 0.0 for side, used in spent.items()}
+    return {
+        "host_total": shares["sender"],
+        "host_user": 0.0,
+        "host_system": 0.0,
+        "remote_total": shares["receiver"],
+        "remote_user": 0.0,
+        "remote_system": 0.0,
+    }

@@ -1,0 +1,191 @@
+"""A finished run, ready to be looked at: its tables, manifests and plan, over all repetitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from tcplab.results.errors import ResultsError
+from tcplab.results.manifest import FILE, Manifest, read_manifest
+from tcplab.results.schema import TABLES
+from tcplab.results.tables import read_table
+from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE
+
+if TYPE_CHECKING:
+    from tcplab.report.plot import Plot
+    from tcplab.report.summaries import SummaryTable
+
+_RUN_DIR = re.compile(r"run-(\d+)$")
+
+
+class Tables(Mapping[str, pl.DataFrame]):
+    """The tables of all repetitions, read when first asked for; a `repetition` column comes first."""
+
+    def __init__(self, run_dirs: Mapping[int, Path]) -> None:
+        self._run_dirs = run_dirs
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        if name not in TABLES:
+            raise KeyError(f"no such table: {name!r} (there are {', '.join(TABLES)})")
+        if name not in self._frames:
+            self._frames[name] = pl.concat(
+                read_table(run_dir, name).select(
+                    pl.lit(repetition, dtype=pl.Int64()).alias("repetition"), pl.all()
+                )
+                for repetition, run_dir in self._run_dirs.items()
+            )
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(TABLES)
+
+    def __len__(self) -> int:
+        return len(TABLES)
+
+
+class Run:
+    """One scenario's results: one or more repetitions of one plan.
+
+    Each table is an attribute too: `run.flows`, `run.intervals`, `run.sockets`, `run.queues`, ...
+    """
+
+    def __init__(self, path: Path, run_dirs: Mapping[int, Path]) -> None:
+        self.path = path
+        """The directory it was loaded from."""
+        self.run_dirs = dict(run_dirs)
+        """Run directory by repetition."""
+        self.tables = Tables(self.run_dirs)
+        """Table name to frame, read when first asked for."""
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        if name in TABLES:
+            return self.tables[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *TABLES]
+
+    @cached_property
+    def manifests(self) -> dict[int, Manifest]:
+        """Manifest by repetition."""
+        return {repetition: read_manifest(path) for repetition, path in self.run_dirs.items()}
+
+    @property
+    def manifest(self) -> Manifest:
+        """The first repetition's manifest."""
+        return next(iter(self.manifests.values()))
+
+    @cached_property
+    def plan(self) -> dict[str, Any]:
+        """The plan of the first repetition; the others differ in their seed."""
+        return _read_plan(next(iter(self.run_dirs.values())) / PLAN_FILE)
+
+    @property
+    def repetitions(self) -> list[int]:
+        """The repetitions there are."""
+        return list(self.run_dirs)
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.plan.get("name") or self.path.name)
+
+    @property
+    def engine(self) -> str:
+        """The engine that ran it."""
+        return self.manifest.engine
+
+    @property
+    def status(self) -> str:
+        """`done` when every repetition is; else the worst of them."""
+        found = {manifest.status for manifest in self.manifests.values()}
+        return next(status for status in ("failed", "interrupted", "done") if status in found)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Every repetition's warnings, each once."""
+        return list(dict.fromkeys(text for m in self.manifests.values() for text in m.warnings))
+
+    @property
+    def scenario_text(self) -> str | None:
+        """The scenario as it was given; null for a run directory on its own."""
+        for place in (self.path, self.path.parent):
+            path = place / SCENARIO_FILE
+            if path.is_file():
+                return path.read_text(encoding="utf-8")
+        return None
+
+    # `summary` and `plot` look upwards, to the report, when called: everything else here works without it.
+
+    def summary(self, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
+        """Steady-state figures per flow, with intervals; see `tcplab.report.summaries.summary`."""
+        from tcplab.report.summaries import summary
+
+        return summary(self, omit=omit, level=level)
+
+    @property
+    def plot(self) -> Plot:
+        """Figures: `run.plot.timeseries()`, `run.plot.cdf()`."""
+        from tcplab.report.plot import Plot
+
+        return Plot(self)
+
+    def _repr_html_(self) -> str:
+        from tcplab.report.summary_html import notebook_html
+
+        return notebook_html(self)
+
+    def __repr__(self) -> str:
+        n = len(self.run_dirs)
+        return f"<Run {self.name!r}: {self.engine}, {n} repetition{'s' if n > 1 else ''}, {self.status}>"
+
+
+def load(path: Path | str) -> Run:
+    """Load a result directory (every repetition) or one run directory.
+
+    Raises ResultsError when the path holds neither.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        reason = "is a file, not a result directory" if path.exists() else "no such directory"
+        raise ResultsError(path, reason)
+    run_dirs = find_run_dirs(path)
+    if not run_dirs:
+        raise ResultsError(path, "holds no results (no run-1, and no manifest.json)")
+    return Run(path, run_dirs)
+
+
+def find_run_dirs(path: Path) -> dict[int, Path]:
+    """Run directory by repetition: those below `path`, or `path` itself; empty when there is none."""
+    if (path / FILE).is_file():
+        return {read_manifest(path).repetition: path}
+    try:
+        below = [(match, child) for child in path.iterdir() if (match := _RUN_DIR.match(child.name))]
+    except OSError as error:
+        raise ResultsError.from_os(path, error) from error
+    return {
+        int(match.group(1)): child
+        for match, child in sorted(below, key=lambda pair: int(pair[0].group(1)))
+        if (child / PLAN_FILE).is_file()
+    }
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    try:
+        plan = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ResultsError.from_os(path, error) from error
+    except YAMLError as error:
+        raise ResultsError(path, f"not a plan: {error}") from error
+    if not isinstance(plan, dict):
+        raise ResultsError(path, "not a plan: a mapping is expected")
+    return plan

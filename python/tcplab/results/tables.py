@@ -1,0 +1,75 @@
+"""Frames that follow the schema: casting, checking, reading and writing."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_bytes
+from tcplab.results.schema import TABLES
+
+_TYPES: dict[str, pl.DataType] = {
+    "int": pl.Int64(),
+    "float": pl.Float64(),
+    "bool": pl.Boolean(),
+    "str": pl.String(),
+}
+
+
+class SchemaError(ValueError):
+    """A frame is not the table it claims to be."""
+
+
+def polars_schema(name: str) -> dict[str, pl.DataType]:
+    """Column names and types of a table."""
+    if name not in TABLES:
+        raise SchemaError(f"no such table: {name!r} (there are {', '.join(TABLES)})")
+    return {column.name: _TYPES[column.kind] for column in TABLES[name]}
+
+
+def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Bring a frame to its table's column order and types.
+
+    A column the engine could not fill may be absent: it becomes null. An unknown column, or a value that
+    does not fit the column's type, is refused with SchemaError.
+    """
+    schema = polars_schema(name)
+    unknown = [column for column in frame.columns if column not in schema]
+    if unknown:
+        raise SchemaError(f"table {name}: unknown column {unknown[0]!r}")
+    columns = [
+        pl.col(column).cast(kind) if column in frame.columns else pl.lit(None, dtype=kind).alias(column)
+        for column, kind in schema.items()
+    ]
+    try:
+        return frame.select(columns)
+    except pl.exceptions.PolarsError as error:
+        raise SchemaError(f"table {name}: {error}") from error
+
+
+def write_table(run_dir: Path, name: str, frame: pl.DataFrame) -> Path:
+    """Write one table into a run directory, whole or not at all.
+
+    Raises SchemaError when the frame does not follow the schema, ResultsError when it cannot be written.
+    """
+    path = run_dir / f"{name}.parquet"
+    whole = conform(name, frame)
+    # In memory first: polars would report a full disk as an error of the format.
+    buffer = BytesIO()
+    whole.write_parquet(buffer, compression="zstd")
+    write_bytes(path, buffer.getvalue())
+    return path
+
+
+def read_table(run_dir: Path, name: str) -> pl.DataFrame:
+    """Read one table of a run directory; a table that was not recorded is empty."""
+    path = run_dir / f"{name}.parquet"
+    if not path.exists():
+        return pl.DataFrame(schema=polars_schema(name))
+    try:
+        return conform(name, pl.read_parquet(path))
+    except (OSError, pl.exceptions.PolarsError, SchemaError) as error:
+        raise ResultsError(path, f"not a readable table: {error}") from error

@@ -1,0 +1,98 @@
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcplab.results.tests.synthetic import plan, write_result
+from tcplab.results import Run, load
+from tcplab.results.export import export
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = plan({"bulk": "cubic"}, seconds=5, streams=2)
+    return load(write_result(tmp_path_factory.mktemp("single") / "result", made))
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    made = plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5)
+    return load(write_result(tmp_path_factory.mktemp("repeated") / "result", made, repetitions=2))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_csv_has_a_file_per_table_with_its_columns(single: Run, tmp_path: Path) -> None:
+    paths = export(single, "csv", tmp_path / "csv")
+    assert {path.stem for path in paths} == {"flows", "intervals", "sockets", "queues", "events"}
+    with (tmp_path / "csv" / "flows.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["stream"] for row in rows] == ["0", "1"]
+    assert rows[0]["cpu_sender"] == ""
+
+
+def test_json_has_everything_in_one_document(repeated: Run, tmp_path: Path) -> None:
+    (path,) = export(repeated, "json", tmp_path / "all.json")
+    document = read(path)
+    assert document["tables"]["flows"]["flow"] == ["one", "two", "one", "two"]
+    assert document["units"]["sockets"]["srtt"] == "ns"
+    assert set(document["manifests"]) == {"1", "2"}
+
+
+def test_iperf3_adds_streams_up(single: Run, tmp_path: Path) -> None:
+    (path,) = export(single, "iperf3", tmp_path / "out.json")
+    document = read(path)
+    assert document["start"]["test_start"]["num_streams"] == 2
+    assert len(document["intervals"]) == 50
+    first = document["intervals"][0]
+    assert first["sum"]["bytes"] == sum(stream["bytes"] for stream in first["streams"])
+    received = document["end"]["sum_received"]
+    total = sum(single.flows["bytes_received"])
+    assert received["bytes"] == total
+    assert received["bits_per_second"] == pytest.approx(total * 8 / 5)
+    assert document["end"]["sender_tcp_congestion"] == "cubic"
+
+
+def test_iperf3_has_windows_in_bytes_and_round_trip_times_in_microseconds(
+    single: Run, tmp_path: Path
+) -> None:
+    (path,) = export(single, "iperf3", tmp_path / "out.json")
+    stream = read(path)["intervals"][-1]["streams"][0]
+    last = single.sockets.filter(stream=0).sort("time").tail(1).to_dicts()[0]
+    assert stream["snd_cwnd"] == last["cwnd"] * last["mss"]
+    assert stream["rtt"] == last["srtt"] // 1000
+
+
+def test_iperf3_has_a_document_per_flow_and_repetition(repeated: Run, tmp_path: Path) -> None:
+    names = [path.name for path in export(repeated, "iperf3", tmp_path / "out.json")]
+    assert names == [f"out-{flow}-run-{n}.json" for n in (1, 2) for flow in ("one", "two")]
+
+
+def test_flent_series_are_as_long_as_its_x_values(repeated: Run, tmp_path: Path) -> None:
+    paths = export(repeated, "flent", tmp_path / "out.flent")
+    assert [path.name for path in paths] == ["out-run-1.flent", "out-run-2.flent"]
+    document = read(paths[0])
+    assert document["version"] == 3
+    assert document["metadata"]["NAME"] == "tcp_nup"
+    lengths = {len(values) for values in document["results"].values()}
+    assert lengths == {len(document["x_values"])} == {50}
+
+
+def test_flent_s_sum_is_the_sum_of_its_flows_in_mbit_s(repeated: Run, tmp_path: Path) -> None:
+    document = read(export(repeated, "flent", tmp_path / "out.flent")[0])
+    results = document["results"]
+    at = 30
+    parts = results["TCP upload::1"][at] + results["TCP upload::2"][at]
+    assert results["TCP upload sum"][at] == pytest.approx(parts)
+    assert results["TCP upload avg"][at] == pytest.approx(parts / 2)
+    assert 8 < parts < 10
+    assert 100 <= results["Ping (ms) ICMP"][at] <= 160
+
+
+def test_an_unknown_format_is_refused(single: Run, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="xml"):
+        export(single, "xml", tmp_path / "out")

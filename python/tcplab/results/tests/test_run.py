@@ -1,0 +1,101 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tcplab.results.tests.synthetic import plan, write_result
+from tcplab.results import TABLES, ResultsError, list_results, load
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5)
+    return write_result(tmp_path_factory.mktemp("results") / "result", made, repetitions=2)
+
+
+def test_a_result_directory_holds_every_repetition(result: Path) -> None:
+    run = load(result)
+    assert run.repetitions == [1, 2]
+    assert run.flows["repetition"].to_list() == [1, 1, 2, 2]
+    assert [manifest.seed for manifest in run.manifests.values()] == [1, 2]
+
+
+def test_one_run_directory_can_be_loaded_by_itself(result: Path) -> None:
+    run = load(result / "run-2")
+    assert run.repetitions == [2]
+    assert run.scenario_text == "tcplab: 1\nname: synthetic\n"
+
+
+def test_every_table_can_be_asked_for(result: Path) -> None:
+    run = load(result)
+    for name, columns in TABLES.items():
+        assert run.tables[name].columns == ["repetition", *(column.name for column in columns)]
+    assert len(run.pings) == 0
+
+
+def test_a_table_that_does_not_exist_is_named(result: Path) -> None:
+    with pytest.raises(KeyError, match="pongs"):
+        load(result).tables["pongs"]
+
+
+def test_the_plan_comes_back_as_it_was_written(result: Path) -> None:
+    assert load(result).plan == {**plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5), "seed": 1}
+
+
+def test_a_run_shows_itself_in_a_notebook(result: Path) -> None:
+    page = load(result)._repr_html_()
+    assert "<table>" in page
+    assert "cubic" in page
+
+
+def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="holds no results"):
+        load(tmp_path)
+
+
+def test_a_missing_directory_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="no such directory"):
+        load(tmp_path / "nowhere")
+
+
+def test_a_run_killed_before_its_manifest_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1" / "plan.yaml").write_text("name: killed\n")
+    run = load(tmp_path)
+    assert run.status == "interrupted"
+    assert run.name == "killed"
+
+
+def test_a_damaged_manifest_is_named(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"seed": "many"}')
+    with pytest.raises(ResultsError, match=r"manifest\.json: not a manifest: seed"):
+        load(tmp_path)
+
+
+def test_a_damaged_table_is_named(result: Path, tmp_path: Path) -> None:
+    copy = write_result(tmp_path / "copy", plan({"one": "reno"}, seconds=2))
+    (copy / "run-1" / "flows.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(ResultsError, match=r"flows\.parquet: not a readable table"):
+        _ = load(copy).flows
+
+
+def test_listing_finds_results_at_any_depth(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=2)
+    write_result(tmp_path / "a" / "b", made, repetitions=2)
+    write_result(tmp_path / "c", made)
+    (tmp_path / "empty").mkdir()
+    found = {listed.path: listed for listed in list_results(tmp_path)}
+    assert set(found) == {tmp_path / "a" / "b", tmp_path / "c"}
+    assert found[tmp_path / "a" / "b"].repetitions == 2
+    assert found[tmp_path / "c"].status == "done"
+
+
+def test_importing_results_and_report_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, tcplab.results, tcplab.report;"
+        "names = {'polars', 'numpy', 'scipy', 'plotly', 'matplotlib', 'pydantic', 'jinja2'};"
+        "heavy = names & set(sys.modules);"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

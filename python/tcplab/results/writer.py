@@ -1,0 +1,139 @@
+"""Writing a run: a directory that is correctly marked at every moment of its life."""
+
+from __future__ import annotations
+
+import io
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_text
+from tcplab.results.host import describe_host
+from tcplab.results.manifest import FILE, Manifest, plan_digest
+from tcplab.results.tables import write_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCENARIO_FILE = "scenario.yaml"
+PLAN_FILE = "plan.yaml"
+REPORT_FILE = "report.html"
+# Facts of an engine that have an entry of their own in the manifest.
+_OWN_PLACE = ("overload", "qdiscs", "offloads", "engine_version")
+
+
+def create_result_dir(path: Path, scenario_text: str) -> Path:
+    """Make a result directory holding the scenario as given.
+
+    Raises ResultsError when it cannot be written, or already holds results.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        taken = any(path.glob("run-*")) or (path / FILE).exists()
+    except OSError as error:
+        raise ResultsError.from_os(path, error) from error
+    if taken:
+        raise ResultsError(path, "already holds results; give another directory with --out, or remove it")
+    write_text(path / SCENARIO_FILE, scenario_text)
+    return path
+
+
+def run_dir_of(result_dir: Path, repetition: int) -> Path:
+    """The run directory of a repetition, counted from 1."""
+    return result_dir / f"run-{repetition}"
+
+
+class RunWriter:
+    """Fills one run directory.
+
+    From the first moment on the directory holds the plan and a manifest that says `interrupted`;
+    `finish` (or `write_manifest`) replaces it by the final one.
+    """
+
+    def __init__(self, run_dir: Path, plan: dict[str, Any], *, engine: str = "", repetition: int = 1) -> None:
+        self.run_dir = Path(run_dir)
+        try:
+            self.run_dir.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ResultsError.from_os(self.run_dir, error) from error
+        if (self.run_dir / FILE).exists():
+            raise ResultsError(self.run_dir, "already holds a run")
+        write_text(self.run_dir / PLAN_FILE, dump_yaml(plan))
+        self.manifest = Manifest(
+            tcplab=_version(),
+            engine=engine,
+            python=platform.python_version(),
+            scenario=str(plan.get("name", "")),
+            seed=int(plan.get("seed", 0)),
+            repetition=repetition,
+            plan_digest=plan_digest(plan),
+            started=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
+            message="the run did not finish",
+            host=describe_host(),
+        )
+        self.write_manifest(self.manifest)
+
+    def write_table(self, name: str, frame: pl.DataFrame) -> Path:
+        """Write one table; see `tcplab.results.tables.write_table`."""
+        return write_table(self.run_dir, name, frame)
+
+    def write_manifest(self, manifest: Manifest) -> Path:
+        """Write the manifest, whole or not at all; raises ResultsError."""
+        path = self.run_dir / FILE
+        write_text(path, manifest.to_json())
+        self.manifest = manifest
+        return path
+
+    def finish(
+        self,
+        status: str,
+        *,
+        message: str = "",
+        wall_duration: float | None = None,
+        warnings: tuple[str, ...] | list[str] = (),
+        facts: dict[str, Any] | None = None,
+    ) -> Manifest:
+        """Write the final manifest.
+
+        `facts` are the engine's; those with a place of their own in the manifest (`overload`, `qdiscs`,
+        `offloads`, `engine_version`) are put there.
+        """
+        rest = dict(facts or {})
+        own = {key: rest.pop(key) for key in _OWN_PLACE if key in rest}
+        values = (
+            self.manifest.model_dump()
+            | own
+            | {
+                "status": status,
+                "message": message,
+                "wall_duration": wall_duration,
+                "warnings": [*self.manifest.warnings, *warnings],
+                "facts": rest,
+            }
+        )
+        manifest = Manifest.model_validate(values)
+        self.write_manifest(manifest)
+        return manifest
+
+
+def dump_yaml(data: Any) -> str:
+    """Plain data as YAML, in the order given."""
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.width = 110
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return text.getvalue()
+
+
+def _version() -> str:
+    try:
+        return version("tcplab")
+    except PackageNotFoundError:
+        return "0.1.0 (not installed)"

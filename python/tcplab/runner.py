@@ -1,0 +1,273 @@
+"""From a scenario to a result directory: checks, repetitions in parallel, interruption.
+
+The command line, the Python API and whatever else runs scenarios do it through here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tcplab.engine.base import Engine, Outcome, Plan, Problem, Progress, Status
+
+if TYPE_CHECKING:
+    from tcplab.scenario import Scenario
+
+RUNS = Path("runs")
+# How often the main thread looks for Ctrl-C and the workers are told of it, seconds.
+_TICK = 0.05
+
+
+class UnsupportedError(Exception):
+    """The engine, on this machine, cannot run the plan."""
+
+    def __init__(self, scenario: str, engine: str, problems: Sequence[Problem]) -> None:
+        super().__init__(
+            f"{scenario}: the engine {engine} cannot run it: " + "; ".join(p.message for p in problems)
+        )
+        self.scenario = scenario
+        self.engine = engine
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A scenario that has been checked and can run."""
+
+    source: str
+    """The scenario file as given, or the scenario's name."""
+    text: str
+    """The scenario as given."""
+    plan: Plan
+    engine: Engine
+    repeat: int
+    warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.plan["name"])
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One execution of one plan with one seed."""
+
+    name: str
+    number: int
+    of: int
+    seed: int
+    result_dir: Path
+
+    @property
+    def title(self) -> str:
+        """As progress names it."""
+        return f"{self.name}, run {self.number} of {self.of}" if self.of > 1 else self.name
+
+
+class Watcher(Protocol):
+    """Is told how runs go on, from the threads that run them."""
+
+    def started(self, run: Repetition) -> None:
+        """A repetition begins."""
+
+    def moved(self, run: Repetition, progress: Progress) -> None:
+        """A repetition has come further."""
+
+    def ended(self, run: Repetition, outcome: Outcome, wall: float) -> None:
+        """A repetition is over after `wall` seconds."""
+
+    def note(self, text: str) -> None:
+        """Something to be known at once."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What became of one prepared scenario."""
+
+    prepared: Prepared
+    path: Path
+    outcomes: tuple[Outcome, ...]
+    """One per repetition that was started."""
+
+    @property
+    def status(self) -> Status:
+        """DONE when every repetition is; else the worst of them."""
+        found = {outcome.status for outcome in self.outcomes}
+        if Status.FAILED in found:
+            return Status.FAILED
+        done = found == {Status.DONE} and len(self.outcomes) == self.prepared.repeat
+        return Status.DONE if done else Status.INTERRUPTED
+
+    @property
+    def message(self) -> str:
+        """Why it failed; empty when it did not."""
+        return next((outcome.message for outcome in self.outcomes if outcome.message), "")
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    source: str,
+    engine: Engine,
+    repeat: int | None = None,
+    seed: int | None = None,
+    text: str | None = None,
+) -> Prepared:
+    """Expand a scenario and ask the engine whether it can run it.
+
+    `source` is what messages call it, `text` what its result directory keeps of it. Raises ScenarioErrors
+    and `UnsupportedError`.
+    """
+    from tcplab.scenario import expand, warnings
+
+    plan = expand(scenario)
+    if seed is not None:
+        plan["seed"] = seed
+    if repeat is not None:
+        plan["repeat"] = repeat
+    problems = engine.check(plan)
+    fatal = [problem for problem in problems if problem.fatal]
+    if fatal:
+        raise UnsupportedError(source, engine.name, fatal)
+    mild = [f"{problem.where}: {problem.message}" for problem in problems]
+    said = [str(warning) for warning in warnings(plan)]
+    return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
+
+
+def place(name: str, out: Path | None, *, several: bool) -> Path:
+    """Where results go: `out` itself, a place in it for each of several scenarios, or a new one in `runs`."""
+    if out is not None and not several:
+        return out
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    return _unused(out / name if out is not None else RUNS / f"{name}-{stamp}")
+
+
+def claim(prepared: Prepared, path: Path) -> None:
+    """Make the result directory; raises ResultsError when it cannot be written or holds results already."""
+    from tcplab.results import create_result_dir
+
+    create_result_dir(path, prepared.text)
+
+
+def execute(
+    batch: Sequence[tuple[Prepared, Path]], *, watcher: Watcher, jobs: int | None = None
+) -> list[Finished]:
+    """Run every repetition of every scenario into its directory, which `claim` has made.
+
+    On Ctrl-C the running repetitions stop, write what they have and are marked interrupted, and the others
+    are not started; a second Ctrl-C raises KeyboardInterrupt at once. Raises ResultsError when results
+    cannot be written, and whatever an engine raises; the directories then say that they are incomplete.
+    """
+    tasks = [
+        (prepared, Repetition(prepared.name, k + 1, prepared.repeat, prepared.plan["seed"] + k, path))
+        for prepared, path in batch
+        for k in range(prepared.repeat)
+    ]
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(min(jobs or usable_cores(), len(tasks)), thread_name_prefix="run")
+    futures: dict[Future[Outcome | None], Path] = {}
+    try:
+        with _stopping_on_signals(stop):
+            for prepared, run in tasks:
+                futures[pool.submit(_repeat, prepared, run, watcher, stop)] = run.result_dir
+            pending = set(futures)
+            while pending:
+                ended, pending = wait(pending, timeout=_TICK, return_when=FIRST_COMPLETED)
+                if any(future.exception() for future in ended):
+                    stop.set()
+    finally:
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+    outcomes: dict[Path, list[Outcome]] = {path: [] for _, path in batch}
+    for future, path in futures.items():
+        outcome = future.result()
+        if outcome is not None:
+            outcomes[path].append(outcome)
+    return [Finished(prepared, path, tuple(outcomes[path])) for prepared, path in batch]
+
+
+def usable_cores() -> int:
+    """CPUs this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threading.Event) -> Outcome | None:
+    """One repetition; none if it was not to start any more."""
+    if stop.is_set():
+        return None
+    from tcplab.results import RunWriter, run_dir_of
+
+    plan = {**prepared.plan, "seed": run.seed}
+    began = time.monotonic()
+    run_dir = run_dir_of(run.result_dir, run.number)
+    writer = RunWriter(run_dir, plan, engine=prepared.engine.name, repetition=run.number)
+    watcher.started(run)
+
+    def moved(progress: Progress) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        watcher.moved(run, progress)
+
+    try:
+        outcome = prepared.engine.run(plan, run_dir, moved)
+    except KeyboardInterrupt:
+        outcome = Outcome(Status.INTERRUPTED)
+    except BaseException as problem:
+        # The mark is the point: if even that cannot be written, the one from the start stands.
+        with suppress(Exception):
+            writer.finish(Status.FAILED.value, message=str(problem), wall_duration=time.monotonic() - began)
+        raise
+    wall = time.monotonic() - began
+    writer.finish(
+        outcome.status.value,
+        message=outcome.message,
+        wall_duration=wall,
+        warnings=[*prepared.warnings, *outcome.warnings],
+        facts=outcome.facts,
+    )
+    watcher.ended(run, outcome, wall)
+    return outcome
+
+
+@contextmanager
+def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM set `stop` and the second one raise KeyboardInterrupt.
+
+    Python delivers signals to the main thread only; elsewhere (a server's worker) nothing is changed.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {
+        number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _unused(path: Path) -> Path:
+    candidate, number = path, 2
+    while candidate.exists():
+        candidate = path.with_name(f"{path.name}-{number}")
+        number += 1
+    return candidate

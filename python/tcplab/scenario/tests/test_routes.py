@@ -1,0 +1,78 @@
+"""Routes and addresses of networks small enough to check by hand."""
+
+from typing import Any
+
+from tcplab.scenario import expand, load
+
+
+def plan(nodes: str, links: str) -> dict[str, Any]:
+    text = f"tcplab: 1\nname: test\nnetwork:\n  nodes: [{nodes}]\n  links: [{links}]\n"
+    return expand(load(text + "flows: [{name: bulk, kind: tcp, from: a, to: b}]\n"))
+
+
+def routes(made: dict[str, Any], node: str) -> dict[str, str]:
+    found: dict[str, str] = next(n["routes"] for n in made["nodes"] if n["name"] == node)
+    return found
+
+
+ROUTERS = "{name: r, kind: router}, {name: s, kind: router}, {name: t, kind: router}"
+
+
+def test_the_way_with_fewest_links_wins() -> None:
+    made = plan(
+        f"a, b, {ROUTERS}",
+        "{ends: [a, r]}, {ends: [r, s]}, {ends: [s, t]}, {ends: [t, b]}, {name: short, ends: [r, t]}",
+    )
+    assert routes(made, "r")["b"] == "short"
+    assert routes(made, "b") == {"a": "t-b", "r": "t-b", "s": "t-b", "t": "t-b"}
+
+
+def test_of_equal_ways_the_one_declared_first_wins() -> None:
+    made = plan(
+        f"a, b, {ROUTERS}",
+        "{ends: [a, r]}, {name: second, ends: [r, t]}, {name: first, ends: [r, s]}, {ends: [s, b]}, {ends: [t, b]}",
+    )
+    assert routes(made, "r")["b"] == "second"
+
+
+def test_parallel_links_between_two_nodes_use_the_first() -> None:
+    made = plan("a, b", "{name: one, ends: [a, b]}, {name: two, ends: [b, a]}")
+    assert routes(made, "a") == {"b": "one"}
+    assert routes(made, "b") == {"a": "one"}
+
+
+def test_hosts_pass_nothing_on() -> None:
+    made = plan(
+        f"a, b, c, {ROUTERS}",
+        "{ends: [a, c]}, {ends: [c, b]}, {ends: [a, r]}, {ends: [r, s]}, {ends: [s, t]}, {ends: [t, b]}",
+    )
+    assert routes(made, "a")["b"] == "a-r"
+
+
+def test_switches_are_no_destinations_but_know_the_way() -> None:
+    made = plan("a, b, {name: w, kind: switch}", "{ends: [a, w]}, {ends: [w, b]}")
+    assert routes(made, "a") == {"b": "a-w"}
+    assert routes(made, "w") == {"a": "a-w", "b": "w-b"}
+
+
+def test_links_joined_by_switches_share_a_subnet() -> None:
+    made = plan(
+        "a, b, c, {name: w, kind: switch}, {name: v, kind: switch}, {name: r, kind: router}",
+        "{ends: [a, w]}, {ends: [w, v]}, {ends: [v, r]}, {ends: [r, b]}, {ends: [c, w]}",
+    )
+    assert [link["addresses"] for link in made["links"]] == [
+        ["10.0.0.1/24", None],
+        [None, None],
+        [None, "10.0.0.2/24"],
+        ["10.0.1.1/24", "10.0.1.2/24"],
+        ["10.0.0.3/24", None],
+    ]
+
+
+def test_a_large_domain_gets_a_larger_subnet() -> None:
+    hosts = [f"h{number}" for number in range(300)]
+    links = ", ".join(f"{{ends: [{host}, w]}}" for host in hosts)
+    made = plan(f"a, b, {{name: w, kind: switch}}, {', '.join(hosts)}", f"{{ends: [a, b]}}, {links}")
+    assert made["links"][0]["addresses"] == ["10.0.0.1/24", "10.0.0.2/24"]
+    assert made["links"][1]["addresses"] == ["10.0.2.1/23", None]
+    assert made["links"][300]["addresses"] == ["10.0.3.44/23", None]

@@ -1,0 +1,82 @@
+"""What is valid but seldom meant."""
+
+import random
+
+import pytest
+
+from tcplab.scenario import expand, load, warnings
+from tcplab.scenario.netem import effective_loss
+
+
+def warned(settings: str, flow: str = "", more: str = "") -> list[str]:
+    text = f"""tcplab: 1
+name: test
+network:
+  path: {{rate: 10 Mbit/s, rtt: 40 ms{settings}}}
+flows:
+  - {{name: bulk, kind: tcp{flow}}}
+{more}
+"""
+    return warnings(expand(load(text)))
+
+
+def test_an_ordinary_scenario_has_none() -> None:
+    assert warned(", loss: {rate: 1 %, correlation: 25 %}") == []
+
+
+def test_netems_model_is_told_with_its_rate() -> None:
+    (sentence,) = warned(", loss: {rate: 5 %, correlation: 25 %, model: netem}")
+    assert sentence == (
+        "link path forward: netem's model with 5 % loss and 25 % correlation loses about 0.19 %; "
+        "`model: random` keeps the rate asked for"
+    )
+    assert "fewer than 1 in 10^6" in warned(", loss: {rate: 0.5 %, correlation: 25 %, model: netem}")[0]
+    assert warned(", loss: {rate: 5 %, model: netem}") == []
+
+
+def test_a_small_window_limits_the_rate() -> None:
+    (sentence,) = warned("", ", window: 20 kB")
+    assert sentence.startswith(
+        "flow bulk: its window of 20 kB is below the path's bandwidth-delay product of 50 kB"
+    )
+    assert warned("", ", window: 20 kB, streams: 3") == []
+
+
+def test_a_tiny_queue_is_told() -> None:
+    assert "1 full packet" in warned(", queue: 1 packet")[0]
+    assert "no full packet" in warned(", queue: 1 kB")[0]
+    assert "no full packet" in warned(", queue: 1 us")[0]
+    assert warned(", queue: 2 packets") == []
+
+
+def test_what_comes_after_the_end_is_told() -> None:
+    sentences = warned(", at: {40 s: {up: off}}", ", duration: 50 s", "duration: 30 s")
+    assert sentences == [
+        "flow bulk: would go on to 50 s, but the run ends at 30 s",
+        "link path forward, link path backward: the change at 40 s comes after the run's end at 30 s",
+    ]
+
+
+def test_sampling_that_fills_the_memory_is_told() -> None:
+    assert warned("", ", streams: 100", "sample: {sockets: 10 us}") == [
+        "sample.sockets: every 10 us gives about 300 million rows"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate", "correlation"), [(0.05, 0.25), (0.01, 0.1), (0.1, 0.5), (0.5, 0.5), (0.3, 0.9)]
+)
+def test_netems_recursion_loses_what_its_distribution_says(rate: float, correlation: float) -> None:
+    """Against the recursion itself: 200,000 draws, five standard errors of a correlated sample."""
+    draw = random.Random(1).random
+    value, lost, draws = draw(), 0, 200_000
+    for _ in range(draws):
+        value = (1 - correlation) * draw() + correlation * value
+        lost += value < rate
+    expected = effective_loss(rate, correlation)
+    error = (expected * (1 - expected) / draws * (1 + correlation) / (1 - correlation)) ** 0.5
+    assert abs(lost / draws - expected) < 5 * error + 1e-6
+
+
+def test_without_correlation_netem_keeps_the_rate() -> None:
+    assert effective_loss(0.25, 0) == 0.25

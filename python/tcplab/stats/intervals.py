@@ -1,0 +1,122 @@
+"""Confidence intervals of a mean and of a median."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its confidence interval; the bounds are NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    """How many independent values it rests on."""
+    method: str
+    """How the interval was found, in words."""
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval's width; NaN where there is none."""
+        return (self.high - self.low) / 2
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+
+def finite(values: ArrayLike) -> NDArray[np.float64]:
+    """The values that are numbers, as float64."""
+    array = np.asarray(values, dtype=np.float64).ravel()
+    return array[np.isfinite(array)]
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
+    """Mean of independent values with Student's t interval.
+
+    Fewer than two values have a mean (or NaN) and no interval.
+    """
+    x = finite(values)
+    n = len(x)
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, 0, "no data")
+    mean = float(x.mean())
+    if n == 1:
+        return Interval(mean, math.nan, math.nan, 1, "one value, no interval")
+    half = t_quantile(level, n - 1) * float(x.std(ddof=1)) / math.sqrt(n)
+    return Interval(mean, mean - half, mean + half, n, f"Student's t over {n} values")
+
+
+def median_interval(
+    values: ArrayLike, level: float = 0.95, *, resamples: int = 9999, seed: int = 0
+) -> Interval:
+    """Median of independent values with a BCa bootstrap interval (Efron 1987).
+
+    The resampling is seeded: the same values give the same interval. Values that are all alike have an
+    interval of no width; fewer than two values have none.
+    """
+    return bootstrap_interval(values, np.median, level, resamples=resamples, seed=seed)
+
+
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: Callable[..., NDArray[np.float64]],
+    level: float = 0.95,
+    *,
+    resamples: int = 9999,
+    seed: int = 0,
+) -> Interval:
+    """A statistic (a numpy reduction with `axis`) of independent values with its BCa bootstrap interval."""
+    from scipy import stats
+
+    x = finite(values)
+    n = len(x)
+    if n == 0:
+        return Interval(math.nan, math.nan, math.nan, 0, "no data")
+    value = float(statistic(x))
+    if n == 1:
+        return Interval(value, math.nan, math.nan, 1, "one value, no interval")
+    if np.ptp(x) == 0:
+        return Interval(value, value, value, n, f"all {n} values alike")
+    found = stats.bootstrap(
+        (x,),
+        statistic,
+        confidence_level=level,
+        n_resamples=resamples,
+        method="BCa",
+        rng=np.random.default_rng(seed),
+        vectorized=True,
+    ).confidence_interval
+    low, high = float(found.low), float(found.high)
+    method = f"BCa bootstrap over {n} values"
+    if math.isnan(low) or math.isnan(high):
+        # The acceleration is undefined when leaving out any one value changes nothing (small n, median).
+        found = stats.bootstrap(
+            (x,),
+            statistic,
+            confidence_level=level,
+            n_resamples=resamples,
+            method="percentile",
+            rng=np.random.default_rng(seed),
+            vectorized=True,
+        ).confidence_interval
+        low, high = float(found.low), float(found.high)
+        method = f"percentile bootstrap over {n} values"
+    return Interval(value, low, high, n, method)
+
+
+def t_quantile(level: float, df: float) -> float:
+    """Two-sided Student t quantile for a confidence level such as 0.95."""
+    from scipy.special import stdtrit
+
+    if not 0 < level < 1:
+        raise ValueError(f"a confidence level lies between 0 and 1: {level}")
+    return float(stdtrit(df, (1 + level) / 2))

@@ -1,0 +1,255 @@
+"""The commands that look at scenarios and results."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+COMMANDS = ["run", "check", "list", "show", "report", "compare", "export", "schema"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(command: str, process: Command) -> None:
+    ended = process(command, "--help")
+    assert ended.returncode == 0
+    assert f"tcplab {command}" in ended.stdout.split("Example:")[1]
+
+
+def test_version(process: Command) -> None:
+    try:
+        expected = f"tcplab {version('tcplab')}"
+    except PackageNotFoundError:
+        expected = "tcplab (run from its source tree, not installed)"
+    assert process("--version").stdout.strip() == expected
+
+
+def test_an_unknown_command_is_bad_input(tcplab: Command) -> None:
+    assert tcplab("rum").returncode == 2
+
+
+def test_check_says_what_would_run(tcplab: Command) -> None:
+    ended = tcplab("check", "short.yaml")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("short: 1 run of ")
+    assert "10 Mbit/s, 10 ms delay, droptail of 50 packets" in ended.stdout
+    assert "bulk: tcp with cubic" in ended.stdout
+
+
+def test_check_reports_every_mistake_of_every_file(here: Path, tcplab: Command) -> None:
+    text = (here / "short.yaml").read_text()
+    (here / "one.yaml").write_text(text.replace("rate: 10 Mbit/s", "rate: 10"))
+    (here / "two.yaml").write_text(text.replace("cc:", "cx:").replace("rtt: 20 ms", "rtt: 20 bit/s"))
+    ended = tcplab("check", "one.yaml", "two.yaml", "short.yaml")
+    assert ended.returncode == 2
+    assert "one.yaml:4:" in ended.stderr
+    assert "two.yaml:4:" in ended.stderr
+    assert "two.yaml:6:" in ended.stderr
+    assert "short: 1 run" in ended.stdout
+
+
+def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
+    (here / "bad.yaml").write_text((here / "short.yaml").read_text().replace("cc:", "cx:"))
+    ended = tcplab("check", "bad.yaml", "short.yaml", "--json")
+    assert ended.returncode == 2
+    bad, good = json.loads(ended.stdout)
+    assert (bad["ok"], good["ok"]) == (False, True)
+    assert bad["errors"][0]["line"] == 6
+    assert good["plan"]["name"] == "short"
+
+
+def test_check_says_what_the_engine_cannot_do_and_how_to_mend_it(here: Path, tcplab: Command) -> None:
+    (here / "mine.c").write_text("/* a control */")
+    ended = tcplab("check", "short.yaml", "--set", "flows.bulk.cc=./mine.c")
+    assert ended.returncode == 3
+    assert "flows.bulk.cc" in ended.stderr
+    assert "cubic" in ended.stderr
+
+
+def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:
+    ended = tcplab("list")
+    assert ended.returncode == 0
+    assert "tcplab run" in ended.stdout
+
+
+def test_list_of_a_directory_that_is_not_there(tcplab: Command) -> None:
+    ended = tcplab("list", "absent")
+    assert (ended.returncode, ended.stderr) == (2, "tcplab: absent: no such directory\n")
+
+
+def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
+    ended = tcplab("list", ".")
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[1].split()[:5] == ["done", "short", "sim", "1", "done"]
+    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)
+    assert (listed["name"], listed["repetitions"]) == ("short", 1)
+
+
+def test_show_prints_the_summary(done: Path, tcplab: Command) -> None:
+    ended = tcplab("show", "done")
+    assert ended.returncode == 0, ended.stderr
+    assert "short: 1 run on sim" in ended.stdout
+    assert "bulk" in ended.stdout
+
+
+def test_show_prints_rows_of_a_table(done: Path, tcplab: Command) -> None:
+    ended = tcplab("show", "done", "--table", "sockets", "--limit", 3)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert len(lines) == 4
+    assert "cwnd (segments)" in lines[0]
+    rows = json.loads(tcplab("show", "done", "--table", "sockets", "--limit", 3, "--json").stdout)
+    assert len(rows) == 3
+    assert rows[0]["flow"] == "bulk"
+
+
+def test_show_of_an_unknown_table_names_the_tables(done: Path, tcplab: Command) -> None:
+    ended = tcplab("show", "done", "--table", "socket")
+    assert ended.returncode == 2
+    assert "sockets" in ended.stderr
+
+
+def test_show_of_what_is_no_result(here: Path, tcplab: Command) -> None:
+    (here / "empty").mkdir()
+    for path in ("empty", "absent", "short.yaml"):
+        ended = tcplab("show", path)
+        assert ended.returncode == 2
+        assert path in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1
+
+
+def test_show_to_a_reader_that_leaves_ends_quietly(
+    done: Path, tcplab: Command, environment: dict[str, str]
+) -> None:
+    ended = subprocess.run(
+        f"{sys.executable} -m tcplab show done --table sockets --limit 0 | head -1",
+        shell=True,
+        cwd=done.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stderr == ""
+
+
+def test_report_is_one_file(done: Path, here: Path, tcplab: Command) -> None:
+    ended = tcplab("report", "done", "--output", "page.html")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.strip() == "page.html"
+    text = (here / "page.html").read_text()
+    assert text.startswith("<!")
+    assert 'src="http' not in text
+
+
+def test_report_draws_figures(done: Path, here: Path, tcplab: Command) -> None:
+    ended = tcplab("report", "done", "--figures", "figures", "--format", "svg,png,pdf")
+    assert ended.returncode == 0, ended.stderr
+    kinds = {path.suffix for path in (here / "figures").iterdir()}
+    assert kinds == {".svg", ".png", ".pdf"}
+    assert all(Path(here / line).exists() for line in ended.stdout.splitlines())
+
+
+def test_report_refuses_an_unknown_format(done: Path, tcplab: Command) -> None:
+    ended = tcplab("report", "done", "--figures", "figures", "--format", "gif")
+    assert ended.returncode == 2
+    assert "svg" in ended.stderr
+
+
+def test_compare_two_runs(done: Path, tcplab: Command, here: Path) -> None:
+    tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--out", "reno", "--no-report", "--quiet")
+    ended = tcplab("compare", "done", "reno", "--output", "both.html")
+    assert ended.returncode == 0, ended.stderr
+    assert "done" in ended.stdout
+    assert "reno" in ended.stdout
+    assert (here / "both.html").exists()
+
+
+def test_compare_needs_two(done: Path, tcplab: Command) -> None:
+    ended = tcplab("compare", "done")
+    assert ended.returncode == 2
+    assert "two" in ended.stderr
+
+
+def test_export_csv_holds_every_table_with_rows(done: Path, here: Path, tcplab: Command) -> None:
+    ended = tcplab("export", "done", "--format", "csv", "--output", "csv")
+    assert ended.returncode == 0, ended.stderr
+    with (here / "csv" / "flows.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    assert row["flow"] == "bulk"
+
+
+@pytest.mark.parametrize("kind", ["json", "iperf3", "flent"])
+def test_export_json(kind: str, done: Path, here: Path, tcplab: Command) -> None:
+    ended = tcplab("export", "done", "--format", kind, "--output", f"out-{kind}")
+    assert ended.returncode == 0, ended.stderr
+    (written,) = ended.stdout.split()
+    json.loads((here / written).read_text())
+
+
+def test_export_refuses_an_unknown_format(done: Path, tcplab: Command) -> None:
+    ended = tcplab("export", "done", "--format", "xml")
+    assert ended.returncode == 2
+    assert "csv" in ended.stderr
+
+
+def test_schema_accepts_what_check_accepts(here: Path, tcplab: Command) -> None:
+    import jsonschema
+    from ruamel.yaml import YAML
+
+    schema = json.loads(tcplab("schema").stdout)
+    scenario = YAML(typ="safe").load((here / "short.yaml").read_text())
+    jsonschema.validate(scenario, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**scenario, "flow": []}, schema)
+
+
+def test_schema_goes_to_a_file(here: Path, tcplab: Command) -> None:
+    assert tcplab("schema", "--output", "schema.json").returncode == 0
+    json.loads((here / "schema.json").read_text())
+    ended = tcplab("schema", "--output", "absent/schema.json")
+    assert ended.returncode == 2
+    assert "absent/schema.json" in ended.stderr
+
+
+def test_what_nobody_foresaw_is_one_line_with_the_way_to_more(done: Path, process: Command) -> None:
+    table = done / "run-1" / "flows.parquet"
+    table.unlink()
+    table.mkdir()
+    ended = process("show", "done", "--table", "flows")
+    assert ended.returncode in (2, 3)
+    assert "Traceback" not in ended.stderr
+    assert "Traceback" in process("show", "done", "--table", "flows", TCPLAB_DEBUG="1").stderr
+
+
+def test_an_output_that_is_a_pipe_is_written_not_replaced(here: Path, tcplab: Command) -> None:
+    pipe = here / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
+        assert tcplab("schema", "--output", pipe).returncode == 0
+        assert json.loads(reader.communicate(timeout=20)[0])["title"] == "tcplab scenario"
+    assert pipe.is_fifo()
+
+
+def test_standard_output_on_a_full_disk_is_one_message(here: Path, environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tcplab", "check", "short.yaml"],
+            cwd=here,
+            env=environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 3
+    assert ended.stderr == "tcplab: cannot write: No space left on device\n"

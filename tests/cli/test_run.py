@@ -1,0 +1,259 @@
+"""`tcplab run`, from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+Command = Callable[..., Any]
+Start = Callable[..., subprocess.Popen[str]]
+
+
+def manifest(run_dir: Path) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((run_dir / "manifest.json").read_text())
+    return loaded
+
+
+def wait_for(path: Path, seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < until, f"{path} did not appear"
+        time.sleep(0.02)
+
+
+def test_a_run_leaves_results_a_report_and_a_summary(here: Path, process: Command) -> None:
+    ended = process("run", "short.yaml")
+    assert ended.returncode == 0, ended.stderr
+    (results,) = (here / "runs").iterdir()
+    assert results.name.startswith("short-")
+    assert (results / "scenario.yaml").read_text() == (here / "short.yaml").read_text()
+    assert manifest(results / "run-1")["status"] == "done"
+    assert len(pl.read_parquet(results / "run-1" / "flows.parquet")) == 1
+    assert "bulk" in ended.stdout
+    assert f"report   runs/{results.name}/report.html" in ended.stdout
+    assert (results / "report.html").stat().st_size > 10_000
+
+
+def test_two_runs_at_the_same_moment_take_two_directories(here: Path, tcplab: Command) -> None:
+    for _ in range(2):
+        assert tcplab("run", "short.yaml", "--no-report", "--quiet").returncode == 0
+    assert len(list((here / "runs").iterdir())) == 2
+
+
+def test_repetitions_take_the_next_seeds(here: Path, tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--repeat", 3, "--seed", 7, "--out", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert [manifest(here / "out" / f"run-{k}")["seed"] for k in (1, 2, 3)] == [7, 8, 9]
+    assert "run 3 of 3: done" in ended.stderr
+
+
+def test_a_setting_can_be_changed(here: Path, tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--out", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert pl.read_parquet(here / "out" / "run-1" / "flows.parquet")["cc"].to_list() == ["reno"]
+
+
+def test_several_scenarios_go_below_one_directory(here: Path, tcplab: Command) -> None:
+    other = (here / "short.yaml").read_text().replace("name: short", "name: other")
+    (here / "other.yaml").write_text(other)
+    ended = tcplab("run", "short.yaml", "other.yaml", "--out", "both", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert sorted(path.name for path in (here / "both").iterdir()) == ["other", "short"]
+
+
+def test_json_is_all_there_is_on_standard_output(process: Command) -> None:
+    ended = process("run", "short.yaml", "--json")
+    assert ended.returncode == 0, ended.stderr
+    (said,) = json.loads(ended.stdout)
+    assert said["status"] == "done"
+    assert said["name"] == "short"
+    assert said["report"].endswith("report.html")
+    assert ended.stderr == ""
+
+
+def test_quiet_says_nothing(process: Command) -> None:
+    ended = process("run", "short.yaml", "--quiet")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+def test_a_bad_file_is_refused_with_its_line(here: Path, process: Command) -> None:
+    (here / "bad.yaml").write_text((here / "short.yaml").read_text().replace("cc: cubic", "cx: cubic"))
+    ended = process("run", "bad.yaml")
+    assert ended.returncode == 2
+    assert "bad.yaml:6:" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (here / "runs").exists()
+
+
+def test_a_file_that_is_not_there_is_refused(tcplab: Command) -> None:
+    ended = tcplab("run", "absent.yaml")
+    assert ended.returncode == 2
+    assert "absent.yaml" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_unknown_engine_is_refused_with_the_list(tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--engine", "sin")
+    assert ended.returncode == 2
+    assert "'sin'" in ended.stderr
+    assert "sim" in ended.stderr
+
+
+def test_a_set_without_a_value_is_refused(tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--set", "seed")
+    assert ended.returncode == 2
+    assert "`seed` has no `=`" in ended.stderr
+
+
+def test_what_the_engine_cannot_do_is_refused_before_anything_is_written(here: Path, tcplab: Command) -> None:
+    (here / "mine.c").write_text("/* a control */")
+    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=./mine.c")
+    assert ended.returncode == 3
+    assert "flows.bulk.cc" in ended.stderr
+    assert not (here / "runs").exists()
+
+
+def test_a_directory_with_results_is_not_overwritten(done: Path, tcplab: Command) -> None:
+    before = manifest(done / "run-1")
+    ended = tcplab("run", "short.yaml", "--out", "done")
+    assert ended.returncode == 2
+    assert "already holds results" in ended.stderr
+    assert manifest(done / "run-1") == before
+
+
+def test_an_out_that_cannot_be_made_is_refused(here: Path, tcplab: Command) -> None:
+    ended = tcplab("run", "short.yaml", "--out", "short.yaml/out")
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+    assert "short.yaml/out" in ended.stderr
+
+
+def test_an_out_that_cannot_be_written_is_refused(tcplab: Command) -> None:
+    # Nobody may make directories in /proc, not even root.
+    ended = tcplab("run", "short.yaml", "--out", "/proc/tcplab-results")
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    """A file system of 160 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"mounting needs root: {mounted.stderr.decode().strip()}")
+    return disk
+
+
+def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path, process: Command) -> None:
+    try:
+        ended = process("run", "short.yaml", "--set", "sample.packets=true", "--out", small_disk / "out")
+        assert ended.returncode == 3
+        assert "disk is full" in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert manifest(small_disk / "out" / "run-1")["status"] != "done"
+        assert not list(small_disk.rglob(".*.parquet*")), "no half file stays behind"
+    finally:
+        subprocess.run(["umount", str(small_disk)], check=True)
+
+
+def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
+    running = start("run", "long.yaml", "--out", "out")
+    wait_for(here / "out" / "run-1" / "manifest.json")
+    time.sleep(1.0)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert "Traceback" not in said
+    assert said.strip().splitlines()[-1] == "tcplab: interrupted; what was recorded is in out"
+    run_dir = here / "out" / "run-1"
+    assert manifest(run_dir)["status"] == "interrupted"
+    intervals = pl.read_parquet(run_dir / "intervals.parquet")
+    assert intervals["bytes_received"].sum() > 0
+
+
+def test_ctrl_c_leaves_later_repetitions_unstarted(here: Path, start: Start) -> None:
+    running = start("run", "long.yaml", "--repeat", 5, "--jobs", 1, "--out", "out", "--json", "--no-report")
+    wait_for(here / "out" / "run-1" / "manifest.json")
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    output, _ = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert json.loads(output)[0]["status"] == "interrupted"
+    assert [path.name for path in (here / "out").glob("run-*")] == ["run-1"]
+
+
+def test_a_second_ctrl_c_quits_at_once(here: Path, start: Start) -> None:
+    running = start("run", "long.yaml", "--repeat", 2, "--out", "out")
+    wait_for(here / "out" / "run-1" / "manifest.json")
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.005)
+    running.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == 130
+    assert time.monotonic() - began < 5
+    assert "Traceback" not in said
+    assert manifest(here / "out" / "run-1")["status"] == "interrupted"
+
+
+def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, tcplab: Command) -> None:
+    running = start("run", "long.yaml", "--out", "out")
+    wait_for(here / "out" / "run-1" / "manifest.json")
+    time.sleep(0.3)
+    running.kill()
+    running.communicate()
+    assert manifest(here / "out" / "run-1")["status"] == "interrupted"
+    for table in (here / "out" / "run-1").glob("*.parquet"):
+        pl.read_parquet(table)
+    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)
+    assert listed["status"] == "interrupted"
+
+
+def test_a_terminal_sees_bars_with_goodput(here: Path, environment: dict[str, str]) -> None:
+    ours, theirs = pty.openpty()
+    arguments = ["run", "long.yaml", "--out", "out", "--no-report"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tcplab", *arguments],
+        cwd=here,
+        env=environment | {"TERM": "xterm"},
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    seen = b""
+    until = time.monotonic() + 20
+    try:
+        while b"bit/s" not in seen:
+            assert time.monotonic() < until, seen
+            seen += os.read(ours, 4096)
+    finally:
+        running.send_signal(signal.SIGINT)
+        while running.poll() is None:
+            seen += _read(ours)
+        os.close(ours)
+    assert running.returncode == 130
+    assert b"of 20000 s" in seen
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        # The other side is closed.
+        return b""

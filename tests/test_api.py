@@ -1,0 +1,104 @@
+"""tcplab from Python, as a notebook uses it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tcplab
+import tcplab.scenario
+
+SCENARIO = """\
+tcplab: 1
+name: api
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: droptail, limit: 50 packets}, loss: 0.1 %}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, duration: 2 s}
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "api.yaml"
+    path.write_text(SCENARIO)
+    (tmp_path / "mine.c").write_text("/* a control */")
+    return path
+
+
+def test_a_run_gives_frames_and_a_plot(scenario: Path) -> None:
+    run = tcplab.run("api.yaml")
+    assert isinstance(run, tcplab.Run)
+    assert run.flows["flow"].to_list() == ["bulk"]
+    assert run.intervals.schema["goodput"] == pl.Float64
+    assert run.plot.timeseries() is not None
+    assert run.path.parent == Path("runs")
+
+
+def test_settings_repetitions_and_seeds(scenario: Path) -> None:
+    run = tcplab.run(scenario, set={"flows.bulk.cc": "reno"}, repeat=3, seed=5, out="here")
+    assert run.path == Path("here")
+    assert set(run.flows["cc"]) == {"reno"}
+    assert [manifest.seed for manifest in run.manifests.values()] == [5, 6, 7]
+    assert run.flows["repetition"].to_list() == [1, 2, 3]
+
+
+def test_repetitions_do_not_depend_on_how_many_go_at_a_time(scenario: Path) -> None:
+    one = tcplab.run(scenario, repeat=4, jobs=1, out="one")
+    four = tcplab.run(scenario, repeat=4, jobs=4, out="four")
+    assert one.sockets.equals(four.sockets)
+
+
+def test_a_loaded_scenario_runs_too(scenario: Path) -> None:
+    loaded = tcplab.scenario.load(scenario)
+    assert tcplab.run(loaded, out="one").name == "api"
+    assert tcplab.run(SCENARIO, out="two").name == "api"
+
+
+def test_results_are_loaded_again(scenario: Path) -> None:
+    run = tcplab.run(scenario, out="here")
+    assert tcplab.load("here").flows.equals(run.flows)
+
+
+def test_a_wrong_scenario_raises_all_its_mistakes(scenario: Path) -> None:
+    scenario.write_text(SCENARIO.replace("cc:", "cx:").replace("20 ms", "20"))
+    with pytest.raises(tcplab.ScenarioErrors) as caught:
+        tcplab.run(scenario)
+    assert len(caught.value.errors) == 2
+
+
+def test_check_says_what_an_engine_cannot_do(scenario: Path) -> None:
+    assert tcplab.check(scenario) == []
+    (problem,) = tcplab.check(scenario, set={"flows.bulk.cc": "./mine.c"})
+    assert problem.where == "flows.bulk.cc"
+    assert problem.fatal
+    with pytest.raises(tcplab.UnsupportedError):
+        tcplab.run(scenario, set={"flows.bulk.cc": "./mine.c"})
+
+
+def test_results_are_not_overwritten(scenario: Path) -> None:
+    tcplab.run(scenario, out="here")
+    with pytest.raises(tcplab.ResultsError, match="already holds results"):
+        tcplab.run(scenario, out="here")
+
+
+def test_importing_costs_nothing() -> None:
+    loaded = subprocess.run(
+        [sys.executable, "-c", "import sys, tcplab; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert not {"polars", "pydantic", "numpy", "rich", "matplotlib", "plotly"} & set(loaded)
+
+
+def test_every_public_name_is_there() -> None:
+    for name in tcplab.__all__:
+        assert getattr(tcplab, name) is not None
+    with pytest.raises(AttributeError):
+        _ = tcplab.no_such_name
