@@ -210,7 +210,7 @@ def test_bbr1_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
     assert goodput(run, "bulk", 0) > 92e6
 
     samples = run.sockets.sort("time").with_columns(
-        probing=pl.col("phase") == "probe_rtt",
+        probing=pl.col("phase") == "PROBE_RTT",
         episode=(pl.col("phase") != pl.col("phase").shift()).fill_null(True).cum_sum(),
     )
     episodes = (

@@ -2,6 +2,7 @@
 //!
 //! See `docs/agent-protocol.md` for what it is told and what it answers.
 
+mod capture;
 mod halves;
 mod node;
 mod output;

@@ -8,6 +8,7 @@ use serde_json::json;
 use tcplab_probe::clock;
 use tcplab_traffic::{Clock, Prepared};
 
+use crate::capture::{self, Capture, What};
 use crate::output;
 use crate::process;
 use crate::protocol::{Command, Probe, Request, VERSION};
@@ -31,6 +32,7 @@ fn refusal(message: impl ToString, mend: impl ToString) -> Refusal {
 #[derive(Default)]
 struct Session {
     recorder: Option<Arc<Recorder>>,
+    captures: Vec<Capture>,
     flows: Vec<Prepared>,
     probe: Probe,
 }
@@ -112,6 +114,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         Command::Configure { node, dir, cpus } => session.configure(&node, &dir, &cpus),
         Command::Flow(end) => session.flow(*end),
         Command::Probe(probe) => session.probe(probe),
+        Command::Capture { what, interfaces } => session.capture(what, interfaces),
         Command::Start { at, duration } => session.start(Clock { start: at, duration }, current),
         Command::Stop => {
             if let Some(run) = &*current.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -160,6 +163,24 @@ impl Session {
         Ok(json!({}))
     }
 
+    fn capture(&mut self, what: What, mut interfaces: Vec<String>) -> Answer {
+        let Some(recorder) = &self.recorder else {
+            return Err(refusal("`capture` came before `configure`", "send `configure` first, for every run"));
+        };
+        if interfaces.is_empty() {
+            interfaces = capture::interfaces()
+                .map_err(|error| refusal(format!("/proc/net/dev cannot be read: {error}"), "mount /proc"))?;
+        }
+        let mut files = Vec::new();
+        for interface in &interfaces {
+            let capture = Capture::open(recorder.node(), &recorder.dir(), interface, what)
+                .map_err(|error| refusal(&error, error.mend()))?;
+            files.push(capture.path().display().to_string());
+            self.captures.push(capture);
+        }
+        Ok(json!({"files": files}))
+    }
+
     fn start(&mut self, clock: Clock, current: &Current) -> Answer {
         let Some(recorder) = self.recorder.take() else {
             return Err(refusal("`start` came before `configure`", "send `configure` first, for every run"));
@@ -171,6 +192,7 @@ impl Session {
         let parts = Parts {
             flows: std::mem::take(&mut self.flows),
             probe: std::mem::take(&mut self.probe),
+            captures: std::mem::take(&mut self.captures),
             recorder,
         };
         let run = Run::start(parts, clock)

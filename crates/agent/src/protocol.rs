@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use tcplab_traffic::End;
 
+use crate::capture::What;
+
 /// The protocol's version. A change that an older caller would misunderstand raises it.
 pub const VERSION: u32 = 1;
 
@@ -37,6 +39,14 @@ pub enum Command {
     Flow(Box<End>),
     /// Prepare sampling.
     Probe(Probe),
+    /// Prepare captures.
+    Capture {
+        /// How much of each packet is kept.
+        what: What,
+        /// Interfaces; empty: all but loopback.
+        #[serde(default)]
+        interfaces: Vec<String>,
+    },
     /// Give the run its zero of time, on CLOCK_MONOTONIC.
     Start {
         /// ns on CLOCK_MONOTONIC.

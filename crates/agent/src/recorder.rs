@@ -84,6 +84,16 @@ impl Recorder {
         }
     }
 
+    /// The node's name.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Where files go.
+    pub fn dir(&self) -> PathBuf {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).dir.clone()
+    }
+
     /// The rows, to append to. Hold them shortly.
     pub fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)

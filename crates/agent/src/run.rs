@@ -10,6 +10,7 @@ use tcplab_probe::clock;
 use tcplab_probe::sockets::Registry;
 use tcplab_traffic::{Clock, Context, Handle, Prepared};
 
+use crate::capture::{Capture, Seen};
 use crate::output;
 use crate::protocol::Probe;
 use crate::recorder::Recorder;
@@ -26,12 +27,17 @@ pub struct Run {
     thread: JoinHandle<()>,
 }
 
+/// What each interface's capture has seen.
+type SeenBy = Vec<(String, Arc<Seen>)>;
+
 /// What a run consists of on this node.
 pub struct Parts {
     /// Ends of flows, ready.
     pub flows: Vec<Prepared>,
     /// What is sampled.
     pub probe: Probe,
+    /// Interfaces that are captured.
+    pub captures: Vec<Capture>,
     /// Where rows go.
     pub recorder: Arc<Recorder>,
 }
@@ -68,10 +74,12 @@ impl Run {
 }
 
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
-    let Parts { flows, probe, recorder } = parts;
+    let Parts { flows, probe, captures, recorder } = parts;
     let registry = Arc::new(Registry::default());
     let context =
         Context { clock, stop: stop.clone(), sink: recorder.clone(), registry: registry.clone() };
+    // Before the traffic, which they are to see from its first packet.
+    let (mut helpers, seen) = launch_captures(captures, &context);
     let mut handles = Vec::new();
     for flow in flows {
         match flow.launch(context.clone()) {
@@ -80,6 +88,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
         }
     }
     let (samplers, kept) = launch_samplers(&probe, &context, &registry, &recorder);
+    helpers.extend(samplers);
 
     let mut writable = true;
     let mut next = FLUSH;
@@ -96,11 +105,33 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
         next += FLUSH;
     }
     stop.store(true, Ordering::Relaxed);
-    let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &samplers);
+    let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers);
     if writable {
         written(recorder.finish());
     }
-    output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, late)}));
+    output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &seen, late)}));
+}
+
+fn launch_captures(
+    captures: Vec<Capture>,
+    context: &Context,
+) -> (Vec<JoinHandle<()>>, SeenBy) {
+    let (mut threads, mut all) = (Vec::new(), Vec::new());
+    for capture in captures {
+        let seen = Arc::new(Seen::default());
+        all.push((capture.interface().to_owned(), seen.clone()));
+        let context = context.clone();
+        let thread = thread::Builder::new().name("capture".into()).spawn(move || {
+            if let Err(error) = capture.run(&context.stop, &seen) {
+                output::refuse(None, &error.to_string(), error.mend());
+            }
+        });
+        match thread {
+            Ok(thread) => threads.push(thread),
+            Err(error) => output::refuse(None, &format!("cannot start a capture: {error}"), "end other programs"),
+        }
+    }
+    (threads, all)
 }
 
 struct Schedules {
@@ -183,17 +214,17 @@ fn progress(clock: &Clock, handles: &[Handle]) {
 /// Waits for all threads for a bounded time; the names of those that did not end.
 fn wait<'a>(
     flows: impl Iterator<Item = (&'a JoinHandle<()>, &'a str)>,
-    samplers: &'a [JoinHandle<()>],
+    helpers: &'a [JoinHandle<()>],
 ) -> Vec<&'a str> {
     let begin = Instant::now();
-    let all: Vec<_> = flows.chain(samplers.iter().map(|s| (s, "sampler"))).collect();
+    let all: Vec<_> = flows.chain(helpers.iter().map(|h| (h, h.thread().name().unwrap_or_default()))).collect();
     while all.iter().any(|(thread, _)| !thread.is_finished()) && begin.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(2));
     }
     all.iter().filter(|(thread, _)| !thread.is_finished()).map(|(_, name)| *name).collect()
 }
 
-fn facts(recorder: &Recorder, kept: &Schedules, late: Vec<&str>) -> Value {
+fn facts(recorder: &Recorder, kept: &Schedules, seen: &[(String, Arc<Seen>)], late: Vec<&str>) -> Value {
     let schedule = |kept: &Kept| {
         json!({
             "taken": kept.taken.load(Ordering::Relaxed),
@@ -201,7 +232,15 @@ fn facts(recorder: &Recorder, kept: &Schedules, late: Vec<&str>) -> Value {
             "cpu": kept.cpu.load(Ordering::Relaxed) as f64 / 1e9,
         })
     };
+    let captures: Map<String, Value> = seen
+        .iter()
+        .map(|(interface, seen)| {
+            let (packets, drops) = (seen.packets.load(Ordering::Relaxed), seen.drops.load(Ordering::Relaxed));
+            (interface.clone(), json!({"packets": packets, "drops": drops}))
+        })
+        .collect();
     json!({
+        "captures": captures,
         "rows": recorder.written(),
         "socket_samples": schedule(&kept.sockets),
         "host_samples": schedule(&kept.hosts),

@@ -15,7 +15,8 @@ pub struct Direction {
     pub delay: Span,
     /// Variation added to the delay.
     pub jitter: Option<Jitter>,
-    /// Packets sent ahead of their turn; without it, order is kept whatever the jitter.
+    /// Packets sent ahead of their turn; without it, order is kept whatever the jitter. With it, each packet
+    /// arrives after its own delay, so that jitter makes packets overtake too.
     pub reorder: Option<Reorder>,
     /// Which packets vanish.
     pub loss: Option<Loss>,
@@ -50,7 +51,7 @@ pub enum Limit {
     Packets(u64),
     /// Frame bytes (IP length + 14).
     Bytes(u64),
-    /// Time to drain at the link's present rate.
+    /// Time to drain at the link's present rate, or at the mean rate of its trace.
     Time(Span),
 }
 
@@ -131,12 +132,12 @@ pub enum LossModel {
         /// Loss probability in the good state (1 − k).
         good: Probability,
     },
-    /// Exactly these packets of this direction, counted from 1, ascending.
+    /// Exactly these packets of this direction, ascending, counted from 1 as they come to the loss process.
     List {
         /// Packet numbers.
         packets: Vec<u64>,
     },
-    /// One packet in every `packets`, starting with number `first`.
+    /// One packet in every `packets`, starting with number `first`, counted as they come to the loss process.
     Every {
         /// The period.
         packets: u64,
@@ -159,10 +160,10 @@ pub struct Trace {
 pub struct Change {
     /// When.
     pub at: Time,
-    /// New rate.
+    /// New rate, for packets not yet being sent; a link with a trace keeps to the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// New queue limit.
+    /// New queue limit, for arrivals; what waits already stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// New one-way delay.

@@ -7,10 +7,14 @@ use tcplab_units::{Rate, Time};
 use crate::config::Limit;
 use crate::packet::Packet;
 
-/// A queue that drops at its tail. What is being sent is not in it.
+/// A queue that drops at its tail.
+///
+/// The packet that is being sent stays at the head until it has left, which spares moving it once more,
+/// but counts no longer.
 #[derive(Clone, Debug)]
 pub(crate) struct Droptail<P> {
-    waiting: VecDeque<Waiting<P>>,
+    packets: VecDeque<Waiting<P>>,
+    sending: bool,
     bytes: u64,
     limit: Option<Limit>,
     most_packets: u64,
@@ -26,7 +30,8 @@ struct Waiting<P> {
 impl<P: Packet> Droptail<P> {
     pub(crate) fn new(limit: Option<Limit>, rate: Option<Rate>) -> Droptail<P> {
         let mut queue = Droptail {
-            waiting: VecDeque::new(),
+            packets: VecDeque::new(),
+            sending: false,
             bytes: 0,
             limit,
             most_packets: u64::MAX,
@@ -56,41 +61,73 @@ impl<P: Packet> Droptail<P> {
     #[inline]
     pub(crate) fn push(&mut self, packet: P, now: Time) -> Result<(), P> {
         let bytes = self.bytes + u64::from(packet.frame_len());
-        if self.waiting.len() as u64 >= self.most_packets || bytes > self.most_bytes {
+        if u64::from(self.packets()) >= self.most_packets || bytes > self.most_bytes {
             return Err(packet);
         }
         self.bytes = bytes;
-        self.waiting.push_back(Waiting { packet, since: now });
+        self.packets.push_back(Waiting { packet, since: now });
         Ok(())
     }
 
-    /// Takes the packet that has waited longest.
+    /// Takes `packet` into an empty queue to be sent at once, whatever the limit.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<P> {
-        let head = self.waiting.pop_front()?;
-        self.bytes -= u64::from(head.packet.frame_len());
-        Some(head.packet)
+    pub(crate) fn push_sending(&mut self, packet: P, now: Time) {
+        debug_assert!(self.packets.is_empty());
+        self.packets.push_back(Waiting { packet, since: now });
+        self.sending = true;
+    }
+
+    /// The packet that has waited longest is being sent from now on.
+    #[inline]
+    pub(crate) fn begin_sending(&mut self) {
+        debug_assert!(!self.sending);
+        if let Some(head) = self.packets.front() {
+            self.bytes -= u64::from(head.packet.frame_len());
+            self.sending = true;
+        }
+    }
+
+    /// Whether a packet is being sent.
+    #[inline]
+    pub(crate) fn is_sending(&self) -> bool {
+        self.sending
+    }
+
+    /// Takes the packet that has been sent.
+    #[inline]
+    pub(crate) fn end_sending(&mut self) -> Option<P> {
+        self.sending = false;
+        self.packets.pop_front().map(|sent| sent.packet)
+    }
+
+    /// Takes everything out, what is being sent first.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = P> {
+        self.sending = false;
+        self.bytes = 0;
+        std::mem::take(&mut self.packets).into_iter().map(|waiting| waiting.packet)
     }
 
     /// The packet that has waited longest.
+    #[inline]
     pub(crate) fn head(&self) -> Option<&P> {
-        self.waiting.front().map(|head| &head.packet)
+        self.packets.get(usize::from(self.sending)).map(|head| &head.packet)
     }
 
     /// The packet that came last.
+    #[inline]
     pub(crate) fn tail(&self) -> Option<&P> {
-        self.waiting.back().map(|tail| &tail.packet)
+        self.packets.back().map(|tail| &tail.packet)
     }
 
     /// Since when the head waits.
     pub(crate) fn head_since(&self) -> Option<Time> {
-        self.waiting.front().map(|head| head.since)
+        self.packets.get(usize::from(self.sending)).map(|head| head.since)
     }
 
     /// Packets that wait.
     #[inline]
     pub(crate) fn packets(&self) -> u32 {
-        self.waiting.len() as u32
+        self.packets.len() as u32 - u32::from(self.sending)
     }
 
     /// Frame bytes that wait.
@@ -145,10 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_makes_room() {
+    fn what_is_being_sent_makes_room() {
         let mut queue = Droptail::new(Some(Limit::Bytes(100)), None);
         assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
-        assert!(queue.pop().is_some() && queue.pop().is_none());
+        queue.begin_sending();
         assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
     }
 

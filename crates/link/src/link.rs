@@ -23,8 +23,6 @@ use crate::strikes::Strikes;
 pub struct Link<P> {
     queue: Droptail<P>,
     service: Service,
-    /// The packet that is being sent.
-    sending: Option<P>,
     /// When the next packet begins (if none is being sent) or the present one ends; `NEVER`: nothing to send.
     next_step: Time,
     /// When the packet whose turn it is ends.
@@ -57,7 +55,6 @@ impl<P: Packet> Link<P> {
         Link {
             queue: Droptail::new(limit, service.rate()),
             service,
-            sending: None,
             next_step: Time::NEVER,
             end: Time::NEVER,
             loss: config.loss.as_ref().map(|loss| Loss::new(loss, seed)),
@@ -98,7 +95,7 @@ impl<P: Packet> Link<P> {
                 observer.on(Event::Enqueue, now, &packet, 0);
                 self.end = shaper.send(now, false, packet.frame_len());
                 self.next_step = self.end;
-                self.sending = Some(packet);
+                self.queue.push_sending(packet, now);
             }
             Service::Rate(_) | Service::Trace(_) => self.wait(packet, now, free, observer),
         }
@@ -150,7 +147,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets inside: waiting, being sent and on their way.
     pub fn held(&self) -> usize {
-        self.queue.packets() as usize + usize::from(self.sending.is_some()) + self.flight.packets()
+        self.queue.packets() as usize + usize::from(self.queue.is_sending()) + self.flight.packets()
     }
 
     /// Does everything that happens up to and including `now`, each at its own time.
@@ -192,18 +189,15 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn step(&mut self, observer: &mut impl Observer<P>) {
         let at = self.next_step;
-        match self.sending.take() {
-            None => {
-                self.sending = self.queue.pop();
-                self.next_step = self.end;
+        if !self.queue.is_sending() {
+            self.queue.begin_sending();
+            self.next_step = self.end;
+        } else if let Some(packet) = self.queue.end_sending() {
+            match self.queue.head().map(P::frame_len) {
+                Some(len) => self.schedule(at, true, len),
+                None => self.next_step = Time::NEVER,
             }
-            Some(packet) => {
-                match self.queue.head().map(P::frame_len) {
-                    Some(len) => self.schedule(at, true, len),
-                    None => self.next_step = Time::NEVER,
-                }
-                self.depart(packet, at, observer);
-            }
+            self.depart(packet, at, observer);
         }
     }
 
@@ -213,7 +207,7 @@ impl<P: Packet> Link<P> {
         let sending = self.service.send(now, follows, len);
         self.end = sending.end;
         if sending.begin == now {
-            self.sending = self.queue.pop();
+            self.queue.begin_sending();
             self.next_step = sending.end;
         } else {
             self.next_step = sending.begin;
@@ -304,11 +298,9 @@ impl<P: Packet> Link<P> {
     fn drop_all(&mut self, at: Time, observer: &mut impl Observer<P>) {
         self.next_step = Time::NEVER;
         self.service.reset();
-        if let Some(packet) = self.sending.take() {
-            self.drop_packet(packet, at, observer);
-        }
-        while let Some(packet) = self.queue.pop() {
-            self.drop_packet(packet, at, observer);
+        for packet in self.queue.take_all() {
+            self.stats.dropped += 1;
+            observer.on(Event::Drop, at, &packet, 0);
         }
     }
 }

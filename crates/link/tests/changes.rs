@@ -85,6 +85,17 @@ fn a_shorter_delay_holds_for_later_departures_and_lets_none_overtake() {
 }
 
 #[test]
+fn a_change_that_brings_the_next_delivery_forward_is_asked_for() {
+    // One packet takes until 10 ms to be sent; the change at 5 ms makes it arrive at 11 instead of 40.
+    let changes = vec![Change { delay: Some(Span::from_ms(1)), ..at(5) }];
+    let config = Direction { rate: Some(rate(800_000)), delay: Span::from_ms(30), changes, ..nothing() };
+    let mut link = Link::new(&config, 1);
+    link.enqueue(Numbered::new(1, 1000), Time::ZERO, &mut ());
+    // `drain` insists that the link asks at the very time of each delivery.
+    assert_eq!(times(&drain(&mut link, &mut ())), [11]);
+}
+
+#[test]
 fn a_link_that_goes_down_drops_what_it_holds_and_what_is_offered() {
     let changes = vec![Change { up: Some(false), ..at(2) }, Change { up: Some(true), ..at(4) }];
     let config = Direction { delay: Span::from_ms(10), changes, ..eight_mbit() };

@@ -32,12 +32,24 @@ pub(crate) struct Schedule {
     place: Vec<u32>,
     sequence: u64,
     now: Time,
+    /// The component that is awake and has not said yet when it wants to wake up next. Its entry stays at the
+    /// top until then: most go straight back into the schedule, which moves their entry once, not twice.
+    awake: Slot,
 }
+
+/// No component.
+const NOBODY: Slot = Slot::MAX;
 
 impl Schedule {
     /// A schedule of `slots` components, none of which waits for anything.
     pub(crate) fn new(slots: usize) -> Schedule {
-        Schedule { heap: Vec::with_capacity(slots), place: vec![ABSENT; slots], sequence: 0, now: Time::ZERO }
+        Schedule {
+            heap: Vec::with_capacity(slots),
+            place: vec![ABSENT; slots],
+            sequence: 0,
+            now: Time::ZERO,
+            awake: NOBODY,
+        }
     }
 
     /// The present: when the last component woke up.
@@ -48,22 +60,36 @@ impl Schedule {
 
     /// When the next component wakes up; `Time::NEVER` if none does.
     #[inline]
-    pub(crate) fn next_time(&self) -> Time {
+    pub(crate) fn next_time(&mut self) -> Time {
+        self.put_to_sleep();
         self.heap.first().map_or(Time::NEVER, |entry| entry.time)
     }
 
     /// Moves the present to the next wake-up and takes it off the schedule.
+    #[inline]
     pub(crate) fn pop(&mut self) -> Option<Slot> {
+        self.put_to_sleep();
         let first = *self.heap.first()?;
         assert!(first.time >= self.now, "time went back from {} to {}", self.now, first.time);
         self.now = first.time;
-        self.remove(0);
+        self.awake = first.slot;
         Some(first.slot)
+    }
+
+    /// Takes the entry of a component off that did not ask for another wake-up.
+    #[inline]
+    fn put_to_sleep(&mut self) {
+        if self.awake != NOBODY {
+            let place = self.place[self.awake as usize];
+            self.awake = NOBODY;
+            self.remove(place as usize);
+        }
     }
 
     /// Moves the present to `time`, which nothing that is still scheduled comes before.
     pub(crate) fn finish_at(&mut self, time: Time) {
-        assert!(time >= self.now && time <= self.next_time(), "events before {time} are left");
+        let next = self.next_time();
+        assert!(time >= self.now && time <= next, "events before {time} are left");
         self.now = time;
     }
 
@@ -75,7 +101,7 @@ impl Schedule {
             if time != Time::NEVER {
                 self.insert(slot, time);
             }
-        } else if self.heap[place as usize].time != time {
+        } else if self.heap[place as usize].time != time || slot == self.awake {
             self.change(place as usize, time);
         }
     }
@@ -89,7 +115,7 @@ impl Schedule {
             if time != Time::NEVER {
                 self.insert(slot, time);
             }
-        } else if time < self.heap[place as usize].time {
+        } else if time < self.heap[place as usize].time || slot == self.awake {
             self.change(place as usize, time);
         }
     }
@@ -108,6 +134,9 @@ impl Schedule {
     }
 
     fn change(&mut self, place: usize, time: Time) {
+        if self.heap[place].slot == self.awake {
+            self.awake = NOBODY;
+        }
         if time == Time::NEVER {
             return self.remove(place);
         }

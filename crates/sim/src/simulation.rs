@@ -134,10 +134,10 @@ impl Simulation {
     pub fn finish(mut self) -> Tables {
         let end = self.world.now();
         match (self.sample.packets, self.world.recorder.capture.is_some()) {
-            (false, false) => self.world.advance_links::<Record<false, false>>(end),
-            (true, false) => self.world.advance_links::<Record<true, false>>(end),
-            (false, true) => self.world.advance_links::<Record<false, true>>(end),
-            (true, true) => self.world.advance_links::<Record<true, true>>(end),
+            (false, false) => self.world.advance_links::<Record<false, false>>(),
+            (true, false) => self.world.advance_links::<Record<true, false>>(),
+            (false, true) => self.world.advance_links::<Record<false, true>>(),
+            (true, true) => self.world.advance_links::<Record<true, true>>(),
         }
         if self.sample.flows.is_some() {
             let drained = self.world.network.is_empty();
@@ -186,6 +186,10 @@ impl Simulation {
         let node = self.world.network.far_end(direction);
         // A wake-up without a packet is one whose packet was lost: it may have been the last.
         let mut finished = true;
+        if M::CAPTURE {
+            // What left the other way before now is shown before what arrives now.
+            self.world.advance_link::<M>(direction ^ 1);
+        }
         while let Some(packet) = self.world.poll::<M>(direction) {
             self.world.packets += 1;
             let stream = &mut self.streams[packet.stream as usize];

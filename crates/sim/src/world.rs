@@ -88,11 +88,17 @@ impl World {
         }
     }
 
-    /// Lets every link do what it has to do by `now`, so that all of it is recorded.
-    pub(crate) fn advance_links<M: Mode>(&mut self, now: Time) {
+    /// Lets link direction `direction` do what it has to do by now.
+    pub(crate) fn advance_link<M: Mode>(&mut self, direction: DirectionId) {
+        let now = self.schedule.now();
+        let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+        self.network.link(direction).advance(now, &mut watch);
+    }
+
+    /// Lets every link do what it has to do by now, so that all of it is recorded.
+    pub(crate) fn advance_links<M: Mode>(&mut self) {
         for direction in 0..self.network.directions() as DirectionId {
-            let mut watch = Watch::<M>::new(&mut self.recorder, direction);
-            self.network.link(direction).advance(now, &mut watch);
+            self.advance_link::<M>(direction);
         }
     }
 }

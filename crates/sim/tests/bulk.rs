@@ -100,10 +100,11 @@ fn pauses_pause_and_the_bytes_asked_for_arrive_nevertheless() {
     let plan = |traffic| {
         path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), vec![flow("t", traffic)])
     };
-    let traffic = with(tcp("cubic"), pattern);
+    // A small send buffer, so that a pause begins soon after the application has stopped writing.
+    let traffic = with(with(tcp("cubic"), pattern), json!({"sender": {"send_buffer": 50_000}}));
     let endless = run(&plan(traffic.clone()));
     let received = endless.tables.flows.bytes_received.get(endless.flow("t")).expect("a count");
-    // Ten periods of 100 ms at 10 Mbit/s are 1.25 MB of frames; the send buffer adds what it holds.
+    // Ten periods of 100 ms at 10 Mbit/s are 1.25 MB of frames; the send buffer adds the 100 kB it holds.
     assert!((600_000..2_500_000).contains(&received), "{received}");
     let idle = endless
         .intervals("t")

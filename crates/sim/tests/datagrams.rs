@@ -36,7 +36,7 @@ fn on_an_ample_link_every_datagram_arrives_at_the_rate_asked_for() {
 
 #[test]
 fn an_overloaded_link_carries_its_rate_and_what_is_missing_was_dropped() {
-    let plan =
+    let mut plan =
         path(direction(4_168_000, 10 * MS), direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000))]);
     plan["sample"]["packets"] = json!(true);
     let run = run(&plan);
@@ -62,7 +62,7 @@ fn copies_and_late_datagrams_are_counted() {
             "corrupt": {"rate": 100_000_000, "correlation": 0},
         }),
     );
-    let mut plan = path(damaged, direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000))]);
+    let plan = path(damaged, direction(100_000_000, 10 * MS), vec![flow("u", udp(8_000_000))]);
     let run = run(&plan);
     let total = |column: &tcplab_tables::Ints| column.iter().flatten().sum::<i64>();
     let intervals = &run.tables.intervals;

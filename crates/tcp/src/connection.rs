@@ -8,6 +8,7 @@ use tcplab_units::{Span, Time};
 use crate::chrono::Chrono;
 use crate::cwnd::CwndUse;
 use crate::delack::DelayedAck;
+use crate::handshake::TIMESTAMP_BYTES;
 use crate::ecn::EcnState;
 use crate::merge::Merger;
 use crate::pacing::Pacing;
@@ -222,6 +223,9 @@ impl Connection {
     pub fn accept(config: &Config, control: Control, isn: u32, syn: &Segment, now: Time) -> Connection {
         let mut connection = Connection::new(config, control, isn, State::SynReceived, now);
         let ecn = connection.ecn_accepts(syn);
+        if config.timestamps && syn.has_timestamp {
+            connection.window = ReceiveWindow::new(config, config.mss - TIMESTAMP_BYTES.min(config.mss));
+        }
         connection.note_syn_options(syn);
         connection.ecn_set(ecn);
         connection.send_syn_ack();
@@ -240,7 +244,7 @@ impl Connection {
             tl_random: (u64::from(isn) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             ..TcpSock::default()
         };
-        let window = ReceiveWindow::new(config);
+        let window = ReceiveWindow::new(config, config.mss);
         let mut connection = Connection {
             sk,
             control,

@@ -17,7 +17,7 @@ const MSS_MIN: u32 = 48;
 /// MSS of a peer that names none (RFC 9293, section 3.7.1).
 const MSS_DEFAULT: u32 = 536;
 /// Bytes of the timestamp option with its padding.
-const TIMESTAMP_BYTES: u32 = 12;
+pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 
 impl Connection {
     pub(crate) fn send_syn(&mut self) {

@@ -9,6 +9,9 @@ const INITIAL: u64 = 16_384;
 const LEAST: u64 = 4_608;
 /// Most payload in the buffer, so that sequence numbers stay comparable.
 const MOST: u64 = 1 << 30;
+/// Bytes of one write by the application (iperf3's default), the unit in which it is asked whether the
+/// application limits the rate.
+const WRITE: u64 = 131_072;
 /// Memory of one `sk_buff` with its header room.
 const BUFFER_OVERHEAD: u64 = 1_280;
 /// Headers and shared info Linux reckons with for a segment of its own (`tcp_sndbuf_expand`).
@@ -24,6 +27,8 @@ pub(crate) struct SendBuffer {
     offered: u64,
     /// The writer found no room (`SOCK_NOSPACE`).
     pub writer_waits: bool,
+    /// Bytes of the present write that are still to be taken.
+    write_left: u64,
     /// Bursts whose first segment is still out.
     pub bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
@@ -37,6 +42,7 @@ impl SendBuffer {
             fixed: config.send_buffer.is_some(),
             offered: 0,
             writer_waits: false,
+            write_left: 0,
             bursts_out: 0,
             chunk: u64::from(config.mss),
         }
@@ -81,11 +87,17 @@ impl Connection {
     /// Writes as a blocking writer does until the buffer is full, and sends.
     pub(crate) fn take_offered(&mut self) {
         if self.buffer.offered > 0 {
-            self.rate_check_app_limited();
             self.restart_after_idle();
             self.chrono_start_busy();
+            if self.buffer.write_left == 0 {
+                self.rate_check_app_limited();
+            }
             while self.buffer.offered > 0 && self.send_memory() < self.buffer.limit.min(MOST) {
-                let bytes = self.buffer.offered.min(self.buffer.chunk);
+                if self.buffer.write_left == 0 {
+                    self.buffer.write_left = WRITE.min(self.buffer.offered);
+                }
+                let bytes = self.buffer.write_left.min(self.buffer.chunk);
+                self.buffer.write_left -= bytes;
                 if self.buffer.offered != u64::MAX {
                     self.buffer.offered -= bytes;
                 }

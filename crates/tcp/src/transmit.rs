@@ -217,7 +217,7 @@ impl Connection {
             header.seq = seq;
             header.len = len;
             header.more = !last;
-            if last && push {
+            if last && push && len > 0 {
                 header.flags |= PSH;
             }
             if last && fin {

@@ -47,8 +47,8 @@ pub(crate) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// The window of the SYN and its scale (`tcp_select_initial_window`).
-    pub(crate) fn new(config: &Config) -> ReceiveWindow {
+    /// The window of the SYN and its scale, for segments of `mss` (`tcp_select_initial_window`).
+    pub(crate) fn new(config: &Config, mss: u32) -> ReceiveWindow {
         let fixed = config.receive_buffer.is_some();
         let buffer = config
             .receive_buffer
@@ -56,7 +56,7 @@ impl ReceiveWindow {
             .clamp(LEAST_BUFFER, 1 << 31);
         let payload = buffer * INITIAL_RATIO / 256;
         let clamp = if fixed { payload } else { MAX_UNSCALED << MAX_SCALE };
-        let mss = u64::from(config.mss);
+        let mss = u64::from(mss);
         let mut space = payload.min(clamp);
         let whole = space.max(config.receive_buffer_max).max(RMEM_MAX).min(clamp);
         let scale = (whole.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE);
@@ -202,7 +202,7 @@ impl Connection {
         };
         if step > 0 {
             self.window.threshold += step.max(2 * len).min(room);
-            self.delack.quick = self.delack.quick.max(1);
+            self.delack.quick |= 1;
         }
     }
 

@@ -71,7 +71,7 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         lead=_lead(run),
         grids=summary.grids(),
         notes=summary.notes,
-        series=[_figure_json(figure) for figure in series],
+        series=[_figure_json(figure) for figure in series if figure.panels],
         series_notes=series[0].notes,
         repetitions=shown,
         left_out=len(run.repetitions) - len(shown),
@@ -113,7 +113,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["time"] = time_text
-    environment.filters["bytes"] = bytes_text
+    environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
     return environment
 
 

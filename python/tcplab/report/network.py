@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
 from tcplab.report.numbers import time_text
 from tcplab.report.topology import Plan
-from tcplab.report.words import change_words, impairment_words, limit_words, rate_words
+from tcplab.report.words import change_words, direction_words, impairment_words, limit_words, rate_words
 
 MOST_NODES = 24
 """Larger networks are listed, not drawn."""
 
-_STEP_X, _STEP_Y = 270.0, 78.0
+_STEP_X, _STEP_Y = 320.0, 88.0
+# What fits on a link.
+_MOST_CHARACTERS = 38
 _BOX_X, _BOX_Y = 96.0, 34.0
 
 
@@ -35,13 +37,16 @@ class DrawnLink:
     x2: float
     y2: float
     above: str
-    below: str
+    below: tuple[str, ...]
     title: str
+
+    at: float
+    """Where its texts stand: a share of the way."""
 
     @property
     def middle(self) -> tuple[float, float]:
-        """Where its texts go."""
-        return (self.x1 + self.x2) / 2, (self.y1 + self.y2) / 2
+        """The point its texts are centred on."""
+        return self.x1 + (self.x2 - self.x1) * self.at, self.y1 + (self.y2 - self.y1) * self.at
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,8 @@ def draw_network(plan: Plan) -> Drawing | None:
         )
         for node in nodes
     }
-    links = tuple(_link(link, drawn) for link in plan.get("links", ()))
+    ends = Counter(end for link in plan.get("links", ()) for end in link["ends"])
+    links = tuple(_link(link, drawn, ends) for link in plan.get("links", ()))
     return Drawing(
         width=(columns - 1) * _STEP_X + _BOX_X + 8,
         height=rows * _STEP_Y,
@@ -124,7 +130,7 @@ def _distances(root: str, near: dict[str, list[str]]) -> dict[str, int]:
     return distance
 
 
-def _link(link: Plan, drawn: dict[str, DrawnNode]) -> DrawnLink:
+def _link(link: Plan, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnLink:
     a, b = (drawn[end] for end in link["ends"])
     forward = "forward"
     if a.x > b.x:
@@ -133,7 +139,19 @@ def _link(link: Plan, drawn: dict[str, DrawnNode]) -> DrawnLink:
     half = _BOX_X / 2 if a.x != b.x else 0.0
     limit = (direction.get("queue") or {}).get("limit")
     above = f"{rate_words(direction)} · {time_text(direction.get('delay') or 0)}"
-    notable = ([f"queue {limit_words(limit)}"] if limit else []) + impairment_words(direction)
+    notable = impairment_words(direction)
     if change_words(direction):
         notable.append("changes over time")
-    return DrawnLink(a.x + half, a.y, b.x - half, b.y, above, "; ".join(notable), link["name"])
+    below = [f"queue {limit_words(limit)}"] if limit else []
+    if notable:
+        below.append(_short("; ".join(notable)))
+    title = f"{link['name']} {forward}: {direction_words(direction)}"
+    # Links that fan out from a node have room near their other end.
+    at = (
+        0.5 if a.y == b.y or ends[a.name] == ends[b.name] else (0.36 if ends[a.name] < ends[b.name] else 0.64)
+    )
+    return DrawnLink(a.x + half, a.y, b.x - half, b.y, above, tuple(below), title, at)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"

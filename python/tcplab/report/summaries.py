@@ -304,15 +304,19 @@ def _notes(
                 "carry no information and intervals of no width mean nothing."
             )
     else:
-        methods = dict.fromkeys(
-            row.figures["goodput"].interval.method for row in flows if row.figures["goodput"].known
-        )
         notes.append(
-            f"One repetition: ± is the {percent} interval of the mean within this run "
-            f"(goodput: {'; '.join(methods) or 'none'}); it says nothing about how another run would differ."
+            f"One repetition: ± is the {percent} interval of the mean within this run, by batch means"
+            f"{_batches(flows)}; it says nothing about how another run would differ."
         )
     notes.extend(dict.fromkeys(w.note for ws in windows.values() for w in ws if w and w.note))
     return notes
+
+
+def _batches(flows: tuple[FlowSummary, ...]) -> str:
+    """How the goodput series were cut into batches, for as many flows as a reader can take in."""
+    cuts = [(row.flow, row.figures["goodput"].interval.method.partition(", ")[2]) for row in flows]
+    known = [f"{flow} {cut}" for flow, cut in cuts if "batches" in cut]
+    return f" (goodput: {'; '.join(known)})" if 0 < len(known) <= 4 else ""
 
 
 def _warm_up_note(omit: int | str, flows: tuple[FlowSummary, ...]) -> str:

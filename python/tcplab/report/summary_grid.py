@@ -38,8 +38,8 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("utilisation", "Used", percent_scale, True, "Frame bytes carried, of what the rate allows"),
     ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
     ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
-    ("drops", "Dropped", count_scale, False, "Packets the full queue dropped in the whole run"),
-    ("lost", "Lost", count_scale, False, "Packets the link's impairments lost in the whole run"),
+    ("drops", "Dropped", count_scale, False, "Packets the full queue dropped, warm-up included"),
+    ("lost", "Lost", count_scale, False, "Packets the impairments lost, warm-up included"),
     ("jain", "Jain", index_scale, True, "Jain's fairness index of the flows' goodput; 1 is equal"),
 )
 

@@ -19,7 +19,7 @@ class Host(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    name: str | None = None
+    name: str | None = Field(None, description="Host name")
     kernel: str | None = Field(None, description="System, release, version, architecture, as uname has them")
     cpu: str | None = Field(None, description="CPU model")
     cores: int | None = Field(None, description="CPUs this process may use")

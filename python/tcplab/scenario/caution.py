@@ -72,8 +72,9 @@ def _queues(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _windows(plan: Plan) -> Iterator[tuple[str, str]]:
+    ways = _Ways(plan)
     for flow in plan["flows"]:
-        bdp = _bdp(plan, flow["from"], flow["to"]) if "sender" in flow else None
+        bdp = ways.bdp(flow["from"], flow["to"]) if "sender" in flow else None
         if bdp is None:
             continue
         send, receive = flow["sender"]["send_buffer"], flow["receiver"]["receive_buffer"]
@@ -126,25 +127,29 @@ def _rate(direction: dict[str, Any]) -> int | None:
     return rate
 
 
-def _bdp(plan: Plan, source: str, destination: str) -> int | None:
-    """Least rate on the way times the propagation there and back, in bytes."""
-    there, back = _way(plan, source, destination), _way(plan, destination, source)
-    rates = [rate for rate in (_rate(direction) for direction in there) if rate is not None]
-    rtt = sum(direction["delay"] for direction in (*there, *back))
-    return min(rates) * rtt // 8_000_000_000 if rates else None
+class _Ways:
+    """The ways through a plan's network."""
 
+    def __init__(self, plan: Plan) -> None:
+        self.routes = {node["name"]: node["routes"] for node in plan["nodes"]}
+        self.links = {link["name"]: link for link in plan["links"]}
 
-def _way(plan: Plan, source: str, destination: str) -> list[dict[str, Any]]:
-    nodes = {node["name"]: node for node in plan["nodes"]}
-    links = {link["name"]: link for link in plan["links"]}
-    way: list[dict[str, Any]] = []
-    node = source
-    while node != destination:
-        link = links[nodes[node]["routes"][destination]]
-        forward = link["ends"][0] == node
-        way.append(link["forward" if forward else "backward"])
-        node = link["ends"][1 if forward else 0]
-    return way
+    def bdp(self, source: str, destination: str) -> int | None:
+        """Least rate on the way times the propagation there and back, in bytes; none where unlimited."""
+        there, back = self._way(source, destination), self._way(destination, source)
+        rates = [rate for rate in (_rate(direction) for direction in there) if rate is not None]
+        delays: list[int] = [direction["delay"] for direction in (*there, *back)]
+        return min(rates) * sum(delays) // 8_000_000_000 if rates else None
+
+    def _way(self, source: str, destination: str) -> list[dict[str, Any]]:
+        way: list[dict[str, Any]] = []
+        node = source
+        while node != destination:
+            link = self.links[self.routes[node][destination]]
+            forward = link["ends"][0] == node
+            way.append(link["forward" if forward else "backward"])
+            node = link["ends"][1 if forward else 0]
+        return way
 
 
 def _time(value: int) -> str:

@@ -139,7 +139,7 @@ def _flow_ends(layout: Layout) -> Iterator[Finding]:
                 free = next((host for host in hosts if host not in (sender, receiver)), "")
                 suggestion = f"{key}: {free}" if free else ""
                 yield Finding(
-                    where, f"{show(key)} is missing", suggestion, (nodes, (*where, key)), at_key=True
+                    where, f"{show(key)} is missing", suggestion, (*nodes, (*where, key)), at_key=True
                 )
             elif spec is None:
                 found = True

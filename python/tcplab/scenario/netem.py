@@ -7,9 +7,12 @@ is likelier than its ends, so for small p far fewer packets are lost than asked 
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 
+@lru_cache
 def effective_loss(rate: float, correlation: float) -> float:
     """The share of packets lost in the long run, when `rate` is asked for at `correlation` (both 0 to 1).
 

@@ -286,18 +286,15 @@ class HostSettings(Strict):
     """CPUs the host's processes are pinned to (`1` or `[0, 1]`), for engines with real ones."""
 
 
-class Node(HostSettings):
+class Node(HostSettings, Short):
     """A host, switch or router; TCP settings are for hosts. Short form: the name of a host."""
+
+    short: ClassVar[str] = "name"
 
     name: Name
     """Name of the node."""
     kind: Literal["host", "switch", "router"] = "host"
     """`host` sends and receives, `switch` forwards within a subnet, `router` between subnets."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named(cls, read: Any) -> Any:
-        return {"name": read} if isinstance(read, str) else read
 
 
 class Link(Direction):

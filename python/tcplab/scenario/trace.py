@@ -14,10 +14,15 @@ class TraceError(ValueError):
 def read(path: Path) -> list[int]:
     """The delivery opportunities in ms; raises `TraceError`."""
     try:
+        # Opening a pipe or a terminal would wait for someone to write.
+        if path.exists() and not path.is_file():
+            raise TraceError("is not a file")
         with path.open("rb") as file:
             text = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise TraceError(f"cannot be read: {error.strerror or error}") from None
+    except TraceError:
+        raise
     except ValueError as error:
         raise TraceError(f"cannot be read: {error}") from None
     if len(text) > MAX_BYTES:

@@ -1,5 +1,10 @@
 //! Conformance scripts and property tests of whole connections.
 
+mod acking;
 mod invariants;
+mod opening;
 mod pair;
+mod recovering;
+mod script;
+mod sending;
 mod transfer;

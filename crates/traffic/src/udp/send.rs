@@ -17,8 +17,12 @@ use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
 /// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than it
 /// brings, as a wake-up itself comes some tens of µs late.
 const SLACK: u64 = 100_000;
+/// A sender that was held up longer than this sends what it missed over time, not at once, ns.
+const STALL: u64 = 1_000_000;
 /// Most datagrams of one system call.
 const BATCH: usize = 64;
+/// How long after its end a sender may still send what was due before, ns.
+const GRACE: u64 = 20_000_000;
 /// Below this a wait is spun, ns: a sleep would take longer.
 const SHORT: u64 = 60_000;
 
@@ -133,10 +137,11 @@ impl Sender<'_> {
     /// Sends until the work is done or the time is over; how many were due by then and not sent.
     fn send_all(&mut self, socket: &Socket, totals: &Totals) -> io::Result<u64> {
         let gap = self.schedule.gap().max(1);
-        // A sender that was held up catches up at twice its rate, in bursts no longer than usual: what it was not
-        // given the CPU for shall not look like a burst of its own making.
-        let burst = (2 * SLACK / gap + 1).min(BATCH as u64);
-        let mut not_before = 0;
+        // A sender that was held up catches up at twice its rate: that it was not given the CPU shall not look like a
+        // burst of the flow's own making.
+        let burst = (2 * STALL / gap).clamp(1, BATCH as u64);
+        let rest = if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };
+        let mut before = self.end.flow.start.saturating_sub(gap);
         while self.left > 0 {
             let due = self.schedule.due();
             if due >= self.stop {
@@ -147,13 +152,13 @@ impl Sender<'_> {
                 self.schedule.resume(until);
                 continue;
             }
-            if !self.wait(due.max(not_before).min(self.stop)) {
+            if !self.wait(due.max(before.saturating_add(rest))) {
                 return Ok(0);
             }
             let now = self.context.clock.now();
             let last = now.min(self.stop - 1).min(until - 1);
-            let count = self.schedule.due_by(last, burst.min(self.left));
-            if now >= self.stop {
+            let count = self.schedule.due_by(last, (2 * (now - before) / gap).clamp(1, burst).min(self.left));
+            if now >= self.stop + GRACE {
                 return Ok(self.schedule.due_by(self.stop - 1, self.left.min(1 << 20)));
             }
             let sent = match self.batch.send(socket, self.sent, count as usize, now) {
@@ -167,14 +172,7 @@ impl Sender<'_> {
             self.sent += sent;
             self.left -= sent;
             totals.sent.fetch_add(sent * self.payload, Ordering::Relaxed);
-            let catching_up = sent == burst && self.schedule.due() <= now;
-            not_before = if catching_up {
-                now + sent * gap / 2
-            } else if self.end.spin {
-                0
-            } else {
-                now + SLACK.min(gap * (BATCH as u64) / 2)
-            };
+            before = now;
             if let Some(counter) = &mut self.counter {
                 counter.add(now, sent * self.payload);
             }

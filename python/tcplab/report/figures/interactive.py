@@ -28,6 +28,8 @@ _X_AXIS = {
 
 def draw(figure: Figure) -> go.Figure:
     """The figure as a plotly figure: stacked on one x axis, or side by side."""
+    if not figure.panels:
+        return go.Figure()
     return _draw_beside(figure) if figure.columns > 1 else _draw_stacked(figure)
 
 

@@ -27,6 +27,8 @@ _INK, _FAINT, _GRID = "#222222", "#777777", "#dddddd"
 
 def draw(figure: Figure) -> Canvas:
     """The figure as a matplotlib figure: stacked on one x axis, or side by side."""
+    if not figure.panels:
+        return Canvas()
     return _draw_beside(figure) if figure.columns > 1 else _draw_stacked(figure)
 
 

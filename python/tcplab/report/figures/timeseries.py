@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from tcplab.report.figures.strips import strip_panel
 from tcplab.report.numbers import rate_scale, rate_text, time_text
 from tcplab.report.series import Array, Samples, Series
 from tcplab.report.topology import Hop, base_rtt, nominal_rate, queue_limit_packets, settings
+from tcplab.report.words import limit_words
 from tcplab.results.run import Run
 from tcplab.stats import jain_over_time
 
@@ -176,13 +177,13 @@ def rtt_panel(sources: Sequence[Source]) -> Panel:
 def queue_panel(sources: Sequence[Source]) -> Panel:
     """Packets waiting at every bottleneck, in the colour of its flow; shared ones in grey."""
     lines: list[Line] = []
-    limits: list[float | None] = []
+    limits: list[tuple[float, str] | None] = []
     for s in sources:
         for hop, flows in s.bottlenecks().items():
             series = s.samples.queue(hop)
             if not len(series):
                 continue
-            limits.append(queue_limit_packets(settings(s.samples.plan, hop)))
+            limits.append(_limit(settings(s.samples.plan, hop)))
             if len(flows) == 1:
                 lines.append(line_of(s, flows[0], series, 1.0))
             else:
@@ -190,9 +191,7 @@ def queue_panel(sources: Sequence[Source]) -> Panel:
                 x, y = decimate(series.time / 1e9, series.value)
                 lines.append(Line(label, x, y, Style(_SHARED, s.shared_dash), unnamed=_one_shared(s)))
     top = max((float(np.nanmax(line.y)) for line in lines), default=0.0)
-    levels = tuple(
-        Level(limit, f"limit\n{limit:.4g} packets") for limit in _same(limits) if limit <= 1.6 * top
-    )
+    levels = tuple(Level(packets, text) for packets, text in _same(limits) if packets <= 1.6 * top)
     return Panel("Queue", "packets", tuple(lines), levels=levels)
 
 
@@ -276,6 +275,11 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
         )
     if any(len(s.samples.streams(flow)) > 1 for s in sources for flow in s.flows):
         notes.append("Goodput and window of a flow of several streams are their sum, its RTT is their mean.")
+    if any(_exceeds(panel) for panel in panels):
+        notes.append(
+            "Goodput above the link's rate is no error: when a retransmission fills a hole, what had arrived "
+            "behind it is delivered at once."
+        )
     if any(line.faint for panel in panels for line in panel.lines):
         notes.append("Dotted in the window panel: the slow-start threshold.")
     if any(strip.marks for panel in panels for strip in panel.strips):
@@ -283,6 +287,22 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
             "In the strips: shades are phases of the control, ticks loss episodes, crosses timeouts."
         )
     return notes
+
+
+def _exceeds(panel: Panel) -> bool:
+    return panel.title == "Goodput" and any(
+        float(np.nanmax(line.y)) > level.y for level in panel.levels for line in panel.lines
+    )
+
+
+def _limit(direction: Mapping[str, Any]) -> tuple[float, str] | None:
+    """A queue's limit in packets, and how it is labelled."""
+    packets = queue_limit_packets(direction)
+    if packets is None:
+        return None
+    words = limit_words(direction["queue"]["limit"])
+    exact = "packets" in direction["queue"]["limit"]
+    return packets, f"limit\n{words}" if exact else f"limit {words}\n(≈ {packets:.0f} packets)"
 
 
 def _one_shared(source: Source) -> bool:

@@ -23,7 +23,11 @@
   }
   function draw(element, onPaper = false) {
     const spec = read(element.dataset.figure, onPaper);
-    if (onPaper) { spec.layout.width = 700; }
+    if (onPaper) {
+      // A4 between its margins, and no taller than a page.
+      spec.layout.width = 680;
+      spec.layout.height = Math.min(spec.layout.height * 0.8, 920);
+    }
     Plotly.react(element, spec.data, spec.layout, config);
   }
   const all = document.querySelectorAll(".figure");

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tcplab.results.tests.synthetic import plan, write_result
 from tcplab.results import Run, load
 from tcplab.results.export import export
+from tcplab.results.tests.synthetic import plan, write_result
 
 
 @pytest.fixture(scope="module")

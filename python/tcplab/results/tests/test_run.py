@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.results.tests.synthetic import plan, write_result
 from tcplab.results import TABLES, ResultsError, list_results, load
+from tcplab.results.tests.synthetic import plan, write_result
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,9 @@ kinds: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStr
     "ping": ({}, {"interval": times, "payload": st.just("0 B"), "count": st.integers(1, 100)}),
 }
 spans = some({"start": times, "streams": st.integers(1, 20)})
-lengths = st.one_of(st.just({}), times.map(lambda time: {"duration": time}))
+lengths: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({}), times.map(lambda time: {"duration": time})
+)
 
 
 @st.composite

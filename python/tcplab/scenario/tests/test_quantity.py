@@ -1,5 +1,6 @@
 """Quantities: what is read, exactly, and what is refused with which suggestion."""
 
+import contextlib
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -131,7 +132,5 @@ def test_what_is_printed_with_few_digits_reads_back(dimension: Dimension, value:
 @given(st.text(max_size=30))
 def test_any_text_is_read_or_refused(text: str) -> None:
     for reader in READERS.values():
-        try:
+        with contextlib.suppress(QuantityError):
             assert 0 <= reader(text) <= LARGEST
-        except QuantityError as error:
-            assert str(error)

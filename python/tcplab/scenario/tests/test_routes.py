@@ -30,9 +30,9 @@ def test_the_way_with_fewest_links_wins() -> None:
 def test_of_equal_ways_the_one_declared_first_wins() -> None:
     made = plan(
         f"a, b, {ROUTERS}",
-        "{ends: [a, r]}, {name: second, ends: [r, t]}, {name: first, ends: [r, s]}, {ends: [s, b]}, {ends: [t, b]}",
+        "{ends: [a, r]}, {name: one, ends: [r, t]}, {ends: [r, s]}, {ends: [s, b]}, {ends: [t, b]}",
     )
-    assert routes(made, "r")["b"] == "second"
+    assert routes(made, "r")["b"] == "one"
 
 
 def test_parallel_links_between_two_nodes_use_the_first() -> None:

@@ -40,7 +40,7 @@ def test_the_simulator_accepts_a_shipped_scenario(file: Path) -> None:
     simulator()(json.dumps(expand(load(file))))
 
 
-@hypothesis_settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@hypothesis_settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(scenarios())
 def test_the_simulator_accepts_every_valid_scenario(data: dict[str, Any]) -> None:
     simulator()(json.dumps(expand(from_data(data))))

@@ -1,0 +1,101 @@
+//! The life of an agent: it says what is wrong, keeps what it recorded, and leaves nothing behind.
+
+mod lab;
+
+use std::time::Duration;
+
+use lab::{Lab, MS, SECOND};
+use serde_json::{Value, json};
+
+fn bulk() -> Value {
+    json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "cc": {"name": "cubic"}})
+}
+
+fn assert_refused(answer: &Value, word: &str) {
+    assert_eq!(answer["event"], "error", "{answer}");
+    assert!(answer["message"].as_str().unwrap().contains(word), "{answer}");
+    assert!(!answer["mend"].as_str().unwrap().is_empty(), "{answer}");
+}
+
+#[test]
+fn mistakes_are_named_with_their_mending() {
+    skip_if_unable!();
+    let mut lab = Lab::new("mistakes");
+    let server = |flow: Value| json!({"do": "flow", "role": "server", "address": lab::B, "flow": flow});
+    let mut unknown = bulk();
+    unknown["cc"]["name"] = "nosuch".into();
+    assert_refused(&lab.b.ask(server(unknown)), "nosuch");
+    let mut elsewhere = server(bulk());
+    elsewhere["address"] = "10.77.0.1".into();
+    assert_refused(&lab.b.ask(elsewhere), "10.77.0.1");
+    let mut taken = server(bulk());
+    taken["ports"] = json!([7001]);
+    lab.b.tell(taken.clone());
+    assert_refused(&lab.b.ask(taken), "7001");
+    assert_refused(&lab.b.ask(json!({"do": "dance"})), "dance");
+    assert_refused(&lab.b.ask(json!({"do": "probe", "sockets": 0})), "zero");
+    assert_refused(&lab.b.ask(json!({"do": "configure", "node": "b", "dir": "/nonexistent"})), "/nonexistent");
+}
+
+#[test]
+fn nobody_listening_is_reported_by_the_flow() {
+    skip_if_unable!();
+    let mut lab = Lab::new("refused");
+    lab.a.tell(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [9], "flow": bulk()}));
+    lab.run(300 * MS);
+    let errors = lab.a.all("error");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0]["flow"], "bulk");
+    assert!(errors[0]["message"].as_str().unwrap().contains("10.9.0.2:9"), "{errors:?}");
+}
+
+#[test]
+fn the_end_of_the_input_ends_a_run_and_the_process() {
+    skip_if_unable!();
+    let mut lab = Lab::new("eof");
+    lab.flow(bulk(), json!({"sample": 50 * MS}));
+    lab.start(60 * SECOND);
+    std::thread::sleep(Duration::from_millis(400));
+    for agent in [&mut lab.a, &mut lab.b] {
+        agent.close_input();
+        assert!(agent.wait_exit(Duration::from_secs(5)));
+    }
+    assert_eq!(lab.rows("flows", "b").len(), 1, "what was recorded is written");
+}
+
+#[test]
+fn what_was_recorded_survives_a_kill() {
+    skip_if_unable!();
+    let mut lab = Lab::new("kill");
+    lab.flow(bulk(), json!({"sample": 50 * MS}));
+    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS, "hosts": 100 * MS, "machine": true}));
+    lab.start(60 * SECOND);
+    lab.a.wait_for(|e| e["event"] == "progress" && e["time"].as_u64() > Some(SECOND));
+    std::process::Command::new("kill").args(["-9", &lab.a.pid().to_string()]).status().unwrap();
+    assert!(lab.a.wait_exit(Duration::from_secs(5)));
+    assert!(lab.rows("sockets", "a").len() > 50, "{}", lab.rows("sockets", "a").len());
+    let hosts = lab.rows("hosts", "a");
+    assert!(hosts.iter().any(|row| row["process"] == "agent" && row["node"] == "a"));
+    assert!(hosts.iter().any(|row| row["node"].is_null() && row["cpu_softirq"].is_f64()));
+}
+
+#[test]
+fn a_termination_signal_ends_the_run_in_order() {
+    skip_if_unable!();
+    let mut lab = Lab::new("term");
+    lab.flow(bulk(), json!({"sample": 50 * MS}));
+    lab.start(60 * SECOND);
+    std::thread::sleep(Duration::from_millis(300));
+    std::process::Command::new("kill").arg(lab.b.pid().to_string()).status().unwrap();
+    assert!(lab.b.wait_exit(Duration::from_secs(5)));
+    assert_eq!(lab.rows("flows", "b").len(), 1);
+}
+
+#[test]
+fn a_second_run_needs_a_configuration_of_its_own() {
+    skip_if_unable!();
+    let mut lab = Lab::new("again");
+    lab.run(100 * MS);
+    let answer = lab.a.ask(json!({"do": "start", "at": 0, "duration": 1}));
+    assert_refused(&answer, "configure");
+}

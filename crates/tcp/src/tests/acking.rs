@@ -1,0 +1,216 @@
+//! The receiver's side: when it acknowledges, what it reports, what window it offers.
+
+use super::script::{Script, ack, data, plain, segment};
+use crate::segment::{ACK, FIN, PSH};
+use crate::{Config, Notice, Segment};
+
+/// A client that has received so much that neither quick ACKs nor window growth force an ACK.
+fn settled() -> (Script, u32) {
+    let config = Config { receive_buffer: Some(100_000), ..plain() };
+    let mut t = Script::client(&config, "reno", 10.0);
+    let mut seq = 1;
+    for i in 0..400 {
+        t.at(20.0 + f64::from(i), data(seq, seq + 1000));
+        seq += 1000;
+    }
+    t.until(500.0);
+    t.sent();
+    (t, seq)
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_at_once() {
+    let mut t = Script::client(&plain(), "reno", 10.0);
+    for i in 0..16 {
+        t.at(20.0 + f64::from(i), data(i * 1000 + 1, i * 1000 + 1001));
+        assert_eq!(t.sent(), [format!("ack {}", i * 1000 + 1001)]);
+    }
+}
+
+#[test]
+fn later_every_second_segment_is() {
+    let (mut t, seq) = settled();
+    t.at(501.0, data(seq, seq + 1000));
+    assert_eq!(t.sent(), [""; 0]);
+    t.at(502.0, data(seq + 1000, seq + 2000));
+    assert_eq!(t.sent(), [format!("ack {}", seq + 2000)]);
+}
+
+#[test]
+fn a_lone_segment_is_acknowledged_after_40_ms() {
+    let (mut t, seq) = settled();
+    t.at(501.0, data(seq, seq + 1000));
+    t.until(540.9);
+    assert_eq!(t.sent(), [""; 0]);
+    t.until(541.0);
+    assert_eq!(t.sent(), [format!("ack {}", seq + 1000)]);
+}
+
+#[test]
+fn without_delayed_acks_every_segment_is_acknowledged() {
+    let mut t = Script::client(&Config { delayed_ack: false, ..plain() }, "reno", 10.0);
+    for i in 0..200 {
+        t.at(20.0 + f64::from(i), data(i * 1000 + 1, i * 1000 + 1001));
+        assert_eq!(t.sent().len(), 1);
+    }
+}
+
+#[test]
+fn a_gap_is_reported_at_once_and_so_is_its_filling() {
+    let (mut t, s) = settled();
+    t.at(501.0, data(s + 1000, s + 2000));
+    t.at(502.0, data(s + 3000, s + 4000));
+    assert_eq!(
+        t.sent(),
+        [
+            format!("ack {s} [{}-{}]", s + 1000, s + 2000),
+            format!("ack {s} [{}-{} {}-{}]", s + 3000, s + 4000, s + 1000, s + 2000)
+        ]
+    );
+    t.at(503.0, data(s, s + 1000));
+    assert_eq!(t.sent().last(), Some(&format!("ack {} [{}-{}]", s + 2000, s + 3000, s + 4000)));
+    t.at(504.0, data(s + 2000, s + 3000));
+    assert_eq!(t.sent(), [format!("ack {}", s + 4000)]);
+}
+
+#[test]
+fn a_duplicate_is_reported_by_dsack() {
+    let (mut t, s) = settled();
+    t.at(501.0, data(s - 1000, s));
+    assert_eq!(t.sent(), [format!("ack {s} [{}-{}]", s - 1000, s)]);
+}
+
+#[test]
+fn three_blocks_fit_beside_timestamps_and_four_without() {
+    for (timestamps, blocks) in [(true, 3), (false, 4)] {
+        let mut t = Script::client(&Config { timestamps, ..plain() }, "reno", 10.0);
+        let mut last = 0;
+        for i in 1..=6 {
+            let mut hole = data(i * 2000 + 1, i * 2000 + 988);
+            if timestamps {
+                hole = hole.stamped(5, 1000);
+            }
+            t.at(20.0 + f64::from(i) * 20.0, hole);
+            t.until(35.0 + f64::from(i) * 20.0);
+            last = t.segments().pop().map_or(0, |ack| ack.sack_count);
+        }
+        assert_eq!(last, blocks, "timestamps: {timestamps}");
+    }
+}
+
+#[test]
+fn acks_of_a_long_train_behind_a_hole_are_compressed_after_the_third() {
+    let (mut t, s) = settled();
+    for i in 1..=20 {
+        t.at(501.0 + f64::from(i) * 0.01, data(s + i * 1000, s + i * 1000 + 1000));
+    }
+    assert_eq!(t.sent().len(), 3);
+    // A twentieth of the RTT of 10 ms.
+    t.until(502.0);
+    assert_eq!(t.sent(), [format!("ack {s} [{}-{}]", s + 1000, s + 21_000)]);
+}
+
+#[test]
+fn a_request_is_acknowledged_by_its_response() {
+    let (mut t, mut s) = settled();
+    for i in 0..3 {
+        let now = 501.0 + f64::from(i) * 20.0;
+        t.at(now, data(s, s + 100).flagged(PSH));
+        s += 100;
+        let at_once = t.sent();
+        t.until(now + 1.0);
+        t.offer(300);
+        let sent = t.segments();
+        assert_eq!(sent.len(), 1, "one response");
+        t.at(now + 11.0, Segment { seq: s, ..ack(i * 300 + 301) });
+        if i > 0 {
+            assert_eq!(at_once, [""; 0], "the response carries the ACK");
+        }
+    }
+}
+
+#[test]
+fn a_fin_is_acknowledged_at_once_and_both_ends_close_in_order() {
+    let mut t = Script::client(&plain(), "reno", 10.0);
+    t.at(20.0, data(1, 501).flagged(FIN));
+    assert_eq!(t.sent(), ["ack 502"]);
+    assert!(t.noticed(Notice::PeerClosed) && !t.noticed(Notice::Closed));
+    assert_eq!(t.end.bytes_received(), 500);
+    t.offer(100);
+    t.end.close(t.now);
+    assert_eq!(t.sent(), ["1:101 P", "101:101 F"]);
+    t.at(30.0, Segment { seq: 502, ..ack(102) });
+    assert!(t.noticed(Notice::Closed));
+    assert_eq!(t.end.bytes_acked(), 100);
+    // Our last ACK may be lost: the peer's FIN is acknowledged again.
+    t.at(300.0, Segment { seq: 501, ..segment(ACK | FIN) });
+    assert_eq!(t.sent(), ["ack 502"]);
+}
+
+#[test]
+fn the_window_closes_when_nobody_reads_and_opens_when_somebody_does() {
+    let config = Config { receive_buffer: Some(20_000), ..plain() };
+    let mut t = Script::client(&config, "reno", 10.0);
+    t.end.read_at_once(false);
+    let mut seq = 1;
+    let mut right_edge = 0;
+    for i in 0..200 {
+        t.at(20.0 + f64::from(i), data(seq, seq + 1000));
+        for reply in t.segments() {
+            let window = u32::from(reply.window) << t.end.window.scale;
+            let acked = reply.ack.wrapping_sub(0xffff_fc00);
+            assert!(acked + window >= right_edge, "the window never shrinks");
+            right_edge = acked + window;
+            seq = acked;
+        }
+    }
+    assert_eq!(seq, right_edge, "closed");
+    assert!(seq > 15_000, "only {seq} bytes were taken");
+    t.until(400.0);
+    t.sent();
+    let now = t.now;
+    let had = t.end.read(u64::MAX, now);
+    assert_eq!(had, u64::from(seq) - 1);
+    let update = t.segments();
+    assert_eq!(update.len(), 1, "reading opens the window at once");
+    assert!(update[0].window > 0);
+}
+
+#[test]
+fn the_receive_window_grows_with_what_the_application_reads() {
+    let mut t = Script::client(&Config { timestamps: true, ..plain() }, "reno", 100.0);
+    let mut window = 0;
+    let mut seq = 1;
+    // The peer fills the window in every round trip of 100 ms.
+    for round in 1..12u32 {
+        let start = f64::from(round) * 100.0 + 1.0;
+        let count = (window / 988).clamp(10, 3_000);
+        for i in 0..count {
+            let now = start + f64::from(i) * 0.01;
+            let mut part = data(seq, seq + 988).stamped(round, (now - 100.0) as u32 + 1_000);
+            part.window = 1_000;
+            t.at(now, part);
+            seq += 988;
+        }
+        for reply in t.segments() {
+            window = u32::from(reply.window) << t.end.window.scale;
+        }
+    }
+    // tcp_rmem[2] of 6 MiB, of which 988 in 2304 bytes are payload.
+    assert!(window > 2_000_000, "auto-tuned to {window} bytes");
+}
+
+#[test]
+fn a_fixed_receive_buffer_is_not_tuned() {
+    let config = Config { receive_buffer: Some(100_000), ..plain() };
+    let mut t = Script::client(&config, "reno", 100.0);
+    let mut most = 0;
+    for i in 0..3_000 {
+        t.at(101.0 + f64::from(i) * 0.1, data(i * 1000 + 1, i * 1000 + 1001));
+        for reply in t.segments() {
+            most = most.max(u32::from(reply.window) << t.end.window.scale);
+        }
+    }
+    // Twice the buffer, of which 1000 in 2304 bytes are payload, less a segment in reserve.
+    assert!((80_000..=87_000).contains(&most), "{most}");
+}

@@ -1,0 +1,83 @@
+//! Handshake: options, retransmission, what follows from a lost SYN.
+
+use tcplab_units::Time;
+
+use super::pair::control;
+use super::script::{Script, plain, segment};
+use crate::segment::{ACK, SYN};
+use crate::{Config, Connection, Notice};
+
+#[test]
+fn the_syn_carries_linux_options() {
+    let mut end = Connection::connect(&Config::default(), control("reno"), 7, Time::ZERO);
+    let syn = end.poll_transmit(Time::ZERO).expect("the SYN");
+    assert_eq!((syn.flags, syn.seq, syn.mss, syn.window), (SYN, 7, 1460, 64_240));
+    assert_eq!((syn.window_scale, syn.sack_permitted, syn.has_timestamp), (7, true, true));
+    assert_eq!(end.poll_transmit(Time::ZERO), None);
+}
+
+#[test]
+fn the_syn_ack_answers_with_what_was_offered() {
+    let mut syn = segment(SYN);
+    syn.mss = 1460;
+    syn.window_scale = 7;
+    syn.sack_permitted = true;
+    let syn = syn.stamped(5, 0);
+    let mut end = Connection::accept(&Config::default(), control("reno"), 9, &syn, Time::ZERO);
+    let reply = end.poll_transmit(Time::ZERO).expect("the SYN-ACK");
+    assert_eq!((reply.flags, reply.seq, reply.ack, reply.window), (SYN | ACK, 9, 2, 65_160));
+    assert_eq!((reply.window_scale, reply.sack_permitted, reply.ts_ecr), (7, true, 5));
+
+    let bare = segment(SYN);
+    let mut end = Connection::accept(&Config::default(), control("reno"), 9, &bare, Time::ZERO);
+    let reply = end.poll_transmit(Time::ZERO).expect("the SYN-ACK");
+    assert_eq!((reply.window_scale, reply.sack_permitted, reply.has_timestamp), (255, false, false));
+    assert_eq!(end.info(Time::ZERO).mss, 536);
+}
+
+#[test]
+fn a_small_fixed_buffer_needs_a_small_scale() {
+    let config = Config { receive_buffer: Some(64 * 1024), ..Config::default() };
+    let mut end = Connection::connect(&config, control("reno"), 7, Time::ZERO);
+    let syn = end.poll_transmit(Time::ZERO).expect("the SYN");
+    assert_eq!((syn.window_scale, syn.window), (1, 64_240));
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_1_2_4_seconds_and_given_up_after_127() {
+    let mut end = Connection::connect(&Config::default(), control("reno"), 7, Time::ZERO);
+    assert!(end.poll_transmit(Time::ZERO).is_some());
+    let mut times = vec![];
+    while end.poll_timeout() != Time::NEVER {
+        let now = end.poll_timeout();
+        end.handle_timeout(now);
+        while end.poll_transmit(now).is_some() {
+            times.push(now.as_us() / 1_000_000);
+        }
+    }
+    assert_eq!(times, [1, 3, 7, 15, 31, 63]);
+    assert_eq!(end.poll_notice(), Some(Notice::Aborted));
+}
+
+#[test]
+fn the_first_flight_is_ten_segments_and_the_handshake_gives_the_rtt() {
+    let mut t = Script::client(&plain(), "reno", 50.0);
+    assert_eq!(t.end.info(t.now).srtt.as_us(), 50_000);
+    // RFC 6298, section 2.2: three times the first sample, but the variance term is at least 200 ms.
+    assert_eq!(t.rto().as_us(), 50_000 + 200_000);
+    t.offer(u64::MAX);
+    assert_eq!(t.sent(), super::script::run(1, 10));
+}
+
+#[test]
+fn a_syn_lost_twice_leaves_a_window_of_one_segment() {
+    let mut end = Connection::connect(&plain(), control("reno"), 7, Time::ZERO);
+    for _ in 0..2 {
+        end.handle_timeout(end.poll_timeout());
+    }
+    let mut reply = segment(SYN | ACK);
+    (reply.ack, reply.mss) = (8, 1000);
+    let now = Time::from_ns(3_050_000_000);
+    end.handle_segment(&reply, now);
+    assert_eq!(end.info(now).cwnd, 1);
+}

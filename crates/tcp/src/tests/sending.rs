@@ -1,0 +1,209 @@
+//! Bursts, buffers, pacing, Nagle, ECN, application limits.
+
+use super::script::{Script, ack, data, plain, run};
+use crate::config::Ecn;
+use crate::segment::{CWR, ECE};
+use crate::{Config, Notice};
+use tcplab_control::CaState;
+
+#[test]
+fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window() {
+    // (RTT in ms, segments of a burst): 200 % of ten segments an RTT are 200 bytes in a millisecond, so the
+    // least of two segments; on the short path it is half the window.
+    for (rtt, burst) in [(100.0, 2), (1.0, 5)] {
+        let mut t = Script::client(&plain(), "reno", rtt);
+        t.offer(u64::MAX);
+        let more: Vec<bool> = t.segments().iter().map(|s| s.more).collect();
+        let expected: Vec<bool> = (1..=10).map(|i| i % burst != 0).collect();
+        assert_eq!(more, expected, "RTT {rtt} ms");
+    }
+    let mut t = Script::client(&Config { tso: false, ..plain() }, "reno", 100.0);
+    t.offer(u64::MAX);
+    assert!(t.segments().iter().all(|s| !s.more));
+}
+
+#[test]
+fn nagle_holds_a_small_segment_behind_a_small_one() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.offer(300);
+    t.offer(300);
+    t.offer(300);
+    assert_eq!(t.sent(), ["1:301 P"]);
+    t.at(200.0, ack(301));
+    assert_eq!(t.sent(), ["301:901 P"]);
+    let mut t = Script::client(&Config { nagle: false, ..plain() }, "reno", 100.0);
+    t.offer(300);
+    t.offer(300);
+    assert_eq!(t.sent(), ["1:301 P", "301:601 P"]);
+}
+
+#[test]
+fn a_fixed_send_buffer_bounds_what_is_out() {
+    let config = Config { send_buffer: Some(10_000), ..plain() };
+    let mut t = Script::client(&config, "reno", 100.0);
+    t.offer(u64::MAX);
+    for round in 1..8u32 {
+        t.sent();
+        let out = t.end.info(t.now).inflight;
+        let next = t.end.info(t.now).bytes_acked as u32 + 1 + out * 1000;
+        t.at(100.0 + f64::from(round) * 100.0, ack(next));
+    }
+    let info = t.end.info(t.now);
+    assert!(info.inflight * 1000 <= 2 * 10_000 + 64_000, "{info:?}");
+    assert!(info.sndbuf_limited.as_us() > 0, "{info:?}");
+    assert!(info.sndbuf_limited <= info.busy_time);
+}
+
+#[test]
+fn an_unpaced_control_sends_at_once_and_a_paced_one_spread_out() {
+    for (pacing, timer) in [(false, false), (true, true)] {
+        let mut t = Script::client(&Config { pacing, ..plain() }, "reno", 100.0);
+        t.offer(u64::MAX);
+        assert_eq!(t.sent().len(), 10, "the first window is not paced");
+        t.at(200.0, ack(10_001));
+        let at_once = t.sent().len();
+        assert_eq!(at_once < 20, timer, "{at_once}");
+        t.until(299.0);
+        assert_eq!(at_once + t.sent().len(), 20);
+    }
+}
+
+#[test]
+fn the_pacing_rate_is_twice_the_rate_in_slow_start() {
+    let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
+    t.offer(u64::MAX);
+    t.at(200.0, ack(10_001));
+    // 200 % of 20 segments of 1000 bytes in 100 ms.
+    assert_eq!(t.end.info(t.now).pacing_rate, Some(2 * 20 * 8000 * 10));
+}
+
+#[test]
+fn a_sample_of_a_short_burst_is_application_limited() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.offer(2000);
+    t.at(200.0, ack(2001));
+    let info = t.end.info(t.now);
+    assert!(info.app_limited);
+    // Two segments in 100 ms.
+    assert_eq!(info.delivery_rate, Some(2 * 8000 * 10));
+    t.offer(u64::MAX);
+    t.sent();
+    let mut next = 2001;
+    for round in 0..5 {
+        let out = t.end.info(t.now).inflight;
+        next += out * 1000;
+        t.at(300.0 + f64::from(round) * 100.0, ack(next));
+        t.sent();
+    }
+    assert!(!t.end.info(t.now).app_limited);
+}
+
+#[test]
+fn an_idle_connection_starts_again_from_a_smaller_window() {
+    for (restart, expected) in [(true, 10), (false, 40)] {
+        let config = Config { slow_start_after_idle: restart, ..plain() };
+        let mut t = Script::client(&config, "reno", 100.0);
+        t.offer(30_000);
+        t.at(200.0, ack(10_001));
+        t.at(300.0, ack(30_001));
+        assert_eq!(t.cwnd(), 40);
+        t.until(60_000.0);
+        t.sent();
+        t.offer(u64::MAX);
+        assert_eq!((t.cwnd(), t.sent().len()), (expected, expected as usize));
+    }
+}
+
+#[test]
+fn an_application_that_does_not_use_its_window_does_not_grow_it() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    let mut next = 1;
+    for round in 0..20 {
+        t.offer(2000);
+        next += 2000;
+        t.at(200.0 + f64::from(round) * 100.0, ack(next));
+    }
+    assert_eq!(t.cwnd(), 10);
+}
+
+fn ecn_client() -> Script {
+    Script::client(&Config { ecn: Ecn::On, ..plain() }, "reno", 100.0)
+}
+
+#[test]
+fn data_is_ecn_capable_and_retransmissions_and_acks_are_not() {
+    let mut t = ecn_client();
+    t.offer(u64::MAX);
+    assert!(t.segments().iter().all(|s| s.ecn == 2));
+    t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
+    let again: Vec<_> = t.segments().into_iter().filter(|s| s.retransmission).collect();
+    assert_eq!((again.len(), again[0].ecn), (1, 0));
+    t.at(201.0, data(1, 1001));
+    assert!(t.segments().iter().filter(|s| s.len == 0).all(|s| s.ecn == 0));
+}
+
+#[test]
+fn an_echo_reduces_the_window_once_a_round_trip_and_is_confirmed_by_cwr() {
+    let mut t = ecn_client();
+    t.offer(u64::MAX);
+    t.sent();
+    t.at(200.0, ack(1001).flagged(ECE));
+    assert_eq!(t.end.info(t.now).ca_state, CaState::Cwr);
+    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
+    assert!(t.noticed(Notice::EcnResponse));
+    let mut confirmed = t.sent();
+    for i in 2..=10 {
+        t.at(200.0 + f64::from(i), ack(i * 1000 + 1).flagged(ECE));
+        confirmed.extend(t.sent());
+    }
+    assert_eq!(confirmed.iter().filter(|s| s.contains('W')).count(), 1, "{confirmed:?}");
+    assert!(!t.noticed(Notice::EcnResponse), "one response a round trip");
+    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
+    assert_eq!(t.end.info(t.now).retransmits, 0);
+}
+
+#[test]
+fn a_mark_is_echoed_until_the_sender_confirms() {
+    let mut t = ecn_client();
+    t.at(110.0, data(1, 1001).codepoint(2));
+    t.at(111.0, data(1001, 2001).codepoint(3));
+    t.at(112.0, data(2001, 3001).codepoint(2));
+    t.at(113.0, data(3001, 4001).codepoint(2).flagged(CWR));
+    assert_eq!(t.sent(), ["ack 1001", "ack 2001 E", "ack 3001 E", "ack 4001"]);
+}
+
+#[test]
+fn ecn_is_used_only_if_both_ends_agree() {
+    for (ours, asks) in [(Ecn::Off, false), (Ecn::Passive, false), (Ecn::On, true)] {
+        let mut t = Script::client(&Config { ecn: ours, ..plain() }, "reno", 100.0);
+        t.offer(1000);
+        assert_eq!(t.segments()[0].ecn == 2, asks);
+    }
+}
+
+#[test]
+fn merged_segments_are_acknowledged_once() {
+    let mut t = Script::client(&Config { gro: true, ..plain() }, "reno", 10.0);
+    for i in 0..8u32 {
+        let mut part = data(i * 1000 + 1, i * 1000 + 1001);
+        part.more = i < 7;
+        t.at(20.0 + f64::from(i) * 0.012, part);
+    }
+    t.until(21.0);
+    assert_eq!(t.sent(), ["ack 8001"]);
+}
+
+#[test]
+fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
+    // The script's sequence numbers wrap after 4096 bytes of ours.
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.offer(10_000);
+    assert_eq!(t.sent(), {
+        let mut all = run(1, 10);
+        all[9] += " P";
+        all
+    });
+    t.at(200.0, ack(3001).sacks(&[(4001, 6001)]));
+    t.at(201.0, ack(10_001));
+    assert_eq!(t.end.bytes_acked(), 10_000);
+}

@@ -1,0 +1,325 @@
+//! A flow made by the real iperf3, its report read into the same rows.
+//!
+//! Its intervals count from the moment its test begins, not from the run's start, so they are not aligned with those of
+//! other flows; and they come when the test is over.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tcplab_probe::Dump;
+use tcplab_probe::Filter;
+use tcplab_probe::diag::Family;
+
+use crate::{Context, End, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError};
+
+/// Time iperf3 has, after its test, to exchange results and exit.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often its connections are looked for.
+const GLANCE: Duration = Duration::from_millis(2);
+/// Shortest report interval iperf3 takes, ns.
+const SHORTEST: u64 = 100_000_000;
+
+/// A prepared end. A server runs already.
+#[derive(Debug)]
+pub(crate) struct Iperf3 {
+    server: Option<Process>,
+}
+
+/// A child that ends with us, however we end.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Iperf3 {
+    pub fn prepare(end: &End) -> Result<(Iperf3, Vec<u16>), TrafficError> {
+        let out = Command::new("iperf3").arg("--version").output().map_err(TrafficError::Iperf3Missing)?;
+        let text = String::from_utf8_lossy(&out.stdout).into_owned();
+        let found = text.split_ascii_whitespace().nth(1).unwrap_or("of an unknown version").to_owned();
+        if version(&found) < Some((3, 12)) {
+            return Err(TrafficError::Iperf3Old { found });
+        }
+        let streams = end.flow.streams as usize;
+        if end.role == Role::Client {
+            // Says now what cannot be done, rather than when the run has begun.
+            arguments(end, u64::MAX)?;
+            return Ok((Iperf3 { server: None }, end.ports.clone()));
+        }
+        let address = std::net::SocketAddr::new(end.address, end.ports.first().copied().unwrap_or(0));
+        // iperf3 cannot be asked which port it chose, so one is found free beforehand.
+        let port = std::net::TcpListener::bind(address)
+            .and_then(|listener| listener.local_addr())
+            .map_err(|source| TrafficError::Listen { address, source })?
+            .port();
+        let interval = interval(end);
+        let (port_text, address_text) = (port.to_string(), end.address.to_string());
+        let server =
+            spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
+        Ok((Iperf3 { server: Some(server) }, vec![port; streams]))
+    }
+
+    pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
+        let server = end.role == Role::Server;
+        if !server && !context.sleep_until(end.flow.start) {
+            return Ok(());
+        }
+        let mut process = match self.server {
+            Some(server) => server,
+            None => {
+                if let Some(&port) = end.ports.first()
+                    && matches!(end.flow.traffic, Traffic::Tcp { reverse: false, .. })
+                {
+                    context.registry.add_foreign(port, end.flow.name.as_str().into());
+                }
+                let words = arguments(end, context.clock.duration)?;
+                spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())?
+            }
+        };
+        let begin = begin(end, context);
+        let report = process.report(context)?;
+        if let Some(message) = report["error"].as_str() {
+            return Err(TrafficError::Iperf3Failed { message: message.to_owned() });
+        }
+        let sends = match end.flow.traffic {
+            Traffic::Tcp { reverse, .. } => server == reverse,
+            _ => !server,
+        };
+        Rows { end, context, totals, sends, begin }.write(&report);
+        Ok(())
+    }
+}
+
+/// When the first data connection was made, which is within a round trip of when the test began.
+fn begin(end: &End, context: &Context) -> u64 {
+    let port = end.ports.first().copied().unwrap_or(0);
+    let (Ok(mut dump), Traffic::Tcp { .. }, Role::Client) = (Dump::open(), &end.flow.traffic, end.role) else {
+        return end.flow.start;
+    };
+    let filter = Filter { local: vec![], remote: vec![port..=port] };
+    let family = if end.address.is_ipv4() { Family::V4 } else { Family::V6 };
+    while !context.over() {
+        let mut connections = 0;
+        if dump.each(family, &filter, |_| connections += 1).is_err() {
+            break;
+        }
+        if connections > 1 {
+            return context.clock.now();
+        }
+        std::thread::sleep(GLANCE);
+    }
+    end.flow.start
+}
+
+fn spawn(words: &[&str]) -> Result<Process, TrafficError> {
+    let mut command = Command::new("iperf3");
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // SAFETY: prctl is async-signal-safe and takes no pointers here.
+    unsafe {
+        command.pre_exec(|| {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        })
+    };
+    command.spawn().map(Process).map_err(TrafficError::Iperf3Missing)
+}
+
+impl Process {
+    /// Its report, once it has ended; the process is killed when it outlives the run.
+    fn report(&mut self, context: &Context) -> Result<Value, TrafficError> {
+        let failed = |message: String| TrafficError::Iperf3Failed { message };
+        let unread = |error: io::Error| failed(format!("its report cannot be read: {error}"));
+        let output = self.0.stdout.take();
+        let reader = std::thread::spawn(move || {
+            let mut text = String::new();
+            output.map_or(Ok(0), |mut output| output.read_to_string(&mut text)).map(|_| text)
+        });
+        let mut over = None;
+        loop {
+            match self.0.try_wait() {
+                Ok(Some(_)) => break,
+                Ok(None) => {}
+                Err(error) => return Err(unread(error)),
+            }
+            if context.over() && over.get_or_insert_with(Instant::now).elapsed() > GRACE {
+                let _ = self.0.kill();
+                return Err(failed("it had not ended when the run was over".into()));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let text = reader.join().map_err(|_| failed("its report was lost".into()))?.map_err(unread)?;
+        serde_json::from_str(&text).map_err(|error| {
+            let mut said = String::new();
+            if let Some(stderr) = &mut self.0.stderr {
+                let _ = stderr.read_to_string(&mut said);
+            }
+            failed(format!("{}; {error}", said.trim()))
+        })
+    }
+}
+
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map_while(|n| n.parse().ok());
+    Some((numbers.next()?, numbers.next().unwrap_or(0)))
+}
+
+fn interval(end: &End) -> String {
+    format!("{}", end.sample.unwrap_or(1_000_000_000).max(SHORTEST) as f64 / 1e9)
+}
+
+/// The client's command line.
+fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
+    let unable = |what| Err(TrafficError::Iperf3Unable { what });
+    let port = end.ports.first().copied().unwrap_or(0);
+    let mut words: Vec<String> = ["-c", &end.address.to_string(), "-p", &port.to_string(), "-J", "-i", &interval(end)]
+        .map(str::to_owned)
+        .into();
+    let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
+    push("-P", end.flow.streams.to_string());
+    let bytes = match &end.flow.traffic {
+        Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
+            if pattern.is_some() {
+                return unable("it knows no pauses");
+            }
+            push("-C", cc.name.clone());
+            let Settings { mss, send_buffer, max_pacing_rate, pacing, .. } = *sender;
+            if let Some(mss) = mss {
+                push("-M", mss.to_string());
+            }
+            match (send_buffer, receiver.receive_buffer) {
+                (Some(a), Some(b)) if a != b => return unable("it has one size for both socket buffers"),
+                (Some(window), _) | (_, Some(window)) => push("-w", window.to_string()),
+                (None, None) => {}
+            }
+            if pacing && max_pacing_rate.is_none() {
+                return unable("it paces at a given rate only");
+            }
+            if let Some(rate) = max_pacing_rate {
+                push("--fq-rate", rate.to_string());
+            }
+            *bytes
+        }
+        Traffic::Udp { rate, payload, bytes, pattern } => {
+            if pattern.is_some() {
+                return unable("it knows no pauses");
+            }
+            push("-b", rate.to_string());
+            push("-l", payload.to_string());
+            *bytes
+        }
+        Traffic::Request { .. } | Traffic::Ping { .. } => return unable("it makes tcp and udp flows only"),
+    };
+    match bytes {
+        Some(_) if end.flow.streams > 1 => return unable("it counts bytes over all streams"),
+        Some(bytes) => push("-n", bytes.to_string()),
+        None => {
+            let length = end.flow.stop.unwrap_or(duration).min(duration).saturating_sub(end.flow.start);
+            if duration != u64::MAX || end.flow.stop.is_some() {
+                if length < 1_000_000_000 {
+                    return unable("its tests last whole seconds, one or more");
+                }
+                push("-t", (length / 1_000_000_000).to_string());
+            }
+        }
+    }
+    match &end.flow.traffic {
+        Traffic::Tcp { sender, reverse, .. } => {
+            words.extend((!sender.nagle).then(|| "-N".to_owned()));
+            words.extend(reverse.then(|| "-R".to_owned()));
+        }
+        _ => words.push("-u".to_owned()),
+    }
+    Ok(words)
+}
+
+/// Turns a report into rows.
+struct Rows<'a> {
+    end: &'a End,
+    context: &'a Context,
+    totals: &'a Totals,
+    sends: bool,
+    begin: u64,
+}
+
+impl Rows<'_> {
+    fn write(&self, report: &Value) {
+        let flow = &self.end.flow;
+        let udp = matches!(flow.traffic, Traffic::Udp { .. });
+        let time = |seconds: &Value| self.begin + (seconds.as_f64().unwrap_or(0.0).max(0.0) * 1e9) as u64;
+        let mut totals: Vec<(u64, u64)> = vec![(0, 0); flow.streams as usize];
+        for interval in report["intervals"].as_array().into_iter().flatten() {
+            for (stream, figures) in (0u64..).zip(interval["streams"].as_array().into_iter().flatten()) {
+                let bytes = figures["bytes"].as_u64();
+                let retransmits = figures["retransmits"].as_u64();
+                if let Some(total) = totals.get_mut(stream as usize) {
+                    total.0 += bytes.unwrap_or(0);
+                    total.1 += retransmits.unwrap_or(0);
+                }
+                if self.end.sample.is_none() {
+                    continue;
+                }
+                let (from, to) = (time(&figures["start"]), time(&figures["end"]));
+                let row = Interval {
+                    time: to,
+                    duration: to - from.min(to),
+                    stream,
+                    bytes_received: bytes.filter(|_| !self.sends),
+                    bytes_sent: bytes.filter(|_| self.sends),
+                    retransmits: retransmits.filter(|_| self.sends && !udp),
+                    lost: figures["lost_packets"].as_u64().filter(|_| udp && !self.sends),
+                    jitter: figures["jitter_ms"].as_f64().filter(|_| udp && !self.sends).map(|ms| ms * 1e6),
+                    ..Interval::default()
+                };
+                self.context.sink.interval(flow, &row);
+            }
+        }
+        let cpu = report["end"]["cpu_utilization_percent"]["host_total"].as_f64();
+        for (stream, (bytes, retransmits)) in (0u64..).zip(totals) {
+            let part = &report["end"]["streams"][stream as usize];
+            let figures = if udp { &part["udp"] } else { &part[if self.sends { "sender" } else { "receiver" }] };
+            let seconds = figures["seconds"].as_f64().unwrap_or(0.0);
+            let end = time(&figures["end"]);
+            let cpu = cpu.map(|percent| percent / 100.0 * seconds / f64::from(flow.streams));
+            let counter = if self.sends { &self.totals.sent } else { &self.totals.received };
+            counter.fetch_add(bytes, Ordering::Relaxed);
+            self.context.sink.summary(
+                flow,
+                &Summary {
+                    stream,
+                    start: self.begin,
+                    end,
+                    bytes_sent: self.sends.then_some(bytes),
+                    bytes_received: (!self.sends).then_some(bytes),
+                    segments_sent: figures["packets"].as_u64().filter(|_| udp && self.sends),
+                    retransmits: (self.sends && !udp).then_some(retransmits),
+                    losses_detected: figures["lost_packets"].as_u64().filter(|_| udp && !self.sends),
+                    cpu_sender: cpu.filter(|_| self.sends),
+                    cpu_receiver: cpu.filter(|_| !self.sends),
+                    complete: true,
+                    ..Summary::default()
+                },
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_by_number_not_by_letter() {
+        assert!(version("3.9") < Some((3, 12)));
+        assert!(version("3.12") >= Some((3, 12)));
+        assert!(version("3.17+") >= Some((3, 12)));
+        assert_eq!(version("cJSON"), None);
+    }
+}

@@ -1,0 +1,82 @@
+"""The reference of tables and manifest in docs/results.md, made from the schema.
+
+`python -m tcplab.results.reference docs/results.md` rewrites the generated part of the file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from tcplab.results.files import write_text
+from tcplab.results.manifest import Host, Manifest
+from tcplab.results.schema import TABLES
+
+BEGIN = "<!-- generated from the schema: begin -->"
+END = "<!-- generated from the schema: end -->"
+
+_ROWS = {
+    "flows": "One row per stream.",
+    "intervals": "One row per stream and flow sample: what happened in (time - duration, time].",
+    "sockets": "One row per sending TCP socket and sample.",
+    "queues": "One row per link direction and sample.",
+    "packets": "One row per packet event; recorded when the scenario says `sample: {packets: true}`.",
+    "echoes": "One row per request and response.",
+    "pings": "One row per probe.",
+    "hosts": "One row per host sample.",
+    "events": "One row per change of state.",
+}
+
+
+def reference() -> str:
+    """The generated part, in Markdown."""
+    return "\n".join([BEGIN, "", *_tables(), *_manifest(), END])
+
+
+def updated(text: str) -> str:
+    """A page with its generated part made anew; raises ValueError when it has none."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"no {BEGIN} ... {END} in the page")
+    return before + reference() + after
+
+
+def _tables() -> Iterator[str]:
+    for name, columns in TABLES.items():
+        yield f"### {name}"
+        yield ""
+        yield _ROWS[name]
+        yield ""
+        yield "| column | type | unit | what it holds |"
+        yield "| --- | --- | --- | --- |"
+        for column in columns:
+            yield f"| `{column.name}` | {column.kind} | {column.unit} | {column.doc} |"
+        yield ""
+
+
+def _manifest() -> Iterator[str]:
+    yield "### manifest.json"
+    yield ""
+    yield "| entry | what it holds |"
+    yield "| --- | --- |"
+    for name, about in _entries(Manifest):
+        yield f"| `{name}` | {about} |"
+        if name == "host":
+            for inner, more in _entries(Host):
+                yield f"| `host.{inner}` | {more} |"
+    yield ""
+
+
+def _entries(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
+    for name, field in model.model_fields.items():
+        yield name, field.description
+
+
+if __name__ == "__main__":
+    page = Path(sys.argv[1])
+    write_text(page, updated(page.read_text(encoding="utf-8")))
