@@ -4,6 +4,8 @@
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
 RUN = .venv/bin
+# Real delivery traces to test with, where there are some: a directory of files in mahimahi's format.
+export TCPLAB_TRACES ?= $(abspath $(wildcard ../shared/traces))
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

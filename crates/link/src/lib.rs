@@ -34,4 +34,3 @@ pub use observer::{Event, Observer};
 pub use packet::Packet;
 pub use random::component_seed;
 pub use stats::{QueueSample, Stats};
-pub use trace::TraceError;

@@ -37,7 +37,7 @@ pub(crate) struct Player {
 }
 
 impl Player {
-    /// A player of `trace`; none if the trace is empty or has no length, which `Trace::parse` refuses.
+    /// A player of `trace`; none if the trace is empty or has no length, which the reader of traces refuses.
     pub(crate) fn new(trace: &Trace) -> Option<Player> {
         let period = *trace.opportunities_ms.last()?;
         if period == 0 {
