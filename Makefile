@@ -45,6 +45,7 @@ bench: setup-develop ## how fast it is, measured now on this machine
 
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
+	$(RUN)/python tests/fuzz/fuzz_trace.py --seconds 60
 
 clean: ## forget everything built
 	rm -rf target .venv .tools

@@ -35,7 +35,7 @@ fn on_schedule(
     kept: &Kept,
     mut take: impl FnMut(u64) -> bool,
 ) {
-    clock::precise_timers();
+    clock::be_prompt();
     let mut next = 0;
     while next <= clock.duration && clock::sleep_until(clock.instant(next), stop) {
         if !take(clock.now()) {

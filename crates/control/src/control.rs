@@ -316,6 +316,21 @@ mod tests {
     }
 
     #[test]
+    fn cubic_grows_by_at_most_half_a_window_a_round() -> Result<(), ControlError> {
+        let mut sk = TcpSock { tcp_mstamp: 1, ..sock(1000) };
+        let mut cubic = control("cubic", &[])?;
+        cubic.init(&mut sk);
+        cubic.ssthresh(&mut sk);
+        (sk.snd_cwnd, sk.snd_ssthresh) = (100, 50);
+        cubic.cong_avoid(&mut sk, 0, 1);
+        // RFC 9438, section 4.2: however far the cubic function has gone meanwhile.
+        sk.tcp_mstamp += 100_000_000;
+        cubic.cong_avoid(&mut sk, 0, 100);
+        assert_eq!(sk.snd_cwnd, 150);
+        Ok(())
+    }
+
+    #[test]
     fn every_parameter_has_a_default_in_its_range_and_a_description() {
         for name in Control::names() {
             for parameter in registry::parameters(name).into_iter().flatten() {

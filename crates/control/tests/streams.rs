@@ -170,11 +170,11 @@ fn bbr1_restarts_from_idle_at_the_rate_it_had() {
 
 #[test]
 fn bbr2_probes_in_four_phases_and_probes_the_rtt_at_half_the_product() {
-    insta::assert_snapshot!(stream("bbr2", &PATH, &Script::default(), 10_500_000, 40));
+    insta::assert_snapshot!(stream("bbr2", &PATH, &Script::default(), 6_800_000, 40));
 }
 
 #[test]
 fn bbr2_leaves_headroom_once_a_shallow_buffer_has_lost() {
     let path = Path { gap: 1200, rtt: 40_000, buffer: 8 };
-    insta::assert_snapshot!(stream("bbr2", &path, &Script::default(), 8_000_000, 40));
+    insta::assert_snapshot!(stream("bbr2", &path, &Script::default(), 5_300_000, 40));
 }

@@ -34,7 +34,8 @@ fn carried(trace: &Trace, frame_len: u32, repetitions: u64) -> Vec<u64> {
 
 /// Directory of traces to test with, if this machine has one.
 fn shared_traces() -> Vec<(String, Trace)> {
-    let Some(directory) = std::env::var("TCPLAB_TRACES").ok().filter(|directory| !directory.is_empty()) else {
+    let Some(directory) = std::env::var("TCPLAB_TRACES").ok().filter(|directory| !directory.is_empty())
+    else {
         eprintln!("skipped: TCPLAB_TRACES does not name a directory of traces in mahimahi's format");
         return Vec::new();
     };

@@ -1,9 +1,9 @@
 //! How fast the simulator is: `cargo run --release -p tcplab-sim --example bench [repetitions]`.
 //!
-//! Prints, for each scenario, the median and the least wall time, data packets per second of wall time, and
-//! the process's peak memory.
+//! Prints, for each scenario, the median and the least wall time, the median CPU time (which other work on
+//! the machine disturbs less), data packets per second, and the process's peak memory.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tcplab_sim::{Simulation, Tables, plan::Plan};
@@ -22,7 +22,8 @@ fn main() {
             dumbbell(1_000_000_000, 100, 10),
         ),
     ];
-    let mut walls = vec![Vec::new(); scenarios.len()];
+    let mut walls: Vec<Vec<Duration>> = vec![Vec::new(); scenarios.len()];
+    let mut cpus = walls.clone();
     let mut packets = [0; 2];
     for _ in 0..repetitions {
         // Alternating, so that a slow moment of the machine strikes both.
@@ -30,9 +31,10 @@ fn main() {
             if only.as_ref().is_some_and(|only| only != name) {
                 continue;
             }
-            let begin = Instant::now();
+            let (begin, cpu_begin) = (Instant::now(), cpu_time());
             let tables = simulate(plan);
             walls[number].push(begin.elapsed());
+            cpus[number].push(cpu_time() - cpu_begin);
             packets[number] = tables.flows.segments_sent.iter().flatten().sum::<i64>();
         }
     }
@@ -81,6 +83,13 @@ fn dumbbell(rate: u64, streams: u32, seconds: u64) -> Value {
         },
         "capture": null,
     })
+}
+
+/// CPU time of this thread by /proc/self/schedstat; zero where there is none.
+fn cpu_time() -> Duration {
+    let schedstat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let ns = schedstat.split_whitespace().next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
 }
 
 /// VmHWM of /proc/self/status; 0 where there is none.

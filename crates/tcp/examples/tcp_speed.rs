@@ -1,6 +1,6 @@
 //! How long a data packet takes through both ends: two endpoints joined by a fixed delay and a rate.
 //!
-//! `cargo run --release --example tcp_speed -p tcplab-tcp [CONTROL] [SECONDS]`
+//! `cargo run --release --example tcp_speed -p tcplab-tcp [CONTROL] [SECONDS] [MBIT/S] [LOSE ONE IN]`
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -10,21 +10,28 @@ use tcplab_tcp::{Config, Connection, Segment};
 use tcplab_units::{Span, Time};
 
 const ONE_WAY: Span = Span::from_ms(25);
-/// Serialisation of a full frame at 100 Mbit/s.
-const PER_PACKET: Span = Span::from_ns(121_120);
-const QUEUE: usize = 625;
+/// Bits of a full frame.
+const FRAME_BITS: u64 = 1514 * 8;
+/// What may wait at the bottleneck, in one-way delays.
+const QUEUE: u64 = 3;
 
 /// A bottleneck with a droptail queue and a delay line behind it.
 struct Pipe {
     line: VecDeque<(Time, Segment)>,
     busy_until: Time,
     per_packet: Span,
+    lose_one_in: u64,
+    sent: u64,
 }
 
 impl Pipe {
     fn send(&mut self, segment: Segment, now: Time) {
+        self.sent += 1;
+        if self.lose_one_in > 0 && self.sent.is_multiple_of(self.lose_one_in) {
+            return;
+        }
         let start = if self.busy_until > now { self.busy_until } else { now };
-        if self.per_packet.as_ns() > 0 && start.since(now).as_ns() > self.per_packet.as_ns() * QUEUE as u64 {
+        if start.since(now) > ONE_WAY * QUEUE {
             return;
         }
         self.busy_until = start + self.per_packet;
@@ -46,10 +53,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let name = args.next().unwrap_or_else(|| "cubic".into());
     let seconds: u64 = args.next().map_or(Ok(60), |s| s.parse())?;
-    let config = Config::default();
+    let mbit: u64 = args.next().map_or(Ok(100), |s| s.parse())?;
+    let lose_one_in: u64 = args.next().map_or(Ok(0), |s| s.parse())?;
+    let config = Config { send_buffer_max: 256 << 20, receive_buffer_max: 256 << 20, ..Config::default() };
     let mut now = Time::ZERO;
-    let mut forward = Pipe { line: VecDeque::new(), busy_until: now, per_packet: PER_PACKET };
-    let mut backward = Pipe { line: VecDeque::new(), busy_until: now, per_packet: Span::ZERO };
+    let pipe = |per_packet, lose_one_in| Pipe {
+        line: VecDeque::new(),
+        busy_until: now,
+        per_packet,
+        lose_one_in,
+        sent: 0,
+    };
+    let mut forward = pipe(Span::from_ns(FRAME_BITS * 1_000 / mbit), lose_one_in);
+    let mut backward = pipe(Span::ZERO, 0);
     let mut sender = Connection::connect(&config, Control::new(&name, [])?, 1, now);
     sender.offer(u64::MAX, now);
     drain(&mut sender, &mut forward, now);
@@ -87,7 +103,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let elapsed = started.elapsed();
     let info = sender.info(now);
-    println!("{name}: {data} data packets, {acks} ACKs, {} retransmitted, cwnd {}", info.retransmits, info.cwnd);
+    println!(
+        "{name}: {data} data packets, {acks} ACKs, {} retransmitted, cwnd {}",
+        info.retransmits, info.cwnd
+    );
     println!("goodput {:.2} Mbit/s", receiver.bytes_received() as f64 * 8e-6 / seconds as f64);
     println!("{:.1} ns per data packet for both ends together", elapsed.as_nanos() as f64 / data as f64);
     Ok(())

@@ -22,6 +22,8 @@ const COMPRESSED_MOST: u32 = 44;
 const COMPRESSED_DELAY_NS: u64 = 1_000_000;
 /// Segment size assumed before any arrived (`TCP_MSS_DEFAULT`).
 const SIZE_DEFAULT: u32 = 536;
+/// Least segment size assumed (`TCP_MIN_MSS`).
+const SIZE_LEAST: u32 = 88;
 
 #[derive(Debug)]
 pub(crate) struct DelayedAck {
@@ -62,7 +64,7 @@ impl DelayedAck {
             pingpong: 0,
             ato_us: 0,
             last_data_us: 0,
-            segment_size: mss.min(window / 2).min(SIZE_DEFAULT).max(88),
+            segment_size: mss.min(window / 2).clamp(SIZE_LEAST, SIZE_DEFAULT),
             held_back: 0,
             held_at: 0,
             duplicates: 0,

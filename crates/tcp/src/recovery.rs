@@ -131,12 +131,10 @@ impl Connection {
     /// Everything up to `high_seq` is acknowledged; true if the state must be held.
     fn leave_reduction(&mut self) -> bool {
         match self.ca_state() {
-            CaState::Cwr => {
-                // Held until something above is acknowledged, so that the CWR bit reaches the receiver.
-                if self.sk.snd_una != self.sk.high_seq {
-                    self.end_cwnd_reduction();
-                    self.set_ca_state(CaState::Open);
-                }
+            // Held until something above is acknowledged, so that the CWR bit reaches the receiver.
+            CaState::Cwr if self.sk.snd_una != self.sk.high_seq => {
+                self.end_cwnd_reduction();
+                self.set_ca_state(CaState::Open);
             }
             CaState::Recovery => {
                 if !self.sack_ok {

@@ -277,6 +277,7 @@ impl Scoreboard {
     }
 
     /// All segments that are out, in order of sequence.
+    #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id, &Sent)> {
         (self.head..self.tail).map(|id| (id, self.get(id)))
     }

@@ -139,7 +139,7 @@ impl<'a> Pinger<'a> {
 
     fn run(mut self) -> io::Result<()> {
         let Traffic::Ping { interval, count, .. } = self.end.flow.traffic else { return Ok(()) };
-        clock::precise_timers();
+        clock::be_prompt();
         let cpu = clock::thread_cpu();
         let start = self.end.flow.start;
         let stop = self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration);

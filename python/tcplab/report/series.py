@@ -205,14 +205,20 @@ class Samples:
 
     def bottleneck(self, flow: str) -> Hop | None:
         """The slowest hop of the flow's path; of several alike, that with the longest mean queue."""
+        return next(iter(self.bottlenecks(flow)), None)
+
+    def bottlenecks(self, flow: str) -> list[Hop]:
+        """The slowest hops of the flow's path, the longest mean queue first.
+
+        Of several alike, those whose queue was always empty limited nothing and are left out.
+        """
         planned = self.plan_flow(flow)
         if not planned:
-            return None
+            return []
         sampled = [hop for hop in data_path(self.plan, planned) if hop in self.hops()]
         slowest = bottlenecks(self.plan, planned) or sampled
-        if len(slowest) <= 1:
-            return slowest[0] if slowest else None
-        return max(slowest, key=self._mean_queue)
+        longest = sorted(slowest, key=self._mean_queue, reverse=True)
+        return [hop for index, hop in enumerate(longest) if index == 0 or self._mean_queue(hop) > 0]
 
     def _mean_queue(self, hop: Hop) -> float:
         queue = self.queue(hop)

@@ -154,8 +154,8 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
     )
     sharing: dict[Hop, list[str]] = defaultdict(list)
     for row in flows:
-        if row.bottleneck is not None:
-            sharing[row.bottleneck].append(row.flow)
+        for hop in samples[0].bottlenecks(row.flow):
+            sharing[hop].append(row.flow)
     links = tuple(_link_summary(hop, shared, samples, windows, level) for hop, shared in sharing.items())
     return SummaryTable(
         name=run.name,
@@ -308,8 +308,18 @@ def _notes(
             f"One repetition: ± is the {percent} interval of the mean within this run, by batch means"
             f"{_batches(flows)}; it says nothing about how another run would differ."
         )
+    if _changes(run.plan):
+        notes.append("Links change during the run: the figures are averages over different conditions.")
     notes.extend(dict.fromkeys(w.note for ws in windows.values() for w in ws if w and w.note))
     return notes
+
+
+def _changes(plan: dict[str, Any]) -> bool:
+    return any(
+        link[direction].get("changes")
+        for link in plan.get("links", ())
+        for direction in ("forward", "backward")
+    )
 
 
 def _batches(flows: tuple[FlowSummary, ...]) -> str:

@@ -15,7 +15,7 @@ from .document import Path
 from .errors import ScenarioError
 from .flows import PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
 from .layout import Layout
-from .quantity import Dimension, Quantity, format_quantity, show
+from .quantity import LARGEST, Dimension, Quantity, format_quantity, show
 from .repair import related
 from .schedule import schedule
 from .topology import Setting
@@ -177,6 +177,9 @@ def _times(layout: Layout) -> Iterator[Finding]:
             message = f"the flow starts at {start}, but the run ends at {end}"
             depends: tuple[Path, ...] = (("duration",), ("timeout",), ("flows",))
             yield Finding((*where, "start"), message, depends=depends)
+    if scenario.seed + scenario.repeat > 2**64:
+        message = f"{scenario.repeat} repetitions from seed {scenario.seed} go beyond 2^64 - 1"
+        yield Finding(("seed",), message, "1", (("repeat",),))
     for key in ("sockets", "queues", "flows", "hosts"):
         interval = getattr(scenario.sample, key)
         if interval is not None and interval < LEAST_SAMPLING:
@@ -217,16 +220,24 @@ def _queues(layout: Layout) -> Iterator[Finding]:
         given += [(time, change["queue"]) for time, change in spec.changes.items() if "queue" in change]
         for time, setting in given:
             limit: Quantity | None = setting.value.limit
-            if limit is None or setting.where[-1] != "queue":
+            if limit is None or limit.dimension not in (Dimension.BDP, Dimension.TIME):
                 continue
-            bdp = limit.dimension is Dimension.BDP
-            if layout.rate(spec, time) is None and (bdp or limit.dimension is Dimension.TIME):
-                what = "BDP" if bdp else "time"
+            by_default = setting.where[-1] != "queue"
+            rate, bdp = layout.rate(spec, time), layout.bdp(link, spec, time)
+            if rate is None or bdp is None:
+                what = "BDP" if limit.dimension is Dimension.BDP else "time"
                 message = f"a queue limit given as {what} needs a rate, and here it is unlimited"
-                yield Finding(setting.where, message, "1000 packets", (("network",),))
-            elif bdp and layout.bdp(link, spec, time) == 0:
+                if not by_default:
+                    yield Finding(setting.where, message, "1000 packets", (("network",),))
+                continue
+            in_bdp = limit.dimension is Dimension.BDP
+            holds = limit.value * bdp if in_bdp else limit.value * rate / 8_000_000_000
+            if in_bdp and bdp == 0 and not by_default:
                 message = "the bandwidth-delay product is zero here, for nothing delays the packets"
                 yield Finding(setting.where, message, "1000 packets", _EVERYTHING)
+            elif holds > LARGEST:
+                message = "the queue limit is larger than can be computed with"
+                yield Finding(setting.where, message, "1000000 packets", _EVERYTHING)
 
 
 def _changes(layout: Layout) -> Iterator[Finding]:
@@ -300,6 +311,10 @@ def _buffers(layout: Layout, given: dict[str, Setting], mtu: int, bdp: int | Non
                     yield Finding(given[key].where, message, "1 MB", depends)
                 continue
             size = round(window.value * bdp)
+            if size > LARGEST:
+                yield Finding(
+                    given[key].where, "the window is larger than can be computed with", "1 GB", depends
+                )
         if size < segment:
             message = f"a window of {size} B is less than one segment of {segment} B"
             yield Finding(given[key].where, message, f"{10 * segment} B", depends)

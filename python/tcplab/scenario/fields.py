@@ -21,6 +21,9 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from . import quantity
 from .quantity import Dimension, Quantity, QuantityError, show
 
+# Each stream has its own sockets and rows.
+MOST_STREAMS = 100_000
+
 
 class Strict(BaseModel):
     """A mapping of the scenario language: unknown keys are refused, values do not change."""
@@ -92,12 +95,19 @@ def _or_word(parse: Callable[[Any], Any], word: str) -> Callable[[Any], Any]:
     return read
 
 
-def _ordinal(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise refuse(f"{show(value)} is not a whole number")
-    if not 1 <= value <= quantity.LARGEST:
-        raise refuse(f"{show(value)} must be at least 1")
-    return value
+def _ordinal(most: int) -> Callable[[Any], int]:
+    """A reader of whole numbers from 1 to `most`."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise refuse(f"{show(value)} is not a whole number")
+        if value < 1:
+            raise refuse(f"{show(value)} must be at least 1", "1")
+        if value > most:
+            raise refuse(f"{show(value)} must be at most {most}", str(most))
+        return value
+
+    return read
 
 
 def _seed(value: Any) -> int:
@@ -150,6 +160,20 @@ def text(value: Any) -> str:
     return value
 
 
+def distinct_times(value: Any) -> Any:
+    """Refuse two spellings of one time, such as `1 s` and `1000 ms`."""
+    seen: dict[int, object] = {}
+    for key in value if isinstance(value, dict) else ():
+        try:
+            time = quantity.time(key)
+        except QuantityError:
+            continue
+        if time in seen:
+            raise refuse(f"{show(key)} and {show(seen[time])} are the same time")
+        seen[time] = key
+    return value
+
+
 Time = Annotated[int, _reader(quantity.time), _schema("time", Dimension.TIME)]
 PositiveTime = Annotated[int, _reader(quantity.positive_time), _schema("time above zero", Dimension.TIME)]
 Interval = Annotated[
@@ -174,6 +198,7 @@ Probability = Annotated[int, _reader(quantity.probability), _schema("percentage"
 Correlation = Annotated[
     int, _reader(quantity.correlation), _schema("percentage below 100", Dimension.PROBABILITY)
 ]
+InitialWindow = Annotated[int, _reader(quantity.initial_window), _schema("packets", Dimension.PACKETS)]
 Packets = Annotated[int, _reader(quantity.packets), _schema("packets", Dimension.PACKETS)]
 QueueLimit = Annotated[
     Quantity | None,
@@ -188,7 +213,14 @@ QueueLimit = Annotated[
     ),
 ]
 Window = Annotated[Quantity, _reader(quantity.window), _schema("size or BDP", Dimension.SIZE, Dimension.BDP)]
-Count = Annotated[int, BeforeValidator(_ordinal), WithJsonSchema({"type": "integer", "minimum": 1})]
+Count = Annotated[
+    int, BeforeValidator(_ordinal(quantity.LARGEST)), WithJsonSchema({"type": "integer", "minimum": 1})
+]
+Streams = Annotated[
+    int,
+    BeforeValidator(_ordinal(MOST_STREAMS)),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_STREAMS}),
+]
 Seed = Annotated[int, BeforeValidator(_seed), WithJsonSchema({"type": "integer", "minimum": 0})]
 Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"enum": ["on", "off", True, False]})]
 Name = Annotated[

@@ -15,6 +15,7 @@ from .fields import (
     PositiveTime,
     Rate,
     Size,
+    Streams,
     Strict,
     Switch,
     Text,
@@ -85,7 +86,7 @@ class AnyFlow(Strict):
     """How long it goes on; default: until the end of the scenario."""
     stop: Time | None = None
     """When it stops, instead of `duration`."""
-    streams: Count = 1
+    streams: Streams = 1
     """Number of parallel connections or sources."""
 
 

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from .fields import (
     Correlation,
     Count,
+    InitialWindow,
     LinkRate,
     Name,
     Packets,
@@ -22,6 +23,7 @@ from .fields import (
     Text,
     Time,
     Window,
+    distinct_times,
     refuse,
     text,
 )
@@ -187,7 +189,7 @@ class Direction(Impairments):
     """One-way propagation delay."""
     trace: Text | None = None
     """File of delivery opportunities in mahimahi's format, instead of `rate`; relative to the scenario."""
-    at: dict[Time, LinkChange] = Field(default_factory=dict)
+    at: Annotated[dict[Time, LinkChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
     """Settings that change during the run, by time."""
 
 
@@ -252,7 +254,7 @@ class HostSettings(Strict):
     """Largest auto-tuned receive buffer (`tcp_rmem[2]`, 6 MiB)."""
     mss: PositiveSize | None = None
     """Largest TCP payload announced, options not counted; default: the link's MTU minus 40 B."""
-    initial_window: Packets | None = None
+    initial_window: InitialWindow | None = None
     """Initial congestion window (`10 packets`, RFC 6928)."""
     ecn: Annotated[Literal["off", "on", "passive"], BeforeValidator(_switch_word)] | None = None
     """Explicit congestion notification: `off`, `on` (offered), `passive` (accepted when offered; default)."""
@@ -326,7 +328,7 @@ class PathNetwork(Impairments):
     trace: Text | None = None
     """File of forward delivery opportunities in mahimahi's format, instead of `rate`; relative to the
     scenario."""
-    at: dict[Time, PathChange] = Field(default_factory=dict)
+    at: Annotated[dict[Time, PathChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
     """Settings that change during the run, by time (`20 s: {rate: 20 Mbit/s}`)."""
     mtu: Mtu = 1500
     """Largest IP packet."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-# The result tables keep times and sizes as signed 64-bit integers.
-LARGEST = 2**63 - 1
+# The result tables keep times and sizes as signed 64-bit integers; the sum of two must fit.
+LARGEST = 2**62
 PPB = 1_000_000_000
 
 
@@ -228,6 +228,14 @@ def packets(read: object) -> int:
     if quantity.value.denominator != 1:
         raise QuantityError(f"{show(read)} is not a whole number of packets")
     return _positive(read, quantity.rounded())
+
+
+def initial_window(read: object) -> int:
+    """An initial congestion window: from 1 to 65535 packets."""
+    value = packets(read)
+    if value > 65_535:
+        raise QuantityError(f"{show(read)} is more than 65535 packets", "10 packets")
+    return value
 
 
 def queue_limit(read: object) -> Quantity:

@@ -81,7 +81,7 @@ impl Pair {
         let faults = self.faults[from];
         if faults.per_packet_us > 0 {
             let wait = self.busy_until[from].since(self.now).as_us();
-            if wait / faults.per_packet_us > faults.queue {
+            if wait > faults.queue * faults.per_packet_us {
                 return;
             }
             let start = if self.busy_until[from] > self.now { self.busy_until[from] } else { self.now };
@@ -97,7 +97,8 @@ impl Pair {
         }
         let copies = 1 + u64::from(self.dice.hits(faults.duplicate));
         for _ in 0..copies {
-            let late = if self.dice.hits(faults.reorder) { self.dice.roll() % self.one_way.as_ns() } else { 0 };
+            let late =
+                if self.dice.hits(faults.reorder) { self.dice.roll() % self.one_way.as_ns() } else { 0 };
             let at = self.busy_until[from] + self.one_way + Span::from_ns(late);
             self.serial += 1;
             self.wire.insert((at, self.serial), (1 - from, segment));
@@ -141,11 +142,6 @@ impl Pair {
         }
         self.flush();
         true
-    }
-
-    pub(crate) fn run_until(&mut self, until: Time) {
-        while self.step(until) {}
-        self.now = until;
     }
 
     /// Runs to the end of both ends; panics if that takes more than `most` events.

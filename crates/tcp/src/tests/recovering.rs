@@ -87,7 +87,8 @@ fn proportional_rate_reduction_halves_the_window_over_a_round_trip() {
     // for every two delivered.
     assert_eq!(sent[..3], [1, 1, 1]);
     let total: usize = sent.iter().sum();
-    assert_eq!(total, 2 + 9, "half of the 17 delivered in recovery, rounded up: {sent:?}");
+    assert_eq!(total, 2 + 8, "one for every two delivered in recovery: {sent:?}");
+    assert_eq!(t.end.info(t.now).inflight, 10, "the pipe holds the threshold");
     assert!(sent[3..].iter().all(|n| *n <= 1), "no bursts: {sent:?}");
     t.at(400.0, ack(31_001));
     assert_eq!((t.cwnd(), state(&t)), (10, CaState::Recovery), "held until all that was out is acknowledged");

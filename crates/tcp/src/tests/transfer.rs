@@ -57,7 +57,15 @@ fn case() -> impl Strategy<Value = Case> {
     let isn = prop_oneof![any::<u32>(), Just(0), 0xffff_0000..=u32::MAX];
     let bytes = prop_oneof![Just(0u64), 1..5_000u64, 10_000..1_000_000u64];
     let control = prop_oneof![Just("reno"), Just("cubic"), Just("bbr1")];
-    (config(), control, [isn.clone(), isn], [bytes.clone(), bytes], [faults(), faults()], 10..100_000u64, any::<u64>())
+    (
+        config(),
+        control,
+        [isn.clone(), isn],
+        [bytes.clone(), bytes],
+        [faults(), faults()],
+        10..100_000u64,
+        any::<u64>(),
+    )
         .prop_map(|(config, control, isn, offers, faults, one_way_us, seed)| Case {
             config,
             control,

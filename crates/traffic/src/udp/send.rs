@@ -75,7 +75,7 @@ pub fn run(
 ) -> Result<(), TrafficError> {
     let Traffic::Udp { rate, payload, bytes, pattern } = end.flow.traffic else { return Ok(()) };
     let broken = |source| TrafficError::Broken { stream, address, source };
-    clock::precise_timers();
+    clock::be_prompt();
     if !context.sleep_until(end.flow.start) {
         return Ok(());
     }

@@ -76,8 +76,8 @@ def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line
             if not windows:
                 continue
             alone = len(flows) == 1
-            key = s.label(flows[0]) if alone else f"queue of {hop.link}{s.suffix}"
-            styles.setdefault(key, s.styles[flows[0]] if alone else Style("#666666", s.shared_dash))
+            key = s.label(flows[0]) if alone else f"link {hop.link}{s.suffix}"
+            styles.setdefault(key, s.styles[flows[0]] if alone else s.shared()[hop])
             delay = s.samples.queueing_delay(hop)
             inside = delay.between(min(w.start for w in windows), max(w.end for w in windows))
             pooled.setdefault(key, []).append(inside.value)

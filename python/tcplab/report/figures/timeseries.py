@@ -62,10 +62,17 @@ class Source:
         """The bottlenecks of the flows, each with the flows that it limits."""
         found: dict[Hop, list[str]] = {}
         for flow in self.flows:
-            hop = self.samples.bottleneck(flow)
-            if hop is not None:
+            for hop in self.samples.bottlenecks(flow):
                 found.setdefault(hop, []).append(flow)
         return found
+
+    def shared(self) -> dict[Hop, Style]:
+        """The bottlenecks of several flows, and their style: grey, or, if they are several, colours of their own."""
+        hops = [hop for hop, flows in self.bottlenecks().items() if len(flows) > 1]
+        if len(hops) == 1:
+            return {hops[0]: Style(_SHARED, self.shared_dash)}
+        first = len(self.styles)
+        return {hop: Style(style(first + i).color, self.shared_dash) for i, hop in enumerate(hops)}
 
 
 def flow_styles(names: Iterable[str]) -> dict[str, Style]:
@@ -187,9 +194,8 @@ def queue_panel(sources: Sequence[Source]) -> Panel:
             if len(flows) == 1:
                 lines.append(line_of(s, flows[0], series, 1.0))
             else:
-                label = f"queue of {hop.link}{s.suffix}"
                 x, y = decimate(series.time / 1e9, series.value)
-                lines.append(Line(label, x, y, Style(_SHARED, s.shared_dash), unnamed=_one_shared(s)))
+                lines.append(shared_line(s, hop, x, y))
     top = max((float(np.nanmax(line.y)) for line in lines), default=0.0)
     levels = tuple(Level(packets, text) for packets, text in _same(limits) if packets <= 1.6 * top)
     return Panel("Queue", "packets", tuple(lines), levels=levels)
@@ -206,8 +212,7 @@ def jain_panel(sources: Sequence[Source]) -> Panel:
             times, rates = active_goodput(s.samples, moving)
             x, y = decimate(times / 1e9, jain_over_time(rates))
             if np.isfinite(y).any():
-                label = f"fairness on {hop.link}{s.suffix}"
-                lines.append(Line(label, x, y, Style(_SHARED, s.shared_dash), unnamed=_one_shared(s)))
+                lines.append(shared_line(s, hop, x, y))
     return Panel("Jain's index", "", tuple(lines), top=1.03, height=0.75)
 
 
@@ -225,6 +230,12 @@ def active_goodput(samples: Samples, flows: Sequence[str]) -> tuple[Array, Array
         active = (times > start) & (times <= end) & (count > 0)
         rates[active, column] = (total[last] - total[first])[active] / count[active]
     return times, rates
+
+
+def shared_line(source: Source, hop: Hop, x: Array, y: Array) -> Line:
+    """The line of a bottleneck that several flows share; when it is the only one, its panel says what it is."""
+    styles = source.shared()
+    return Line(f"link {hop.link}{source.suffix}", x, y, styles[hop], unnamed=len(styles) == 1)
 
 
 def line_of(
@@ -303,10 +314,6 @@ def _limit(direction: Mapping[str, Any]) -> tuple[float, str] | None:
     words = limit_words(direction["queue"]["limit"])
     exact = "packets" in direction["queue"]["limit"]
     return packets, f"limit\n{words}" if exact else f"limit {words}\n(≈ {packets:.0f} packets)"
-
-
-def _one_shared(source: Source) -> bool:
-    return sum(len(flows) > 1 for flows in source.bottlenecks().values()) == 1
 
 
 def _steady_rate(source: Source, hop: Hop) -> float | None:

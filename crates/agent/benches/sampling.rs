@@ -1,0 +1,41 @@
+//! What it costs to sample 100 sockets at 1 kHz.
+//!
+//! `cargo bench -p tcplab-agent --bench sampling` prints the share of a core that the sampling thread uses, and what writing the
+//! rows costs besides.
+
+#[path = "../tests/lab/mod.rs"]
+mod lab;
+
+use lab::{Lab, MS, SECOND};
+use serde_json::json;
+
+const SECONDS: u64 = 3;
+
+fn main() {
+    if let Some(why) = lab::obstacle() {
+        return eprintln!("skipped: {why}");
+    }
+    for streams in [1, 100] {
+        let mut lab = Lab::new("sampling");
+        let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams, "cc": {"name": "bbr"},
+            "sender": {"max_pacing_rate": 100_000}});
+        lab.flow(flow, json!({}));
+        lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND}));
+        let (done, _) = lab.run(SECONDS * SECOND);
+        let samples = &done["facts"]["socket_samples"];
+        let figure = |key: &str| samples[key].as_f64().unwrap_or(f64::NAN);
+        let hosts = lab.rows("hosts", "a");
+        let process: f64 = hosts
+            .last()
+            .map(|row| row["cpu_user"].as_f64().unwrap_or(0.0) + row["cpu_system"].as_f64().unwrap_or(0.0))
+            .unwrap_or(f64::NAN);
+        println!(
+            "{streams} sockets at 1 kHz: {:.1} % of a core sampling, {:.1} % for the whole agent; {} samples, {} missed, {} rows",
+            100.0 * figure("cpu") / SECONDS as f64,
+            100.0 * process / SECONDS as f64,
+            figure("taken"),
+            figure("missed"),
+            done["facts"]["rows"]["sockets"],
+        );
+    }
+}
