@@ -94,7 +94,7 @@ struct state {
 	u64 policed_bw;
 };
 
-/* ---- The bandwidth filter: section 4.1.1 ------------------------------------------------------------- */
+/* ---- The bandwidth filter: section 4.1.1 ----------------------------------------------------- */
 
 /*
  * The maximum over a window of rounds, by Kathleen Nichols' method as Linux's win_minmax has it: three samples,
@@ -142,7 +142,7 @@ TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
 	return us ? clamp((packets << BW_SHIFT) / us, 1ull, BW_MOST) : BW_MOST;
 }
 
-/* ---- Control parameters: section 4.2 ------------------------------------------------------------------ */
+/* ---- Control parameters: section 4.2 --------------------------------------------------------- */
 
 /* Bytes per second at `gain`, `margin` percent short: 10^6 / 100 / 2^24 is 625 / 2^20. */
 TL_INLINE u64 bytes_per_second(const struct tcp_sock *tp, u64 bw, u32 gain, u32 margin)
@@ -312,7 +312,7 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 	tp->snd_cwnd = cwnd;
 }
 
-/* ---- State machine: section 4.3 ----------------------------------------------------------------------- */
+/* ---- State machine: section 4.3 -------------------------------------------------------------- */
 
 /* Section 4.3.4.3, BBRAdvanceCyclePhase. */
 TL_INLINE void advance_cycle_phase(struct tcp_sock *tp, struct state *ca)
@@ -363,7 +363,7 @@ TL_INLINE void set_gains(struct sock *sk, struct state *ca)
 	ca->telemetry.cwnd_gain = cwnd;
 }
 
-/* ---- Linux's estimate of a policer ---------------------------------------------------------------------- */
+/* ---- Linux's estimate of a policer ----------------------------------------------------------- */
 
 TL_INLINE void policer_begin_interval(struct tcp_sock *tp, struct state *ca)
 {
@@ -452,7 +452,7 @@ TL_INLINE void update_policer(struct sock *sk, struct state *ca, bool losses, bo
 	policer_interval_done(tp, ca, bandwidth_of(delivered, us));
 }
 
-/* ---- The model: section 4.1, and the transitions it leads to --------------------------------------------- */
+/* ---- The model: section 4.1, and the transitions it leads to --------------------------------- */
 
 TL_INLINE bool is_valid(const struct rate_sample *rs)
 {
@@ -618,7 +618,7 @@ TL_INLINE void update_rt_prop(struct sock *sk, struct state *ca, const struct ra
 		ca->idle_restart = false;
 }
 
-/* ---- The operations --------------------------------------------------------------------------------------- */
+/* ---- The operations -------------------------------------------------------------------------- */
 
 /* Section 4.3.1, BBRInit. */
 INIT(sk, tp, ca)

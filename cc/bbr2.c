@@ -119,7 +119,7 @@ struct state {
 	u32 lost;         /* since it was sent */
 };
 
-/* ---- What the rate sample lacks ------------------------------------------------------------------------- */
+/* ---- What the rate sample lacks -------------------------------------------------------------- */
 
 TL_INLINE void remember_losses(struct tcp_sock *tp, struct state *ca)
 {
@@ -173,7 +173,7 @@ TL_INLINE bool is_inflight_too_high(struct sock *sk, const struct state *ca)
 	return (u64)ca->lost * 1000 > (u64)ca->tx_in_flight * PARAM(sk, loss_threshold);
 }
 
-/* ---- Estimates -------------------------------------------------------------------------------------------- */
+/* ---- Estimates ------------------------------------------------------------------------------- */
 
 TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
 {
@@ -252,7 +252,7 @@ TL_INLINE bool is_probing_bw(const struct state *ca)
 	return phase == STARTUP || phase == PROBE_BW_REFILL || phase == PROBE_BW_UP;
 }
 
-/* ---- Entering the states ----------------------------------------------------------------------------------- */
+/* ---- Entering the states --------------------------------------------------------------------- */
 
 TL_INLINE void start_round(struct tcp_sock *tp, struct state *ca)
 {
@@ -344,7 +344,7 @@ TL_INLINE void set_gains(struct state *ca)
 	ca->telemetry.cwnd_gain = cwnd;
 }
 
-/* ---- Pacing: section 4.6.2 ---------------------------------------------------------------------------------- */
+/* ---- Pacing: section 4.6.2 ------------------------------------------------------------------- */
 
 /* 10^6 / 100 / 2^24 is 625 / 2^20. */
 TL_INLINE u64 pacing_rate(struct sock *sk, u64 bw, u32 gain)
@@ -377,7 +377,7 @@ TL_INLINE void set_pacing_rate(struct sock *sk, struct state *ca, u32 gain)
 		sk->sk_pacing_rate = rate;
 }
 
-/* ---- The model: section 4.5 ---------------------------------------------------------------------------------- */
+/* ---- The model: section 4.5 ------------------------------------------------------------------ */
 
 /* Section 4.5.6, BBRUpdateLatestDeliverySignals. */
 TL_INLINE void update_latest_delivery_signals(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs,
@@ -623,7 +623,7 @@ TL_INLINE void update_min_rtt(struct sock *sk, struct state *ca, const struct ra
 	}
 }
 
-/* ---- ProbeRTT: section 4.3.4 ------------------------------------------------------------------------------------ */
+/* ---- ProbeRTT: section 4.3.4 ----------------------------------------------------------------- */
 
 /* Section 4.6.4.4, BBRSaveCwnd. */
 TL_INLINE void save_cwnd(struct tcp_sock *tp, struct state *ca)
@@ -697,7 +697,7 @@ TL_INLINE void check_probe_rtt(struct sock *sk, struct state *ca, const struct r
 		ca->idle_restart = false;
 }
 
-/* ---- Window: section 4.6.4 ----------------------------------------------------------------------------------------- */
+/* ---- Window: section 4.6.4 ------------------------------------------------------------------- */
 
 /* Section 4.6.4.4, BBRModulateCwndForRecovery and what leads to it. */
 TL_INLINE u32 modulate_cwnd_for_recovery(struct sock *sk, struct state *ca, u32 cwnd, u32 acked, s32 losses)
@@ -759,7 +759,7 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 	tp->snd_cwnd = min(cwnd, tp->snd_cwnd_clamp);
 }
 
-/* ---- The operations -------------------------------------------------------------------------------------------------- */
+/* ---- The operations -------------------------------------------------------------------------- */
 
 /* Section 4.2.1, BBRInit. */
 INIT(sk, tp, ca)

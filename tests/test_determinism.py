@@ -25,14 +25,19 @@ def _digest(path: Path) -> str:
 
 
 def anything_random(plan: dict[str, Any]) -> bool:
-    """Whether a random stream is ever drawn from: a chance to lose, damage, repeat, reorder or delay."""
-    flows = any((flow.get("pattern") or {}).get("distribution") == "exponential" for flow in plan["flows"])
-    return flows or any(
+    """Whether a random stream is ever drawn from: a chance to lose, damage, repeat, reorder or delay, random
+    pauses, or BBR, which begins PROBE_BW in a phase picked at random (section 4.3.4.3 of its first draft)."""
+    return any(_random_flow(flow) for flow in plan["flows"]) or any(
         _random_direction(settings)
         for link in plan["links"]
         for direction in (link["forward"], link["backward"])
         for settings in (direction, *direction["changes"])
     )
+
+
+def _random_flow(flow: dict[str, Any]) -> bool:
+    pauses = (flow.get("pattern") or {}).get("distribution")
+    return pauses == "exponential" or (flow.get("cc") or {}).get("name") == "bbr1"
 
 
 def _random_direction(settings: dict[str, Any]) -> bool:

@@ -62,9 +62,11 @@ def test_cubic_fills_a_link_with_an_ample_buffer(simulate: Simulate) -> None:
     base = 50_000_000
     # The queue's 625 frames, the one being sent, and the ACK's own serialisation (66 B and 14 B of Ethernet).
     drain = (626 * FRAME + 80) * 8 * SECOND // 100_000_000
-    lowest, highest = extremes(run.sockets["srtt"])
-    assert base <= lowest
-    assert highest <= base + drain
+    assert extremes(run.sockets["srtt"])[0] >= base
+    assert extremes(run.sockets.filter(pl.col("state") == "open")["srtt"])[1] <= base + drain
+    # What Linux measures is not the path alone: while data is missing its receiver holds ACKs back for up to
+    # 1 ms (`tcp_comp_sack_delay_ns`).
+    assert extremes(run.sockets["srtt"])[1] <= base + drain + 1_000_000
     assert extremes(run.sockets["min_rtt"])[0] >= base
     flow = run.flows.row(0, named=True)
     assert base <= flow["rtt_p50"] <= flow["rtt_p99"] <= base + drain
@@ -125,17 +127,22 @@ def test_reno_with_a_loss_in_every_so_many_packets(p: float, simulate: Simulate)
     assert _measured(simulate, "reno", p, every(p), rtt, expected) == pytest.approx(expected, rel=0.10)
 
 
-# At 200 ms all four rates lie in CUBIC's own region; at 100 ms the two lower ones (RFC 9438, table 1).
-OWN_REGION = [
-    (p, rtt) for rtt in (0.1, 0.2) for p in LOSS_RATES if cubic_window(p, rtt) > reno_friendly_window(p)
-]
+# Where all four loss rates lie well inside CUBIC's own region: its window is 1.9 to 4.3 times Reno's.
+CUBIC_RTT = 0.4
 
 
-@pytest.mark.parametrize(("p", "rtt"), OWN_REGION)
-def test_cubic_in_its_own_region(p: float, rtt: float, simulate: Simulate) -> None:
-    """RFC 9438's response function, AVG_W = (C(3+β)/(4(1-β)))^(1/4) · (RTT/p)^(3/4), within 10 %."""
-    expected = cubic_rate(p, rtt)
-    assert _measured(simulate, "cubic", p, every(p), rtt, expected) == pytest.approx(expected, rel=0.10)
+@pytest.mark.parametrize("p", LOSS_RATES)
+def test_cubic_in_its_own_region(p: float, simulate: Simulate) -> None:
+    """RFC 9438's response function, AVG_W = (C(3+β)/(4(1-β)))^(1/4) · (RTT/p)^(3/4), within 10 %.
+
+    Strictly periodic losses leave CUBIC not one equilibrium but a band around that formula: the function is
+    flat where it meets W_max, so W_max stays where it is once the losses fall on the plateau, which in whole
+    segments is 2.7 s wide. Which W_max of the band a flow settles on depends on how it left slow start.
+    """
+    assert cubic_window(p, CUBIC_RTT) > 1.5 * reno_friendly_window(p)
+    expected = cubic_rate(p, CUBIC_RTT)
+    measured = _measured(simulate, "cubic", p, every(p), CUBIC_RTT, expected)
+    assert measured == pytest.approx(expected, rel=0.10)
 
 
 @pytest.mark.parametrize("p", LOSS_RATES)
@@ -149,10 +156,15 @@ def test_reno_with_independent_losses(p: float, simulate: Simulate) -> None:
     assert measured == pytest.approx(expected, rel=0.25)
 
 
-@pytest.mark.parametrize(("p", "rtt"), OWN_REGION)
+@pytest.mark.parametrize("p", LOSS_RATES)
+@pytest.mark.parametrize("rtt", [0.2, CUBIC_RTT])
 def test_cubic_with_independent_losses(p: float, rtt: float, simulate: Simulate) -> None:
-    """Within 25 % of the response function. It assumes that every epoch ends at the plateau; with random
-    distances some end before it, where fast convergence lowers W_max, and some after it, in convex growth."""
+    """Within 25 % of the response function, which is that of an epoch ending at the plateau.
+
+    With random distances some epochs go on into convex growth, far above it, and some end early, after which
+    fast convergence lowers W_max. A fluid model of RFC 9438, section 4, with geometric distances gives 1.05
+    to 1.14 times the function at these rates and RTTs, and 1.12 to 1.22 times without fast convergence.
+    """
     expected = cubic_rate(p, rtt)
     measured = _measured(simulate, "cubic", p, f"{p * 100:g} %", rtt, expected)
     assert measured == pytest.approx(expected, rel=0.25)

@@ -161,7 +161,8 @@ def small_disk(tmp_path: Path) -> Path:
 
 def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path, process: Command) -> None:
     try:
-        ended = process("run", "short.yaml", "--set", "sample.packets=true", "--out", small_disk / "out")
+        longer = ("--set", "flows.bulk.duration=60 s", "--set", "sample.packets=true")
+        ended = process("run", "short.yaml", *longer, "--out", small_disk / "out")
         assert ended.returncode == 3
         assert "disk is full" in ended.stderr
         assert "Traceback" not in ended.stderr

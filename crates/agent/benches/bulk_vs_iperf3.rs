@@ -26,12 +26,19 @@ fn main() {
         ours.push(agent(seconds, streams));
         theirs.push(iperf3(seconds, streams));
         let ((rate, cpu), (their_rate, their_cpu)) = (ours[round as usize], theirs[round as usize]);
-        println!("agent {rate:6.2} Gbit/s {cpu:.2} CPUs    iperf3 {their_rate:6.2} Gbit/s {their_cpu:.2} CPUs");
+        println!(
+            "agent {rate:6.2} Gbit/s {cpu:.2} CPUs    iperf3 {their_rate:6.2} Gbit/s {their_cpu:.2} CPUs"
+        );
     }
     let rate = |figures: &[Figure]| median(figures.iter().map(|f| f.0));
     let cost = |figures: &[Figure]| median(figures.iter().map(|f| f.1 / f.0));
     println!("rate: {:.2} of iperf3's", rate(&ours) / rate(&theirs));
-    println!("CPUs per Gbit/s: {:.4} and {:.4}, {:.2} of iperf3's", cost(&ours), cost(&theirs), cost(&ours) / cost(&theirs));
+    println!(
+        "CPUs per Gbit/s: {:.4} and {:.4}, {:.2} of iperf3's",
+        cost(&ours),
+        cost(&theirs),
+        cost(&ours) / cost(&theirs)
+    );
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

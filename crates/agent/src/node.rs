@@ -134,10 +134,16 @@ type Answer = Result<serde_json::Value, Refusal>;
 impl Session {
     fn configure(&mut self, node: &str, dir: &std::path::Path, cpus: &[usize]) -> Answer {
         if node.is_empty() || node.contains('/') {
-            return Err(refusal(format!("{node:?} cannot be part of a file name"), "choose another node name"));
+            return Err(refusal(
+                format!("{node:?} cannot be part of a file name"),
+                "choose another node name",
+            ));
         }
         if !dir.is_dir() {
-            return Err(refusal(format!("{} is no directory", dir.display()), "make it before the node starts"));
+            return Err(refusal(
+                format!("{} is no directory", dir.display()),
+                "make it before the node starts",
+            ));
         }
         if !cpus.is_empty()
             && let Err(error) = process::pin(cpus)
@@ -165,7 +171,10 @@ impl Session {
 
     fn capture(&mut self, what: What, mut interfaces: Vec<String>) -> Answer {
         let Some(recorder) = &self.recorder else {
-            return Err(refusal("`capture` came before `configure`", "send `configure` first, for every run"));
+            return Err(refusal(
+                "`capture` came before `configure`",
+                "send `configure` first, for every run",
+            ));
         };
         if interfaces.is_empty() {
             interfaces = capture::interfaces()

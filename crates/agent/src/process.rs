@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 
 /// Entries of the namespace's own TCP hash table. A dump walks all of it, and the host's has hundreds of thousands;
 /// the kernel also derives from it how many TIME-WAIT sockets the namespace may hold (half as many).
-const HASH_ENTRIES: &str = "8192";
+const HASH_ENTRIES: &str = "4096";
 
 /// Enters a network namespace of its own, with loopback up.
 pub fn new_network_namespace() -> io::Result<()> {

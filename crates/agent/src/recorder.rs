@@ -104,11 +104,8 @@ impl Recorder {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let full = {
             let mut rows = self.rows();
-            let fresh = Rows {
-                dictionary: rows.dictionary.clone(),
-                node: self.node.clone(),
-                ..Rows::default()
-            };
+            let fresh =
+                Rows { dictionary: rows.dictionary.clone(), node: self.node.clone(), ..Rows::default() };
             std::mem::replace(&mut *rows, fresh)
         };
         files.append(&full.flows, &full.dictionary)?;

@@ -76,8 +76,7 @@ impl Run {
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
     let Parts { flows, probe, captures, recorder } = parts;
     let registry = Arc::new(Registry::default());
-    let context =
-        Context { clock, stop: stop.clone(), sink: recorder.clone(), registry: registry.clone() };
+    let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry: registry.clone() };
     // Before the traffic, which they are to see from its first packet.
     let (mut helpers, seen) = launch_captures(captures, &context);
     let mut handles = Vec::new();
@@ -109,13 +108,12 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
     if writable {
         written(recorder.finish());
     }
-    output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &seen, late)}));
+    output::emit(
+        &json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &seen, late)}),
+    );
 }
 
-fn launch_captures(
-    captures: Vec<Capture>,
-    context: &Context,
-) -> (Vec<JoinHandle<()>>, SeenBy) {
+fn launch_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {
     let (mut threads, mut all) = (Vec::new(), Vec::new());
     for capture in captures {
         let seen = Arc::new(Seen::default());
@@ -128,7 +126,9 @@ fn launch_captures(
         });
         match thread {
             Ok(thread) => threads.push(thread),
-            Err(error) => output::refuse(None, &format!("cannot start a capture: {error}"), "end other programs"),
+            Err(error) => {
+                output::refuse(None, &format!("cannot start a capture: {error}"), "end other programs")
+            }
         }
     }
     (threads, all)
@@ -151,15 +151,8 @@ fn launch_samplers(
         let (context, registry, recorder) = (context.clone(), registry.clone(), recorder.clone());
         let (all, kept) = (probe.all_sockets, kept.sockets.clone());
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
-            let sampled = sampling::sockets(
-                interval,
-                all,
-                context.clock,
-                &context.stop,
-                &registry,
-                &recorder,
-                &kept,
-            );
+            let sampled =
+                sampling::sockets(interval, all, context.clock, &context.stop, &registry, &recorder, &kept);
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");
             }
@@ -184,7 +177,9 @@ fn launch_samplers(
     for thread in threads {
         match thread {
             Ok(thread) => running.push(thread),
-            Err(error) => output::refuse(None, &format!("cannot start a sampler: {error}"), "end other programs"),
+            Err(error) => {
+                output::refuse(None, &format!("cannot start a sampler: {error}"), "end other programs")
+            }
         }
     }
     (running, kept)
@@ -217,7 +212,8 @@ fn wait<'a>(
     helpers: &'a [JoinHandle<()>],
 ) -> Vec<&'a str> {
     let begin = Instant::now();
-    let all: Vec<_> = flows.chain(helpers.iter().map(|h| (h, h.thread().name().unwrap_or_default()))).collect();
+    let all: Vec<_> =
+        flows.chain(helpers.iter().map(|h| (h, h.thread().name().unwrap_or_default()))).collect();
     while all.iter().any(|(thread, _)| !thread.is_finished()) && begin.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(2));
     }

@@ -2,7 +2,7 @@
 
 mod lab;
 
-use lab::{A, B, Lab, MS, SECOND, sum};
+use lab::{B, Lab, MS, SECOND, sum};
 use serde_json::json;
 
 #[test]
@@ -86,7 +86,9 @@ fn ipv6_carries_every_kind() {
             let server = json!({"do": "flow", "role": "server", "address": "fd09::2", "flow": flow});
             ports = lab.b.tell(server)["ports"].clone();
         }
-        lab.a.tell(json!({"do": "flow", "role": "client", "address": "fd09::2", "ports": ports, "flow": flow}));
+        lab.a.tell(
+            json!({"do": "flow", "role": "client", "address": "fd09::2", "ports": ports, "flow": flow}),
+        );
     }
     lab.a.tell(json!({"do": "probe", "sockets": MS}));
     lab.run(800 * MS);
@@ -96,5 +98,4 @@ fn ipv6_carries_every_kind() {
     assert_eq!((of("tcp"), of("udp"), of("request")), (Some(1_000_000), Some(1_000_000), Some(30)));
     assert_eq!(lab.rows("pings", "a").iter().filter(|row| row["lost"] == false).count(), 3);
     assert!(!lab.rows("sockets", "a").is_empty());
-    let _ = A;
 }

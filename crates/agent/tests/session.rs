@@ -34,7 +34,10 @@ fn mistakes_are_named_with_their_mending() {
     assert_refused(&lab.b.ask(taken), "7001");
     assert_refused(&lab.b.ask(json!({"do": "dance"})), "dance");
     assert_refused(&lab.b.ask(json!({"do": "probe", "sockets": 0})), "zero");
-    assert_refused(&lab.b.ask(json!({"do": "configure", "node": "b", "dir": "/nonexistent"})), "/nonexistent");
+    assert_refused(
+        &lab.b.ask(json!({"do": "configure", "node": "b", "dir": "/nonexistent"})),
+        "/nonexistent",
+    );
 }
 
 #[test]
@@ -89,6 +92,31 @@ fn a_termination_signal_ends_the_run_in_order() {
     std::process::Command::new("kill").arg(lab.b.pid().to_string()).status().unwrap();
     assert!(lab.b.wait_exit(Duration::from_secs(5)));
     assert_eq!(lab.rows("flows", "b").len(), 1);
+}
+
+#[test]
+fn the_death_of_the_parent_ends_the_process_though_its_input_stays_open() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    // The shell waits for the agent; both read this test's pipe, so killing the shell does not end the agent's input.
+    let mut shell = Command::new("sh")
+        .args(["-c", "\"$0\" node; true", env!("CARGO_BIN_EXE_tcplab-agent")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _input = shell.stdin.take();
+    let mut hello = String::new();
+    let mut output = BufReader::new(shell.stdout.take().unwrap());
+    output.read_line(&mut hello).unwrap();
+    let pid = serde_json::from_str::<Value>(&hello).unwrap()["pid"].as_u64().unwrap();
+    assert_ne!(pid, u64::from(shell.id()));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    // The end of its output is the end of the process.
+    let mut rest = String::new();
+    output.read_line(&mut rest).unwrap();
+    assert_eq!(rest, "");
 }
 
 #[test]

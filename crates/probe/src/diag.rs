@@ -30,7 +30,9 @@ const BUFFER: usize = 64 << 10;
 #[derive(Debug, thiserror::Error)]
 pub enum DiagError {
     /// The kernel has no sock_diag socket for us.
-    #[error("cannot open a sock_diag socket: {0}; the kernel needs CONFIG_INET_DIAG and CONFIG_INET_TCP_DIAG")]
+    #[error(
+        "cannot open a sock_diag socket: {0}; the kernel needs CONFIG_INET_DIAG and CONFIG_INET_TCP_DIAG"
+    )]
     Open(io::Error),
     /// The request could not be sent or its answer not read.
     #[error("sock_diag dump failed: {0}")]
@@ -131,11 +133,8 @@ impl Dump {
     pub fn open() -> Result<Dump, DiagError> {
         // SAFETY: socket(2) takes no pointers; the descriptor it returns is owned by nobody else.
         let socket = unsafe {
-            let fd = libc::socket(
-                libc::AF_NETLINK,
-                libc::SOCK_RAW | libc::SOCK_CLOEXEC,
-                libc::NETLINK_SOCK_DIAG,
-            );
+            let fd =
+                libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_SOCK_DIAG);
             if fd < 0 {
                 return Err(DiagError::Open(io::Error::last_os_error()));
             }

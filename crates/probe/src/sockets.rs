@@ -11,6 +11,10 @@ const BBR_HIGH_GAIN: u32 = 256 * 2885 / 1000 + 1;
 const BBR_DRAIN_GAIN: u32 = 256 * 1000 / 2885;
 const BBR_UNIT: u32 = 256;
 
+/// With more ranges the kernel's filter costs more than it saves: its check of the filter at every dump takes quadratic time
+/// (`inet_diag_bc_audit`). Sockets of nobody are left out here anyway.
+const FILTER_RANGES: usize = 8;
+
 /// What a socket belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
@@ -164,7 +168,9 @@ impl Sampler {
             };
             let mut local: Vec<u16> = self.by_ports.keys().map(|(local, _)| *local).collect();
             let mut remote: Vec<u16> = self.foreign.keys().copied().collect();
-            self.filter = Filter { local: ranges(&mut local), remote: ranges(&mut remote) };
+            let filter = Filter { local: ranges(&mut local), remote: ranges(&mut remote) };
+            let few = filter.local.len() + filter.remote.len() <= FILTER_RANGES;
+            self.filter = if few { filter } else { Filter::default() };
         }
     }
 }

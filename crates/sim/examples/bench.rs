@@ -38,13 +38,16 @@ fn main() {
             packets[number] = tables.flows.segments_sent.iter().flatten().sum::<i64>();
         }
     }
-    for ((number, (_, title, _)), wall) in scenarios.iter().enumerate().zip(&mut walls) {
+    for (number, (_, title, _)) in scenarios.iter().enumerate() {
+        let (wall, cpu) = (&mut walls[number], &mut cpus[number]);
         wall.sort();
+        cpu.sort();
         let (Some(least), Some(median)) = (wall.first(), wall.get(wall.len() / 2)) else { continue };
-        let rate = packets[number] as f64 / median.as_secs_f64() / 1e6;
-        println!(
-            "{title}: {median:.3?} median, {least:.3?} least of {repetitions}; {rate:.2} M data packets/s"
-        );
+        let cpu = cpu[cpu.len() / 2];
+        let rate = packets[number] as f64 / cpu.as_secs_f64() / 1e6;
+        println!("{title}:");
+        println!("  {median:.1?} median and {least:.1?} least of {repetitions}, {cpu:.1?} of CPU");
+        println!("  {rate:.2} M data packets a second of CPU");
     }
     println!("peak memory: {} MB", peak_memory_kb() / 1000);
 }

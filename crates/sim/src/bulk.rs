@@ -75,9 +75,13 @@ impl Bulk {
         self.turn.min(self.stop)
     }
 
-    /// Whether all is done that was asked for, given what has arrived. A source without end is complete
-    /// however long it ran.
-    pub(crate) fn complete(&self, delivered: u64) -> bool {
-        self.bytes.is_none_or(|bytes| delivered >= bytes)
+    /// Whether all is done that was asked for, given what has arrived and when the run ended; one that only
+    /// the run's end stops has `ended` with it.
+    pub(crate) fn complete(&self, delivered: u64, end: Time, ended: bool) -> bool {
+        match self.bytes {
+            Some(bytes) => delivered >= bytes,
+            None if self.stop == Time::NEVER => ended,
+            None => end >= self.stop,
+        }
     }
 }

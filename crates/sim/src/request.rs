@@ -67,9 +67,14 @@ impl Request {
         self.response > self.request
     }
 
-    /// Whether all was asked that was to be asked, and answered.
-    pub(crate) fn complete(&self) -> bool {
-        self.left.is_none_or(|left| left == 0)
+    /// Whether all was asked that was to be asked, and answered; one that only the run's end stops has `ended`
+    /// with it.
+    pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {
+        match self.left {
+            Some(left) => left == 0,
+            None if self.stop == Time::NEVER => ended,
+            None => end >= self.stop,
+        }
     }
 
     /// The client's application timer fires: the start, a thought is over, or it is time to stop.

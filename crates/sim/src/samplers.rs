@@ -154,8 +154,8 @@ fn counts(stream: &Stream, now: Time, drained: bool) -> Counts {
     }
 }
 
-/// One row for every stream, at the run's end.
-pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Time) {
+/// One row for every stream, when the run has `ended` or is broken off.
+pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Time, ended: bool) {
     let drained = world.network.is_empty();
     for stream in streams {
         let flow = &plan.flows[stream.flow];
@@ -211,7 +211,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.rtos = Some(rtos);
                 row.losses_detected = Some(losses);
                 row.cwnd_mean = tcp.mean_window(end);
-                row.complete = started && tcp.complete();
+                row.complete = started && tcp.complete(end, ended);
                 if matches!(tcp.application, Application::Request(_)) {
                     row.losses_true = Some(there + back);
                 }
@@ -221,7 +221,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.bytes_sent = udp.bytes_sent();
                 row.segments_sent = Some(udp.sent());
                 row.losses_detected = Some(udp.lost(drained));
-                row.complete = started && (udp.stopped() || udp.endless());
+                row.complete = started && (udp.stopped() || (ended && udp.endless()));
                 (udp.last_delivery, None)
             }
             Work::Ping(ping) => {
@@ -229,7 +229,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.segments_sent = Some(ping.sent());
                 row.losses_true = Some(there + back);
                 row.losses_detected = Some(ping.sent() - ping.replies());
-                row.complete = started && (ping.stopped() || ping.endless());
+                row.complete = started && (ping.stopped() || (ended && ping.endless()));
                 (ping.last_reply, Some(&ping.rtt))
             }
         };

@@ -143,7 +143,7 @@ impl Simulation {
             let drained = self.world.network.is_empty();
             samplers::intervals(&mut self.streams, &mut self.world, end, drained);
         }
-        samplers::flows(&self.plan, &self.streams, &mut self.world, end);
+        samplers::flows(&self.plan, &self.streams, &mut self.world, end, self.done);
         self.world.recorder.tables
     }
 

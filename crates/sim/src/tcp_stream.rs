@@ -289,14 +289,14 @@ impl TcpStream {
         self.aborted || self.closed == [true; 2]
     }
 
-    /// Whether the stream did all it was asked to, unless the run's end cut it off.
-    pub(crate) fn complete(&self) -> bool {
+    /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off.
+    pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {
         if self.aborted {
             return false;
         }
         match &self.application {
-            Application::Bulk(bulk) => bulk.complete(self.delivered[SERVER]),
-            Application::Request(request) => request.complete(),
+            Application::Bulk(bulk) => bulk.complete(self.delivered[SERVER], end, ended),
+            Application::Request(request) => request.complete(end, ended),
         }
     }
 

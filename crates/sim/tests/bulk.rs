@@ -141,3 +141,30 @@ fn the_mean_window_is_that_of_its_samples() {
     let mean = run.tables.flows.cwnd_mean.get(run.flow("bulk")).expect("a mean");
     assert!((mean / sampled - 1.0).abs() < 0.02, "{mean} and {sampled}");
 }
+
+#[test]
+fn a_flow_is_complete_if_it_was_not_cut_off() {
+    let complete = |settings: Value, duration: u64| {
+        let flows = vec![flow("t", with(tcp("cubic"), settings))];
+        let plan = path(direction(10_000_000, 5 * MS), direction(10_000_000, 5 * MS), flows);
+        let run = run(&with(plan, json!({"duration": duration})));
+        run.tables.flows.complete.get(run.flow("t")).expect("an answer")
+    };
+    assert!(complete(json!({"stop": 2 * SECOND}), 2 * SECOND), "it sent for as long as it was asked to");
+    assert!(!complete(json!({"stop": 3 * SECOND}), 2 * SECOND));
+    assert!(complete(json!({"stop": null}), 2 * SECOND), "it has no other end than the run's");
+    assert!(!complete(json!({"stop": null, "bytes": 100_000_000}), 2 * SECOND));
+}
+
+#[test]
+fn a_run_broken_off_has_what_was_recorded_until_then() {
+    let plan = parse(&classic(1, 20));
+    let mut simulation = tcplab_sim::Simulation::new(&plan).expect("a plan that can be simulated");
+    assert!(!simulation.advance(10_000));
+    let time = simulation.facts().simulated.as_ns() as i64;
+    let tables = simulation.finish();
+    assert_eq!(tables.flows.complete.get(0), Some(false));
+    assert_eq!(tables.flows.end.get(0), Some(time));
+    let received: i64 = tables.intervals.bytes_received.iter().flatten().sum();
+    assert_eq!(tables.flows.bytes_received.get(0), Some(received));
+}

@@ -73,6 +73,10 @@ impl Connection {
     pub(crate) fn process_ack(&mut self, segment: &Segment) -> bool {
         let ack = segment.ack;
         let prior_snd_una = self.sk.snd_una;
+        if self.says_nothing_new(segment) {
+            self.snd.wl1 = segment.seq;
+            return true;
+        }
         let mut state = AckState {
             flag: 0,
             rate: RateSample::default(),
@@ -131,6 +135,18 @@ impl Connection {
         self.control_window(ack, delivered, &state);
         self.transmit_after_ack(rexmit);
         true
+    }
+
+    /// Data whose ACK is the one we know, while we have nothing to send: a one-way transfer's receiver
+    /// (Linux's header prediction does not call `tcp_ack` then either).
+    fn says_nothing_new(&self, segment: &Segment) -> bool {
+        segment.ack == self.sk.snd_una
+            && segment.len > 0
+            && segment.sack_count == 0
+            && self.sk.packets_out == 0
+            && u32::from(segment.window) << self.snd.wscale == self.snd.wnd
+            && !self.has_unsent()
+            && !self.ecn_echoed(segment)
     }
 
     /// Send window, SACK blocks, ECN echo; in-order ACKs with an unchanged window take the short way.

@@ -385,7 +385,7 @@ impl Connection {
             cwnd: sk.snd_cwnd,
             ssthresh: (sk.snd_ssthresh < tcplab_control::sock::INFINITE_SSTHRESH).then_some(sk.snd_ssthresh),
             srtt: us(sk.srtt_us >> 3),
-            rttvar: us(self.rtt.rttvar_us >> 2),
+            rttvar: us(self.rtt.mdev_us >> 2),
             min_rtt: (sk.rtt_min_us != u32::MAX).then(|| us(sk.rtt_min_us)),
             inflight: sk.packets_in_flight(),
             lost: sk.lost_out.saturating_sub(sk.retrans_out),

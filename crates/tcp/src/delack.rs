@@ -203,6 +203,11 @@ impl Connection {
 
     pub(crate) fn compressed_ack_timeout(&mut self) {
         self.timers.compressed_ack = Time::NEVER;
+        self.send_compressed_ack();
+    }
+
+    /// Sends the ACK that compression holds back, if any.
+    pub(crate) fn send_compressed_ack(&mut self) {
         if self.delack.held_back > 0 {
             self.send_ack();
         }

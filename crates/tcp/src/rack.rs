@@ -19,8 +19,10 @@ pub(crate) const MAX_REORDERING: u32 = 300;
 pub(crate) struct Rack {
     /// Send time of the latest segment known to be delivered.
     sent_us: u64,
-    /// Its end.
-    end_seq: u32,
+    /// Its place in the order of sending. Linux breaks ties of the microsecond clock by sequence; here ties
+    /// between an ACK and a pacing timer are common, and would make a retransmission look older than the
+    /// new data it followed.
+    order: u32,
     /// Its round-trip time.
     rtt_us: u32,
     /// Something was delivered since losses were last looked for.
@@ -43,7 +45,7 @@ impl Rack {
     pub(crate) fn new() -> Rack {
         Rack {
             sent_us: 0,
-            end_seq: 0,
+            order: 0,
             rtt_us: 0,
             advanced: false,
             steps: 1,
@@ -67,9 +69,9 @@ impl Connection {
         let rack = &mut self.rack;
         rack.advanced = true;
         rack.rtt_us = rtt_us;
-        if sent_after(sent.sent_us, rack.sent_us, sent.end_seq, rack.end_seq) {
+        if sent_after(sent.sent_us, rack.sent_us, sent.order, rack.order) {
             rack.sent_us = sent.sent_us;
-            rack.end_seq = sent.end_seq;
+            rack.order = sent.order;
         }
     }
 
@@ -101,7 +103,7 @@ impl Connection {
             if sent.has(LOST) && !sent.has(RETRANS) {
                 continue;
             }
-            if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.end_seq, sent.end_seq) {
+            if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.order, sent.order) {
                 break;
             }
             let left = self.rack_time_left_us(&sent, window_us);

@@ -64,6 +64,14 @@ impl Reassembly {
         new
     }
 
+    /// Whether taking in `start..end` would move a third block to the front: what a peer has not been told
+    /// of by then might never be reported (Linux `TCP_SACK_BLOCKS_EXPECTED`).
+    pub(crate) fn displaces_blocks(&self, start: u32, end: u32) -> bool {
+        let blocks = &self.blocks[..self.block_count];
+        let touched = blocks.iter().position(|&(s, e)| !after(start, e) && !after(s, end));
+        touched.unwrap_or(self.block_count) >= 2
+    }
+
     /// The range just extended is reported first; blocks it swallowed are dropped.
     fn report(&mut self, start: u32, end: u32) {
         let mut kept = [(start, end); 4];

@@ -153,8 +153,11 @@ impl Connection {
 
     fn queue_out_of_order(&mut self, segment: &Segment, end: u32) {
         self.ecn_on_data(segment.ecn);
-        self.delack.schedule();
         let start = segment.seq;
+        if self.rcv.held.displaces_blocks(start, end) {
+            self.send_compressed_ack();
+        }
+        self.delack.schedule();
         let new = self.rcv.held.insert(start, end);
         if new > 0 && self.sack_ok {
             self.grow_window(earlier(end, start.wrapping_add(segment.len)).wrapping_sub(start));

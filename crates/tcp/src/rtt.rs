@@ -17,7 +17,7 @@ const MIN_RTT_WINDOW_US: u64 = 300_000_000;
 #[derive(Debug)]
 pub(crate) struct Rtt {
     /// Medium deviation times 4, microseconds.
-    mdev_us: u32,
+    pub mdev_us: u32,
     /// Largest deviation of the present round.
     mdev_max_us: u32,
     /// Smoothed largest deviation: the variance term of the timeout.

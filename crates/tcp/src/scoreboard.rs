@@ -47,6 +47,8 @@ pub(crate) struct Sent {
     pub delivered_ce: u32,
     previous: Id,
     next: Id,
+    /// Place in the order of sending.
+    pub order: u32,
     pub flags: u16,
 }
 
@@ -62,6 +64,7 @@ impl Sent {
             delivered_ce: 0,
             previous: NONE,
             next: NONE,
+            order: 0,
             flags,
         }
     }
@@ -97,6 +100,7 @@ pub(crate) struct Scoreboard {
     tail: Id,
     oldest: Id,
     newest: Id,
+    transmissions: u32,
 }
 
 impl Scoreboard {
@@ -110,6 +114,7 @@ impl Scoreboard {
             tail: 0,
             oldest: NONE,
             newest: NONE,
+            transmissions: 0,
         }
     }
 
@@ -244,7 +249,10 @@ impl Scoreboard {
     pub(crate) fn link_newest(&mut self, id: Id) {
         self.unlink(id);
         let newest = self.newest;
+        self.transmissions = self.transmissions.wrapping_add(1);
+        let order = self.transmissions;
         let sent = self.get_mut(id);
+        sent.order = order;
         sent.previous = newest;
         sent.next = NONE;
         sent.flags |= LINKED;

@@ -2,6 +2,7 @@
 
 use crate::Config;
 use crate::Connection;
+use crate::transmit::GSO_HEADERS;
 
 /// `tcp_wmem[1]`, where auto-tuning starts.
 const INITIAL: u64 = 16_384;
@@ -32,7 +33,7 @@ pub(crate) struct SendBuffer {
     /// Bursts whose first segment is still out.
     pub bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
-    chunk: u64,
+    chunk: u32,
 }
 
 impl SendBuffer {
@@ -44,15 +45,15 @@ impl SendBuffer {
             writer_waits: false,
             write_left: 0,
             bursts_out: 0,
-            chunk: u64::from(config.mss),
+            chunk: config.mss,
         }
     }
 }
 
 impl Connection {
     pub(crate) fn size_send_chunks(&mut self) {
-        let mss = u64::from(self.sk.mss_cache);
-        let most = u64::from(self.config.gso_max_size.min(65_536)).saturating_sub(321);
+        let mss = self.sk.mss_cache;
+        let most = self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS);
         self.buffer.chunk = if self.config.tso { (most / mss).max(1) * mss } else { mss };
     }
 
@@ -76,12 +77,9 @@ impl Connection {
     fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
         let queued = u64::from(end.wrapping_sub(self.sk.snd_una));
-        let buffers = u64::from(self.bursts_out()) + u64::from(self.unsent()).div_ceil(self.buffer.chunk);
+        let buffers =
+            u64::from(self.buffer.bursts_out) + u64::from(self.unsent().div_ceil(self.buffer.chunk));
         queued + buffers * BUFFER_OVERHEAD
-    }
-
-    fn bursts_out(&self) -> u32 {
-        self.buffer.bursts_out
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
@@ -96,7 +94,7 @@ impl Connection {
                 if self.buffer.write_left == 0 {
                     self.buffer.write_left = WRITE.min(self.buffer.offered);
                 }
-                let bytes = self.buffer.write_left.min(self.buffer.chunk);
+                let bytes = self.buffer.write_left.min(u64::from(self.buffer.chunk));
                 self.buffer.write_left -= bytes;
                 if self.buffer.offered != u64::MAX {
                     self.buffer.offered -= bytes;

@@ -9,7 +9,7 @@ use crate::seq::after;
 use crate::timers::Pending;
 
 /// Room Linux keeps for headers in a super-packet (`MAX_TCP_HEADER + 1`).
-const GSO_HEADERS: u32 = 321;
+pub(crate) const GSO_HEADERS: u32 = 321;
 /// Burst budgets grow for RTTs below this power of two of microseconds times 32 (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
 /// A burst is not deferred when this share of the window is free (`tcp_tso_win_divisor`).
@@ -134,7 +134,7 @@ impl Connection {
             bytes = bytes.saturating_add(most >> shift);
         }
         let least = self.control.min_tso_segs(&mut self.sk).max(1);
-        ((bytes.min(most) / u64::from(self.sk.mss_cache)) as u32).max(least)
+        (bytes.min(most) as u32 / self.sk.mss_cache).max(least)
     }
 
     /// Bytes of the next burst, of `unsent` that are more than a segment (`tcp_mss_split_point`).

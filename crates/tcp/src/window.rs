@@ -102,6 +102,12 @@ impl ReceiveWindow {
     }
 }
 
+/// Rounded up to what a window of this scale can express.
+const fn round_up(window: u32, scale: u8) -> u32 {
+    let step = 1 << scale;
+    window.saturating_add(step - 1) & !(step - 1)
+}
+
 /// Memory a received segment takes: a buffer of a power of two and its descriptor.
 fn memory_of(payload: u64) -> u64 {
     (payload + 66).next_power_of_two().max(512) + 256
@@ -142,14 +148,14 @@ impl Connection {
         let step = 1u64 << window.scale;
         if free < whole / 2 {
             self.delack.quick = 0;
-            free -= free % step;
+            free &= !(step - 1);
             if free < allowed / 16 || free < mss {
                 return 0;
             }
         }
         free = free.min(self.window.threshold);
         if self.window.scale > 0 {
-            return free.next_multiple_of(step) as u32;
+            return round_up(free as u32, self.window.scale);
         }
         // Without scaling, whole segments (silly window avoidance).
         let present = u64::from(self.window.advertised);
@@ -167,7 +173,7 @@ impl Connection {
         let left = self.window.left(self.rcv.nxt);
         let mut new = self.possible_window();
         if new < left {
-            new = left.next_multiple_of(1 << self.window.scale);
+            new = round_up(left, self.window.scale);
         }
         new = new.min((MAX_UNSCALED as u32) << self.window.scale);
         self.window.advertised = new;

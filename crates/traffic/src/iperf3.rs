@@ -62,8 +62,7 @@ impl Iperf3 {
             .port();
         let interval = interval(end);
         let (port_text, address_text) = (port.to_string(), end.address.to_string());
-        let server =
-            spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
+        let server = spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
         Ok((Iperf3 { server: Some(server) }, vec![port; streams]))
     }
 
@@ -101,7 +100,8 @@ impl Iperf3 {
 /// When the first data connection was made, which is within a round trip of when the test began.
 fn begin(end: &End, context: &Context) -> u64 {
     let port = end.ports.first().copied().unwrap_or(0);
-    let (Ok(mut dump), Traffic::Tcp { .. }, Role::Client) = (Dump::open(), &end.flow.traffic, end.role) else {
+    let (Ok(mut dump), Traffic::Tcp { .. }, Role::Client) = (Dump::open(), &end.flow.traffic, end.role)
+    else {
         return end.flow.start;
     };
     let filter = Filter { local: vec![], remote: vec![port..=port] };
@@ -179,9 +179,10 @@ fn interval(end: &End) -> String {
 fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
     let unable = |what| Err(TrafficError::Iperf3Unable { what });
     let port = end.ports.first().copied().unwrap_or(0);
-    let mut words: Vec<String> = ["-c", &end.address.to_string(), "-p", &port.to_string(), "-J", "-i", &interval(end)]
-        .map(str::to_owned)
-        .into();
+    let mut words: Vec<String> =
+        ["-c", &end.address.to_string(), "-p", &port.to_string(), "-J", "-i", &interval(end)]
+            .map(str::to_owned)
+            .into();
     let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
     push("-P", end.flow.streams.to_string());
     let bytes = match &end.flow.traffic {
@@ -284,7 +285,8 @@ impl Rows<'_> {
         let cpu = report["end"]["cpu_utilization_percent"]["host_total"].as_f64();
         for (stream, (bytes, retransmits)) in (0u64..).zip(totals) {
             let part = &report["end"]["streams"][stream as usize];
-            let figures = if udp { &part["udp"] } else { &part[if self.sends { "sender" } else { "receiver" }] };
+            let figures =
+                if udp { &part["udp"] } else { &part[if self.sends { "sender" } else { "receiver" }] };
             let seconds = figures["seconds"].as_f64().unwrap_or(0.0);
             let end = time(&figures["end"]);
             let cpu = cpu.map(|percent| percent / 100.0 * seconds / f64::from(flow.streams));

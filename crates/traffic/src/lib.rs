@@ -20,9 +20,9 @@ mod socket;
 mod tcp;
 mod udp;
 
-pub use socket::available_controls;
 pub use config::{Cc, End, Flow, Pattern, Role, Settings, Traffic};
 pub use end::{Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Interval, Ping, Sink, Summary};
 pub use run::{Clock, Context, Handle, Totals};
+pub use socket::available_controls;

@@ -115,7 +115,13 @@ struct Pinger<'a> {
 }
 
 impl<'a> Pinger<'a> {
-    fn new(socket: &'a Socket, stream: u64, datagram: bool, end: &'a End, context: &'a Context) -> Pinger<'a> {
+    fn new(
+        socket: &'a Socket,
+        stream: u64,
+        datagram: bool,
+        end: &'a End,
+        context: &'a Context,
+    ) -> Pinger<'a> {
         let payload = match end.flow.traffic {
             Traffic::Ping { payload, .. } => payload as usize,
             _ => 0,

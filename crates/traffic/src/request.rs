@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 
 use socket2::Socket;
 
+use crate::Exchange;
 use crate::bulk::READ;
 use crate::socket::ATTENTION;
 use crate::tcp::{Stream, Task, waited};
-use crate::Exchange;
 
 impl Task<'_> {
     /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over (false).
@@ -47,13 +47,7 @@ impl Task<'_> {
     }
 
     /// Answers until the client says it is done (true) or the run is over (false).
-    pub fn answer(
-        &self,
-        stream: &Stream,
-        socket: &Socket,
-        request: u64,
-        response: u64,
-    ) -> io::Result<bool> {
+    pub fn answer(&self, stream: &Stream, socket: &Socket, request: u64, response: u64) -> io::Result<bool> {
         socket.set_read_timeout(Some(ATTENTION))?;
         socket.set_write_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);

@@ -175,7 +175,10 @@ pub(crate) fn connect(socket: &Socket, address: SocketAddr, context: &Context) -
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
             while !wait(socket, libc::POLLOUT).map_err(failed)? {
                 if context.over() {
-                    return Err(failed(io::Error::new(io::ErrorKind::TimedOut, "no answer before the run ended")));
+                    return Err(failed(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "no answer before the run ended",
+                    )));
                 }
             }
             if let Some(error) = socket.take_error().map_err(failed)? {

@@ -18,6 +18,9 @@ use crate::{Cc, Context, End, Role, Settings, Summary, Totals, Traffic, TrafficE
 /// Stack of a stream's thread.
 pub(crate) const STACK: usize = 128 << 10;
 
+/// How much earlier than this end the other may end a run, ns.
+const MOMENT: u64 = 200_000_000;
+
 /// A prepared end of a TCP flow.
 #[derive(Debug)]
 pub(crate) struct Tcp {
@@ -118,9 +121,14 @@ impl Task<'_> {
     fn stream(&self, stream: &Stream, socket: Socket, address: SocketAddr) {
         let flow = &self.end.flow;
         let done = self.connected(stream, socket, address).and_then(|socket| {
+            let Some(socket) = socket else { return Ok(()) };
             let now = self.context.clock.now();
             self.context.sink.event(flow, now, stream.number, "established");
-            if self.sends { self.send(stream, &socket, address) } else { self.receive(stream, &socket, address) }
+            if self.sends {
+                self.send(stream, &socket, address)
+            } else {
+                self.receive(stream, &socket, address)
+            }
         });
         if let Err(error) = done {
             self.context.sink.failed(flow, &error);
@@ -128,17 +136,32 @@ impl Task<'_> {
         stream.over.store(true, Ordering::Release);
     }
 
+    /// What breaks a connection as the run ends is no failure: the other end may have ended a little earlier.
+    fn forgive(&self, result: io::Result<bool>, instead: bool) -> io::Result<bool> {
+        if result.is_err() {
+            let begin = self.context.clock.now();
+            while !self.context.over() && self.context.clock.now() < begin + MOMENT {
+                std::thread::sleep(ATTENTION / 20);
+            }
+        }
+        if self.context.over() { result.or(Ok(instead)) } else { result }
+    }
+
     fn connected(
         &self,
         stream: &Stream,
         socket: Socket,
         address: SocketAddr,
-    ) -> Result<Arc<Socket>, TrafficError> {
+    ) -> Result<Option<Arc<Socket>>, TrafficError> {
         let socket = match self.end.role {
-            Role::Server => socket::accept(&socket, address, self.context)?,
+            Role::Server => match socket::accept(&socket, address, self.context) {
+                // The run was ended before the flow was to start.
+                Err(_) if self.context.clock.now() < self.end.flow.start => return Ok(None),
+                accepted => accepted?,
+            },
             Role::Client => {
                 if !self.context.sleep_until(self.end.flow.start) {
-                    return Err(TrafficError::NobodyConnected { address });
+                    return Ok(None);
                 }
                 socket::connect(&socket, address, self.context)?;
                 socket
@@ -149,7 +172,7 @@ impl Task<'_> {
         if self.sends {
             *stream.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket.clone());
         }
-        Ok(socket)
+        Ok(Some(socket))
     }
 
     /// Bytes a stream shall carry, where that is what ends it.
@@ -178,8 +201,9 @@ impl Task<'_> {
             }
             _ => self.write(stream, socket),
         };
+        let written = self.forgive(written, self.bytes().is_none());
         let drained = match &written {
-            Ok(_) => self.drain(socket),
+            Ok(_) => self.forgive(self.drain(socket), false),
             Err(_) => Ok(false),
         };
         let ended = self.context.clock.now();
@@ -232,6 +256,7 @@ impl Task<'_> {
             Traffic::Request { request, response, .. } => self.answer(stream, socket, request, response),
             _ => self.read(stream, socket),
         };
+        let read = self.forgive(read, false);
         let over = self.context.clock.now();
         let (total, last) = {
             let counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);

@@ -38,7 +38,14 @@ def console() -> Console:
 
 def show(what: RenderableType) -> None:
     """Print something rich knows how to draw."""
-    console().print(what)
+    where = console()
+    if where.is_terminal:
+        where.print(what)
+        return
+    with where.capture() as drawn:
+        where.print(what)
+    for line in drawn.get().splitlines():
+        say(line.rstrip())
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:

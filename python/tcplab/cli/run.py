@@ -28,7 +28,7 @@ def run(
         int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs, each with the next seed.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, metavar="N", help="Seed of the first run.")
+        int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first run.")
     ] = None,
     out: Annotated[
         Path | None,

@@ -67,5 +67,7 @@ class Engine(Protocol):
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Execute the plan and write its tables (and captures) into `run_dir`.
 
-        On Ctrl-C what was recorded so far is written and the outcome is INTERRUPTED.
+        `progress` is to be called at least every 0.1 s or so; it raises KeyboardInterrupt when the run is to
+        stop. What was recorded so far is then written and the outcome is INTERRUPTED. May be called from any
+        thread, for several plans at a time.
         """

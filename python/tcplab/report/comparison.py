@@ -11,7 +11,8 @@ from tcplab.report.estimate import Estimate
 from tcplab.report.figures.cdf import cdf_of
 from tcplab.report.figures.model import Figure
 from tcplab.report.figures.palette import DASHES, Style, style
-from tcplab.report.figures.timeseries import MOST_LINES, Source, figure_of
+from tcplab.report.figures.source import Source
+from tcplab.report.figures.timeseries import MOST_LINES, figure_of
 from tcplab.report.grid import Grid, Heading
 from tcplab.report.numbers import NONE, Scale, percent_scale, rate_scale, time_scale
 from tcplab.report.series import Samples
@@ -210,7 +211,7 @@ def _grid(comparison: Comparison, other: str) -> Grid:
                 scale.estimate(row.b),
                 _signed(scale, row.test),
                 _relative(row),
-                NONE if math.isnan(row.test.effect) else f"{row.test.effect:+.2f}",
+                _limited(row.test.effect, 100, 2),
                 _p(row.p_adjusted),
             )
         )
@@ -237,7 +238,16 @@ def _signed(scale: Scale, test: Test) -> str:
 
 
 def _relative(row: Difference) -> str:
-    return f"{100 * row.test.difference.value / row.a.value:+.1f}" if row.a.value else NONE
+    return _limited(100 * row.test.difference.value / row.a.value, 1000, 1) if row.a.value else NONE
+
+
+def _limited(value: float, most: float, decimals: int) -> str:
+    """A signed number; beyond `most` its digits mean nothing any more."""
+    if math.isnan(value):
+        return NONE
+    if abs(value) > most:
+        return f"> +{most:g}" if value > 0 else f"< -{most:g}"
+    return f"{value:+.{decimals}f}"
 
 
 def _p(p: float) -> str:

@@ -60,6 +60,11 @@ def count_scale(values: Iterable[float]) -> Scale:
     return Scale("whole run", 1.0, 0 if whole else 1)
 
 
+def seconds_scale(values: Iterable[float]) -> Scale:
+    """A scale for times of the run itself: always seconds."""
+    return Scale("s", 1e9, 2)
+
+
 def index_scale(values: Iterable[float]) -> Scale:
     """A scale for indices from 0 to 1."""
     return Scale("", 1.0, 3)

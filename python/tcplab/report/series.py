@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +32,11 @@ class Series:
     def __len__(self) -> int:
         return len(self.time)
 
+
+Unit = tuple[str, int | None]
+"""A flow, or one of its streams."""
+
+_SECOND = 1e9
 
 EMPTY = Series(np.empty(0), np.empty(0))
 
@@ -100,9 +106,48 @@ class Samples:
             .sort("time")
         )
 
-    def goodput(self, flow: str) -> Series:
-        """Goodput of each interval, at its end, bit/s."""
-        return _series(self.intervals(flow), "goodput")
+    def goodput(self, flow: str, stream: int | None = None) -> Series:
+        """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""
+        if stream is None:
+            return _series(self.intervals(flow), "goodput")
+        return self._stream_goodput[flow][stream]
+
+    @cached_property
+    def _stream_goodput(self) -> dict[str, dict[int, Series]]:
+        found: dict[str, dict[int, Series]] = {}
+        for flow, rows in self._intervals.items():
+            parts = rows.sort("time").partition_by("stream", as_dict=True)
+            found[flow] = {int(key[0]): _series(part, "goodput") for key, part in parts.items()}
+        return found
+
+    def stream_numbers(self, flow: str) -> list[int]:
+        """The flow's streams that have intervals."""
+        return sorted(self._stream_goodput.get(flow, ()))
+
+    def sharing(self, flows: Sequence[str]) -> list[Unit]:
+        """Who shares a bottleneck: the flows that carry payload, or, of a single one, its streams."""
+        moving = [flow for flow in flows if self.plan_flow(flow).get("kind") != "ping"]
+        if len(moving) == 1:
+            return [(moving[0], number) for number in self.stream_numbers(moving[0])]
+        return [(flow, None) for flow in moving]
+
+    def recent_goodput(self, units: Sequence[Unit]) -> tuple[Array, Array]:
+        """Sample times, and the mean goodput over the second before: a row per time, a column per unit.
+
+        NaN while a unit's flow is not active.
+        """
+        series = [self.goodput(*unit) for unit in units]
+        times = np.unique(np.concatenate([one.time for one in series]))
+        rates = np.full((len(times), len(units)), np.nan)
+        for column, (unit, one) in enumerate(zip(units, series, strict=True)):
+            start, end = self.span(unit[0]) or (0.0, 0.0)
+            total = np.concatenate([[0.0], np.cumsum(one.value)])
+            last = np.searchsorted(one.time, times, side="right")
+            first = np.searchsorted(one.time, times - _SECOND, side="right")
+            count = last - first
+            active = (times > start) & (times <= end) & (count > 0)
+            rates[active, column] = (total[last] - total[first])[active] / count[active]
+        return times, rates
 
     def window(self, flow: str, column: str = "cwnd") -> Series:
         """Congestion window (or `ssthresh`) of the flow, its streams added up, segments."""

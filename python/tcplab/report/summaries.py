@@ -13,6 +13,7 @@ import numpy as np
 from tcplab.report.estimate import Estimate, estimate
 from tcplab.report.grid import Grid
 from tcplab.report.series import EMPTY, Samples, Series
+from tcplab.report.sharing import convergence, starvation
 from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.topology import Hop, nominal_rate, settings
 from tcplab.results.run import Run
@@ -33,7 +34,16 @@ FLOW_METRICS = (
 )
 """Keys of `FlowSummary.figures`; rates in bit/s, times in ns, the others as shares."""
 
-LINK_METRICS = ("utilisation", "queueing_delay", "queueing_delay_p95", "drops", "lost", "jain")
+LINK_METRICS = (
+    "utilisation",
+    "queueing_delay",
+    "queueing_delay_p95",
+    "drops",
+    "lost",
+    "jain",
+    "convergence",
+    "starvation",
+)
 """Keys of `LinkSummary.figures`."""
 
 
@@ -265,17 +275,19 @@ def _link_summary(
             "drops": estimate([one.counter(hop, "drops") for one in samples], level),
             "lost": estimate([one.counter(hop, "lost") for one in samples], level),
             "jain": estimate(fairness, level),
+            "convergence": estimate([convergence(one, flows) for one in samples], level),
+            "starvation": estimate([starvation(one, flows) for one in samples], level),
         },
     )
 
 
 def _shared_jain(samples: Samples, flows: Sequence[str], windows: Sequence[Window]) -> float:
-    """Jain's index of the flows' mean goodput while all are in their steady state; NaN for one flow."""
+    """Jain's index of the mean goodput of those who share, while all are steady; NaN for one alone."""
     start, end = max(w.start for w in windows), min(w.end for w in windows)
-    moving = [flow for flow in flows if samples.plan_flow(flow).get("kind") != "ping"]
-    if len(moving) < 2 or end <= start:
+    units = samples.sharing(flows)
+    if len(units) < 2 or end <= start:
         return math.nan
-    return jain([_mean(samples.goodput(flow).between(start, end)) for flow in moving])
+    return jain([_mean(samples.goodput(*unit).between(start, end)) for unit in units])
 
 
 def _mean(series: Series) -> float:
@@ -296,12 +308,11 @@ def _notes(
         notes.append(
             f"± is the {percent} confidence interval of the mean over {n} repetitions (Student's t)."
         )
-        if all(
-            len(set(e.values)) == 1 for row in flows for key, e in row.figures.items() if key == "goodput"
-        ):
+        alike = [row.flow for row in flows if len(set(row.figures["goodput"].values)) == 1]
+        if alike:
             notes.append(
-                "Every repetition gave the same goodput: nothing in this scenario is random, so repetitions "
-                "carry no information and intervals of no width mean nothing."
+                f"{_some(alike)}: every repetition gave the same goodput. Nothing random befalls them, so "
+                "repetitions tell nothing new; intervals of no width and the grade then mean nothing."
             )
     else:
         notes.append(
@@ -320,6 +331,10 @@ def _changes(plan: dict[str, Any]) -> bool:
         for link in plan.get("links", ())
         for direction in ("forward", "backward")
     )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
 
 
 def _batches(flows: tuple[FlowSummary, ...]) -> str:

@@ -15,6 +15,7 @@ from tcplab.report.numbers import (
     percent_scale,
     rate_scale,
     rate_text,
+    seconds_scale,
     time_scale,
 )
 from tcplab.report.summaries import FlowSummary, LinkSummary, SummaryTable
@@ -33,14 +34,42 @@ _FLOW_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("queueing_delay", "Queueing", time_scale, True, "Mean wait of the packet at the head of the bottleneck"),
 )
 # What a narrow terminal can do without, the last first.
-_MINOR = {"rtt_p50": 4, "rtt_p99": 3, "rtt_p95": 2, "queueing_delay_p95": 3, "lost": 2}
+_MINOR = {
+    "rtt_p50": 4,
+    "rtt_p99": 3,
+    "rtt_p95": 2,
+    "queueing_delay_p95": 3,
+    "lost": 2,
+    "starvation": 1,
+    "convergence": 1,
+}
 _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("utilisation", "Used", percent_scale, True, "Frame bytes carried, of what the rate allows"),
     ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
     ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
     ("drops", "Dropped", count_scale, False, "Packets the full queue dropped, warm-up included"),
     ("lost", "Lost", count_scale, False, "Packets the impairments lost, warm-up included"),
-    ("jain", "Jain", index_scale, True, "Jain's fairness index of the flows' goodput; 1 is equal"),
+    (
+        "jain",
+        "Jain",
+        index_scale,
+        True,
+        "Jain's fairness index of the goodput of those who share it; 1 is equal",
+    ),
+    (
+        "convergence",
+        "Converged",
+        seconds_scale,
+        False,
+        "From the last start until all stay near the fair share",
+    ),
+    (
+        "starvation",
+        "Starved",
+        seconds_scale,
+        False,
+        "Time with less than 5 % of the fair share, flows added up",
+    ),
 )
 
 
@@ -49,7 +78,7 @@ def flow_grid(table: SummaryTable) -> Grid:
     rows = table.flows
     columns = [column for column in _FLOW_COLUMNS if any(row.figures[column[0]].known for row in rows)]
     scales = _shared_scales(columns, [row.figures for row in rows])
-    warm_up = Scale("s", 1e9, 2)
+    warm_up = seconds_scale(())
     headings = [Heading("Flow", numeric=False), Heading("Control", numeric=False)]
     headings += [
         Heading(label, scales[key].unit, about=about, minor=_MINOR.get(key, 0))

@@ -120,8 +120,7 @@ impl Capture {
         let file = RefCell::new(BufWriter::with_capacity(1 << 18, &self.file));
         // Packets carry CLOCK_REALTIME, so times are those since 1970 already.
         let mut writer = Writer::new(Shared(&file), 0)?;
-        let interface =
-            writer.add_interface(Interface { name: &self.interface, snap_len: self.snap_len })?;
+        let interface = writer.add_interface(Interface { name: &self.interface, snap_len: self.snap_len })?;
         loop {
             let last = stop.load(Ordering::Relaxed);
             let more = self.ring.read(|packet| {

@@ -53,7 +53,12 @@ impl Ring {
             (index, OwnedFd::from_raw_fd(fd))
         };
         let fd = socket.as_raw_fd();
-        set(fd, libc::SOL_PACKET, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as libc::c_int))?;
+        set(
+            fd,
+            libc::SOL_PACKET,
+            libc::PACKET_VERSION,
+            &(libc::tpacket_versions::TPACKET_V3 as libc::c_int),
+        )?;
         // One instruction that accepts each packet up to `snap_len` bytes, so that no more is copied.
         let mut accept =
             [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: snap_len }];

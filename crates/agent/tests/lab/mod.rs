@@ -17,7 +17,8 @@ pub const SECOND: u64 = 1_000_000_000;
 
 /// Why this machine cannot run the test; none if it can.
 pub fn obstacle() -> Option<String> {
-    let able = Command::new("unshare").args(["--net", "ip", "link", "add", "name", "t0", "type", "veth"]).output();
+    let able =
+        Command::new("unshare").args(["--net", "ip", "link", "add", "name", "t0", "type", "veth"]).output();
     match able {
         Err(error) => Some(format!("unshare cannot be run: {error}")),
         Ok(out) if !out.status.success() => {
@@ -100,7 +101,8 @@ impl Agent {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let event = self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no such event: {:?}", self.seen));
+            let event =
+                self.events.recv_timeout(left).unwrap_or_else(|_| panic!("no such event: {:?}", self.seen));
             self.seen.push(event.clone());
             if wanted(&event) {
                 return event;
@@ -135,7 +137,8 @@ impl Agent {
     /// Runs a command in the node's namespace.
     pub fn within(&self, words: &[&str]) -> String {
         let pid = self.pid().to_string();
-        let out = Command::new("nsenter").args(["-t", &pid, "-n"]).args(words).output().expect("nsenter runs");
+        let out =
+            Command::new("nsenter").args(["-t", &pid, "-n"]).args(words).output().expect("nsenter runs");
         assert!(out.status.success(), "{words:?}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
@@ -163,12 +166,21 @@ impl Lab {
         let dir = std::env::temp_dir().join(format!("tcplab-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a temporary directory");
         let (mut a, mut b) = (Agent::new(), Agent::new());
-        let (pid_a, pid_b) = (a.pid().to_string(), b.pid().to_string());
-        a.within(&["ip", "link", "add", "name", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &pid_b]);
-        let _ = pid_a;
+        let pid_b = b.pid().to_string();
+        a.within(&[
+            "ip", "link", "add", "name", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &pid_b,
+        ]);
         for (agent, address) in [(&a, A), (&b, B)] {
             agent.within(&["ip", "address", "add", &format!("{address}/24"), "dev", "eth0"]);
             agent.within(&["ip", "link", "set", "eth0", "up"]);
+        }
+        // The kernel notices a carrier up to a second late (linkwatch), and drops what is sent until then.
+        for agent in [&a, &b] {
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while !agent.within(&["ip", "-o", "link", "show", "eth0"]).contains("state UP") {
+                assert!(Instant::now() < deadline, "the link does not come up");
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
         a.tell(json!({"do": "configure", "node": "a", "dir": dir}));
         b.tell(json!({"do": "configure", "node": "b", "dir": dir}));
@@ -227,9 +239,9 @@ pub fn monotonic() -> u64 {
 
 /// The rows of a table's stream as JSON objects, up to the last whole batch.
 pub fn read_rows(path: &Path) -> Vec<Value> {
+    use arrow_array::Array;
     use arrow_array::cast::AsArray;
     use arrow_array::types::{Float64Type, Int64Type, UInt32Type};
-    use arrow_array::Array;
     use arrow_schema::DataType;
 
     let Ok(file) = std::fs::File::open(path) else { return Vec::new() };

@@ -39,8 +39,17 @@ impl Dice {
     }
 }
 
+/// An application that reads so many bytes every so often.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SlowReader {
+    pub every: Span,
+    pub bytes: u64,
+}
+
 pub(crate) struct Pair {
     pub ends: [Connection; 2],
+    reader: Option<SlowReader>,
+    next_read: Time,
     pub now: Time,
     pub one_way: Span,
     pub faults: [Faults; 2],
@@ -65,6 +74,8 @@ impl Pair {
         let server = Connection::accept(configs[1], control(name), isn[1], &syn, now);
         Pair {
             ends: [client, server],
+            reader: None,
+            next_read: Time::NEVER,
             now,
             one_way,
             faults: [Faults::default(); 2],
@@ -75,6 +86,25 @@ impl Pair {
             notices: [Vec::new(), Vec::new()],
             delivered: 0,
         }
+    }
+
+    /// Both applications read slowly from now on.
+    pub(crate) fn read_slowly(&mut self, reader: SlowReader) {
+        self.reader = Some(reader);
+        self.next_read = self.now + reader.every;
+        for end in &mut self.ends {
+            end.read_at_once(false);
+        }
+    }
+
+    fn read(&mut self) {
+        let Some(reader) = self.reader else { return };
+        for end in &mut self.ends {
+            end.read(reader.bytes, self.now);
+        }
+        // Once both ends are done there is nothing to wait for.
+        let done = self.finished(0) && self.finished(1);
+        self.next_read = if done { Time::NEVER } else { self.now + reader.every };
     }
 
     fn put(&mut self, from: usize, mut segment: Segment) {
@@ -122,13 +152,18 @@ impl Pair {
         self.flush();
         let arrival = self.wire.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let timer = self.ends[0].poll_timeout().min(self.ends[1].poll_timeout());
-        let next = arrival.min(timer);
+        let next = arrival.min(timer).min(self.next_read);
+        if arrival.min(timer) == Time::NEVER && self.ends.iter().all(|end| end.rcv.unread == 0) {
+            return false;
+        }
         if next == Time::NEVER || next > until {
             return false;
         }
         assert!(next >= self.now, "time does not go back: {next} after {}", self.now);
         self.now = next;
-        if arrival == next {
+        if self.next_read == next {
+            self.read();
+        } else if arrival == next {
             if let Some((_, (to, segment))) = self.wire.pop_first() {
                 self.delivered += 1;
                 self.ends[to].handle_segment(&segment, next);

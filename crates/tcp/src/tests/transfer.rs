@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use tcplab_units::Span;
 
-use super::pair::{Faults, Pair};
+use super::pair::{Faults, Pair, SlowReader};
 use crate::Config;
 use crate::config::Ecn;
 use crate::connection::State;
@@ -15,6 +15,7 @@ struct Case {
     isn: [u32; 2],
     offers: [u64; 2],
     faults: [Faults; 2],
+    reader: Option<SlowReader>,
     one_way_us: u64,
     seed: u64,
 }
@@ -57,30 +58,34 @@ fn case() -> impl Strategy<Value = Case> {
     let isn = prop_oneof![any::<u32>(), Just(0), 0xffff_0000..=u32::MAX];
     let bytes = prop_oneof![Just(0u64), 1..5_000u64, 10_000..1_000_000u64];
     let control = prop_oneof![Just("reno"), Just("cubic"), Just("bbr1")];
-    (
-        config(),
-        control,
-        [isn.clone(), isn],
-        [bytes.clone(), bytes],
-        [faults(), faults()],
-        10..100_000u64,
-        any::<u64>(),
-    )
-        .prop_map(|(config, control, isn, offers, faults, one_way_us, seed)| Case {
+    let reader = prop_oneof![
+        3 => Just(None),
+        1 => (1..300u64, 1_000..200_000u64)
+            .prop_map(|(ms, bytes)| Some(SlowReader { every: Span::from_ms(ms), bytes })),
+    ];
+    let isns = [isn.clone(), isn];
+    let wire = ([faults(), faults()], 10..100_000u64, any::<u64>());
+    (config(), control, isns, [bytes.clone(), bytes], reader, wire).prop_map(
+        |(config, control, isn, offers, reader, (faults, one_way_us, seed))| Case {
             config,
             control,
             isn,
             offers,
             faults,
+            reader,
             one_way_us,
             seed,
-        })
+        },
+    )
 }
 
 fn transfer(case: &Case) -> Pair {
     let one_way = Span::from_us(case.one_way_us);
     let mut pair = Pair::new([&case.config, &case.config], case.control, case.isn, one_way, case.seed);
     pair.faults = case.faults;
+    if let Some(reader) = case.reader {
+        pair.read_slowly(reader);
+    }
     for (end, bytes) in pair.ends.iter_mut().zip(case.offers) {
         end.offer(bytes, pair.now);
         end.close(pair.now);
@@ -90,8 +95,6 @@ fn transfer(case: &Case) -> Pair {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
-
     #[test]
     fn everything_offered_arrives_exactly_once(case in case()) {
         let pair = transfer(&case);
@@ -115,5 +118,23 @@ proptest! {
         if !hopeless {
             prop_assert!(pair.ends.iter().all(|end| end.state == State::Closed), "{pair:?}");
         }
+    }
+}
+
+/// Losses without reordering cost exactly as many retransmissions: nothing is sent again in vain.
+#[test]
+fn only_what_was_lost_is_retransmitted() {
+    for (control, loss) in [("reno", 20), ("cubic", 50), ("bbr1", 140)] {
+        let config = Config::default();
+        let mut pair = Pair::new([&config; 2], control, [1, 2], Span::from_ms(25), 3);
+        pair.faults[0] = Faults { loss, per_packet_us: 121, queue: 600, ..Faults::default() };
+        pair.ends[0].offer(5_000_000, pair.now);
+        pair.ends[0].close(pair.now);
+        pair.ends[1].close(pair.now);
+        pair.run_to_the_end(1_000_000);
+        let info = pair.ends[0].info(pair.now);
+        assert_eq!(pair.ends[1].bytes_received(), 5_000_000);
+        assert_eq!(pair.ends[0].snd.dsack_segments, 0, "{control}: duplicates arrived");
+        assert!(info.retransmits >= info.losses_detected, "{control}: {info:?}");
     }
 }

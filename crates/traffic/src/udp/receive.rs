@@ -81,8 +81,7 @@ impl Batch {
     /// Waits for datagrams; how many there are.
     fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
         for i in 0..BATCH {
-            self.vectors[i] =
-                libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER };
+            self.vectors[i] = libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER };
             let header: &mut libc::msghdr = &mut self.messages[i].msg_hdr;
             header.msg_iov = &mut self.vectors[i];
             header.msg_iovlen = 1;
@@ -193,7 +192,10 @@ pub fn run(
     arrivals.report_all(over, report);
     if dropped > 0 {
         context.sink.warning(
-            format!("{}: this host dropped {dropped} datagrams of stream {stream} for want of a reader", end.flow.name),
+            format!(
+                "{}: this host dropped {dropped} datagrams of stream {stream} for want of a reader",
+                end.flow.name
+            ),
             "these losses are the machine's: lower the rate, or raise net.core.rmem_max".into(),
         );
     }

@@ -37,9 +37,8 @@ struct Batch {
 impl Batch {
     fn new(payload: u32) -> Batch {
         // SAFETY: all-zero iovec and mmsghdr are valid and empty.
-        let (vectors, messages) = unsafe {
-            (vec![std::mem::zeroed::<[libc::iovec; 2]>(); BATCH], vec![std::mem::zeroed(); BATCH])
-        };
+        let (vectors, messages) =
+            unsafe { (vec![std::mem::zeroed::<[libc::iovec; 2]>(); BATCH], vec![std::mem::zeroed(); BATCH]) };
         let payload = vec![0x55; (payload as usize).saturating_sub(HEADER)];
         Batch { headers: vec![[0; HEADER]; BATCH], payload, vectors, messages }
     }
@@ -58,8 +57,9 @@ impl Batch {
             self.messages[i].msg_hdr.msg_iovlen = 2;
         }
         // SAFETY: `count` messages are set up above, all over memory that outlives the call.
-        let sent =
-            unsafe { libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count as libc::c_uint, 0) };
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count as libc::c_uint, 0)
+        };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as u64) }
     }
 }
@@ -140,7 +140,8 @@ impl Sender<'_> {
         // A sender that was held up catches up at twice its rate: that it was not given the CPU shall not look like a
         // burst of the flow's own making.
         let burst = (2 * STALL / gap).clamp(1, BATCH as u64);
-        let rest = if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };
+        let rest =
+            if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };
         let mut before = self.end.flow.start.saturating_sub(gap);
         while self.left > 0 {
             let due = self.schedule.due();

@@ -44,7 +44,8 @@ impl Sequence {
             self.next = number.saturating_add(1);
             return Arrival::Later { missing };
         }
-        let gap = self.gaps.range(..=number).next_back().map(|(&start, &(end, noticed))| (start, end, noticed));
+        let gap =
+            self.gaps.range(..=number).next_back().map(|(&start, &(end, noticed))| (start, end, noticed));
         match gap {
             Some((start, end, noticed)) if number < end => {
                 self.gaps.remove(&start);

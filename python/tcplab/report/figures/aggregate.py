@@ -9,7 +9,9 @@ import numpy as np
 
 from tcplab.report.figures.model import Array, Band, Figure, Line, Panel
 from tcplab.report.figures.palette import Style, style
-from tcplab.report.figures.timeseries import Source, end_of, jain_panel, moments, queue_panel
+from tcplab.report.figures.panels import jain_panel, queue_panel
+from tcplab.report.figures.source import Source
+from tcplab.report.figures.timeseries import end_of, moments
 from tcplab.report.numbers import rate_scale
 from tcplab.report.series import Series
 

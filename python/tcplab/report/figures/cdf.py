@@ -8,7 +8,8 @@ import numpy as np
 
 from tcplab.report.figures.model import Array, Figure, Line, Panel
 from tcplab.report.figures.palette import Style, style
-from tcplab.report.figures.timeseries import MOST_LINES, Source, flow_styles
+from tcplab.report.figures.source import Source, flow_styles
+from tcplab.report.figures.timeseries import MOST_LINES
 from tcplab.report.series import Samples
 from tcplab.report.steady import asked_omit, steady_window
 from tcplab.results.run import Run

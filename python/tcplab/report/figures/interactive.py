@@ -13,7 +13,8 @@ from tcplab.report.figures.palette import Style
 _PANEL_PIXELS = 190
 _GAP_PIXELS = 22
 _BESIDE_PIXELS = 300
-_TOP, _BOTTOM = 46, 52
+# The tool bar's row and the legend's rows stand above the panels.
+_BAR, _LEGEND_ROW, _LEGEND_PIXELS, _BOTTOM = 30, 21, 900, 52
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 _GRID = "rgba(128,128,128,0.22)"
 _X_AXIS = {
@@ -57,7 +58,7 @@ def _draw_beside(figure: Figure) -> go.Figure:
         }
         for line in panel.lines:
             _draw_line(made, panel, line, f"y{suffix}", named, x_axis=f"x{suffix}")
-    made.update_layout(**_layout(rows * _BESIDE_PIXELS + _TOP + _BOTTOM), hovermode="closest", **axes)
+    made.update_layout(**_layout(figure, rows * _BESIDE_PIXELS), hovermode="closest", **axes)
     made.update_layout(margin={"r": 24})
     made.update_traces(hovertemplate="%{x:.4~g} ms: %{y:.1%}")
     return made
@@ -86,7 +87,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
         "hoverformat": ".4~g",
     }
     made.update_layout(
-        **_layout(inner + _TOP + _BOTTOM), hovermode="x unified", hoversubplots="axis", xaxis=x_axis, **axes
+        **_layout(figure, inner), hovermode="x unified", hoversubplots="axis", xaxis=x_axis, **axes
     )
     for moment in figure.moments:
         made.add_shape(
@@ -98,7 +99,6 @@ def _draw_stacked(figure: Figure) -> go.Figure:
             y0=0,
             y1=1,
             line={"color": "#888888", "width": 1, "dash": "dot"},
-            label={"text": moment.label, "textposition": "end", "font": {"size": 10}},
         )
     return made
 
@@ -120,18 +120,38 @@ def _label(made: go.Figure, panel: Panel, y: float) -> None:
     )
 
 
-def _layout(height: float) -> dict[str, Any]:
+def _layout(figure: Figure, inner: float) -> dict[str, Any]:
+    top = _BAR + _LEGEND_ROW * _legend_rows(figure) + 8
+    height = inner + top + _BOTTOM
     return {
         "height": height,
-        "margin": {"l": 82, "r": 84, "t": _TOP, "b": _BOTTOM},
+        "margin": {"l": 82, "r": 106, "t": top, "b": _BOTTOM},
         "font": {"family": _FONT, "size": 13},
         "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1 - _BAR / height,
+            "yref": "container",
+            "yanchor": "top",
+            "font": {"size": 12},
+        },
         "dragmode": "zoom",
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
     }
+
+
+def _legend_rows(figure: Figure) -> int:
+    """About how many rows the legend takes: entries have a line sample and some 7 pixels a character."""
+    keys = {line.key: None for p in figure.panels for line in p.lines if not (line.faint or line.unnamed)}
+    keys |= {band.label: None for p in figure.panels for band in p.bands}
+    rows, used = 1, 0
+    for key in keys:
+        width = 45 + 7 * len(key)
+        rows, used = (rows + 1, width) if used and used + width > _LEGEND_PIXELS else (rows, used + width)
+    return rows
 
 
 def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from tcplab.report.figures.model import Array, Marks, Panel, Segment, Strip
+from tcplab.report.figures.source import Source
 from tcplab.report.series import Samples
-
-if TYPE_CHECKING:
-    from tcplab.report.figures.timeseries import Source
 
 _LOSS_STATES = ("recovery", "loss")
 # Shorter than this share of the time axis, a phase cannot be seen and is merged into its neighbour.
@@ -39,6 +36,7 @@ def _strip(samples: Samples, flow: str) -> tuple[tuple[Segment, ...], tuple[Mark
     events = samples.run.tables["events"].filter(
         (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
     )
+    events = events.filter(pl.col("stream") == pl.col("stream").min())
     losses = events.filter((pl.col("event") == "state") & pl.col("detail").is_in(_LOSS_STATES))
     timeouts = events.filter(pl.col("event") == "rto")
     marks = [

@@ -1,0 +1,134 @@
+//! What an emulator is told: the shape of the protocol's `configure` and `start`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Deserializer};
+use tcplab_link::Direction;
+use tcplab_units::{Span, Time};
+
+/// Links to emulate, and what to record of them.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Setup {
+    /// Seed of the run: with it every link's random streams are those of the simulator.
+    pub seed: u64,
+    /// The run directory, which exists.
+    pub dir: PathBuf,
+    /// The links.
+    pub links: Vec<LinkSetup>,
+    /// How often what is sampled.
+    #[serde(default)]
+    pub sample: Sample,
+    /// How much of each packet captures keep.
+    #[serde(default)]
+    pub capture: Option<What>,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LinkSetup {
+    /// Its name in the plan.
+    pub name: String,
+    /// First and second end; forward is from the first to the second.
+    pub ends: [End; 2],
+    /// First end to second end.
+    pub forward: Direction,
+    /// Second end to first end.
+    pub backward: Direction,
+}
+
+/// One end of a link: an interface to be made.
+#[derive(Clone, Debug, Deserialize)]
+pub struct End {
+    /// The node's name in the plan.
+    pub node: String,
+    /// A process in the node's namespace.
+    pub pid: u32,
+    /// The interface's name.
+    pub interface: String,
+    /// Its address.
+    pub mac: Mac,
+    /// Largest IP packet, bytes.
+    pub mtu: u32,
+    /// The node may leave segmentation to the device.
+    #[serde(default = "yes")]
+    pub tso: bool,
+    /// The node takes packets joined.
+    #[serde(default = "yes")]
+    pub gro: bool,
+    /// Its packets are captured.
+    #[serde(default)]
+    pub capture: bool,
+}
+
+/// How often what is recorded.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Sample {
+    /// Every link direction's queue; none: never.
+    pub queues: Option<Span>,
+    /// Every packet event.
+    pub packets: bool,
+}
+
+/// How much of each packet a capture keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// Ethernet, IP and transport headers.
+    Headers,
+    /// Everything.
+    Full,
+}
+
+/// When a run begins and what it consists of.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Start {
+    /// The run's zero of time on CLOCK_MONOTONIC, ns.
+    pub at: u64,
+    /// How long it lasts; none: until it is stopped.
+    pub duration: Option<Span>,
+    /// The servers of the run's streams, by which packets are told apart.
+    #[serde(default)]
+    pub streams: Vec<StreamName>,
+}
+
+impl Start {
+    /// When the run ends.
+    pub(crate) fn end(&self) -> Time {
+        self.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration)
+    }
+}
+
+/// Where a stream's server listens.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StreamName {
+    /// The flow's name in the plan.
+    pub flow: String,
+    /// The stream's number in the flow.
+    pub stream: u64,
+    /// The server's address.
+    pub address: IpAddr,
+    /// The server's port.
+    pub port: u16,
+}
+
+/// An Ethernet address, written as six hexadecimal numbers with colons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mac(pub [u8; 6]);
+
+impl<'de> Deserialize<'de> for Mac {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Mac, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let numbers: Option<Vec<u8>> =
+            text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
+        match numbers.and_then(|numbers| numbers.try_into().ok()) {
+            Some(mac) => Ok(Mac(mac)),
+            None => Err(serde::de::Error::custom(format!("{text:?} is no MAC such as 02:00:00:00:00:01"))),
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
