@@ -32,7 +32,7 @@ class Simulation:
         """Simulate for `wall_ms` milliseconds of real time, or until the run ends."""
 
     def finish(self) -> dict[str, bytes]:
-        """Give the tables by name, as Arrow IPC files, and close the captures; the run need not have ended."""
+        """Give the tables by name, as Arrow IPC files, and close the captures; works before the end too."""
 
     def facts(self) -> dict[str, int]:
         """Tell what has been done so far: events, packets, and simulated time in ns."""

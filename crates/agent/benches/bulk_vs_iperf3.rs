@@ -1,7 +1,7 @@
 //! Bulk TCP over a plain veth pair: this agent and iperf3 by turns, since machines drift by the minute.
 //!
-//! `cargo bench -p tcplab-agent --bench bulk_vs_iperf3 -- [ROUNDS] [SECONDS] [STREAMS]` prints the ratio of medians, and the
-//! CPU time per Gbit/s of the whole machine.
+//! `cargo bench -p tcplab-agent --bench bulk_vs_iperf3 -- [ROUNDS] [SECONDS] [STREAMS]` prints the ratio of
+//! medians, and the CPU time per Gbit/s of the whole machine.
 
 #[path = "../tests/lab/mod.rs"]
 mod lab;
@@ -54,7 +54,8 @@ fn busy() -> f64 {
 
 fn agent(seconds: u64, streams: u64) -> Figure {
     let mut lab = Lab::new("bench");
-    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams, "cc": {"name": "cubic"}});
+    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
+        "cc": {"name": "cubic"}});
     lab.flow(flow, json!({}));
     let before = busy();
     lab.run(seconds * SECOND);

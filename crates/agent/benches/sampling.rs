@@ -1,7 +1,7 @@
 //! What it costs to sample 100 sockets at 1 kHz.
 //!
-//! `cargo bench -p tcplab-agent --bench sampling` prints the share of a core that the sampling thread uses, and what writing the
-//! rows costs besides.
+//! `cargo bench -p tcplab-agent --bench sampling` prints the share of a core that the sampling thread uses,
+//! and what writing the rows costs besides.
 
 #[path = "../tests/lab/mod.rs"]
 mod lab;
@@ -17,7 +17,8 @@ fn main() {
     }
     for streams in [1, 100] {
         let mut lab = Lab::new("sampling");
-        let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams, "cc": {"name": "bbr"},
+        let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
+            "cc": {"name": "bbr"},
             "sender": {"max_pacing_rate": 100_000}});
         lab.flow(flow, json!({}));
         lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND}));
@@ -30,7 +31,8 @@ fn main() {
             .map(|row| row["cpu_user"].as_f64().unwrap_or(0.0) + row["cpu_system"].as_f64().unwrap_or(0.0))
             .unwrap_or(f64::NAN);
         println!(
-            "{streams} sockets at 1 kHz: {:.1} % of a core sampling, {:.1} % for the whole agent; {} samples, {} missed, {} rows",
+            "{streams} sockets at 1 kHz: {:.1} % of a core sampling, {:.1} % for the whole agent; \
+             {} samples, {} missed, {} rows",
             100.0 * figure("cpu") / SECONDS as f64,
             100.0 * process / SECONDS as f64,
             figure("taken"),

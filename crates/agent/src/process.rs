@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::AsRawFd;
 
-/// Entries of the namespace's own TCP hash table. A dump walks all of it, and the host's has hundreds of thousands;
-/// the kernel also derives from it how many TIME-WAIT sockets the namespace may hold (half as many).
-const HASH_ENTRIES: &str = "4096";
+/// Entries of the namespace's own TCP hash table. A dump walks all of it, and the host's has hundreds of
+/// thousands; the kernel also derives from it how many TIME-WAIT sockets the namespace may hold (half as
+/// many).
+const HASH_ENTRIES: &str = "1024";
 
 /// Enters a network namespace of its own, with loopback up.
 pub fn new_network_namespace() -> io::Result<()> {
@@ -64,8 +65,8 @@ pub fn raise_file_limit() {
 
 /// Calls `end` when the process is asked to end or its parent is gone.
 ///
-/// Ctrl-C at a terminal reaches every process of the group; it is for the caller to decide what then happens to
-/// the run, so SIGINT is ignored here.
+/// Ctrl-C at a terminal reaches every process of the group; it is for the caller to decide what then happens
+/// to the run, so SIGINT is ignored here.
 pub fn on_end(end: impl FnOnce() + Send + 'static) -> io::Result<()> {
     // SAFETY: the set is initialised by sigemptyset before use; SIG_IGN is a valid disposition.
     let set = unsafe {

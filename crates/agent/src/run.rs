@@ -16,8 +16,11 @@ use crate::protocol::Probe;
 use crate::recorder::Recorder;
 use crate::sampling::{self, Kept};
 
-/// How often rows are written and progress is told, ns.
-const FLUSH: u64 = 1_000_000_000;
+/// How often rows are written, ns. Small batches stay in memory that is used again, large ones fault in new
+/// pages.
+const FLUSH: u64 = 250_000_000;
+/// How often progress is told, in flushes.
+const TELL: u64 = 4;
 /// How long threads may take to notice that the run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -97,7 +100,9 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
         if writable {
             writable = written(recorder.flush());
         }
-        progress(&clock, &handles);
+        if next % (TELL * FLUSH) == 0 || !slept || due == clock.duration {
+            progress(&clock, &handles);
+        }
         if !slept || due == clock.duration {
             break;
         }

@@ -9,7 +9,7 @@ use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Registry, Sample, Sampler};
 use tcplab_probe::{DiagError, clock};
-use tcplab_tables::SocketRow;
+use tcplab_tables::{SocketRow, Symbol};
 use tcplab_traffic::Clock;
 
 use crate::halves::HostRow;
@@ -61,10 +61,11 @@ pub fn sockets(
 ) -> Result<(), DiagError> {
     let mut sampler = Sampler::open(all)?;
     let mut failure = None;
+    let mut symbols = Symbols::default();
     on_schedule(interval, clock, stop, kept, |time| {
         let mut rows = recorder.rows();
         let sampled = sampler.sample(registry, |sample| {
-            let row = socket_row(&mut rows, time, sample);
+            let row = socket_row(&mut rows, &mut symbols, time, sample);
             rows.socket(row);
         });
         failure = sampled.err();
@@ -73,11 +74,29 @@ pub fn sockets(
     failure.map_or(Ok(()), Err)
 }
 
-fn socket_row(rows: &mut Rows, time: u64, sample: &Sample<'_>) -> SocketRow {
+/// The symbols of the few strings that come again and again. Symbols stay valid for the whole run.
+#[derive(Default)]
+struct Symbols {
+    known: Vec<(Box<str>, Symbol)>,
+    node: Option<Symbol>,
+}
+
+impl Symbols {
+    fn of(&mut self, rows: &mut Rows, string: &str) -> Symbol {
+        if let Some((_, symbol)) = self.known.iter().find(|(known, _)| **known == *string) {
+            return *symbol;
+        }
+        let symbol = rows.symbol(string);
+        self.known.push((string.into(), symbol));
+        symbol
+    }
+}
+
+fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample<'_>) -> SocketRow {
     let info = sample.info;
     let ns = |us: u64| us * 1000;
     let (flow, stream) = match sample.owner {
-        Some(owner) => (rows.symbol(&owner.flow), owner.stream),
+        Some(owner) => (symbols.of(rows, &owner.flow), owner.stream),
         None => (rows.symbol(&format!("{}>{}", sample.local_port, sample.remote_port)), 0),
     };
     let (mut bandwidth, mut min_rtt_estimate, mut pacing_gain, mut cwnd_gain) = (None, None, None, None);
@@ -97,8 +116,8 @@ fn socket_row(rows: &mut Rows, time: u64, sample: &Sample<'_>) -> SocketRow {
         time,
         flow,
         stream,
-        node: rows.node(),
-        state: rows.symbol(info.ca_state_name()),
+        node: *symbols.node.get_or_insert_with(|| rows.node()),
+        state: symbols.of(rows, info.ca_state_name()),
         cwnd: u64::from(info.snd_cwnd),
         ssthresh: info.ssthresh().map(u64::from),
         srtt: info.srtt(),
@@ -116,7 +135,7 @@ fn socket_row(rows: &mut Rows, time: u64, sample: &Sample<'_>) -> SocketRow {
         busy_time: Some(ns(info.busy_time)),
         rwnd_limited: Some(ns(info.rwnd_limited)),
         sndbuf_limited: Some(ns(info.sndbuf_limited)),
-        phase: sample.phase.map(|phase| rows.symbol(phase)),
+        phase: sample.phase.map(|phase| symbols.of(rows, phase)),
         bandwidth,
         min_rtt_estimate,
         pacing_gain,

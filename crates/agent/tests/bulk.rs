@@ -6,7 +6,8 @@ use lab::{Lab, MS, SECOND, sum};
 use serde_json::json;
 
 fn bulk(streams: u32) -> serde_json::Value {
-    json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams, "cc": {"name": "cubic"}})
+    json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
+        "cc": {"name": "cubic"}})
 }
 
 #[test]
@@ -111,7 +112,8 @@ fn settings_reach_the_socket() {
     assert_eq!(last["mss"], 988, "timestamps take 12 bytes");
     assert!(last["rwnd"].as_u64().unwrap() <= 200_000);
     let received = sum(&lab.rows("flows", "b"), "bytes_received") as f64 * 8.0;
-    // The bound is on wire bytes: headers of a 1000-byte segment are about 6.5 %, and pacing starts with a burst.
+    // The bound is on wire bytes: headers of a 1000-byte segment are about 6.5 %, and pacing starts with a
+    // burst.
     assert!((68e6..82e6).contains(&received), "{received}");
 }
 

@@ -23,7 +23,8 @@ fn packets(file: &[u8]) -> Vec<(u32, u32)> {
 
 fn run(name: &str, what: &str) -> Vec<(u32, u32)> {
     let mut lab = Lab::new(name);
-    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "cc": {"name": "reno"}, "bytes": 3_000_000});
+    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "cc": {"name": "reno"},
+        "bytes": 3_000_000});
     lab.flow(flow, json!({}));
     let files = lab.a.tell(json!({"do": "capture", "what": what}))["files"].clone();
     let (done, _) = lab.run(SECOND / 2);

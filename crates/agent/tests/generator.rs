@@ -14,7 +14,8 @@ fn its_report_becomes_the_same_rows() {
         return eprintln!("skipped: iperf3 is not installed");
     }
     let mut lab = Lab::new("iperf3");
-    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": 2, "cc": {"name": "cubic"},
+    let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": 2,
+        "cc": {"name": "cubic"},
         "stop": SECOND});
     lab.flow(flow, json!({"sample": 200 * MS, "generator": "iperf3"}));
     lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));

@@ -40,7 +40,8 @@ fn pings_are_answered_within_the_time_a_veth_takes() {
     skip_if_unable!();
     for (name, spin) in [("ping", false), ("spin", true)] {
         let mut lab = Lab::new(name);
-        let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 10 * MS, "payload": 56,
+        let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 10 * MS,
+            "payload": 56,
             "stop": 500 * MS});
         lab.a.tell(json!({"do": "flow", "role": "client", "address": B, "spin": spin, "flow": flow}));
         lab.run(600 * MS);
@@ -60,7 +61,8 @@ fn pings_are_answered_within_the_time_a_veth_takes() {
 fn a_ping_that_nobody_answers_is_lost() {
     skip_if_unable!();
     let mut lab = Lab::new("unanswered");
-    let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 20 * MS, "payload": 0,
+    let flow = json!({"name": "ping", "from": "a", "to": "b", "kind": "ping", "interval": 20 * MS,
+        "payload": 0,
         "count": 5});
     lab.a.tell(json!({"do": "flow", "role": "client", "address": "10.9.0.77", "flow": flow}));
     lab.run(400 * MS);
@@ -76,7 +78,8 @@ fn ipv6_carries_every_kind() {
     for (agent, address) in [(&lab.a, "fd09::1/64"), (&lab.b, "fd09::2/64")] {
         agent.within(&["ip", "address", "add", address, "dev", "eth0", "nodad"]);
     }
-    let common = json!({"from": "a", "to": "b", "cc": {"name": "reno"}, "bytes": 1_000_000, "rate": 50_000_000, "payload": 1000,
+    let common = json!({"from": "a", "to": "b", "cc": {"name": "reno"}, "bytes": 1_000_000,
+        "rate": 50_000_000, "payload": 1000,
         "request": 10, "response": 10, "interval": 10 * MS, "count": 3});
     for kind in ["tcp", "udp", "request", "ping"] {
         let mut flow = common.clone();

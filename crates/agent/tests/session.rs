@@ -98,7 +98,8 @@ fn a_termination_signal_ends_the_run_in_order() {
 fn the_death_of_the_parent_ends_the_process_though_its_input_stays_open() {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
-    // The shell waits for the agent; both read this test's pipe, so killing the shell does not end the agent's input.
+    // The shell waits for the agent; both read this test's pipe, so killing the shell does not end the
+    // agent's input.
     let mut shell = Command::new("sh")
         .args(["-c", "\"$0\" node; true", env!("CARGO_BIN_EXE_tcplab-agent")])
         .stdin(Stdio::piped())

@@ -36,7 +36,8 @@ fn every_datagram_arrives_once_and_at_the_rate_asked() {
 fn a_number_of_bytes_ends_both_ends_without_a_deadline() {
     skip_if_unable!();
     let mut lab = Lab::new("udpbytes");
-    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 10_000_000, "payload": 1000,
+    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 10_000_000,
+        "payload": 1000,
         "bytes": 100_000});
     lab.flow(flow, json!({}));
     lab.start(20 * SECOND);
@@ -56,7 +57,8 @@ fn what_the_path_drops_is_counted() {
     // A policer at half the rate: about half of the datagrams are lost on the way.
     let police = "tc qdisc add dev eth0 root tbf rate 10mbit burst 20kb limit 20kb";
     lab.a.within(&police.split(' ').collect::<Vec<_>>());
-    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 20_000_000, "payload": 1000,
+    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 20_000_000,
+        "payload": 1000,
         "stop": SECOND});
     lab.flow(flow, json!({"sample": 100 * MS}));
     lab.run(1200 * MS);
@@ -74,7 +76,8 @@ fn what_the_path_drops_is_counted() {
 fn pauses_are_silent_and_the_rate_holds_between_them() {
     skip_if_unable!();
     let mut lab = Lab::new("udppause");
-    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 8_000_000, "payload": 1000,
+    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 8_000_000,
+        "payload": 1000,
         "pattern": {"on": 200 * MS, "off": 100 * MS, "distribution": "constant"}, "stop": 600 * MS});
     lab.flow(flow, json!({"sample": 100 * MS}));
     lab.run(700 * MS);

@@ -44,8 +44,8 @@ impl Filter {
         let mut code = Vec::with_capacity(total);
         for (i, (at_least, at_most, range)) in conditions.into_iter().enumerate() {
             let left = total - i * BLOCK;
-            // A failed comparison goes on with the next range; after the last one it jumps four bytes past the
-            // end, which the kernel reads as a refusal. Landing exactly on the end accepts.
+            // A failed comparison goes on with the next range; after the last one it jumps four bytes past
+            // the end, which the kernel reads as a refusal. Landing exactly on the end accepts.
             let miss = if left == BLOCK { BLOCK + 4 } else { BLOCK };
             compare(&mut code, at_least, *range.start(), miss);
             compare(&mut code, at_most, *range.end(), miss - COMPARE);

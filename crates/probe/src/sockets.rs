@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::diag::{ControlInfo, DiagError, Dump, Family, Socket};
 use crate::{Filter, TcpInfo};
 
-/// Gains of Linux's BBR v1 in 1/256, as `bbr_get_info` reports them: 2/ln 2 to start up, its inverse to drain.
+/// Gains of Linux's BBR v1 in 1/256, as `bbr_get_info` reports them: 2/ln 2 to start up, its inverse to
+/// drain.
 const BBR_HIGH_GAIN: u32 = 256 * 2885 / 1000 + 1;
 const BBR_DRAIN_GAIN: u32 = 256 * 1000 / 2885;
 const BBR_UNIT: u32 = 256;
 
-/// With more ranges the kernel's filter costs more than it saves: its check of the filter at every dump takes quadratic time
-/// (`inet_diag_bc_audit`). Sockets of nobody are left out here anyway.
+/// With more ranges the kernel's filter costs more than it saves: its check of the filter at every dump takes
+/// quadratic time (`inet_diag_bc_audit`). Sockets of nobody are left out here anyway.
 const FILTER_RANGES: usize = 8;
 
 /// What a socket belongs to.
@@ -48,7 +49,8 @@ impl Registry {
         owners.changes += 1;
     }
 
-    /// Says that all connections to `remote` but the first, which carries control messages, are streams of `flow`.
+    /// Says that all connections to `remote` but the first, which carries control messages, are streams of
+    /// `flow`.
     pub fn add_foreign(&self, remote: u16, flow: Arc<str>) {
         let mut owners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         owners.by_remote.insert(remote, flow);

@@ -2,7 +2,8 @@
 
 use std::os::fd::RawFd;
 
-/// The kernel's figures of one TCP socket. Times are microseconds, rates bytes per second, as the kernel has them.
+/// The kernel's figures of one TCP socket. Times are microseconds, rates bytes per second, as the kernel has
+/// them.
 ///
 /// A kernel older than a field leaves it zero.
 #[repr(C)]

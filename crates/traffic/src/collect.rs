@@ -1,5 +1,5 @@
-//! Interval rows of TCP streams: the sender's figures read from the kernel at each boundary, the receiver's counted
-//! as they arrived.
+//! Interval rows of TCP streams: the sender's figures read from the kernel at each boundary, the receiver's
+//! counted as they arrived.
 
 use std::os::fd::AsRawFd;
 use std::sync::PoisonError;

@@ -1,7 +1,7 @@
 //! A flow made by the real iperf3, its report read into the same rows.
 //!
-//! Its intervals count from the moment its test begins, not from the run's start, so they are not aligned with those of
-//! other flows; and they come when the test is over.
+//! Its intervals count from the moment its test begins, not from the run's start, so they are not aligned
+//! with those of other flows; and they come when the test is over.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -79,6 +79,7 @@ impl Iperf3 {
                 {
                     context.registry.add_foreign(port, end.flow.name.as_str().into());
                 }
+                warn(end, context);
                 let words = arguments(end, context.clock.duration)?;
                 spawn(&words.iter().map(String::as_str).collect::<Vec<_>>())?
             }
@@ -94,6 +95,20 @@ impl Iperf3 {
         };
         Rows { end, context, totals, sends, begin }.write(&report);
         Ok(())
+    }
+}
+
+/// Says where iperf3 cannot follow the plan to the letter.
+fn warn(end: &End, context: &Context) {
+    let length = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration) - end.flow.start;
+    let timed = matches!(end.flow.traffic, Traffic::Tcp { bytes: None, .. } | Traffic::Udp { bytes: None, .. });
+    if timed && length % 1_000_000_000 != 0 {
+        let message = format!("{}: iperf3 sends for whole seconds only, so it stops early", end.flow.name);
+        context.sink.warning(message, "give the flow a duration of whole seconds".into());
+    }
+    if end.sample.is_some_and(|sample| sample < SHORTEST) {
+        let message = format!("{}: iperf3 reports every 100 ms at most", end.flow.name);
+        context.sink.warning(message, "sample flows every 100 ms or less often".into());
     }
 }
 

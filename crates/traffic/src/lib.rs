@@ -1,8 +1,8 @@
 //! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests and pings.
 //!
 //! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and launched
-//! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known and a
-//! blocking call costs one system call. What happens is handed to a [`Sink`] as plain rows.
+//! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known
+//! and a blocking call costs one system call. What happens is handed to a [`Sink`] as plain rows.
 
 mod bulk;
 mod collect;

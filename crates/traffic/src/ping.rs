@@ -53,7 +53,8 @@ impl Pings {
                 }
             };
             let on: libc::c_int = 1;
-            // SAFETY: the value is an int. Without the kernel's stamp the arrival is timed here, a little later.
+            // SAFETY: the value is an int. Without the kernel's stamp the arrival is timed here, a little
+            // later.
             unsafe {
                 libc::setsockopt(
                     socket.as_raw_fd(),

@@ -12,7 +12,8 @@ use crate::socket::ATTENTION;
 use crate::tcp::{Stream, Task, waited};
 
 impl Task<'_> {
-    /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over (false).
+    /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over
+    /// (false).
     pub fn ask(
         &self,
         stream: &Stream,

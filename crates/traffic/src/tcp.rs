@@ -233,7 +233,8 @@ impl Task<'_> {
         written.and(drained).map(|_| ()).map_err(broken)
     }
 
-    /// Says that no more is coming and waits until the other end has read everything; false if the run ends first.
+    /// Says that no more is coming and waits until the other end has read everything; false if the run ends
+    /// first.
     fn drain(&self, socket: &Socket) -> io::Result<bool> {
         socket.shutdown(Shutdown::Write)?;
         socket.set_read_timeout(Some(ATTENTION))?;

@@ -72,7 +72,8 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         grids=summary.grids(),
         notes=summary.notes,
         series=[_figure_json(figure) for figure in series if figure.panels],
-        series_notes=series[0].notes,
+        # Which repetition is shown stands beside the buttons that choose it.
+        series_notes=[note for note in series[0].notes if not note.startswith("Repetition ")],
         repetitions=shown,
         left_out=len(run.repetitions) - len(shown),
         distributions=_figure_json(distributions) if distributions.panels else None,
@@ -112,7 +113,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["time"] = time_text
+    environment.filters["fact"] = _fact
     environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
     return environment
 
@@ -154,6 +155,17 @@ def _lead(run: Run) -> str:
         text += f" It took {sum(wall):.3g} s"
         text += f" and started {_date(manifest.started)}." if manifest.started else "."
     return text[0].upper() + text[1:]
+
+
+def _fact(value: Any, name: str) -> str:
+    """An engine's fact: times by their name, counts in groups of three digits."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if name == "simulated":
+        return time_text(value)
+    if name == "wall_time":
+        return f"{value:.3g} s"
+    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}") if isinstance(value, int) else f"{value:.4g}"
 
 
 def _date(iso: str) -> str:

@@ -68,7 +68,7 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
         "Starved",
         seconds_scale,
         False,
-        "Time with less than 5 % of the fair share, flows added up",
+        "Time with less than 5 % of the fair share, added up",
     ),
 )
 

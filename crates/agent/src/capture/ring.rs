@@ -39,7 +39,8 @@ impl Ring {
     /// Captures `interface`, keeping `snap_len` bytes of each packet.
     pub fn open(interface: &str, snap_len: u32) -> io::Result<Ring> {
         let name = CString::new(interface).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: `name` is a terminated string; socket(2) takes no pointers, and the descriptor is ours alone.
+        // SAFETY: `name` is a terminated string; socket(2) takes no pointers, and the descriptor is ours
+        // alone.
         let (index, socket) = unsafe {
             let index = libc::if_nametoindex(name.as_ptr());
             if index == 0 {
@@ -74,7 +75,8 @@ impl Ring {
             tp_feature_req_word: 0,
         };
         set(fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        // SAFETY: maps the ring just set up, in whole; the address is an all-zero sockaddr_ll filled for AF_PACKET.
+        // SAFETY: maps the ring just set up, in whole; the address is an all-zero sockaddr_ll filled for
+        // AF_PACKET.
         let map = unsafe {
             let map = libc::mmap(
                 std::ptr::null_mut(),
@@ -106,7 +108,8 @@ impl Ring {
 
     /// Waits up to 100 ms for a block, and shows its packets to `each`. True if there was one.
     pub fn read(&mut self, mut each: impl FnMut(Packet<'_>) -> io::Result<()>) -> io::Result<bool> {
-        // SAFETY: `next` is below BLOCKS, so the block lies within the mapping, and the kernel keeps its header valid.
+        // SAFETY: `next` is below BLOCKS, so the block lies within the mapping, and the kernel keeps its
+        // header valid.
         let block = unsafe { self.map.add(self.next * BLOCK) };
         let header = block.cast::<libc::tpacket_block_desc>();
         // SAFETY: the status word is aligned and shared with the kernel, hence atomic.
@@ -119,7 +122,8 @@ impl Ring {
                 return Ok(false);
             }
         }
-        // SAFETY: the kernel has handed the block over; offsets and lengths in it are its own and lie within the block.
+        // SAFETY: the kernel has handed the block over; offsets and lengths in it are its own and lie within
+        // the block.
         let result = unsafe {
             let first = (*header).hdr.bh1;
             let mut packet = block.add(first.offset_to_first_pkt as usize);

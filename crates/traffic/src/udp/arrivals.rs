@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::sequence::{Arrival, Sequence};
 use crate::Interval;
 
-/// Intervals are kept this long before they are reported, so that a late datagram can be taken off the losses of the
-/// interval in which it was missed, ns.
+/// Intervals are kept this long before they are reported, so that a late datagram can be taken off the losses
+/// of the interval in which it was missed, ns.
 const HOLD: u64 = 1_000_000_000;
 
 /// Counts of one interval.

@@ -14,8 +14,8 @@ use crate::counter::Counter;
 use crate::pattern::Phases;
 use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
 
-/// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than it
-/// brings, as a wake-up itself comes some tens of µs late.
+/// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than
+/// it brings, as a wake-up itself comes some tens of µs late.
 const SLACK: u64 = 100_000;
 /// A sender that was held up longer than this sends what it missed over time, not at once, ns.
 const STALL: u64 = 1_000_000;
@@ -137,8 +137,8 @@ impl Sender<'_> {
     /// Sends until the work is done or the time is over; how many were due by then and not sent.
     fn send_all(&mut self, socket: &Socket, totals: &Totals) -> io::Result<u64> {
         let gap = self.schedule.gap().max(1);
-        // A sender that was held up catches up at twice its rate: that it was not given the CPU shall not look like a
-        // burst of the flow's own making.
+        // A sender that was held up catches up at twice its rate: that it was not given the CPU shall not
+        // look like a burst of the flow's own making.
         let burst = (2 * STALL / gap).clamp(1, BATCH as u64);
         let rest =
             if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };

@@ -1,0 +1,135 @@
+//! Captures at the wire: packets of MTU size as they pass interfaces, with the exact times of the model.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use tcplab_link::Event;
+use tcplab_pcap::{Interface, InterfaceId, Writer};
+use tcplab_units::Time;
+
+use crate::arena::Arena;
+use crate::frame::{self, Keep};
+use crate::wire::Wire;
+
+/// The captures of a run. What they hold goes to `writer` as bytes of their files.
+#[derive(Debug)]
+pub(crate) struct Captures {
+    keep: Keep,
+    files: Vec<CaptureFile>,
+    /// By way: the file of the interface that sends into it, and of the one that receives from it.
+    by_way: Vec<[Option<usize>; 2]>,
+    /// Packets of the present moment, which are told way by way and not in the order of time.
+    seen: Vec<Seen>,
+    bytes: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct CaptureFile {
+    writer: Writer<Shared>,
+    interface: InterfaceId,
+    buffer: Rc<RefCell<Vec<u8>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    at: Time,
+    file: usize,
+    from: usize,
+    kept: usize,
+    len: u32,
+}
+
+/// Memory that the writer of a capture fills and others empty.
+#[derive(Debug)]
+struct Shared(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Captures {
+    /// Captures of the interfaces with these names, in a run that starts `epoch` ns after 1970.
+    pub(crate) fn new(
+        keep: Keep,
+        interfaces: &[String],
+        by_way: Vec<[Option<usize>; 2]>,
+        epoch: u64,
+    ) -> io::Result<Captures> {
+        let files = interfaces.iter().map(|name| {
+            let buffer = Rc::new(RefCell::new(Vec::new()));
+            let mut writer = Writer::new(Shared(buffer.clone()), epoch)?;
+            let interface = writer.add_interface(Interface { name, snap_len: 0 })?;
+            Ok(CaptureFile { writer, interface, buffer })
+        });
+        let files = files.collect::<io::Result<_>>()?;
+        Ok(Captures { keep, files, by_way, seen: Vec::new(), bytes: Vec::new(), scratch: Vec::new() })
+    }
+
+    /// Something happened to `packet` on a way.
+    pub(crate) fn on(&mut self, event: Event, at: Time, packet: &Wire, way: usize, arena: &Arena) {
+        let file = match event {
+            Event::Depart => self.by_way[way][0],
+            Event::Deliver => self.by_way[way][1],
+            _ => None,
+        };
+        let Some(file) = file else { return };
+        frame::write(packet, arena, if packet.is_corrupt() { Keep::Full } else { self.keep }, &mut self.scratch);
+        if packet.is_corrupt() {
+            frame::damage(packet, &mut self.scratch);
+            if self.keep == Keep::Headers {
+                self.scratch.truncate(usize::from(packet.layout.header));
+            }
+        }
+        let from = self.bytes.len();
+        self.bytes.extend_from_slice(&self.scratch);
+        let len = tcplab_link::Packet::frame_len(packet);
+        self.seen.push(Seen { at, file, from, kept: self.scratch.len(), len });
+    }
+
+    /// All that happened before `until` has been told: writes it in the order of time.
+    pub(crate) fn settle(&mut self, until: Time) -> io::Result<()> {
+        if self.seen.is_empty() {
+            return Ok(());
+        }
+        self.seen.sort_by_key(|seen| seen.at);
+        let settled = self.seen.partition_point(|seen| seen.at < until);
+        for seen in self.seen.drain(..settled) {
+            let file = &mut self.files[seen.file];
+            let bytes = &self.bytes[seen.from..seen.from + seen.kept];
+            file.writer.write_packet(file.interface, seen.at, bytes, seen.len)?;
+        }
+        if self.seen.is_empty() {
+            self.bytes.clear();
+        }
+        Ok(())
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        self.settle(Time::NEVER)?;
+        for file in &mut self.files {
+            file.writer.write_statistics(file.interface, 0)?;
+        }
+        Ok(())
+    }
+
+    /// What is to be appended to each file now.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
+        let taken = self.files.iter().map(|file| std::mem::take(&mut *file.buffer.borrow_mut()));
+        taken.enumerate().filter(|(_, bytes)| !bytes.is_empty())
+    }
+
+    /// Bytes that wait to be taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.files.iter().map(|file| file.buffer.borrow().len()).sum()
+    }
+}

@@ -1,0 +1,211 @@
+//! What is recorded of a run, by the thread that serves the links.
+//!
+//! Rows are only collected here; `writer` encodes and writes them in a thread of its own, so that no disk
+//! holds up a packet.
+
+use tcplab_link::{Event, Observer, QueueSample, Stats};
+use tcplab_tables::{
+    Dictionary, EventRow, Events, PacketRow, Packets, QueueRow, Queues, Symbol, Table,
+};
+use tcplab_units::Time;
+
+use crate::arena::Arena;
+use crate::capture::Captures;
+use crate::headers::{read_u32, sequence};
+use crate::layout::Transport;
+use crate::streams::Streams;
+use crate::way::Watch;
+use crate::wire::Wire;
+
+/// Rows that are not written yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows {
+    pub(crate) dictionary: Dictionary,
+    pub(crate) queues: Queues,
+    pub(crate) packets: Packets,
+    pub(crate) events: Events,
+}
+
+/// The records of a run.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    rows: Rows,
+    /// By way: link and direction.
+    names: Vec<[Symbol; 2]>,
+    event_names: [Symbol; EVENTS.len()],
+    link_change: Symbol,
+    flows: Vec<(Symbol, u64)>,
+    packets: bool,
+    /// False before the run and after it.
+    pub(crate) on: bool,
+    pub(crate) streams: Streams,
+    pub(crate) captures: Option<Captures>,
+}
+
+const EVENTS: [(Event, &str); 8] = [
+    (Event::Enqueue, "enqueue"),
+    (Event::Drop, "drop"),
+    (Event::Mark, "mark"),
+    (Event::Depart, "depart"),
+    (Event::Lose, "lose"),
+    (Event::Corrupt, "corrupt"),
+    (Event::Duplicate, "duplicate"),
+    (Event::Deliver, "deliver"),
+];
+
+impl Recording {
+    /// Nothing recorded yet of these links; every packet event will be if `packets`.
+    pub(crate) fn new<'a>(links: impl Iterator<Item = &'a str>, packets: bool) -> Recording {
+        let mut rows = Rows::default();
+        let mut symbol = |name: &str| rows.dictionary.symbol(name);
+        let mut names = Vec::new();
+        for link in links {
+            names.push([symbol(link), symbol("forward")]);
+            names.push([symbol(link), symbol("backward")]);
+        }
+        let event_names = EVENTS.map(|(_, name)| symbol(name));
+        let link_change = symbol("link_change");
+        Recording {
+            names,
+            event_names,
+            link_change,
+            flows: Vec::new(),
+            packets,
+            on: false,
+            streams: Streams::default(),
+            captures: None,
+            rows,
+        }
+    }
+
+    /// The run begins.
+    pub(crate) fn begin(&mut self, streams: Streams, captures: Option<Captures>) {
+        self.flows = (streams.losses().iter())
+            .map(|stream| (self.rows.dictionary.symbol(&stream.flow), stream.stream))
+            .collect();
+        self.streams = streams;
+        self.captures = captures;
+        self.on = true;
+    }
+
+    /// Whether events are wanted when they happen and not some time later.
+    pub(crate) fn is_eager(&self) -> bool {
+        self.on && (self.packets || self.captures.is_some())
+    }
+
+    /// The rows so far.
+    pub(crate) fn take(&mut self) -> Rows {
+        let dictionary = self.rows.dictionary.clone();
+        std::mem::replace(&mut self.rows, Rows { dictionary, ..Rows::default() })
+    }
+
+    /// How many rows of packets wait to be written.
+    pub(crate) fn waiting(&self) -> usize {
+        self.rows.packets.rows()
+    }
+
+    /// A sample of a queue.
+    pub(crate) fn queue(&mut self, time: Time, way: usize, queue: QueueSample, stats: &Stats) {
+        self.rows.queues.push(QueueRow {
+            time: time.as_ns(),
+            link: self.names[way][0],
+            direction: self.names[way][1],
+            packets: u64::from(queue.packets),
+            bytes: queue.bytes,
+            sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
+            drops: stats.dropped,
+            marks: stats.marked,
+            lost: stats.lost,
+            bytes_out: stats.bytes_serialised,
+        });
+    }
+
+    /// A link's settings changed.
+    pub(crate) fn change(&mut self, time: Time, way: usize, detail: &str) {
+        let detail = self.rows.dictionary.symbol(detail);
+        self.rows.events.push(EventRow {
+            time: time.as_ns(),
+            flow: None,
+            stream: None,
+            link: Some(self.names[way][0]),
+            event: self.link_change,
+            detail: Some(detail),
+        });
+    }
+
+    fn packet(&mut self, event: Event, at: Time, packet: &Wire, way: usize, queue: u32, arena: &Arena) {
+        let stream = self.streams.of(packet, arena).map(|(stream, _)| self.flows[stream]);
+        let seq = match packet.layout.transport {
+            Transport::Tcp => Some(u64::from(sequence(packet, packet.shared_header(arena)))),
+            Transport::Udp if stream.is_some() => datagram_number(packet, arena),
+            _ => None,
+        };
+        self.rows.packets.push(PacketRow {
+            time: at.as_ns(),
+            link: self.names[way][0],
+            direction: self.names[way][1],
+            event: self.event_names[event as usize],
+            flow: stream.map(|(flow, _)| flow),
+            stream: stream.map(|(_, number)| number),
+            seq,
+            len: u64::from(tcplab_link::Packet::frame_len(packet)),
+            queue_packets: u64::from(queue),
+        });
+    }
+}
+
+/// Datagrams of streams begin with their number, most significant byte first.
+fn datagram_number(packet: &Wire, arena: &Arena) -> Option<u64> {
+    let payload = packet.payload(arena);
+    (payload.len() >= 8).then(|| u64::from(read_u32(payload, 0)) << 32 | u64::from(read_u32(payload, 4)))
+}
+
+/// Watches the link of one way.
+pub(crate) struct Watcher<'a> {
+    pub(crate) arena: &'a mut Arena,
+    pub(crate) recording: &'a mut Recording,
+    pub(crate) way: usize,
+}
+
+impl Watch for Watcher<'_> {
+    #[inline]
+    fn arena(&mut self) -> &mut Arena {
+        self.arena
+    }
+}
+
+impl Observer<Wire> for Watcher<'_> {
+    #[inline]
+    fn on(&mut self, event: Event, at: Time, packet: &Wire, queue_packets: u32) {
+        if self.recording.on {
+            if self.recording.packets {
+                self.recording.packet(event, at, packet, self.way, queue_packets, self.arena);
+            }
+            if let Some(captures) = &mut self.recording.captures {
+                captures.on(event, at, packet, self.way, self.arena);
+            }
+        }
+        match event {
+            Event::Drop | Event::Lose => {
+                if self.recording.on {
+                    self.recording.streams.count_loss(packet, self.arena);
+                }
+                self.arena.release(packet.block);
+            }
+            Event::Duplicate => self.arena.hold(packet.block),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_event_has_its_name() {
+        for (index, (event, _)) in EVENTS.iter().enumerate() {
+            assert_eq!(*event as usize, index);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Which stream a packet belongs to, by its server's address and port.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use crate::arena::Arena;
+use crate::config::StreamName;
+use crate::headers::read_u16;
+use crate::layout::{IP, Network, Transport};
+use crate::report::StreamLosses;
+use crate::wire::Wire;
+
+/// The streams of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    by_server: HashMap<(IpAddr, u16), usize>,
+    losses: Vec<StreamLosses>,
+}
+
+impl Streams {
+    pub(crate) fn new(names: &[StreamName]) -> Streams {
+        let by_server =
+            names.iter().enumerate().map(|(number, name)| ((name.address, name.port), number)).collect();
+        let losses = names
+            .iter()
+            .map(|name| StreamLosses {
+                flow: name.flow.clone(),
+                stream: name.stream,
+                to_server: 0,
+                from_server: 0,
+            })
+            .collect();
+        Streams { by_server, losses }
+    }
+
+    /// The stream of `packet`, and whether it is on its way to the server.
+    pub(crate) fn of(&self, packet: &Wire, arena: &Arena) -> Option<(usize, bool)> {
+        if self.by_server.is_empty() || !matches!(packet.layout.transport, Transport::Tcp | Transport::Udp) {
+            return None;
+        }
+        let header = packet.shared_header(arena);
+        let at = usize::from(packet.layout.transport_at);
+        let (source, destination) = addresses(packet, header)?;
+        let to = (destination, read_u16(header, at + 2));
+        let from = (source, read_u16(header, at));
+        let to = self.by_server.get(&to).map(|&number| (number, true));
+        to.or_else(|| self.by_server.get(&from).map(|&number| (number, false)))
+    }
+
+    /// `packet` will not arrive.
+    pub(crate) fn count_loss(&mut self, packet: &Wire, arena: &Arena) {
+        match self.of(packet, arena) {
+            Some((stream, true)) => self.losses[stream].to_server += 1,
+            Some((stream, false)) => self.losses[stream].from_server += 1,
+            None => {}
+        }
+    }
+
+    /// What was lost, stream by stream.
+    pub(crate) fn losses(&self) -> &[StreamLosses] {
+        &self.losses
+    }
+}
+
+fn addresses(packet: &Wire, header: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let four = |at: usize| header.get(at..at + 4)?.first_chunk::<4>().map(|a| IpAddr::from(*a));
+    let six = |at: usize| header.get(at..at + 16)?.first_chunk::<16>().map(|a| IpAddr::from(*a));
+    match packet.layout.network {
+        Network::Ip4 => Some((four(IP + 12)?, four(IP + 16)?)),
+        Network::Ip6 => Some((six(IP + 8)?, six(IP + 24)?)),
+        Network::Other => None,
+    }
+}

@@ -1,0 +1,152 @@
+//! The thread that writes what was recorded, and then tells of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use tcplab_tables::arrow::record_batch;
+use tcplab_tables::{Dictionary, Table};
+
+use crate::recording::Rows;
+use crate::report::{Facts, News, Progress};
+
+/// What tables of the emulator are called after. No node's name begins so.
+const NAME: &str = "_emu";
+
+/// Something to write, or to tell when all before it is written.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// A run begins with these captures.
+    Begin(Vec<PathBuf>),
+    Rows(Box<Rows>),
+    Captured(usize, Vec<u8>),
+    Progress(Progress),
+    Done(Box<Facts>),
+}
+
+/// Why something cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {}: {source}", path.display())]
+struct WriteError {
+    path: PathBuf,
+    source: ArrowError,
+}
+
+impl WriteError {
+    fn new(path: &Path, source: impl Into<ArrowError>) -> WriteError {
+        WriteError { path: path.to_owned(), source: source.into() }
+    }
+
+    fn mend(&self) -> &'static str {
+        match &self.source {
+            ArrowError::IoError(_, error) if error.kind() == io::ErrorKind::StorageFull => {
+                "free space on this disk, or write elsewhere with --out"
+            }
+            _ => "give a run directory that exists and can be written",
+        }
+    }
+}
+
+/// The files of a run.
+struct Files {
+    dir: PathBuf,
+    tables: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
+    rows: BTreeMap<String, u64>,
+    captures: Vec<(PathBuf, File)>,
+}
+
+/// Writes into `dir` until nobody sends work any more.
+pub(crate) fn serve(dir: PathBuf, work: &Receiver<Work>, mut tell: impl FnMut(News)) {
+    let mut files =
+        Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
+    let mut writable = true;
+    for work in work {
+        let result = match work {
+            Work::Progress(progress) => {
+                tell(News::Progress(progress));
+                Ok(())
+            }
+            Work::Done(mut facts) => {
+                let result = if writable { files.finish() } else { Ok(()) };
+                facts.rows = std::mem::take(&mut files.rows);
+                if let Err(error) = result {
+                    tell(failed(&error));
+                }
+                tell(News::Done(facts));
+                writable = true;
+                Ok(())
+            }
+            _ if !writable => Ok(()),
+            Work::Begin(captures) => files.begin(captures),
+            Work::Rows(rows) => files.append(&rows),
+            Work::Captured(file, bytes) => files.capture(file, &bytes),
+        };
+        if let Err(error) = result {
+            tell(failed(&error));
+            writable = false;
+        }
+    }
+}
+
+fn failed(error: &WriteError) -> News {
+    News::Failed { message: error.to_string(), mend: error.mend().to_owned() }
+}
+
+impl Files {
+    fn begin(&mut self, captures: Vec<PathBuf>) -> Result<(), WriteError> {
+        for path in captures {
+            let file = File::create(&path).map_err(|e| WriteError::new(&path, e))?;
+            self.captures.push((path, file));
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, rows: &Rows) -> Result<(), WriteError> {
+        self.append_table(&rows.queues, &rows.dictionary)?;
+        self.append_table(&rows.packets, &rows.dictionary)?;
+        self.append_table(&rows.events, &rows.dictionary)
+    }
+
+    fn append_table<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {
+        if table.rows() == 0 {
+            return Ok(());
+        }
+        let path = self.path(T::NAME);
+        let failed = |error| WriteError::new(&path, error);
+        let batch = record_batch(table, dictionary).map_err(failed)?;
+        let writer = match self.tables.entry(T::NAME) {
+            std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
+            std::collections::btree_map::Entry::Vacant(none) => {
+                let file = File::create(&path).map_err(|e| WriteError::new(&path, e))?;
+                none.insert(StreamWriter::try_new(BufWriter::new(file), &batch.schema()).map_err(failed)?)
+            }
+        };
+        writer.write(&batch).map_err(failed)?;
+        writer.get_mut().flush().map_err(|e| WriteError::new(&path, e))?;
+        *self.rows.entry(T::NAME.to_owned()).or_default() += table.rows() as u64;
+        Ok(())
+    }
+
+    fn capture(&mut self, file: usize, bytes: &[u8]) -> Result<(), WriteError> {
+        match self.captures.get_mut(file) {
+            Some((path, file)) => file.write_all(bytes).map_err(|e| WriteError::new(path, e)),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), WriteError> {
+        self.captures.clear();
+        for (name, mut writer) in std::mem::take(&mut self.tables) {
+            writer.finish().map_err(|e| WriteError::new(&self.path(name), e))?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, table: &str) -> PathBuf {
+        self.dir.join(format!("{table}.{NAME}.arrows"))
+    }
+}

@@ -1,0 +1,164 @@
+"""Talking to the agents of a network: commands out, answers and events in (docs/agent-protocol.md).
+
+There are no threads: whoever waits for an answer or an event reads whatever any agent says meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcplab.testbed.errors import TestbedError
+
+Json = dict[str, Any]
+PROTOCOL = 1
+# Longest an agent may take to answer, seconds. It may have to share its CPU with many others.
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something an agent has said unasked; `gone` is its end."""
+
+    agent: str
+    name: str
+    content: Json
+
+
+class Agents:
+    """All agents of a network, by name."""
+
+    def __init__(self, sockets: Mapping[str, socket.socket]) -> None:
+        self._sockets = dict(sockets)
+        self._rest = {name: b"" for name in sockets}
+        self._answers: dict[tuple[str, int], Json] = {}
+        self._events: deque[Event] = deque()
+        self._number = 0
+        self._selector = selectors.DefaultSelector()
+        for name, one in self._sockets.items():
+            self._selector.register(one, selectors.EVENT_READ, name)
+
+    def greet(self) -> dict[str, Json]:
+        """Wait until every agent has said hello; returns what each said."""
+        hellos: dict[str, Json] = {}
+        deadline = time.monotonic() + _PATIENCE
+        while len(hellos) < len(self._sockets):
+            event = self.next_event(deadline - time.monotonic())
+            if event is None:
+                silent = next(name for name in self._sockets if name not in hellos)
+                raise TestbedError(f"the process of {silent} did not start within {_PATIENCE:g} s")
+            if event.name == "hello":
+                if event.content["protocol"] != PROTOCOL:
+                    raise TestbedError(
+                        f"the agent speaks version {event.content['protocol']} of the protocol, not {PROTOCOL}",
+                        "install the agent and tcplab from one version",
+                    )
+                hellos[event.agent] = event.content
+            else:
+                raise failure(event)
+        return hellos
+
+    def ask(self, commands: Iterable[tuple[str, Json]]) -> list[Json]:
+        """Give commands and wait for all answers; raises TestbedError for the first that is refused."""
+        asked = [(name, self._send(name, command)) for name, command in commands]
+        deadline = time.monotonic() + _PATIENCE
+        while any(key not in self._answers for key in asked):
+            if not self._read(deadline - time.monotonic()) and time.monotonic() > deadline:
+                silent = next(name for name, number in asked if (name, number) not in self._answers)
+                raise TestbedError(f"the process of {silent} did not answer within {_PATIENCE:g} s")
+            gone = next((one for one in self._events if one.name == "gone"), None)
+            if gone is not None:
+                raise failure(gone)
+        answers = [self._answers.pop(key) for key in asked]
+        for (name, _), answer in zip(asked, answers, strict=True):
+            if answer["event"] == "error":
+                raise TestbedError(f"{name}: {answer['message']}", answer.get("mend", ""))
+        return answers
+
+    def tell(self, command: Json) -> None:
+        """Give every agent that is still there a command, without waiting for answers."""
+        for name in list(self._sockets):
+            self._send(name, command)
+
+    def next_event(self, timeout: float) -> Event | None:
+        """The next event of any agent; none when there is none in time."""
+        deadline = time.monotonic() + timeout
+        while not self._events:
+            left = deadline - time.monotonic()
+            if not self._read(max(0.0, left)) and left <= 0:
+                return None
+        return self._events.popleft()
+
+    @property
+    def alive(self) -> set[str]:
+        """The agents that still hold their end."""
+        return set(self._sockets)
+
+    def close(self) -> None:
+        """End all agents: theirs is the end of their input."""
+        for name in list(self._sockets):
+            self._drop(name)
+        self._selector.close()
+
+    def _send(self, name: str, command: Json) -> int:
+        self._number += 1
+        line = json.dumps({**command, "id": self._number}, separators=(",", ":")) + "\n"
+        if name not in self._sockets:
+            raise failure(Event(name, "gone", {}))
+        try:
+            self._sockets[name].sendall(line.encode())
+        except OSError:
+            self._lose(name)
+        return self._number
+
+    def _read(self, timeout: float) -> bool:
+        """Take what has come; false when nothing came in time."""
+        ready = self._selector.select(max(0.0, timeout))
+        for key, _ in ready:
+            name = key.data
+            try:
+                data = self._sockets[name].recv(1 << 16)
+            except OSError:
+                data = b""
+            if not data:
+                self._lose(name)
+                continue
+            *lines, self._rest[name] = (self._rest[name] + data).split(b"\n")
+            for line in lines:
+                self._take(name, line)
+        return bool(ready)
+
+    def _take(self, name: str, line: bytes) -> None:
+        try:
+            content = json.loads(line)
+        except ValueError:
+            content = {"event": "error", "message": f"said {line[:100]!r}"}
+        number = content.get("id")
+        if number is not None and content["event"] in ("ok", "error"):
+            self._answers[name, number] = content
+        elif content["event"] != "ok":
+            self._events.append(Event(name, content["event"], content))
+
+    def _lose(self, name: str) -> None:
+        if name in self._sockets:
+            self._drop(name)
+            self._events.append(Event(name, "gone", {}))
+
+    def _drop(self, name: str) -> None:
+        one = self._sockets.pop(name)
+        self._selector.unregister(one)
+        one.close()
+
+
+def failure(event: Event) -> TestbedError:
+    """What an event means when it must not come."""
+    if event.name == "gone":
+        return TestbedError(f"the process of {event.agent} has died")
+    message = event.content.get("message", f"said {event.name!r}")
+    return TestbedError(f"{event.agent}: {message}", event.content.get("mend", ""))

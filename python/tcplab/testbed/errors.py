@@ -1,0 +1,14 @@
+"""What can go wrong with a testbed."""
+
+from __future__ import annotations
+
+
+class TestbedError(Exception):
+    """A network could not be built or a process in it has failed."""
+
+    __test__ = False
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(f"{message} ({mend})" if mend else message)
+        self.message = message
+        self.mend = mend
