@@ -12,11 +12,11 @@ help: ## this list
 
 setup:
 	@scripts/setup demo
-	@$(UV) sync --quiet --locked
+	@$(UV) sync --locked
 
 setup-develop:
 	@scripts/setup develop
-	@$(UV) sync --quiet --locked
+	@$(UV) sync --locked
 
 demo: setup ## compare Reno, CUBIC and BBR on a 10 Mbit/s path with a shallow buffer
 	@$(RUN)/tcplab run scenarios/four-controls.yaml
@@ -42,6 +42,14 @@ format: ## put the sources in the form `make lint` asks for
 
 bench: setup-develop ## how fast it is, measured now on this machine
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
+
+docs: setup ## the figures and generated tables in docs/, made by the tool itself
+	@rm -rf runs/docs
+	$(RUN)/tcplab run scenarios/four-controls.yaml --out runs/docs --no-report
+	$(RUN)/tcplab report runs/docs --figures runs/docs/figures --format svg
+	@mkdir -p docs/images
+	cp runs/docs/figures/timeseries.svg docs/images/four-controls.svg
+	$(RUN)/python -m tcplab.results.reference docs/results.md
 
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
