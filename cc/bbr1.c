@@ -608,8 +608,9 @@ TL_INLINE void update_rt_prop(struct sock *sk, struct state *ca, const struct ra
 		ca->rt_prop_stamp = tp->tcp_mstamp;
 	}
 	if (expired && !ca->idle_restart && ca->telemetry.phase != PROBE_RTT) {
-		save_cwnd(tp, ca);
+		/* In the section's order, which makes BBRSaveCwnd keep what an earlier recovery saved if larger. */
 		ENTER(ca, PROBE_RTT);
+		save_cwnd(tp, ca);
 		ca->probe_rtt_done_stamp = 0;
 	}
 	if (ca->telemetry.phase == PROBE_RTT)
@@ -625,6 +626,8 @@ INIT(sk, tp, ca)
 {
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	ca->prior_ca_state = TCP_CA_Open;
+	/* Linux: the first round begins now, also where the control is chosen in mid-connection. */
+	ca->next_round_delivered = tp->delivered;
 	ca->rt_prop = tcp_min_rtt(tp);
 	ca->rt_prop_stamp = tp->tcp_mstamp;
 	ca->ack_epoch_start = tp->tcp_mstamp;

@@ -1,4 +1,4 @@
-"""The simulator's compiled core; used by `tcplab.engine.sim` only."""
+"""What is compiled: the simulator for `tcplab.engine.sim`, the agent for `tcplab.testbed`."""
 
 from os import PathLike
 
@@ -36,6 +36,9 @@ class Simulation:
 
     def facts(self) -> dict[str, int]:
         """Tell what has been done so far: events, packets, and simulated time in ns."""
+
+def agent_main(arguments: list[str]) -> int:
+    """Be the agent that the arguments say until its input ends; returns its exit code."""
 
 def version() -> str:
     """Tell the simulator's version."""

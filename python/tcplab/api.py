@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Mapping
@@ -75,7 +76,6 @@ def _loaded(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario, settings: Mapping[str, object] | None
 ) -> tuple[Scenario, str, str]:
     """The scenario, what messages call it, and its text."""
-    from tcplab.results.writer import dump_yaml
     from tcplab.scenario import Scenario, from_data, load
 
     sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
@@ -84,12 +84,24 @@ def _loaded(
             raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")
         return scenario, scenario.name, f"# {scenario.name} was loaded in Python: plan.yaml says what ran\n"
     if isinstance(scenario, Mapping):
-        return from_data(scenario, sets=sets), "scenario", dump_yaml(dict(scenario))
+        return from_data(scenario, sets=sets), "scenario", _dump_yaml(dict(scenario))
     source = os.fspath(scenario)
     loaded = load(source, sets)
     if "\n" in source:
         return loaded, "<text>", source
     return loaded, source, Path(source).read_text(encoding="utf-8")
+
+
+def _dump_yaml(data: dict[str, Any]) -> str:
+    from ruamel.yaml import YAML
+
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = None
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.width = 110
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return text.getvalue()
 
 
 def _as_yaml(value: object) -> str:

@@ -175,7 +175,9 @@ def execute(
         for k in range(prepared.repeat)
     ]
     stop = threading.Event()
-    pool = ThreadPoolExecutor(min(jobs or usable_cores(), len(tasks)), thread_name_prefix="run")
+    alone = any(prepared.engine.exclusive for prepared, _ in batch)
+    at_once = jobs or (1 if alone else usable_cores())
+    pool = ThreadPoolExecutor(min(at_once, len(tasks)), thread_name_prefix="run")
     futures: dict[Future[Outcome | None], Path] = {}
     try:
         with _stopping_on_signals(stop):

@@ -17,7 +17,8 @@ import time
 import traceback
 from pathlib import Path
 
-from tcplab.scenario import ScenarioErrors, dump_plan_yaml, expand, load, load_plan_yaml, warnings
+from tcplab.results.plan_yaml import dump_plan_yaml, load_plan_yaml
+from tcplab.scenario import ScenarioErrors, expand, load, warnings
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"

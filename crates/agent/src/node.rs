@@ -1,7 +1,6 @@
 //! The session: commands in, answers out.
 
 use std::io::BufRead;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
@@ -41,14 +40,14 @@ struct Session {
 type Current = Arc<Mutex<Option<Run>>>;
 
 /// Serves until the input ends.
-pub fn main(new_net: bool) -> ExitCode {
+pub fn main(new_net: bool) -> u8 {
     if new_net && let Err(error) = process::new_network_namespace() {
         output::refuse(
             None,
             &format!("cannot make a network namespace: {error}"),
             "run as root, or inside a user namespace: unshare --user --map-root-user",
         );
-        return ExitCode::from(3);
+        return 3;
     }
     process::raise_file_limit();
     let current = Current::default();
@@ -61,7 +60,7 @@ pub fn main(new_net: bool) -> ExitCode {
     });
     if let Err(error) = ended {
         output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
-        return ExitCode::from(3);
+        return 3;
     }
     hello();
     let mut session = Session::default();
@@ -72,7 +71,7 @@ pub fn main(new_net: bool) -> ExitCode {
         }
     }
     end(&current);
-    ExitCode::SUCCESS
+    0
 }
 
 fn end(current: &Current) {

@@ -72,4 +72,17 @@ pub struct Probe {
     pub machine: bool,
     /// Further processes, by name.
     pub processes: BTreeMap<String, u32>,
+    /// Controls of ours in use, as `tcplab-agent controls` answered when it loaded them.
+    pub controls: Vec<LoadedControl>,
+}
+
+/// A control of ours in the kernel.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LoadedControl {
+    /// Its name there.
+    pub registered: String,
+    /// The number of the map with its connections' state.
+    pub state: u32,
+    /// Names of its phases, by number.
+    pub phases: Vec<String>,
 }

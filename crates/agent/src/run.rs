@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use tcplab_probe::clock;
-use tcplab_probe::sockets::Registry;
+use tcplab_probe::sockets::{Registry, Sampler};
 use tcplab_traffic::{Clock, Context, Handle, Prepared};
 
 use crate::capture::{Capture, Seen};
@@ -100,7 +100,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
         if writable {
             writable = written(recorder.flush());
         }
-        if next % (TELL * FLUSH) == 0 || !slept || due == clock.duration {
+        if next.is_multiple_of(TELL * FLUSH) || !slept || due == clock.duration {
             progress(&clock, &handles);
         }
         if !slept || due == clock.duration {
@@ -155,9 +155,11 @@ fn launch_samplers(
     if let Some(interval) = probe.sockets {
         let (context, registry, recorder) = (context.clone(), registry.clone(), recorder.clone());
         let (all, kept) = (probe.all_sockets, kept.sockets.clone());
+        let controls = sampling::published(&probe.controls);
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
-            let sampled =
-                sampling::sockets(interval, all, context.clock, &context.stop, &registry, &recorder, &kept);
+            let sampled = Sampler::open(all, controls).and_then(|sampler| {
+                sampling::sockets(interval, sampler, context.clock, &context.stop, &registry, &recorder, &kept)
+            });
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");
             }

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Registry, Sample, Sampler};
-use tcplab_probe::{DiagError, clock};
+use tcplab_probe::{DiagError, Published, clock};
 use tcplab_tables::{SocketRow, Symbol};
 use tcplab_traffic::Clock;
 
 use crate::halves::HostRow;
 use crate::output;
+use crate::protocol::LoadedControl;
 use crate::recorder::{Recorder, Rows};
 
 /// How a schedule was kept.
@@ -49,17 +50,29 @@ fn on_schedule(
     }
 }
 
+/// Opens what controls of ours publish. Without it a run goes on, and knows less.
+pub fn published(controls: &[LoadedControl]) -> Vec<Published> {
+    let open = |control: &LoadedControl| {
+        let opened = Published::open(control.state, &control.registered, &control.phases);
+        if let Err(error) = &opened {
+            let what = format!("what {} publishes cannot be read: {error}", control.registered);
+            output::warn(&what, "run as root of the host");
+        }
+        opened.ok()
+    };
+    controls.iter().filter_map(open).collect()
+}
+
 /// Samples all sockets until the run is over.
 pub fn sockets(
     interval: u64,
-    all: bool,
+    mut sampler: Sampler,
     clock: Clock,
     stop: &AtomicBool,
     registry: &Registry,
     recorder: &Recorder,
     kept: &Kept,
 ) -> Result<(), DiagError> {
-    let mut sampler = Sampler::open(all)?;
     let mut failure = None;
     let mut symbols = Symbols::default();
     on_schedule(interval, clock, stop, kept, |time| {
@@ -106,6 +119,13 @@ fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample
             min_rtt_estimate = (min_rtt != u32::MAX).then(|| ns(u64::from(min_rtt)));
             pacing_gain = Some(f64::from(pacing) / 256.0);
             cwnd_gain = Some(f64::from(cwnd) / 256.0);
+        }
+        ControlInfo::Published { telemetry, .. } => {
+            let gain = |gain: u32| (gain != 0).then(|| f64::from(gain) / 256.0);
+            bandwidth = (telemetry.bandwidth != 0).then_some(telemetry.bandwidth as f64);
+            min_rtt_estimate = (telemetry.min_rtt != 0).then(|| ns(u64::from(telemetry.min_rtt)));
+            pacing_gain = gain(telemetry.pacing_gain);
+            cwnd_gain = gain(telemetry.cwnd_gain);
         }
         ControlInfo::Vegas { min_rtt, .. } if min_rtt != 0 && min_rtt < i32::MAX as u32 => {
             min_rtt_estimate = Some(ns(u64::from(min_rtt)));

@@ -50,6 +50,8 @@ fn nobody_listening_is_reported_by_the_flow() {
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!(errors[0]["flow"], "bulk");
     assert!(errors[0]["message"].as_str().unwrap().contains("10.9.0.2:9"), "{errors:?}");
+    let row = &lab.rows("flows", "a")[0];
+    assert_eq!((&row["complete"], &row["bytes_sent"]), (&json!(false), &Value::Null));
 }
 
 #[test]
@@ -127,4 +129,12 @@ fn a_second_run_needs_a_configuration_of_its_own() {
     lab.run(100 * MS);
     let answer = lab.a.ask(json!({"do": "start", "at": 0, "duration": 1}));
     assert_refused(&answer, "configure");
+    for (node, name) in [(&mut lab.a, "a"), (&mut lab.b, "b")] {
+        node.tell(json!({"do": "configure", "node": name, "dir": lab.dir}));
+        node.seen.clear();
+    }
+    lab.flow(bulk(), json!({}));
+    lab.run(200 * MS);
+    lab.assert_no_errors();
+    assert_eq!(lab.rows("flows", "b").len(), 1);
 }

@@ -77,13 +77,10 @@ impl Definition {
         unsafe { core::slice::from_raw_parts(self.parameters, self.parameter_count as usize) }
     }
 
-    /// The name of phase number `phase`; empty if there is none.
-    pub(crate) fn phase(&'static self, phase: u32) -> &'static str {
-        if phase >= self.phase_count {
-            return "";
-        }
+    /// The names of the phases, by number.
+    pub(crate) fn phases(&'static self) -> Box<[&'static str]> {
         // SAFETY: the table has `phase_count` names, each a string literal.
-        unsafe { literal(*self.phases.add(phase as usize)) }
+        (0..self.phase_count as usize).map(|phase| unsafe { literal(*self.phases.add(phase)) }).collect()
     }
 }
 

@@ -9,6 +9,9 @@ use crate::sock::{AckSample, CaEvent, CaState, RateSample, TcpSock};
 /// Every call takes the connection's `TcpSock`; the control reads and writes it in place, as in Linux.
 pub struct Control {
     definition: &'static Definition,
+    /// Names of the definition's phases. Here, because to make text of C strings takes longer than all else a
+    /// telemetry sample costs.
+    phases: Box<[&'static str]>,
     /// The private state; it begins with `RawTelemetry` and is aligned for any of the C side's integers.
     state: Box<[u64]>,
     parameters: Box<[u32]>,
@@ -93,12 +96,22 @@ impl Control {
         }
         let bytes = (definition.state_size as usize).max(size_of::<RawTelemetry>());
         let state = vec![0; bytes.div_ceil(size_of::<u64>())].into_boxed_slice();
-        Ok(Control { definition, state, parameters })
+        Ok(Control { definition, phases: definition.phases(), state, parameters })
     }
 
     /// Names of all controls the simulator has.
     pub fn names() -> impl Iterator<Item = &'static str> {
         registry::names()
+    }
+
+    /// Names of the phases, by number.
+    pub fn phases(&self) -> &[&'static str] {
+        &self.phases
+    }
+
+    /// The parameters in the control's own whole numbers, in the order of its `PARAMETERS`.
+    pub fn parameters(&self) -> &[u32] {
+        &self.parameters
     }
 
     /// The control's name.
@@ -214,11 +227,12 @@ impl Control {
     }
 
     /// What the control publishes now.
+    #[inline]
     pub fn telemetry(&self) -> Telemetry {
         // SAFETY: the block is at least as large and as aligned as `RawTelemetry`, which is plain numbers.
         let raw = unsafe { *self.state.as_ptr().cast::<RawTelemetry>() };
         Telemetry {
-            phase: self.definition.phase(raw.phase),
+            phase: self.phases.get(raw.phase as usize).copied().unwrap_or_default(),
             bandwidth: raw.bandwidth,
             min_rtt_us: raw.min_rtt_us,
             pacing_gain: raw.pacing_gain,

@@ -1,8 +1,8 @@
 //! Captures at the wire: packets of MTU size as they pass interfaces, with the exact times of the model.
 
-use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tcplab_link::Event;
 use tcplab_pcap::{Interface, InterfaceId, Writer};
@@ -27,9 +27,11 @@ pub(crate) struct Captures {
 
 #[derive(Debug)]
 struct CaptureFile {
+    name: String,
+    packets: u64,
     writer: Writer<Shared>,
     interface: InterfaceId,
-    buffer: Rc<RefCell<Vec<u8>>>,
+    buffer: Shared,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +44,18 @@ struct Seen {
 }
 
 /// Memory that the writer of a capture fills and others empty.
-#[derive(Debug)]
-struct Shared(Rc<RefCell<Vec<u8>>>);
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.bytes().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -57,18 +65,18 @@ impl Write for Shared {
 }
 
 impl Captures {
-    /// Captures of the interfaces with these names, in a run that starts `epoch` ns after 1970.
+    /// Captures of interfaces, each with the name its file shows and the file's own, in a run that starts `epoch` ns after 1970.
     pub(crate) fn new(
         keep: Keep,
-        interfaces: &[String],
+        interfaces: &[[String; 2]],
         by_way: Vec<[Option<usize>; 2]>,
         epoch: u64,
     ) -> io::Result<Captures> {
-        let files = interfaces.iter().map(|name| {
-            let buffer = Rc::new(RefCell::new(Vec::new()));
-            let mut writer = Writer::new(Shared(buffer.clone()), epoch)?;
+        let files = interfaces.iter().map(|[name, file]| {
+            let buffer = Shared::default();
+            let mut writer = Writer::new(buffer.clone(), epoch)?;
             let interface = writer.add_interface(Interface { name, snap_len: 0 })?;
-            Ok(CaptureFile { writer, interface, buffer })
+            Ok(CaptureFile { name: file.clone(), packets: 0, writer, interface, buffer })
         });
         let files = files.collect::<io::Result<_>>()?;
         Ok(Captures { keep, files, by_way, seen: Vec::new(), bytes: Vec::new(), scratch: Vec::new() })
@@ -105,6 +113,7 @@ impl Captures {
         for seen in self.seen.drain(..settled) {
             let file = &mut self.files[seen.file];
             let bytes = &self.bytes[seen.from..seen.from + seen.kept];
+            file.packets += 1;
             file.writer.write_packet(file.interface, seen.at, bytes, seen.len)?;
         }
         if self.seen.is_empty() {
@@ -124,12 +133,17 @@ impl Captures {
 
     /// What is to be appended to each file now.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
-        let taken = self.files.iter().map(|file| std::mem::take(&mut *file.buffer.borrow_mut()));
+        let taken = self.files.iter().map(|file| std::mem::take(&mut *file.buffer.bytes()));
         taken.enumerate().filter(|(_, bytes)| !bytes.is_empty())
+    }
+
+    /// Packets captured so far, by file.
+    pub(crate) fn counts(&self) -> BTreeMap<String, u64> {
+        self.files.iter().map(|file| (file.name.clone(), file.packets)).collect()
     }
 
     /// Bytes that wait to be taken.
     pub(crate) fn waiting(&self) -> usize {
-        self.files.iter().map(|file| file.buffer.borrow().len()).sum()
+        self.files.iter().map(|file| file.buffer.bytes().len()).sum()
     }
 }

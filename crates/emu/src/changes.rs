@@ -1,7 +1,6 @@
 //! Settings that change during a run: when, and in words.
 
 use tcplab_link::Direction;
-use tcplab_link::config::Change;
 use tcplab_units::{Span, Time};
 
 /// A change of one way.
@@ -24,36 +23,10 @@ pub(crate) fn planned<'a>(ways: impl Iterator<Item = &'a Direction>) -> Vec<Plan
                 at: change.at,
                 way,
                 delay: change.delay,
-                detail: format!("{direction}: {}", words(change)),
+                detail: format!("{direction}: {change}"),
             });
         }
     }
     all.sort_by_key(|planned| planned.at);
     all
-}
-
-fn words(change: &Change) -> String {
-    let mut words = Vec::new();
-    if let Some(up) = change.up {
-        words.push(if up { "up".to_owned() } else { "down".to_owned() });
-    }
-    if let Some(rate) = change.rate {
-        words.push(format!("rate {rate}"));
-    }
-    if let Some(delay) = change.delay {
-        words.push(format!("delay {delay}"));
-    }
-    for (name, changed) in [
-        ("limit", change.limit.is_some()),
-        ("jitter", change.jitter.is_some()),
-        ("reorder", change.reorder.is_some()),
-        ("loss", change.loss.is_some()),
-        ("corrupt", change.corrupt.is_some()),
-        ("duplicate", change.duplicate.is_some()),
-    ] {
-        if changed {
-            words.push(name.to_owned());
-        }
-    }
-    words.join(", ")
 }

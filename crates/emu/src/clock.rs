@@ -3,10 +3,12 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Before the first sleep nothing is known of how late they end.
-const FIRST_MARGIN: f64 = 60_000.0;
-/// Bounds of the margin, ns. Below, a sleep saves nothing; above, the machine is too busy for spinning to help.
-const MARGIN: std::ops::RangeInclusive<f64> = 3_000.0..=120_000.0;
+/// How late sleeps are taken to end before the first has, ns.
+const FIRST: Quantiles = Quantiles { half: 30_000, most: 60_000 };
+/// The most that a sleep is shortened by, ns. On a machine so busy that they end later, spinning does not help.
+const MARGIN: u64 = 60_000;
+/// How far one sleep moves what is known of them, ns.
+const STEP: u64 = 250;
 /// More devices than this become ready at once only to be found at the next look.
 const EVENTS: usize = 64;
 
@@ -40,9 +42,24 @@ pub(crate) struct Waiter {
     epoll: OwnedFd,
     events: Vec<libc::epoll_event>,
     ready: usize,
-    /// How late sleeps end, ns: smoothed mean and deviation, as RFC 6298 smooths an RTT.
-    late: f64,
-    deviation: f64,
+    late: Quantiles,
+}
+
+/// How late half of all sleeps end at most, and seven of eight, ns. Both follow the sleeps by steps, so that a few very
+/// long ones, of which a busy machine has many, do not count for more than others.
+#[derive(Clone, Copy, Debug)]
+struct Quantiles {
+    half: u64,
+    most: u64,
+}
+
+impl Quantiles {
+    fn record(&mut self, late: u64) {
+        self.half = if late > self.half { self.half + STEP } else { self.half.saturating_sub(STEP) };
+        self.most = if late > self.most { self.most + 7 * STEP } else { self.most.saturating_sub(STEP) };
+        self.half = self.half.min(MARGIN);
+        self.most = self.most.min(MARGIN);
+    }
 }
 
 impl Waiter {
@@ -56,7 +73,7 @@ impl Waiter {
             OwnedFd::from_raw_fd(fd)
         };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        Ok(Waiter { epoll, events, ready: 0, late: FIRST_MARGIN, deviation: 0.0 })
+        Ok(Waiter { epoll, events, ready: 0, late: FIRST })
     }
 
     /// Watches `fd` for input under the number `token`.
@@ -68,25 +85,26 @@ impl Waiter {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Looks for input; where there is none, sleeps until shortly before `until` (CLOCK_MONOTONIC, ns).
-    ///
-    /// It returns early, so that the caller looks again: the last stretch is spun.
+    /// How much before a deadline a sleep should end, ns: so much that few end later, or that half do.
+    #[inline]
+    pub(crate) fn margin(&self, precise: bool) -> u64 {
+        if precise { self.late.most } else { self.late.half }
+    }
+
+    /// Looks for input; where there is none, sleeps until `until` (CLOCK_MONOTONIC, ns), in the past: not at all.
     #[inline]
     pub(crate) fn wait(&mut self, now: u64, until: u64) {
-        let margin = (self.late + 2.0 * self.deviation).clamp(*MARGIN.start(), *MARGIN.end()) as u64;
-        let sleep = until.saturating_sub(now).saturating_sub(margin);
+        let sleep = until.saturating_sub(now);
         self.poll(sleep);
         if sleep > 0 && self.ready == 0 {
-            let late = (now_since(now) as f64 - sleep as f64).max(0.0);
-            self.deviation += ((late - self.late).abs() - self.deviation) / 4.0;
-            self.late += (late - self.late) / 8.0;
+            self.late.record(crate::clock::now().saturating_sub(until));
         }
     }
 
-    /// The numbers of what has input.
+    /// The number of the `index`th of what has input.
     #[inline]
-    pub(crate) fn ready(&self) -> impl Iterator<Item = usize> + '_ {
-        self.events[..self.ready].iter().map(|event| event.u64 as usize)
+    pub(crate) fn ready(&self, index: usize) -> Option<usize> {
+        self.events[..self.ready].get(index).map(|event| event.u64 as usize)
     }
 
     #[inline]
@@ -109,8 +127,4 @@ impl Waiter {
         };
         self.ready = usize::try_from(ready).unwrap_or(0);
     }
-}
-
-fn now_since(then: u64) -> u64 {
-    now().saturating_sub(then)
 }

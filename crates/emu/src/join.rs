@@ -235,6 +235,7 @@ impl Group {
     pub(crate) fn clear(&mut self, arena: &mut Arena) {
         self.count = 0;
         self.closed = true;
+        self.times.clear();
         for piece in &self.pieces {
             arena.release_many(piece.first.block, u32::from(piece.packets));
         }

@@ -9,6 +9,8 @@
 //! delivery is late delays nothing after it. How late deliveries are is measured and judged.
 
 mod arena;
+mod capture;
+mod changes;
 mod checksum;
 mod clock;
 pub mod config;
@@ -23,12 +25,15 @@ mod port;
 mod pump;
 mod recording;
 mod report;
+mod run;
+mod streams;
 mod tap;
 mod virtio;
 mod way;
 mod wire;
+mod writer;
 
 pub use config::{Setup, Start};
 pub use emulator::{Emulator, SetupError};
 pub use lateness::Verdict;
-pub use report::{Facts, News, Progress};
+pub use report::{Facts, LinkFacts, News, Progress, StreamLosses, WayFacts};

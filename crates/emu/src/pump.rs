@@ -1,39 +1,27 @@
 //! The loop of the one thread that serves all links.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use tcplab_link::{Direction, Link, component_seed};
-use tcplab_units::{Span, Time};
+use tcplab_units::Time;
 
 use crate::arena::Arena;
-use crate::capture::Captures;
-use crate::changes::{self, Planned};
 use crate::clock::{self, Waiter};
-use crate::config::{Setup, Start, What};
+use crate::config::{Setup, Start};
 use crate::cut;
-use crate::emulator::Wake;
-use crate::frame::Keep;
-use crate::lateness::Lateness;
+use crate::emulator::{SetupError, Wake};
 use crate::port::Port;
 use crate::recording::{Recording, Watcher};
-use crate::report::{Facts, LinkFacts, Progress, WayFacts};
-use crate::streams::Streams;
-use crate::tap::{Tap, TapError};
+use crate::run::Run;
+use crate::tap::Tap;
 use crate::way::Way;
 use crate::writer::Work;
 
 /// Frames read from one device before deliveries and the other devices have their turn.
 const READS: usize = 16;
-/// How often what was recorded is written and progress told, ns.
-const TELLING: u64 = 1_000_000_000;
-/// Rows of packets, and bytes of captures, that are written before that.
-const ROWS: usize = 1 << 16;
-const CAPTURED: usize = 1 << 20;
 /// The longest sleep, ns: queue samples are exact whenever they are taken, but many at once take time.
 const ATTENTION: u64 = 50_000_000;
+/// A time on CLOCK_MONOTONIC that does not come.
+const NEVER: u64 = u64::MAX;
 
 /// What the thread is told.
 #[derive(Debug)]
@@ -44,79 +32,63 @@ pub(crate) enum Order {
 
 /// All links of a lab.
 pub(crate) struct Pump {
-    setup: Setup,
-    taps: Vec<Tap>,
-    /// Two for each link: forward, backward. Way `n` reads from device `n` and writes to device `n ^ 1`.
-    ways: Vec<Way>,
-    /// By way, when it wants calling.
-    next: Vec<u64>,
-    arena: Arena,
+    pub(crate) setup: Setup,
+    /// Two for each link: its first end, its second end.
+    pub(crate) taps: Vec<Tap>,
+    /// Two for each link: forward, backward. Way `n` leads from device `n` to device `n ^ 1`.
+    pub(crate) ways: Vec<Way>,
+    /// By way, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
+    pub(crate) due: Vec<u64>,
+    wake: Vec<u64>,
+    pub(crate) arena: Arena,
     port: Port,
     waiter: Waiter,
-    wake: Wake,
+    bell: Wake,
     orders: Receiver<Order>,
-    work: Sender<Work>,
-    recording: Recording,
-    run: Run,
-    malformed: u64,
-}
-
-/// Where the run is.
-enum Run {
-    /// Packets pass at once.
-    Waiting,
-    /// It begins when its time has come.
-    Starting(Box<Start>),
-    Running(Box<Running>),
-    /// It is over; the links go on as they are, unrecorded.
-    Over { zero: u64 },
-}
-
-struct Running {
-    zero: u64,
-    end: Time,
-    next_sample: Time,
-    next_telling: Time,
-    changes: Vec<Planned>,
-    changes_done: usize,
-    /// By way, at present.
-    delays: Vec<Span>,
-    cpu_before: u64,
-    overflows_before: u64,
+    pub(crate) work: Sender<Work>,
+    pub(crate) recording: Recording,
+    /// Zero of the links' time on CLOCK_MONOTONIC, ns.
+    pub(crate) zero: u64,
+    pub(crate) run: Option<Run>,
+    /// When the run wants something done (CLOCK_MONOTONIC, ns).
+    pub(crate) duty: u64,
+    pub(crate) malformed: u64,
 }
 
 impl Pump {
     /// Makes all devices.
     pub(crate) fn new(
         setup: Setup,
-        wake: Wake,
+        bell: Wake,
         orders: Receiver<Order>,
         work: Sender<Work>,
-    ) -> Result<Pump, PumpError> {
-        let mut waiter = Waiter::new()?;
+    ) -> Result<Pump, SetupError> {
+        let mut waiter = Waiter::new().map_err(SetupError::Wait)?;
         let (mut taps, mut ways) = (Vec::new(), Vec::new());
-        for link in &setup.links {
-            for end in &link.ends {
-                let tap = Tap::open(end)?;
-                waiter.watch(tap.fd(), taps.len())?;
-                ways.push(Way::new());
-                taps.push(tap);
-            }
+        for end in setup.links.iter().flat_map(|link| &link.ends) {
+            let tap = Tap::open(end)?;
+            waiter.watch(tap.fd(), taps.len()).map_err(SetupError::Wait)?;
+            ways.push(Way::new());
+            taps.push(tap);
         }
-        waiter.watch(wake.fd(), taps.len())?;
-        let recording = Recording::new(setup.links.iter().map(|link| link.name.as_str()), setup.sample.packets);
+        waiter.watch(bell.fd(), taps.len()).map_err(SetupError::Wait)?;
+        let names = setup.links.iter().map(|link| link.name.as_str());
+        let recording = Recording::new(names, setup.sample.packets);
         Ok(Pump {
-            next: vec![u64::MAX; ways.len()],
+            due: vec![NEVER; ways.len()],
+            wake: vec![NEVER; ways.len()],
             taps,
             ways,
             arena: Arena::new(),
             port: Port::new(),
             waiter,
-            wake,
+            bell,
             orders,
             work,
             recording,
-            run: Run::Waiting,
+            zero: 0,
+            run: None,
+            duty: NEVER,
             malformed: 0,
             setup,
         })
@@ -124,51 +96,86 @@ impl Pump {
 
     /// Serves the links until nobody gives orders any more.
     pub(crate) fn serve(mut self) {
-        let mut now = clock::now();
         loop {
-            let ready: Ready = self.waiter.ready().collect();
-            for &number in ready.as_slice() {
+            let mut input = 0;
+            while let Some(number) = self.waiter.ready(input) {
+                input += 1;
                 if number < self.taps.len() {
                     self.read(number);
                 } else if !self.obey() {
-                    return;
+                    return self.end();
                 }
             }
-            now = clock::now().max(now);
-            self.keep_time(now);
-            self.deliver(now);
-            self.settle();
-            now = clock::now().max(now);
-            let next = self.next.iter().copied().min().unwrap_or(u64::MAX);
-            let until = next.min(self.next_duty()).min(now + ATTENTION);
-            self.waiter.wait(now, until);
+            self.keep_time(clock::now());
+            self.deliver();
+            if self.recording.is_eager() {
+                self.settle();
+            }
+            let now = clock::now();
+            let wake = self.wake.iter().copied().min().unwrap_or(NEVER).min(self.duty);
+            self.waiter.wait(now, wake.min(now + ATTENTION));
         }
     }
 
-    /// Reads what a device has.
+    /// Reads what a device has, and offers it to its way.
     fn read(&mut self, number: usize) {
-        let (way, to) = (&mut self.ways[number], number ^ 1);
         for _ in 0..READS {
-            let read = match self.taps[number].read(self.arena.room()) {
-                Ok(Some(read)) => read,
-                Ok(None) => break,
-                // The interface is down: what was in it is gone.
-                Err(_) => break,
-            };
+            // An interface that is down has nothing either.
+            let Ok(Some(read)) = self.taps[number].read(self.arena.room()) else { break };
             let now = clock::now();
+            self.keep_time(now);
             let Ok(packets) = cut::take(&mut self.arena, read) else {
                 self.malformed += 1;
                 continue;
             };
-            // Rows of samples taken until now must not see these packets.
-            if let Run::Running(running) = &mut self.run {
-                running.sample(now, way_sampler(&mut self.recording, &mut self.arena), way, number);
-            }
-            let zero = self.run.zero();
-            let at = Time::from_ns(now.saturating_sub(zero));
-            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let at = Time::from_ns(now.saturating_sub(self.zero));
+            let (way, tap) = (&mut self.ways[number], &self.taps[number ^ 1]);
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             for packet in packets.iter() {
-                way.offer(packet, at, &mut watch, &self.taps[to], &mut self.port);
+                way.offer(packet, at, &mut watch, tap, &mut self.port);
+            }
+            self.due[number] = 0;
+        }
+    }
+
+    /// Writes what is due.
+    fn deliver(&mut self) {
+        let now = clock::now();
+        let zero = self.zero;
+        for number in 0..self.ways.len() {
+            if self.due[number] > now {
+                continue;
+            }
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let time = || Time::from_ns(clock::now().saturating_sub(zero));
+            let next =
+                self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
+            self.due[number] = next.due.as_ns().saturating_add(zero);
+            let wake = next.wake.as_ns().saturating_add(zero);
+            self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));
+        }
+    }
+
+    /// Does what the run wants done by `now`.
+    #[inline]
+    fn keep_time(&mut self, now: u64) {
+        if now >= self.duty {
+            self.duty = self.do_duty(now);
+        }
+    }
+
+    /// Follows orders; false when there will be no more.
+    #[cold]
+    fn obey(&mut self) -> bool {
+        self.bell.clear();
+        loop {
+            match self.orders.try_recv() {
+                Ok(Order::Start(start)) => self.prepare(*start),
+                Ok(Order::Stop) => self.stop(),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
             }
         }
     }

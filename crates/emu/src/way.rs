@@ -12,18 +12,17 @@ use crate::wire::Wire;
 
 /// The most packets delivered at one go, so that the other directions and the reading of new packets have their turn.
 const AT_A_GO: usize = 512;
-/// How long the first packets of a group may wait for those that follow: a five-hundredth of the RTT, within these
-/// bounds. A network adapter's interrupt coalescing is of this order.
+/// How long packets may wait for those that follow, so that they leave together: a five-hundredth of the RTT, within
+/// these bounds. A network adapter's interrupt coalescing is of this order.
 const SLACK_SHARE: u64 = 500;
 const SLACK_LEAST: Span = Span::from_us(20);
 const SLACK_MOST: Span = Span::from_us(200);
+/// A way that has delivered nothing for so long is idle: what comes next is delivered precisely, whatever it costs.
+const IDLE: Span = Span::from_ms(1);
 
 /// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Way {
-    /// Number of the device that packets come from, and of the one they go to.
-    pub(crate) from: usize,
-    pub(crate) to: usize,
     /// None: packets pass at once.
     link: Option<Link<Wire>>,
     group: Group,
@@ -31,20 +30,32 @@ pub(crate) struct Way {
     tolerance: Span,
     lateness: Lateness,
     undeliverable: u64,
+    /// When something was written last.
+    written: Time,
+}
+
+/// When a way wants calling.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next {
+    /// Not before: nothing is due earlier.
+    pub(crate) due: Time,
+    /// Early enough.
+    pub(crate) wake: Time,
+    /// The wake-up is to be precise.
+    pub(crate) precise: bool,
 }
 
 impl Way {
     /// A way without a link yet.
-    pub(crate) fn new(from: usize, to: usize) -> Way {
+    pub(crate) fn new() -> Way {
         Way {
-            from,
-            to,
             link: None,
             group: Group::new(),
             slack: Span::ZERO,
             tolerance: Span::ZERO,
             lateness: Lateness::new(),
             undeliverable: 0,
+            written: Time::ZERO,
         }
     }
 
@@ -85,14 +96,14 @@ impl Way {
         }
     }
 
-    /// Writes what is due at the time that `clock` tells. When it wants calling next.
+    /// Writes what is due at the time that `clock` tells.
     pub(crate) fn deliver(
         &mut self,
         clock: impl Fn() -> Time,
         watch: &mut impl Watch,
         tap: &Tap,
         port: &mut Port,
-    ) -> Time {
+    ) -> Next {
         let now = clock();
         for _ in 0..AT_A_GO {
             let Some((at, packet)) = self.link.as_mut().and_then(|link| link.poll(now, watch)) else { break };
@@ -102,13 +113,17 @@ impl Way {
             }
         }
         let next = self.link.as_ref().map_or(Time::NEVER, Link::next_event);
-        let Some(&since) = self.group.times().first().filter(|_| !self.group.is_empty()) else { return next };
-        let until = since + self.slack;
-        if self.group.is_open() && next <= until && now < until {
-            return until;
+        if let Some(&since) = self.group.times().first() {
+            let until = since + self.slack;
+            if self.group.is_open() && next <= until && now < until {
+                return Next { due: until, wake: until, precise: false };
+            }
+            self.flush(&clock, watch, tap, port);
         }
-        self.flush(&clock, watch, tap, port);
-        next
+        if next.since(self.written) > IDLE {
+            return Next { due: next, wake: next, precise: true };
+        }
+        Next { due: next, wake: next + self.slack / 2, precise: false }
     }
 
     /// A packet leaves.
@@ -120,14 +135,6 @@ impl Way {
         }
     }
 
-    /// Writes what is left of those that pass at once.
-    #[inline]
-    pub(crate) fn pass(&mut self, now: Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
-        if self.link.is_none() {
-            self.flush(&|| now, watch, tap, port);
-        }
-    }
-
     fn flush(&mut self, clock: &impl Fn() -> Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
         if self.group.is_empty() {
             return;
@@ -135,6 +142,7 @@ impl Way {
         let arena = watch.arena();
         if self.link.is_some() {
             let now = clock();
+            self.written = now;
             for at in self.group.times() {
                 self.lateness.record(now.since(*at), self.tolerance);
             }

@@ -1,5 +1,7 @@
 //! The settings of one link direction, as they stand in a plan.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -187,4 +189,33 @@ pub struct Change {
     /// Link goes up or down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
+}
+
+/// What changes, in words: `rate 20 Mbit/s, loss`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = Vec::new();
+        if let Some(up) = self.up {
+            words.push(if up { "up".to_owned() } else { "down".to_owned() });
+        }
+        if let Some(rate) = self.rate {
+            words.push(format!("rate {rate}"));
+        }
+        if let Some(delay) = self.delay {
+            words.push(format!("delay {delay}"));
+        }
+        for (name, changed) in [
+            ("limit", self.limit.is_some()),
+            ("jitter", self.jitter.is_some()),
+            ("reorder", self.reorder.is_some()),
+            ("loss", self.loss.is_some()),
+            ("corrupt", self.corrupt.is_some()),
+            ("duplicate", self.duplicate.is_some()),
+        ] {
+            if changed {
+                words.push(name.to_owned());
+            }
+        }
+        f.write_str(&words.join(", "))
+    }
 }

@@ -23,6 +23,34 @@ pub enum Event {
     Deliver,
 }
 
+impl Event {
+    /// Every event, in the order of declaration.
+    pub const ALL: [Event; 8] = [
+        Event::Enqueue,
+        Event::Drop,
+        Event::Mark,
+        Event::Depart,
+        Event::Lose,
+        Event::Corrupt,
+        Event::Duplicate,
+        Event::Deliver,
+    ];
+
+    /// Its name in the table of packets.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Event::Enqueue => "enqueue",
+            Event::Drop => "drop",
+            Event::Mark => "mark",
+            Event::Depart => "depart",
+            Event::Lose => "lose",
+            Event::Corrupt => "corrupt",
+            Event::Duplicate => "duplicate",
+            Event::Deliver => "deliver",
+        }
+    }
+}
+
 /// Is told of every event, at its exact logical time.
 ///
 /// A link is advanced only when it is used, so the events of one link come in the order of its own
@@ -36,4 +64,16 @@ pub trait Observer<P> {
 impl<P> Observer<P> for () {
     #[inline(always)]
     fn on(&mut self, _: Event, _: Time, _: &P, _: u32) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_can_be_counted_by_their_number() {
+        for (index, event) in Event::ALL.iter().enumerate() {
+            assert_eq!(*event as usize, index);
+        }
+    }
 }

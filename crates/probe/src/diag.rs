@@ -2,12 +2,15 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
+use crate::published::{self, Published, Telemetry};
 use crate::{Filter, TcpInfo};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const TCPDIAG_NOTIFY_DONE: u16 = libc::NLMSG_DONE as u16;
 const REQ_BYTECODE: u16 = 1;
+const REQ_STORAGES: u16 = 2;
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
@@ -18,6 +21,7 @@ const ATTR_CONG: u16 = 4;
 const ATTR_SKMEM: u16 = 7;
 const ATTR_DCTCP: u16 = 9;
 const ATTR_BBR: u16 = 16;
+const ATTR_STORAGES: u16 = 20;
 
 /// States in which a socket has data to send or acknowledged: ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK,
 /// CLOSING.
@@ -81,6 +85,13 @@ pub enum ControlInfo {
         /// Window gain in 1/256.
         cwnd_gain: u32,
     },
+    /// A control of tcplab's.
+    Published {
+        /// Which of the dump's controls it is.
+        control: usize,
+        /// What it publishes.
+        telemetry: Telemetry,
+    },
 }
 
 /// Memory of a socket (`SK_MEMINFO`), bytes.
@@ -126,11 +137,17 @@ pub struct Dump {
     request: Vec<u8>,
     buffer: Vec<u8>,
     sequence: u32,
+    controls: Arc<[Published]>,
 }
 
 impl Dump {
     /// Opens one in the network namespace of the calling thread.
     pub fn open() -> Result<Dump, DiagError> {
+        Dump::with_controls(Arc::new([]))
+    }
+
+    /// Opens one that also reads what `controls` publish.
+    pub fn with_controls(controls: Arc<[Published]>) -> Result<Dump, DiagError> {
         // SAFETY: socket(2) takes no pointers; the descriptor it returns is owned by nobody else.
         let socket = unsafe {
             let fd =
@@ -140,7 +157,7 @@ impl Dump {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        Ok(Dump { socket, request: Vec::new(), buffer: vec![0; BUFFER], sequence: 0 })
+        Ok(Dump { socket, request: Vec::new(), buffer: vec![0; BUFFER], sequence: 0, controls })
     }
 
     /// Shows every connected TCP socket of `family` that passes `filter` to `each`.
@@ -168,7 +185,8 @@ impl Dump {
                 }
                 return Err(DiagError::Dump(error));
             }
-            if !read_messages(&self.buffer[..got as usize], self.sequence, filter, &mut each)? {
+            let bytes = &self.buffer[..got as usize];
+            if !read_messages(bytes, self.sequence, filter, &self.controls, &mut each)? {
                 return Ok(());
             }
         }
@@ -176,8 +194,9 @@ impl Dump {
 
     fn write_request(&mut self, family: Family, filter: &Filter) {
         let code = filter.bytecode();
-        let attribute = code.as_ref().map_or(0, |c| 4 + c.len());
-        let total = HEADER + REQUEST + attribute;
+        let storages = Some(published::request(&self.controls)).filter(|request| !request.is_empty());
+        let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, |v| 4 + v.len());
+        let total = HEADER + REQUEST + size(&code) + size(&storages);
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
         let extensions: u8 =
             [ATTR_INFO, ATTR_VEGAS, ATTR_CONG, ATTR_SKMEM].iter().map(|a| 1u8 << (a - 1)).sum();
@@ -195,10 +214,12 @@ impl Dump {
         out.extend_from_slice(&[family as u8, libc::IPPROTO_TCP as u8, extensions, 0]);
         out.extend_from_slice(&SENDING_STATES.to_ne_bytes());
         out.resize(HEADER + REQUEST, 0);
-        if let Some(code) = code {
-            out.extend_from_slice(&(attribute as u16).to_ne_bytes());
-            out.extend_from_slice(&REQ_BYTECODE.to_ne_bytes());
-            out.extend_from_slice(&code);
+        // Both are whole words, so nothing needs padding.
+        for (kind, value) in [(REQ_BYTECODE, code), (REQ_STORAGES, storages)] {
+            let Some(value) = value else { continue };
+            out.extend_from_slice(&(4 + value.len() as u16).to_ne_bytes());
+            out.extend_from_slice(&kind.to_ne_bytes());
+            out.extend_from_slice(&value);
         }
     }
 }
@@ -208,6 +229,7 @@ fn read_messages(
     mut bytes: &[u8],
     sequence: u32,
     filter: &Filter,
+    controls: &[Published],
     each: &mut impl FnMut(&Socket<'_>),
 ) -> Result<bool, DiagError> {
     while bytes.len() >= HEADER {
@@ -224,7 +246,7 @@ fn read_messages(
         match u16_at(message, 4) {
             TCPDIAG_NOTIFY_DONE => return Ok(false),
             SOCK_DIAG_BY_FAMILY if len >= HEADER + MESSAGE => {
-                let socket = read_socket(&message[HEADER..]);
+                let socket = read_socket(&message[HEADER..], controls);
                 if filter.matches(socket.local_port, socket.remote_port) {
                     each(&socket);
                 }
@@ -242,7 +264,7 @@ fn read_messages(
 }
 
 /// Reads a `struct inet_diag_msg` and its attributes.
-fn read_socket(message: &[u8]) -> Socket<'_> {
+fn read_socket<'a>(message: &'a [u8], controls: &[Published]) -> Socket<'a> {
     let mut socket = Socket {
         local_port: u16::from_be_bytes([message[4], message[5]]),
         remote_port: u16::from_be_bytes([message[6], message[7]]),
@@ -252,14 +274,9 @@ fn read_socket(message: &[u8]) -> Socket<'_> {
         control: ControlInfo::None,
         memory: SocketMemory::default(),
     };
-    let mut attributes = &message[MESSAGE..];
-    while attributes.len() >= 4 {
-        let len = usize::from(u16_at(attributes, 0));
-        if len < 4 || len > attributes.len() {
-            break;
-        }
-        let value = &attributes[4..len];
-        match u16_at(attributes, 2) {
+    let mut storages: &[u8] = &[];
+    for (kind, value) in published::Attributes(&message[MESSAGE..]) {
+        match kind {
             ATTR_INFO => socket.info = TcpInfo::from_bytes(value),
             ATTR_CONG => {
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
@@ -294,9 +311,12 @@ fn read_socket(message: &[u8]) -> Socket<'_> {
                     drops: u32_at(value, 32),
                 };
             }
+            ATTR_STORAGES => storages = value,
             _ => {}
         }
-        attributes = &attributes[align(len).min(attributes.len())..];
+    }
+    if let Some((control, telemetry)) = published::read(storages, socket.cc, controls) {
+        socket.control = ControlInfo::Published { control, telemetry };
     }
     socket
 }
@@ -344,7 +364,7 @@ mod tests {
     fn a_damaged_message_is_an_error_not_a_panic() {
         let mut bytes = vec![0u8; 40];
         bytes[0] = 8;
-        let result = read_messages(&bytes, 0, &Filter::default(), &mut |_| {});
+        let result = read_messages(&bytes, 0, &Filter::default(), &[], &mut |_| {});
         assert!(result.is_err());
     }
 }

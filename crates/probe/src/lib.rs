@@ -8,9 +8,11 @@ pub mod clock;
 pub mod diag;
 mod filter;
 pub mod hosts;
+pub mod published;
 pub mod sockets;
 pub mod tcp_info;
 
 pub use diag::{DiagError, Dump};
 pub use filter::Filter;
+pub use published::Published;
 pub use tcp_info::TcpInfo;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::diag::{ControlInfo, DiagError, Dump, Family, Socket};
-use crate::{Filter, TcpInfo};
+use crate::{Filter, Published, TcpInfo};
 
 /// Gains of Linux's BBR v1 in 1/256, as `bbr_get_info` reports them: 2/ln 2 to start up, its inverse to
 /// drain.
@@ -82,13 +82,14 @@ pub struct Sample<'a> {
     /// Pacing rate in bit/s, where the socket paces.
     pub pacing_rate: Option<f64>,
     /// The control's phase, where it has any.
-    pub phase: Option<&'static str>,
+    pub phase: Option<&'a str>,
 }
 
 /// Samples the sockets of one namespace.
 #[derive(Debug)]
 pub struct Sampler {
     dump: Dump,
+    controls: Arc<[Published]>,
     every_socket: bool,
     changes: u64,
     filter: Filter,
@@ -106,9 +107,12 @@ struct Foreign {
 
 impl Sampler {
     /// Opens one in the namespace of the calling thread; `every_socket` shows those of unknown programs too.
-    pub fn open(every_socket: bool) -> Result<Sampler, DiagError> {
+    /// What `controls` publish is read with each sample.
+    pub fn open(every_socket: bool, controls: Vec<Published>) -> Result<Sampler, DiagError> {
+        let controls: Arc<[Published]> = controls.into();
         Ok(Sampler {
-            dump: Dump::open()?,
+            dump: Dump::with_controls(controls.clone())?,
+            controls,
             every_socket,
             changes: 0,
             filter: Filter::default(),
@@ -127,7 +131,7 @@ impl Sampler {
         self.follow(registry);
         for i in 0..self.families.len() {
             let (dump, by_ports, foreign) = (&mut self.dump, &self.by_ports, &mut self.foreign);
-            let every_socket = self.every_socket;
+            let (every_socket, controls) = (self.every_socket, &self.controls);
             dump.each(self.families[i], &self.filter, |socket| {
                 let ports = (socket.local_port, socket.remote_port);
                 let owner = match by_ports.get(&ports) {
@@ -141,7 +145,7 @@ impl Sampler {
                     },
                 };
                 if owner.is_some() || every_socket {
-                    each(&sample(socket, owner));
+                    each(&sample(socket, owner, controls));
                 }
             })?;
         }
@@ -209,9 +213,14 @@ fn ranges(ports: &mut [u16]) -> Vec<std::ops::RangeInclusive<u16>> {
     ranges
 }
 
-fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>) -> Sample<'a> {
-    // inet_diag does not tell whether a socket paces: BBR always does, others when asked.
-    let paced = owner.is_some_and(|o| o.paced) || socket.cc.contains("bbr");
+fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [Published]) -> Sample<'a> {
+    // inet_diag does not tell whether a socket paces: a control with a pacing gain does, others when asked.
+    let gain = match socket.control {
+        ControlInfo::Published { telemetry, .. } => telemetry.pacing_gain,
+        ControlInfo::Bbr { pacing_gain, .. } => pacing_gain,
+        _ => 0,
+    };
+    let paced = gain > 0 || owner.is_some_and(|o| o.paced) || socket.cc.contains("bbr");
     let known = socket.info.pacing_rate != u64::MAX;
     Sample {
         owner,
@@ -222,6 +231,7 @@ fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>) -> Sample<'a> {
         pacing_rate: (paced && known).then_some(socket.info.pacing_rate as f64 * 8.0),
         phase: match socket.control {
             ControlInfo::Bbr { pacing_gain, cwnd_gain, .. } => Some(bbr_phase(pacing_gain, cwnd_gain)),
+            ControlInfo::Published { control, telemetry } => controls[control].phase(telemetry.phase),
             _ => None,
         },
     }

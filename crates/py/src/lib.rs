@@ -19,11 +19,18 @@ fn controls() -> Vec<&'static str> {
     Control::names().collect()
 }
 
-/// The simulator behind `tcplab.engine.sim`.
+/// Be the agent that the arguments say until its input ends; returns its exit code.
+#[pyfunction]
+fn agent_main(py: Python<'_>, arguments: Vec<String>) -> u8 {
+    py.detach(|| tcplab_agent::main(&arguments))
+}
+
+/// The simulator behind `tcplab.engine.sim`, and the agent behind `tcplab.testbed`.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Progress>()?;
+    module.add_function(wrap_pyfunction!(agent_main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(controls, module)?)
 }

@@ -254,29 +254,7 @@ pub(crate) fn changes(plan: &Plan) -> Vec<(Time, String, String)> {
     for link in &plan.links {
         for (name, direction) in [("forward", &link.forward), ("backward", &link.backward)] {
             for change in &direction.changes {
-                let mut what = Vec::new();
-                if let Some(up) = change.up {
-                    what.push(if up { "up".to_owned() } else { "down".to_owned() });
-                }
-                if let Some(rate) = change.rate {
-                    what.push(format!("rate {rate}"));
-                }
-                if let Some(delay) = change.delay {
-                    what.push(format!("delay {delay}"));
-                }
-                for (named, changed) in [
-                    ("limit", change.limit.is_some()),
-                    ("jitter", change.jitter.is_some()),
-                    ("reorder", change.reorder.is_some()),
-                    ("loss", change.loss.is_some()),
-                    ("corrupt", change.corrupt.is_some()),
-                    ("duplicate", change.duplicate.is_some()),
-                ] {
-                    if changed {
-                        what.push(named.to_owned());
-                    }
-                }
-                changes.push((change.at, link.name.clone(), format!("{name}: {}", what.join(", "))));
+                changes.push((change.at, link.name.clone(), format!("{name}: {change}")));
             }
         }
     }

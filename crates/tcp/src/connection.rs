@@ -11,7 +11,6 @@ use crate::delack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::handshake::TIMESTAMP_BYTES;
 use crate::merge::Merger;
-use crate::pacing::Pacing;
 use crate::persist::Persist;
 use crate::prr::Prr;
 use crate::rack::Rack;
@@ -28,9 +27,11 @@ use crate::undo::Undo;
 use crate::window::ReceiveWindow;
 use crate::{Config, Segment};
 
-/// The endpoint's microsecond clock is this far ahead of the run's, so that no instant of a run is 0, which
+/// The endpoint's clocks are this far ahead of the run's, so that no instant of a run is 0, which
 /// `TcpSock` and the controls take for "never".
-const EPOCH_US: u64 = 1_000_000;
+const EPOCH_US: u64 = EPOCH_NS / 1_000;
+/// The same in nanoseconds.
+pub(crate) const EPOCH_NS: u64 = 1_000_000_000;
 /// Most notices kept for a caller who does not fetch them.
 const NOTICES: usize = 1_024;
 
@@ -61,7 +62,6 @@ pub struct Connection {
     pub(crate) undo: Undo,
     pub(crate) sack_cache: SackCache,
     pub(crate) latest_rate: LatestRate,
-    pub(crate) pacing: Pacing,
     pub(crate) cwnd_use: CwndUse,
     pub(crate) buffer: SendBuffer,
     pub(crate) chrono: Chrono,
@@ -269,7 +269,6 @@ impl Connection {
             undo: Undo::default(),
             sack_cache: SackCache::default(),
             latest_rate: LatestRate::default(),
-            pacing: Pacing::default(),
             cwnd_use: CwndUse::default(),
             buffer: SendBuffer::new(config),
             chrono: Chrono::new(),
@@ -418,6 +417,7 @@ impl Connection {
 
     fn set_now(&mut self, now: Time) {
         self.now = now;
+        self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
     }
 

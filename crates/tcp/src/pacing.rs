@@ -4,48 +4,49 @@ use tcplab_control::sock::PACING_NEEDED;
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
+use crate::connection::EPOCH_NS;
 use crate::transmit::Push;
 
 /// Segments sent unpaced at the start of a connection, as by Linux `tcp_update_skb_after_send`.
 const UNPACED_SEGMENTS: u64 = 10;
-
-#[derive(Debug, Default)]
-pub(crate) struct Pacing {
-    /// Earliest departure of the next burst (Linux `tcp_wstamp_ns`).
-    pub departure_ns: u64,
-}
 
 impl Connection {
     fn paces(&self) -> bool {
         self.sk.sk_pacing_status == PACING_NEEDED
     }
 
+    /// Earliest departure of the next burst. It is kept where controls see it, to tell what waits in the
+    /// sender from what is in the network (Linux `bbr_packets_in_net_at_edt`).
+    fn departure(&self) -> Time {
+        Time::from_ns(self.sk.tcp_wstamp_ns.saturating_sub(EPOCH_NS))
+    }
+
     /// Whether pacing forbids to send now; its timer is then armed.
     pub(crate) fn pacing_holds_back(&mut self) -> bool {
-        if !self.paces() || self.pacing.departure_ns <= self.now.as_ns() {
+        if !self.paces() || self.sk.tcp_wstamp_ns <= self.sk.tcp_clock_cache {
             return false;
         }
-        self.timers.pacing = Time::from_ns(self.pacing.departure_ns);
+        self.timers.pacing = self.departure();
         true
     }
 
     /// How long pacing holds the next burst back.
     pub(crate) fn pacing_delay(&self) -> Span {
-        if self.paces() { Time::from_ns(self.pacing.departure_ns).since(self.now) } else { Span::ZERO }
+        if self.paces() { self.departure().since(self.now) } else { Span::ZERO }
     }
 
     /// A burst of `bytes` leaves: sets when the next may. Up to half of it is forgiven for lateness.
     pub(crate) fn pace(&mut self, bytes: u32) {
-        let previous = self.pacing.departure_ns;
-        self.pacing.departure_ns = previous.max(self.now.as_ns());
+        let previous = self.sk.tcp_wstamp_ns;
+        self.sk.tcp_wstamp_ns = previous.max(self.sk.tcp_clock_cache);
         if !self.paces() || self.counters.segments_sent < UNPACED_SEGMENTS {
             return;
         }
         let rate = self.sk.sk_pacing_rate;
         if rate != u64::MAX && rate != 0 {
             let length_ns = u64::from(bytes) * 1_000_000_000 / rate;
-            let credit = self.pacing.departure_ns - previous;
-            self.pacing.departure_ns += length_ns - credit.min(length_ns / 2);
+            let credit = self.sk.tcp_wstamp_ns - previous;
+            self.sk.tcp_wstamp_ns += length_ns - credit.min(length_ns / 2);
         }
     }
 

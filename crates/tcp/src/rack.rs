@@ -19,9 +19,10 @@ pub(crate) const MAX_REORDERING: u32 = 300;
 pub(crate) struct Rack {
     /// Send time of the latest segment known to be delivered.
     sent_us: u64,
-    /// Its place in the order of sending. Linux breaks ties of the microsecond clock by sequence; here ties
-    /// between an ACK and a pacing timer are common, and would make a retransmission look older than the
-    /// new data it followed.
+    /// Its place in the order of sending. Linux breaks ties of the microsecond clock by sequence
+    /// (`tcp_skb_sent_after`), which is right for the segments of one burst. In virtual time two ACKs also
+    /// share a microsecond: a retransmission on the second would look older than the new data that left on
+    /// the first, and be taken for lost as soon as that data is SACKed.
     order: u32,
     /// Its round-trip time.
     rtt_us: u32,

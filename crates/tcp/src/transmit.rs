@@ -167,8 +167,7 @@ impl Connection {
         cwnd_limited: &mut bool,
         rwnd_limited: &mut bool,
     ) -> bool {
-        let now_ns = self.now.as_ns();
-        if self.in_recovery_or_loss() || now_ns > self.pacing.departure_ns + TSO_DEFER_NS {
+        if self.in_recovery_or_loss() || self.sk.tcp_clock_cache > self.sk.tcp_wstamp_ns + TSO_DEFER_NS {
             return false;
         }
         let mss = u64::from(self.sk.mss_cache);

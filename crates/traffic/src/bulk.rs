@@ -68,8 +68,12 @@ impl Task<'_> {
             match socket.recv_with_flags(discard, libc::MSG_TRUNC) {
                 Ok(0) => return Ok(true),
                 Ok(got) => {
-                    let now = self.context.clock.now();
                     let mut counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
+                    // Read under the lock, so that nothing is added to an interval the collector has reported.
+                    let now = self.context.clock.now();
+                    if now >= self.context.clock.duration {
+                        break;
+                    }
                     counter.add(now, got as u64);
                     drop(counter);
                     self.totals.received.fetch_add(got as u64, Ordering::Relaxed);

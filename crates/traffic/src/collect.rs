@@ -19,6 +19,7 @@ impl Task<'_> {
     /// Reports the intervals of all streams at their boundaries, until every stream is over.
     pub fn collect(&self, streams: &[Stream], width: u64) {
         let mut before = vec![TcpInfo::default(); streams.len()];
+        clock::be_prompt();
         let clock = self.context.clock;
         let mut boundary = (self.end.flow.start / width + 1) * width;
         loop {
@@ -30,30 +31,38 @@ impl Task<'_> {
                     break over;
                 }
             };
-            // Nothing more comes once all are over, so their last interval is whole; a stop cuts it.
-            let end = if over { due } else { clock.now().min(due) };
-            if self.end.sample.is_some() {
+            let now = clock.now();
+            let stopped = !over && self.context.stop.load(Ordering::Relaxed);
+            let end = if over {
+                // Nothing more comes, so the last interval is whole.
+                due.max((now / width + 1) * width).min(clock.duration)
+            } else if stopped {
+                now.min(clock.duration)
+            } else {
+                due
+            };
+            if self.end.sample.is_some() && end > boundary - width {
                 for (stream, before) in streams.iter().zip(&mut before) {
                     if self.sends {
-                        self.sent(stream, before, end, width);
+                        self.sent(stream, before, boundary - width, end);
                     } else {
                         self.received(stream, end, width);
                     }
                 }
             }
-            if over || self.context.over() {
+            if over || stopped || due == clock.duration {
                 return;
             }
             boundary += width;
         }
     }
 
-    fn sent(&self, stream: &Stream, before: &mut TcpInfo, end: u64, width: u64) {
+    fn sent(&self, stream: &Stream, before: &mut TcpInfo, from: u64, end: u64) {
         let socket = stream.socket.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok()).unwrap_or_default();
         let row = Interval {
             time: end,
-            duration: end - (end - 1) / width * width,
+            duration: end - from,
             stream: stream.number,
             bytes_sent: Some(now.first_sent().saturating_sub(before.first_sent())),
             retransmits: Some(u64::from(now.total_retrans.saturating_sub(before.total_retrans))),

@@ -101,8 +101,9 @@ impl Iperf3 {
 /// Says where iperf3 cannot follow the plan to the letter.
 fn warn(end: &End, context: &Context) {
     let length = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration) - end.flow.start;
-    let timed = matches!(end.flow.traffic, Traffic::Tcp { bytes: None, .. } | Traffic::Udp { bytes: None, .. });
-    if timed && length % 1_000_000_000 != 0 {
+    let timed =
+        matches!(end.flow.traffic, Traffic::Tcp { bytes: None, .. } | Traffic::Udp { bytes: None, .. });
+    if timed && !length.is_multiple_of(1_000_000_000) {
         let message = format!("{}: iperf3 sends for whole seconds only, so it stops early", end.flow.name);
         context.sink.warning(message, "give the flow a duration of whole seconds".into());
     }

@@ -151,6 +151,8 @@ impl<'a> Pinger<'a> {
         let start = self.end.flow.start;
         let stop = self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration);
         let mut seq = 0;
+        // Until the run begins its clock stands at zero, so that zero is due.
+        self.context.sleep_until(start);
         while count.is_none_or(|count| seq < count) {
             let due = start.saturating_add(seq.saturating_mul(interval));
             if due >= stop || !self.listen_until(due)? {

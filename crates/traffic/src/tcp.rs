@@ -120,7 +120,13 @@ fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
 impl Task<'_> {
     fn stream(&self, stream: &Stream, socket: Socket, address: SocketAddr) {
         let flow = &self.end.flow;
-        let done = self.connected(stream, socket, address).and_then(|socket| {
+        let connected = self.connected(stream, socket, address).inspect_err(|_| {
+            // A row all the same: whoever adds up streams shall see that this one carried nothing.
+            let (start, end) = (flow.start, self.context.clock.now());
+            let nothing = Summary { stream: stream.number, start, end: end.max(start), ..Summary::default() };
+            self.context.sink.summary(flow, &nothing);
+        });
+        let done = connected.and_then(|socket| {
             let Some(socket) = socket else { return Ok(()) };
             let now = self.context.clock.now();
             self.context.sink.event(flow, now, stream.number, "established");

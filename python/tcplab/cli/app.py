@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tcplab.cli import check, compare, export, listing, report, run, schema, show
+from tcplab.cli import check, compare, doctor, export, listing, report, run, schema, show
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,6 +26,7 @@ for name, command, example in (
     ("compare", compare.compare, compare.EXAMPLE),
     ("export", export.export, export.EXAMPLE),
     ("schema", schema.schema, schema.EXAMPLE),
+    ("doctor", doctor.doctor, doctor.EXAMPLE),
 ):
     # A line that begins with a backspace keeps its paragraph from being wrapped.
     app.command(name, epilog=f"\b\nExample:\n  {example}")(command)

@@ -27,7 +27,7 @@ def report(
     ] = None,
     formats: Annotated[
         str, typer.Option("--format", metavar="LIST", help="Image formats: svg, png, pdf, joined by commas.")
-    ] = "svg",
+    ] = ",".join(FORMATS),
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
 ) -> None:
     """Write the reports of results, or their figures."""

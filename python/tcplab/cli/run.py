@@ -124,10 +124,13 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
 
 
 def _print(one: Finished, *, report: bool, quiet: bool) -> None:
-    from tcplab.cli.output import say, show
+    from tcplab.cli.output import say, show, warn
     from tcplab.results import load
 
     results = load(one.path)
+    for number, manifest in results.manifests.items():
+        if manifest.overload:
+            warn(f"{one.path}: run {number} overloaded: {manifest.overload}")
     if not quiet:
         # The report takes a second or two: the figures come first.
         say()

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tcplab.engine.base import Engine
 
-_ENGINES = {"sim": ("tcplab.engine.sim", "SimEngine")}
+_ENGINES = {
+    "sim": ("tcplab.engine.sim", "SimEngine"),
+    "kernel": ("tcplab.engine.kernel", "KernelEngine"),
+}
 
 
 class UnknownEngineError(ValueError):

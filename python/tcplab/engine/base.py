@@ -60,6 +60,8 @@ class Engine(Protocol):
     """Executes plans."""
 
     name: str
+    exclusive: bool
+    """Two runs at the same time would disturb each other's results."""
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done here, and how to mend it; empty when all is well."""

@@ -22,6 +22,7 @@ class SimEngine:
     """Runs plans in `tcplab._core`, which does not hold the interpreter's lock meanwhile."""
 
     name = "sim"
+    exclusive = False
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
@@ -95,5 +96,13 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
 
 def _capture(plan: Plan) -> Iterator[Problem]:
     capture = plan.get("capture")
-    if capture and capture["at"] == "host":
-        yield Problem("capture.at", "the simulator captures at the wire only", "set `capture.at` to wire")
+    if not capture or capture["at"] != "host":
+        return
+    for node in plan["nodes"]:
+        if node["name"] in capture["nodes"] and (node.get("tcp") or {}).get("gro"):
+            yield Problem(
+                "capture.at",
+                f"{node['name']} merges incoming segments (gro), but its capture shows them one by one, as "
+                "they came; only what it sends is captured as super-packets",
+                fatal=False,
+            )

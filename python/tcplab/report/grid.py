@@ -21,7 +21,7 @@ class Heading:
     about: str = ""
     """What the column holds, for a tooltip."""
     minor: int = 0
-    """On a narrow terminal the columns with the highest number go first; 0: never."""
+    """On a narrow terminal the column with the highest number goes first; 0: never."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Grid:
     title: str
     headings: tuple[Heading, ...]
     rows: tuple[tuple[str, ...], ...]
+    left_out: tuple[str, ...] = ()
+    """Columns for which the terminal had no room."""
 
     def to_text(self) -> str:
         """Plain text, columns aligned."""
@@ -62,13 +64,16 @@ class Grid:
     def fitted(self, width: int) -> Grid:
         """The grid without the minor columns that do not fit into `width` characters."""
         grid = self
-        while grid.rows and grid.width() > width and any(h.minor for h in grid.headings):
-            most = max(h.minor for h in grid.headings)
-            keep = [i for i, h in enumerate(grid.headings) if h.minor < most]
+        while grid.rows and grid.width() > width:
+            least = max(range(len(grid.headings)), key=lambda i: grid.headings[i].minor)
+            heading = grid.headings[least]
+            if not heading.minor:
+                break
             grid = replace(
                 grid,
-                headings=tuple(grid.headings[i] for i in keep),
-                rows=tuple(tuple(row[i] for i in keep) for row in grid.rows),
+                headings=grid.headings[:least] + grid.headings[least + 1 :],
+                rows=tuple(row[:least] + row[least + 1 :] for row in grid.rows),
+                left_out=(*grid.left_out, heading.label),
             )
         return grid
 
@@ -78,9 +83,18 @@ class Grid:
         from rich.table import Table
 
         table = Table(title=self.title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        if self.left_out:
+            table.caption = f"On a wider terminal, or piped: {', '.join(reversed(self.left_out))}"
+            table.caption_justify = "left"
         for heading in self.headings:
             label = f"{heading.label}\n[dim]{heading.unit}[/dim]" if heading.unit else heading.label
-            table.add_column(label, justify="right" if heading.numeric else "left", no_wrap=heading.numeric)
+            table.add_column(
+                label,
+                justify="right" if heading.numeric else "left",
+                no_wrap=heading.numeric,
+                # Names are never cut: where nothing else helps they go on in the next line.
+                overflow="ellipsis" if heading.numeric else "fold",
+            )
         for row in self.rows:
             table.add_row(*row)
         return table

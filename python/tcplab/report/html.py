@@ -82,7 +82,7 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         network=draw_network(run.plan),
         links=_link_rows(run.plan),
         flows=_flow_rows(run.plan),
-        sampling=_sampling(run.plan),
+        sampling=_sampling(run),
         tables=_table_rows(run),
         scenario_text=run.scenario_text,
         plotly=_plotly_script(),
@@ -222,13 +222,11 @@ def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
     return rows[:_MOST_FLOWS]
 
 
-def _sampling(plan: dict[str, Any]) -> str:
-    sample = plan.get("sample") or {}
-    parts = [
-        f"{name} every {time_text(sample[name])}"
-        for name in ("sockets", "queues", "flows", "hosts")
-        if sample.get(name)
-    ]
+def _sampling(run: Run) -> str:
+    sample = run.plan.get("sample") or {}
+    # Simulated hosts have neither CPU nor memory.
+    names = ("sockets", "queues", "flows", *(() if run.engine == "sim" else ("hosts",)))
+    parts = [f"{name} every {time_text(sample[name])}" for name in names if sample.get(name)]
     if sample.get("packets"):
         parts.append("every packet event")
     return ", ".join(parts) or "nothing"

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
 from tcplab.report.numbers import time_text
-from tcplab.report.topology import Plan
+from tcplab.report.topology import Plan, data_ends
 from tcplab.report.words import change_words, direction_words, impairment_words, limit_words, rate_words
 
 MOST_NODES = 24
@@ -94,7 +94,7 @@ def _places(plan: Plan) -> dict[str, tuple[int, float]]:
         a, b = link["ends"]
         near[a].append(b)
         near[b].append(a)
-    senders = [flow["from"] for flow in plan.get("flows", ())]
+    senders = [data_ends(flow)[0] for flow in plan.get("flows", ())]
     order = list(dict.fromkeys([*senders, *(node["name"] for node in plan["nodes"])]))
     places: dict[str, tuple[int, float]] = {}
     row = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tcplab.report.topology import Hop, bottlenecks, data_path, rate_at, settings
+from tcplab.report.topology import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
 from tcplab.results.run import Run
 
 Array = NDArray[np.float64]
@@ -243,8 +243,15 @@ class Samples:
         time, count = carried.time[keep], carried.value[keep]
         if len(time) < 2:
             return EMPTY
-        rate = rate_at(settings(self.plan, hop), time[:-1])
-        if rate is None:
+        direction = settings(self.plan, hop)
+        if direction.get("trace"):
+            # Of what the trace delivered meanwhile; in single sample periods that is often nothing.
+            rate = np.asarray(trace_frame_bits(direction, time[0], time[-1]) * 1e9 / (time[-1] - time[0]))
+        elif (found := rate_at(direction, time[:-1])) is not None:
+            rate = found
+        else:
+            return EMPTY
+        if not np.all(rate > 0):
             return EMPTY
         return Series(time[1:], np.diff(count) * 8e9 / (np.diff(time) * rate))
 

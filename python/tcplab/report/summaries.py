@@ -16,35 +16,12 @@ from tcplab.report.series import EMPTY, Samples, Series
 from tcplab.report.sharing import convergence, starvation
 from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.topology import Hop, nominal_rate, settings
+from tcplab.report.words import rate_words
 from tcplab.results.run import Run
 from tcplab.stats import jain, weighted_quantiles
 
 if TYPE_CHECKING:
     from rich.console import Group
-
-FLOW_METRICS = (
-    "goodput",
-    "retransmission_rate",
-    "loss_rate",
-    "rtt_mean",
-    "rtt_p50",
-    "rtt_p95",
-    "rtt_p99",
-    "queueing_delay",
-)
-"""Keys of `FlowSummary.figures`; rates in bit/s, times in ns, the others as shares."""
-
-LINK_METRICS = (
-    "utilisation",
-    "queueing_delay",
-    "queueing_delay_p95",
-    "drops",
-    "lost",
-    "jain",
-    "convergence",
-    "starvation",
-)
-"""Keys of `LinkSummary.figures`."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +36,8 @@ class FlowSummary:
     warm_up: tuple[float, ...]
     """Left out at the flow's start in each repetition, ns."""
     figures: dict[str, Estimate]
+    """goodput (bit/s), retransmission_rate and loss_rate (shares), rtt_mean, rtt_p50, rtt_p95, rtt_p99 and
+    queueing_delay (ns)"""
 
     @property
     def n(self) -> int:
@@ -73,9 +52,12 @@ class LinkSummary:
     hop: Hop
     label: str
     rate: float | None
-    """bit/s at the run's start; None when unlimited."""
+    """bit/s at the run's start, or a trace's mean; None when unlimited."""
+    rate_words: str
     flows: tuple[str, ...]
     figures: dict[str, Estimate]
+    """utilisation (share), queueing_delay and queueing_delay_p95 (ns), drops and lost (packets), jain,
+    convergence and starvation (ns)"""
 
 
 @dataclass(frozen=True)
@@ -265,6 +247,7 @@ def _link_summary(
         hop=hop,
         label=label,
         rate=nominal_rate(settings(first.plan, hop)),
+        rate_words=rate_words(settings(first.plan, hop)),
         flows=tuple(flows),
         figures={
             "utilisation": estimate([_mean(series) for series in use], level, use[0]),
@@ -304,6 +287,8 @@ def _notes(
     n = len(run.repetitions)
     percent = f"{level * 100:g} %"
     notes = [_warm_up_note(omit, flows)]
+    if any(row.kind == "tcp" and row.figures["rtt_mean"].known for row in flows):
+        notes.append("RTT: the sender's smoothed RTT (srtt) at every sample, not every packet's.")
     if n > 1:
         notes.append(
             f"± is the {percent} confidence interval of the mean over {n} repetitions (Student's t)."

@@ -14,7 +14,6 @@ from tcplab.report.numbers import (
     index_scale,
     percent_scale,
     rate_scale,
-    rate_text,
     seconds_scale,
     time_scale,
 )
@@ -33,15 +32,21 @@ _FLOW_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("rtt_p99", "RTT p99", time_scale, False, "99th percentile"),
     ("queueing_delay", "Queueing", time_scale, True, "Mean wait of the packet at the head of the bottleneck"),
 )
-# What a narrow terminal can do without, the last first.
+# What a narrow terminal can do without, the highest first.
 _MINOR = {
-    "rtt_p50": 4,
-    "rtt_p99": 3,
-    "rtt_p95": 2,
-    "queueing_delay_p95": 3,
-    "lost": 2,
-    "starvation": 1,
-    "convergence": 1,
+    "rtt_p50": 9,
+    "queueing_delay_p95": 9,
+    "rtt_p99": 8,
+    "lost": 8,
+    "rtt_p95": 7,
+    "starvation": 7,
+    "convergence": 6,
+    "loss_rate": 4,
+    "jain": 4,
+    "drops": 3,
+    "retransmission_rate": 3,
+    "queueing_delay": 2,
+    "rtt_mean": 1,
 }
 _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("utilisation", "Used", percent_scale, True, "Frame bytes carried, of what the rate allows"),
@@ -85,9 +90,9 @@ def flow_grid(table: SummaryTable) -> Grid:
         for key, label, _, _, about in columns
     ]
     headings += [
-        Heading("Warm-up", warm_up.unit, about="Left out at the flow's start", minor=9),
-        Heading("n", about="Repetitions", minor=1),
-        Heading("Grade", numeric=False, about="Reliability of the goodput"),
+        Heading("Warm-up", warm_up.unit, about="Left out at the flow's start", minor=10),
+        Heading("n", about="Repetitions", minor=6),
+        Heading("Grade", numeric=False, about="Reliability of the goodput", minor=5),
     ]
     return Grid(
         title="Flows, steady state",
@@ -113,7 +118,7 @@ def link_grid(table: SummaryTable) -> Grid:
     rows: tuple[LinkSummary, ...] = table.links
     columns = [column for column in _LINK_COLUMNS if any(row.figures[column[0]].known for row in rows)]
     scales = _shared_scales(columns, [row.figures for row in rows])
-    headings = [Heading("Bottleneck", numeric=False), Heading("Rate")]
+    headings = [Heading("Bottleneck", numeric=False), Heading("Rate", minor=5)]
     headings += [
         Heading(label, scales[key].unit, about=about, minor=_MINOR.get(key, 0))
         for key, label, _, _, about in columns
@@ -123,7 +128,7 @@ def link_grid(table: SummaryTable) -> Grid:
         title="Bottlenecks",
         headings=tuple(headings),
         rows=tuple(
-            (row.label, rate_text(row.rate), *_cells(columns, scales, row.figures), _names(row.flows))
+            (row.label, row.rate_words, *_cells(columns, scales, row.figures), _names(row.flows))
             for row in rows
         ),
     )

@@ -43,12 +43,17 @@ def path(plan: Plan, source: str, target: str) -> list[Hop]:
     return hops
 
 
-def data_path(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
-    """The path of most of a flow's payload: for requests with the larger response, the way back."""
+def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
+    """Where most of a flow's payload comes from and goes to: of requests with larger responses, the way back."""
     source, target = flow["from"], flow["to"]
     if flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0):
         source, target = target, source
-    return path(plan, source, target)
+    return source, target
+
+
+def data_path(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
+    """The path of most of a flow's payload."""
+    return path(plan, *data_ends(flow))
 
 
 def settings(plan: Plan, hop: Hop) -> dict[str, Any]:
@@ -80,6 +85,18 @@ def rate_at(direction: Mapping[str, Any], times: ArrayLike) -> NDArray[np.float6
         if change.get("rate") is not None:
             rates[t >= change["at"]] = change["rate"]
     return rates
+
+
+def trace_frame_bits(direction: Mapping[str, Any], start: float, end: float) -> float:
+    """Bits of full frames that a trace delivers in (start, end], ns."""
+    times = np.asarray(direction["trace"]["opportunities_ms"], dtype=np.float64) * 1e6
+    period = float(times[-1])
+
+    def until(time: float) -> float:
+        whole, rest = divmod(time, period)
+        return whole * len(times) + float(np.searchsorted(times, rest, side="right"))
+
+    return (until(end) - until(start)) * FRAME_BYTES * 8
 
 
 def bottlenecks(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:

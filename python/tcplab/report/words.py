@@ -14,9 +14,11 @@ _PER_BILLION = 1e9
 
 
 def rate_words(direction: Settings) -> str:
-    """`10 Mbit/s`, `unlimited` or what a trace gives on average."""
-    rate = rate_text(nominal_rate(direction))
-    return f"trace, {rate} on average" if direction.get("trace") else rate
+    """`10 Mbit/s`, `unlimited` or a trace's mean."""
+    rate = nominal_rate(direction)
+    if direction.get("trace") and rate:
+        return f"trace, mean {rate_text(float(f'{rate:.3g}'))}"
+    return rate_text(rate)
 
 
 def queue_words(direction: Settings) -> str:

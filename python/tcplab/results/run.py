@@ -177,15 +177,13 @@ def find_run_dirs(path: Path) -> dict[int, Path]:
 
 
 def _read_plan(path: Path) -> dict[str, Any]:
-    from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    from tcplab.results.plan_yaml import load_plan_yaml
+
     try:
-        plan = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+        return load_plan_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
-    except YAMLError as error:
+    except (YAMLError, ValueError) as error:
         raise ResultsError(path, f"not a plan: {error}") from error
-    if not isinstance(plan, dict):
-        raise ResultsError(path, "not a plan: a mapping is expected")
-    return plan

@@ -52,7 +52,7 @@ def _read(path: Path) -> pl.DataFrame | None:
 
 
 def _whole(data: bytes) -> int:
-    """Bytes of `data` that are whole messages (Arrow columnar format, section Encapsulated message format)."""
+    """Bytes of `data` that are whole messages (Arrow columnar format, Encapsulated message format)."""
     at = 0
     while at + 8 <= len(data):
         mark, size = struct.unpack_from("<II", data, at)
@@ -79,7 +79,9 @@ def _body_length(data: bytes, message: int) -> int:
 def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
     """One row from what the sender, the receiver and the links each know of a stream."""
     keys = _HALVES[table]
-    rest = [column.name for column in TABLES[table] if column.name not in keys and column.name in halves.columns]
+    rest = [
+        column.name for column in TABLES[table] if column.name not in keys and column.name in halves.columns
+    ]
     known = {name: pl.col(name).drop_nulls().first() for name in rest}
     if table == "flows":
         # The client starts a stream, and the receiver knows when its last byte came.

@@ -10,6 +10,7 @@ import polars as pl
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_bytes
 from tcplab.results.schema import TABLES
+from tcplab.results.streams import read_streams
 
 _TYPES: dict[str, pl.DataType] = {
     "int": pl.Int64(),
@@ -65,11 +66,15 @@ def write_table(run_dir: Path, name: str, frame: pl.DataFrame) -> Path:
 
 
 def read_table(run_dir: Path, name: str) -> pl.DataFrame:
-    """Read one table of a run directory; a table that was not recorded is empty."""
+    """Read one table of a run directory; a table that was not recorded is empty.
+
+    Of a run that was killed, the rows its agents had written by then are read.
+    """
     path = run_dir / f"{name}.parquet"
-    if not path.exists():
-        return pl.DataFrame(schema=polars_schema(name))
     try:
+        if not path.exists():
+            left = read_streams(run_dir, name)
+            return pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left)
         return conform(name, pl.read_parquet(path))
     except (OSError, pl.exceptions.PolarsError, SchemaError) as error:
         raise ResultsError(path, f"not a readable table: {error}") from error

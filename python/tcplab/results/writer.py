@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +12,7 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.host import describe_host
 from tcplab.results.manifest import FILE, Manifest, plan_digest
+from tcplab.results.plan_yaml import dump_plan_yaml
 from tcplab.results.tables import write_table
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class RunWriter:
             raise ResultsError.from_os(self.run_dir, error) from error
         if (self.run_dir / FILE).exists():
             raise ResultsError(self.run_dir, "already holds a run")
-        write_text(self.run_dir / PLAN_FILE, dump_yaml(plan))
+        write_text(self.run_dir / PLAN_FILE, dump_plan_yaml(plan))
         self.manifest = Manifest(
             tcplab=_version(),
             engine=engine,
@@ -117,19 +117,6 @@ class RunWriter:
         manifest = Manifest.model_validate(values)
         self.write_manifest(manifest)
         return manifest
-
-
-def dump_yaml(data: Any) -> str:
-    """Plain data as YAML, in the order given."""
-    from ruamel.yaml import YAML
-
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False
-    yaml.width = 110
-    text = io.StringIO()
-    yaml.dump(data, text)
-    return text.getvalue()
 
 
 def _version() -> str:

@@ -5,7 +5,6 @@ from .errors import ScenarioError, ScenarioErrors
 from .expand import Plan, expand
 from .load import from_data, load
 from .model import Scenario
-from .plan_yaml import dump_plan_yaml, load_plan_yaml
 from .schema import json_schema
 
 __all__ = [
@@ -13,11 +12,9 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ScenarioErrors",
-    "dump_plan_yaml",
     "expand",
     "from_data",
     "json_schema",
     "load",
-    "load_plan_yaml",
     "warnings",
 ]

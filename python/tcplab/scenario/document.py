@@ -373,9 +373,16 @@ def _child(node: Node, step: str | int) -> Node | None:
 
 def _syntax_error(source: Source, error: MarkedYAMLError) -> ScenarioError:
     place = error.problem_mark or error.context_mark
-    context = " ".join(str(error.context).split()) if error.context else ""
     problem = " ".join(str(error.problem).split()) if error.problem else "cannot be read"
-    message = f"not YAML: {problem}" + (f" ({context})" if context else "")
+    message = f"not YAML: {problem}"
+    if "'\\t'" in problem:
+        message = "a tab cannot indent in YAML; use spaces"
+    elif error.context:
+        context = " ".join(str(error.context).split())
+        begun = error.context_mark
+        elsewhere = begun is not None and (place is None or begun.line != place.line)
+        where = f" that begins in line {begun.line + 1}, column {begun.column + 1}" if elsewhere else ""
+        message += f" ({context}{where})"
     if place is None:
         return Mark(source, 1, 1).error("", "", message)
     return Mark(source, place.line + 1, place.column + 1).error("", "", message)

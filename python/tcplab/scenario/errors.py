@@ -6,6 +6,9 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+# Where nothing was read, a suggestion is an example, not a guess at what was meant.
+_ABSENT = ("is missing", "has no value", "is empty")
+
 
 @dataclass(frozen=True)
 class ScenarioError:
@@ -34,7 +37,8 @@ class ScenarioError:
         if self.source.strip():
             lines += self._excerpt()
         if self.suggestion:
-            lines.append(f"  did you mean `{self.suggestion}`?")
+            ask = "for example `{}`" if self.message.endswith(_ABSENT) else "did you mean `{}`?"
+            lines.append("  " + ask.format(self.suggestion))
         return "\n".join(lines)
 
     def _excerpt(self) -> list[str]:

@@ -36,7 +36,7 @@ class Agents:
 
     def __init__(self, sockets: Mapping[str, socket.socket]) -> None:
         self._sockets = dict(sockets)
-        self._rest = {name: b"" for name in sockets}
+        self._rest = dict.fromkeys(sockets, b"")
         self._answers: dict[tuple[str, int], Json] = {}
         self._events: deque[Event] = deque()
         self._number = 0
@@ -56,7 +56,7 @@ class Agents:
             if event.name == "hello":
                 if event.content["protocol"] != PROTOCOL:
                     raise TestbedError(
-                        f"the agent speaks version {event.content['protocol']} of the protocol, not {PROTOCOL}",
+                        f"the agent speaks protocol version {event.content['protocol']}, not {PROTOCOL}",
                         "install the agent and tcplab from one version",
                     )
                 hellos[event.agent] = event.content

@@ -1,9 +1,9 @@
 """The process that builds a network and is the parent of everything in it.
 
-It is started by `testbed`, with the sockets of the agents already open, and told what to do on its standard
-input, one JSON object a line, each answered by one. It dies with the process that started it, and every
-agent dies with it, so nothing survives whichever is killed. Where it lacks privileges it first becomes root of
-a user namespace of its own. It imports little, to be up at once.
+It is started by `testbed`, with the sockets of the agents already open, and told what to do on its
+standard input, one JSON object a line, each answered by one. It dies with the process that started it,
+and every agent dies with it, so nothing survives whichever is killed. Where it lacks privileges it first
+becomes root of a user namespace of its own. It imports little, to be up at once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
 
-from tcplab.testbed import ethtool, namespaces, netlink
+from tcplab.testbed import ethtool, namespaces, netlink, reach
 from tcplab.testbed.layout import BRIDGE
 
 Json = dict[str, Any]
 # How long agents may take to end once their input has ended, seconds.
 _PATIENCE = 4.0
+# Packets that may wait for the emulator. The default of 1000 is filled by one burst of datagrams, and what
+# finds no room is lost in the sender's namespace.
+_TAP_QUEUE = 10_000
+_ALLOW = "run as root, or allow user namespaces: sudo sysctl -w user.max_user_namespaces=10000"
 
 
 class Lab:
@@ -44,9 +48,9 @@ class Lab:
                 return {"pids": {name: child.pid for name, child in self.children.items()}}
             case "build":
                 self.build(request["namespaces"], request["cables"])
-                return {"offloads": self.offloads(request["namespaces"])}
-            case "wait":
-                return {"ended": {name: child.poll() for name, child in self.children.items()}}
+                return self.describe(request["namespaces"])
+            case "reach":
+                return {"unreachable": self.unreachable(request["pairs"])}
             case "read_sysctls":
                 return {"sysctls": self.read_sysctls(request["node"], request["names"])}
             case other:
@@ -72,25 +76,36 @@ class Lab:
             )
             by_node.setdefault(first["node"], []).append(request)
         # All cables first: the other end of a node's cable may be made by its neighbour.
-        for node, requests in by_node.items():
-            with namespaces.network_of(pids[node]), netlink.Netlink() as kernel:
+        for name, requests in by_node.items():
+            with namespaces.network_of(pids[name]), netlink.Netlink() as kernel:
                 kernel.carry_out(requests)
         for node in nodes:
             with namespaces.network_of(pids[node["node"]]):
                 _configure(node)
 
-    def offloads(self, nodes: list[Json]) -> dict[str, list[str]]:
-        """The offloads that are on, by node and interface."""
-        found = {}
+    def describe(self, nodes: list[Json]) -> Json:
+        """The offloads that are on, and the queue disciplines, by node and interface."""
+        offloads, qdiscs = {}, {}
         for node in nodes:
             with (
                 namespaces.network_of(self.children[node["node"]].pid),
                 socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control,
+                netlink.Netlink() as kernel,
             ):
+                disciplines = kernel.qdiscs()
                 for interface in node["interfaces"]:
                     name = f"{node['node']}.{interface['name']}"
-                    found[name] = ethtool.offloads(control, interface["name"])
-        return found
+                    offloads[name] = ethtool.offloads(control, interface["name"])
+                    qdiscs[name] = disciplines.get(interface["name"], "")
+        return {"offloads": offloads, "qdiscs": qdiscs}
+
+    def unreachable(self, pairs: dict[str, list[str]]) -> dict[str, list[str]]:
+        """By node, those of some addresses that do not answer it."""
+        found = {}
+        for node, addresses in pairs.items():
+            with namespaces.network_of(self.children[node].pid):
+                found[node] = reach.unreachable(addresses)
+        return {node: silent for node, silent in found.items() if silent}
 
     def end(self) -> None:
         """Wait for the agents, whose input has ended; those that do not end are killed."""
@@ -122,7 +137,10 @@ def _configure(node: Json) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             for one in node["interfaces"]:
                 _offload(control, one)
-        requests = [netlink.up(name, number, master) for name, number in index.items()]
+        requests = [
+            netlink.up(one["name"], index[one["name"]], master, _TAP_QUEUE if one["emulated"] else None)
+            for one in node["interfaces"]
+        ]
         if master is not None:
             requests.append(netlink.up(BRIDGE, master))
         requests += [netlink.forwarding(mac, index[port]) for mac, port in node["forwarding"]]
@@ -137,9 +155,7 @@ def _configure(node: Json) -> None:
         for one in node["routes"]:
             gateway, source = (socket.inet_aton(at) if at else None for at in (one["gateway"], one["source"]))
             requests.append(
-                netlink.route(
-                    socket.inet_aton(one["to"]), gateway, index[one["interface"]], source, settings
-                )
+                netlink.route(socket.inet_aton(one["to"]), gateway, index[one["interface"]], source, settings)
             )
         kernel.carry_out(requests)
 
@@ -192,13 +208,11 @@ def main(parent: int) -> None:
     try:
         if not namespaces.has_capability(namespaces.CAP_SYS_ADMIN):
             namespaces.enter_user_namespace()
+        # One of its own for the time between the nodes: the host's is never entered again, and an
+        # unprivileged process could not.
+        namespaces.unshare(namespaces.CLONE_NEWNET)
     except OSError as problem:
-        _answer(
-            {
-                "error": f"cannot make a user namespace: {problem.strerror or problem}",
-                "mend": "run as root, or allow user namespaces: sysctl -w user.max_user_namespaces=10000",
-            }
-        )
+        _answer({"error": f"cannot make namespaces: {problem.strerror or problem}", "mend": _ALLOW})
         return
     for line in sys.stdin:
         try:

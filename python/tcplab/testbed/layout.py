@@ -27,6 +27,8 @@ class Interface:
     mtu: int
     address: str | None
     """With prefix length; none: a switch's port."""
+    emulated: bool
+    """A TAP device of the emulator's; else one end of a veth pair."""
     offloads: dict[str, bool] = field(default_factory=dict)
     """Those the plan sets."""
 
@@ -42,9 +44,12 @@ class Wire:
 
     name: str
     ends: tuple[Interface, Interface]
-    emulated: bool
-    """The emulator carries its packets; else it is a veth pair."""
     plan: dict[str, Any]
+
+    @property
+    def emulated(self) -> bool:
+        """The emulator carries its packets."""
+        return self.ends[0].emulated
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,7 @@ def _wires(plan: dict[str, Any], nodes: dict[str, Any], *, everything: bool) -> 
     wires = []
     for number, link in enumerate(plan["links"]):
         ends = []
+        emulated = everything or not is_cable(link)
         for side, node in enumerate(link["ends"]):
             address = link["addresses"][side]
             ends.append(
@@ -136,11 +142,12 @@ def _wires(plan: dict[str, Any], nodes: dict[str, Any], *, everything: bool) -> 
                     mac=_mac(address, number, side),
                     mtu=link["mtu"],
                     address=address,
+                    emulated=emulated,
                     offloads=dict(nodes[node].get("offloads") or {}),
                 )
             )
             count[node] += 1
-        wires.append(Wire(link["name"], (ends[0], ends[1]), everything or not is_cable(link), link))
+        wires.append(Wire(link["name"], (ends[0], ends[1]), link))
     return tuple(wires)
 
 

@@ -11,23 +11,24 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from typing import Self
 
 # linux/netlink.h
-_REQUEST, _ACK, _REPLACE, _CREATE, _EXCL = 0x1, 0x4, 0x100, 0x400, 0x200
-_NLMSG_ERROR = 2
+_REQUEST, _ACK, _REPLACE, _CREATE, _EXCL, _DUMP = 0x1, 0x4, 0x100, 0x400, 0x200, 0x300
+_NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
 _CAPPED, _ACK_TLVS = 0x100, 0x200
 # linux/rtnetlink.h
-_NEWLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH = 16, 20, 24, 28
+_NEWLINK, _GETLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH = 16, 18, 20, 24, 28
 _RT_TABLE_MAIN, _PROT_STATIC, _SCOPE_UNIVERSE, _SCOPE_LINK, _UNICAST = 254, 4, 0, 253, 1
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_METRICS = 1, 4, 5, 7, 8
 _RTAX_INITCWND, _RTAX_RTO_MIN, _RTAX_QUICKACK = 11, 13, 15
 # linux/if_link.h, linux/if_addr.h, linux/veth.h
-_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_MASTER, _IFLA_LINKINFO, _IFLA_NET_NS_PID = 1, 3, 4, 10, 18, 19
+_IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_MASTER = 1, 3, 4, 6, 10
+_IFLA_TXQLEN, _IFLA_LINKINFO, _IFLA_NET_NS_PID = 13, 18, 19
 _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _BR_FORWARD_DELAY, _BR_STP_STATE, _BR_MCAST_SNOOPING = 1, 5, 23
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
@@ -74,11 +75,13 @@ def bridge(name: str) -> Request:
     return Request(f"make the bridge {name}", _NEWLINK, _CREATE | _EXCL, body)
 
 
-def up(name: str, index: int, master: int | None = None) -> Request:
-    """Set an interface up, and make it a port of a bridge."""
+def up(name: str, index: int, master: int | None = None, queue: int | None = None) -> Request:
+    """Set an interface up, make it a port of a bridge, and let so many packets wait in it."""
     body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, _IFF_UP, _IFF_UP)
     if master is not None:
         body += _attribute(_IFLA_MASTER, struct.pack("=I", master))
+    if queue is not None:
+        body += _attribute(_IFLA_TXQLEN, struct.pack("=I", queue))
     return Request(f"set {name} up", _NEWLINK, 0, body)
 
 
@@ -163,6 +166,22 @@ class Netlink:
         for first in range(0, len(requests), _AT_ONCE):
             self._together(requests[first : first + _AT_ONCE])
 
+    def qdiscs(self) -> dict[str, str]:
+        """The queue discipline of each interface."""
+        self._socket.send(struct.pack("=IHHII", 32, _GETLINK, _REQUEST | _DUMP, 0, 0) + _link_header())
+        found: dict[str, str] = {}
+        while True:
+            data = self._socket.recv(1 << 18)
+            at = 0
+            while at + 16 <= len(data):
+                length, kind = struct.unpack_from("=IH", data, at)
+                if kind in (_NLMSG_DONE, _NLMSG_ERROR):
+                    return found
+                values = dict(_attributes(data[at + 32 : at + length]))
+                name = values.get(_IFLA_IFNAME, b"").rstrip(b"\0").decode()
+                found[name] = values.get(_IFLA_QDISC, b"").rstrip(b"\0").decode()
+                at += (length + 3) & ~3
+
     def _together(self, requests: Sequence[Request]) -> None:
         text = bytearray()
         for number, one in enumerate(requests):
@@ -194,14 +213,17 @@ def _said(message: bytes, flags: int) -> str:
     # The answer repeats the request: its header alone when capped, else all of it.
     (length,) = struct.unpack_from("=I", message, 20)
     at = 20 + (16 if flags & _CAPPED else (length + 3) & ~3)
-    while at + 4 <= len(message):
-        size, kind = struct.unpack_from("=HH", message, at)
+    return dict(_attributes(message[at:])).get(1, b"").rstrip(b"\0").decode(errors="replace")
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(data):
+        size, kind = struct.unpack_from("=HH", data, at)
         if size < 4:
-            break
-        if kind == 1:
-            return message[at + 4 : at + size].rstrip(b"\0").decode(errors="replace")
+            return
+        yield kind & 0x3FFF, data[at + 4 : at + size]
         at += (size + 3) & ~3
-    return ""
 
 
 def _attribute(kind: int, value: bytes) -> bytes:

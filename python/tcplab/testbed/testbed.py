@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,8 +23,13 @@ from tcplab.testbed.layout import Layout
 EMULATOR = ":emulator"
 # How long processes may take to end before they are killed, seconds.
 _PATIENCE = 5.0
-_START_LAB = "import sys; sys.path.insert(0, sys.argv[1]); from tcplab.testbed.lab import main; main(int(sys.argv[2]))"
-_START_AGENT = "import sys; sys.path.insert(0, sys.argv.pop(1)); from tcplab import _core; _core.agent_main(sys.argv[1:])"
+_START_LAB = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from tcplab.testbed.lab import main; main(int(sys.argv[2]))"
+)
+_START_AGENT = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from tcplab import _core;"
+    " sys.exit(_core.agent_main(sys.argv[1:]))"
+)
 
 
 def agent_command(*arguments: str) -> list[str]:
@@ -35,6 +42,18 @@ def agent_command(*arguments: str) -> list[str]:
     if program:
         return [program, *arguments]
     return [sys.executable, "-I", "-S", "-c", _START_AGENT, _root(), *arguments]
+
+
+def agent_missing() -> str | None:
+    """Why there is no agent to start; none if there is one."""
+    program = os.environ.get("TCPLAB_AGENT")
+    if program:
+        return None if os.access(program, os.X_OK) else f"TCPLAB_AGENT names {program}, which is no program"
+    try:
+        from tcplab import _core
+    except ImportError as problem:
+        return f"the extension module is missing: {problem}"
+    return None if hasattr(_core, "agent_main") else "the extension module was built without the agent"
 
 
 def _root() -> str:
@@ -52,6 +71,8 @@ class Testbed:
         """What each agent said of itself."""
         self.offloads: dict[str, list[str]] = {}
         """Offloads that are on, by node and interface."""
+        self.qdiscs: dict[str, str] = {}
+        """Queue disciplines, by node and interface."""
         self.agents = Agents({})
         self.pids: dict[str, int] = {}
         # What our processes say to people; it has no name on disk.
@@ -96,11 +117,24 @@ class Testbed:
 
     def build(self) -> None:
         """Join and configure the namespaces; the emulator has made its interfaces already."""
-        cables = [
-            [end.__dict__ for end in wire.ends] for wire in self.layout.wires if not wire.emulated
-        ]
+        cables = [[end.__dict__ for end in wire.ends] for wire in self.layout.wires if not wire.emulated]
         nodes = [namespace.to_json() for namespace in self.layout.namespaces]
-        self.offloads = self._ask({"do": "build", "namespaces": nodes, "cables": cables})["offloads"]
+        built = self._ask({"do": "build", "namespaces": nodes, "cables": cables})
+        self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
+
+    def verify(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """See that hosts reach each other; raises TestbedError for the first pair that does not."""
+        asked: dict[str, dict[str, str]] = {}
+        for source, destination in pairs:
+            address = self.layout.arrival(source, destination).ip
+            if address is not None:
+                asked.setdefault(source, {})[address] = destination
+        answer = self._ask({"do": "reach", "pairs": {node: list(them) for node, them in asked.items()}})
+        for node, silent in answer["unreachable"].items():
+            raise TestbedError(
+                f"{asked[node][silent[0]]} ({silent[0]}) does not answer {node}",
+                "this should not happen: keep the run directory and report it",
+            )
 
     def sysctls(self, node: str, names: list[str]) -> dict[str, str | None]:
         """Settings as a node has them."""
@@ -117,10 +151,8 @@ class Testbed:
             return
         assert lab.stdin is not None
         assert lab.stdout is not None
-        try:
+        with suppress(BrokenPipeError):
             lab.stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             lab.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
@@ -142,11 +174,10 @@ class Testbed:
         assert self._lab is not None
         assert self._lab.stdin is not None
         assert self._lab.stdout is not None
-        try:
+        # A dead lab shows in the missing answer.
+        with suppress(BrokenPipeError):
             self._lab.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
             self._lab.stdin.flush()
-        except BrokenPipeError:
-            pass
         line = self._lab.stdout.readline()
         if not line:
             raise TestbedError("the process that builds the network has died", self._said())

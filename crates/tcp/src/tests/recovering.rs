@@ -110,6 +110,22 @@ fn a_lost_retransmission_is_retransmitted() {
 }
 
 #[test]
+fn a_retransmission_is_not_older_than_data_that_left_before_it_in_the_same_microsecond() {
+    let mut t = ten_out(&plain(), "reno");
+    // Three ACKs at one instant: limited transmit first, then the retransmission.
+    t.at(200.0, ack(1).sacks(&[(1001, 2001)]));
+    t.at(200.0, ack(1).sacks(&[(1001, 3001)]));
+    t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
+    assert_eq!(t.sent(), ["10001:11001", "1:1001"]);
+    // They arrive in that order, and so do their ACKs.
+    t.at(300.0, ack(1).sacks(&[(1001, 11_001)]));
+    t.at(300.0, ack(11_001));
+    assert!(!t.sent().contains(&"1:1001".into()));
+    let info = t.end.info(t.now);
+    assert_eq!((info.retransmits, info.losses_detected), (1, 1));
+}
+
+#[test]
 fn without_sack_three_duplicates_start_newreno_and_a_partial_ack_goes_on() {
     let mut t = ten_out(&Config { sack: false, ..plain() }, "reno");
     // The first one only scales the window.

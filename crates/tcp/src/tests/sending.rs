@@ -69,6 +69,20 @@ fn an_unpaced_control_sends_at_once_and_a_paced_one_spread_out() {
 }
 
 #[test]
+fn a_control_sees_when_pacing_lets_the_next_burst_go() {
+    let mut t = Script::client(&plain(), "bbr1", 100.0);
+    t.offer(u64::MAX);
+    assert_eq!(t.end.sk.tcp_clock_cache / 1000, t.end.sk.tcp_mstamp, "one clock in two units");
+    t.at(200.0, ack(5001));
+    let wait_ns = |t: &Script| t.end.sk.tcp_wstamp_ns - t.end.sk.tcp_clock_cache;
+    let first = wait_ns(&t);
+    assert!(first > 1_000_000, "{first}");
+    assert_eq!((t.timer() * 1e6).round() as u64, first);
+    t.at(200.5, ack(6001));
+    assert_eq!(wait_ns(&t), first - 500_000);
+}
+
+#[test]
 fn the_pacing_rate_is_twice_the_rate_in_slow_start() {
     let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
     t.offer(u64::MAX);

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tcplab.report.figures.model import Figure, Line, Panel, Strip
+from tcplab.report.figures.model import Figure, Line, Panel, Segment, Strip
 from tcplab.report.figures.palette import Style
 
 _PANEL_PIXELS = 190
@@ -15,6 +15,8 @@ _GAP_PIXELS = 22
 _BESIDE_PIXELS = 300
 # The tool bar's row and the legend's rows stand above the panels.
 _BAR, _LEGEND_ROW, _LEGEND_PIXELS, _BOTTOM = 30, 21, 900, 52
+# Characters of a name beside a strip; the hover has all of it.
+_MOST_NAME = 24
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 _GRID = "rgba(128,128,128,0.22)"
 _X_AXIS = {
@@ -125,7 +127,7 @@ def _layout(figure: Figure, inner: float) -> dict[str, Any]:
     height = inner + top + _BOTTOM
     return {
         "height": height,
-        "margin": {"l": 82, "r": 106, "t": top, "b": _BOTTOM},
+        "margin": {"l": _left_margin(figure), "r": 106, "t": top, "b": _BOTTOM},
         "font": {"family": _FONT, "size": 13},
         "template": "none",
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -141,6 +143,16 @@ def _layout(figure: Figure, inner: float) -> dict[str, Any]:
         "dragmode": "zoom",
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
     }
+
+
+def _left_margin(figure: Figure) -> int:
+    """Room for two lines of axis title, or for the names of the strips."""
+    longest = max((len(_strip_name(s)) for panel in figure.panels for s in panel.strips), default=0)
+    return max(82, 14 + 8 * longest)
+
+
+def _strip_name(strip: Strip) -> str:
+    return strip.key if len(strip.key) <= _MOST_NAME else strip.key[: _MOST_NAME - 1] + "…"
 
 
 def _legend_rows(figure: Figure) -> int:
@@ -168,7 +180,7 @@ def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:
         return axis | {
             "range": [-0.6, count - 0.4],
             "tickvals": list(range(count)),
-            "ticktext": [strip.key for strip in reversed(panel.strips)],
+            "ticktext": [_strip_name(strip) for strip in reversed(panel.strips)],
             "showgrid": False,
             "fixedrange": True,
         }
@@ -247,44 +259,40 @@ def _draw_line(
 
 
 def _draw_strip(made: go.Figure, strip: Strip, row: int, axis: str, figure: Figure) -> None:
-    whole = (figure.x_range[1] - figure.x_range[0]) if figure.x_range else 1.0
-    for segment in strip.segments:
-        wide = (segment.end - segment.start) / whole
-        text = segment.label.replace("_", " ") if wide > 0.012 * len(segment.label) else ""
-        made.add_shape(
-            type="rect",
-            xref="x",
-            yref=axis,
-            x0=segment.start,
-            x1=segment.end,
-            y0=row - 0.4,
-            y1=row + 0.4,
-            line={"width": 0},
-            fillcolor=_rgba(strip.style.color, segment.shade),
-            label={"text": text, "font": {"size": 10}},
-        )
-    if strip.segments:
-        # Shapes have no hover; an invisible line along the row has.
-        edges = [edge for s in strip.segments for edge in (s.start, (s.start + s.end) / 2, s.end)]
-        texts = [s.label for s in strip.segments for _ in range(3)]
+    common = {"yaxis": axis, "name": strip.key, "legendgroup": strip.key, "showlegend": False}
+    # One filled line for all segments of a shade: hundreds of shapes would make the page slow.
+    for shade in dict.fromkeys(segment.shade for segment in strip.segments):
+        alike = [segment for segment in strip.segments if segment.shade == shade]
         made.add_scatter(
-            x=np.asarray(edges, dtype=np.float32),
-            y=[row] * len(edges),
-            yaxis=axis,
+            x=np.array([(s.start, s.end, s.end, s.start, s.start, np.nan) for s in alike]).ravel(),
+            y=np.tile(row + np.array([-0.4, -0.4, 0.4, 0.4, -0.4, np.nan]), len(alike)),
             mode="lines",
             line={"width": 0},
-            text=texts,
-            name=strip.key,
-            showlegend=False,
-            legendgroup=strip.key,
-            hovertemplate="%{text}",
+            fill="toself",
+            fillcolor=_rgba(strip.style.color, shade),
+            hoverinfo="skip",
+            **common,
+        )
+    if strip.segments:
+        # A filled line has no hover inside; an invisible one along the row has, and carries the names.
+        edges = [edge for s in strip.segments for edge in (s.start, (s.start + s.end) / 2, s.end)]
+        names = [name for s in strip.segments for name in ("", _fitting(s, figure), "")]
+        made.add_scatter(
+            x=np.asarray(edges, dtype=np.float32),
+            y=np.full(len(edges), row),
+            mode="lines+text",
+            line={"width": 0},
+            text=names,
+            textfont={"size": 10},
+            hovertext=[s.label.replace("_", " ") for s in strip.segments for _ in range(3)],
+            hovertemplate="%{hovertext}",
+            **common,
         )
     for marks in strip.marks:
         tick = marks.symbol == "tick"
         made.add_scatter(
             x=marks.x.astype(np.float32),
-            y=[row] * len(marks.x),
-            yaxis=axis,
+            y=np.full(len(marks.x), row),
             mode="markers",
             marker={
                 "symbol": "line-ns" if tick else "x-thin",
@@ -292,11 +300,16 @@ def _draw_strip(made: go.Figure, strip: Strip, row: int, axis: str, figure: Figu
                 "color": strip.style.color,
                 "line": {"width": 1 if tick else 2, "color": strip.style.color},
             },
-            name=f"{strip.key} {marks.label}",
-            legendgroup=strip.key,
-            showlegend=False,
             hovertemplate=marks.label,
+            **(common | {"name": f"{strip.key} {marks.label}"}),
         )
+
+
+def _fitting(segment: Segment, figure: Figure) -> str:
+    """A segment's name where the unzoomed figure has room for it."""
+    whole = (figure.x_range[1] - figure.x_range[0]) if figure.x_range else 1.0
+    fits = (segment.end - segment.start) / whole > 0.012 * len(segment.label)
+    return segment.label.replace("_", " ") if fits else ""
 
 
 def _stroke(style: Style, width: float, shape: str) -> dict[str, Any]:

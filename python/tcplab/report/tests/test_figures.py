@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tcplab.report import write_figures
 from tcplab.report.figures.cdf import cdf
 from tcplab.report.figures.decimate import decimate
+from tcplab.report.figures.interactive import draw
 from tcplab.report.figures.palette import COLORS, style
 from tcplab.report.figures.timeseries import timeseries
 from tcplab.results import Run, load
@@ -135,3 +136,15 @@ def test_plotly_and_matplotlib_draw_the_same_lines(run: Run) -> None:
     printed = run.plot.timeseries(library="matplotlib")
     lines = [line for axis in printed.axes for line in axis.get_lines() if len(line.get_xdata()) > 10]
     assert len(lines) == len(model)
+
+
+def test_phases_cost_the_page_a_trace_a_shade_not_a_shape_each(run: Run) -> None:
+    figure = timeseries(run)
+    drawn = draw(figure)
+    (strips,) = [panel.strips for panel in figure.panels if panel.strips]
+    segments = sum(len(strip.segments) for strip in strips)
+    shades = sum(len({segment.shade for segment in strip.segments}) for strip in strips)
+    filled = [trace for trace in drawn.data if trace.fill == "toself" and trace.hoverinfo == "skip"]
+    assert len(filled) == shades
+    assert sum(int(np.isnan(trace.x).sum()) for trace in filled) == segments
+    assert len(drawn.layout.shapes) < segments

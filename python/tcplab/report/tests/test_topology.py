@@ -10,6 +10,7 @@ from tcplab.report.topology import (
     path,
     queue_limit_packets,
     rate_at,
+    trace_frame_bits,
 )
 from tcplab.results.tests.synthetic import MS, SECOND, direction, host
 
@@ -89,3 +90,12 @@ def test_a_trace_has_its_mean_rate() -> None:
 def test_a_queue_limit_in_time_is_what_drains_in_it() -> None:
     limited = direction(rate=10_000_000, limit={"time": 50 * MS})
     assert queue_limit_packets(limited) == 10e6 * 0.05 / 8 / 1514
+
+
+def test_a_trace_delivers_what_it_has_by_its_period() -> None:
+    direction = {"trace": {"opportunities_ms": [1, 1, 5, 10]}}
+    frame = 1514 * 8
+    assert trace_frame_bits(direction, 0, 5e6) == 3 * frame
+    assert trace_frame_bits(direction, 5e6, 10e6) == 1 * frame
+    assert trace_frame_bits(direction, 0, 35e6) == (3 * 4 + 3) * frame
+    assert trace_frame_bits(direction, 11e6, 14e6) == 0

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from tcplab.scenario import dump_plan_yaml, expand, from_data, load, load_plan_yaml, warnings
+from tcplab.results.plan_yaml import dump_plan_yaml, load_plan_yaml
+from tcplab.scenario import expand, from_data, load, warnings
 from tcplab.scenario.tests.generate import scenarios
 
 HEAD = "tcplab: 1\nname: test\n"

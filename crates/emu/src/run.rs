@@ -1,0 +1,292 @@
+//! A run: when it begins and ends, and what is recorded at which time.
+
+use std::collections::BTreeMap;
+
+use tcplab_link::{Link, component_seed};
+use tcplab_units::{Span, Time};
+
+use crate::capture::Captures;
+use crate::changes::{self, Planned};
+use crate::clock;
+use crate::config::{Start, What};
+use crate::frame::Keep;
+use crate::lateness::Lateness;
+use crate::pump::Pump;
+use crate::recording::Watcher;
+use crate::report::{Facts, LinkFacts, Progress, WayFacts};
+use crate::streams::Streams;
+use crate::writer::Work;
+
+/// How often what was recorded is written and progress told.
+const TELLING: Span = Span::from_secs(1);
+/// Rows of packets, and bytes of captures, that are written before that.
+const ROWS: usize = 1 << 16;
+const CAPTURED: usize = 1 << 20;
+
+/// A run, begun or not.
+pub(crate) struct Run {
+    start: Start,
+    begun: bool,
+    next_sample: Time,
+    next_telling: Time,
+    changes: Vec<Planned>,
+    changes_done: usize,
+    /// By way, at present.
+    delays: Vec<Span>,
+    before: Before,
+}
+
+/// Counters when the run began.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    cpu: u64,
+    overflows: u64,
+    malformed: u64,
+}
+
+impl Pump {
+    /// A run will begin.
+    pub(crate) fn prepare(&mut self, start: Start) {
+        let directions = || self.setup.links.iter().flat_map(|link| [&link.forward, &link.backward]);
+        let changes = changes::planned(directions());
+        let delays = directions().map(|direction| direction.delay).collect();
+        let sample = self.setup.sample.queues;
+        self.duty = start.at;
+        self.run = Some(Run {
+            start,
+            begun: false,
+            next_sample: if sample.is_some() { Time::ZERO } else { Time::NEVER },
+            next_telling: Time::ZERO + TELLING,
+            changes,
+            changes_done: 0,
+            delays,
+            before: Before::default(),
+        });
+    }
+
+    /// Ends the run now.
+    pub(crate) fn stop(&mut self) {
+        let now = Time::from_ns(clock::now().saturating_sub(self.zero));
+        match self.run.take() {
+            Some(run) if run.begun => self.finish(run, now),
+            Some(_) => self.duty = u64::MAX,
+            None => {}
+        }
+    }
+
+    /// There will be no more orders.
+    pub(crate) fn end(mut self) {
+        self.stop();
+    }
+
+    /// Does what is due at `now`, and tells when the next is (both CLOCK_MONOTONIC, ns).
+    #[cold]
+    pub(crate) fn do_duty(&mut self, now: u64) -> u64 {
+        let Some(mut run) = self.run.take() else { return u64::MAX };
+        if !run.begun {
+            self.begin(&mut run);
+        }
+        let now = Time::from_ns(now - self.zero);
+        let end = run.start.end();
+        self.sample(&mut run, now.min(end));
+        self.note_changes(&mut run, now.min(end));
+        if now >= end {
+            self.finish(run, end);
+            return u64::MAX;
+        }
+        if now >= run.next_telling {
+            self.tell(now);
+            run.next_telling = now + TELLING;
+        }
+        let next_change = run.changes.get(run.changes_done).map_or(Time::NEVER, |change| change.at);
+        let next = run.next_sample.min(run.next_telling).min(next_change).min(end);
+        self.run = Some(run);
+        next.as_ns().saturating_add(self.zero)
+    }
+
+    fn begin(&mut self, run: &mut Run) {
+        run.begun = true;
+        self.zero = run.start.at;
+        let mut number = 0;
+        for link in &self.setup.links {
+            for (name, direction) in [("forward", &link.forward), ("backward", &link.backward)] {
+                let seed = component_seed(self.setup.seed, &format!("link.{}.{name}", link.name));
+                self.ways[number].begin(Link::new(direction, seed));
+                // Changes, too, happen in the model by themselves.
+                self.due[number] = 0;
+                number += 1;
+            }
+        }
+        self.set_rtts(run);
+        run.before = Before {
+            cpu: clock::thread_cpu(),
+            overflows: self.taps.iter().map(|tap| tap.overflows()).sum(),
+            malformed: self.malformed,
+        };
+        let captures = self.captures();
+        self.recording.begin(Streams::new(&run.start.streams), captures);
+    }
+
+    fn captures(&mut self) -> Option<Captures> {
+        let keep = match self.setup.capture? {
+            What::Headers => Keep::Headers,
+            What::Full => Keep::Full,
+        };
+        let (mut names, mut paths, mut by_end) = (Vec::new(), Vec::new(), Vec::new());
+        for link in &self.setup.links {
+            for end in &link.ends {
+                by_end.push(end.capture.then_some(paths.len()));
+                if end.capture {
+                    let file = format!("{}-{}.pcapng", end.node, link.name);
+                    paths.push(self.setup.dir.join(&file));
+                    names.push([link.name.clone(), file]);
+                }
+            }
+        }
+        let by_way = (0..by_end.len()).map(|way| [by_end[way], by_end[way ^ 1]]).collect();
+        let epoch = clock::since_1970().wrapping_add(self.zero).wrapping_sub(clock::now());
+        let captures = Captures::new(keep, &names, by_way, epoch).ok()?;
+        let _ = self.work.send(Work::Begin(paths));
+        Some(captures)
+    }
+
+    fn set_rtts(&mut self, run: &Run) {
+        for (number, way) in self.ways.iter_mut().enumerate() {
+            way.set_rtt(run.delays[number] + run.delays[number ^ 1]);
+        }
+    }
+
+    /// Samples the queues as they were at each time of the schedule until `now`.
+    fn sample(&mut self, run: &mut Run, now: Time) {
+        let Some(interval) = self.setup.sample.queues else { return };
+        while run.next_sample <= now {
+            for (number, way) in self.ways.iter_mut().enumerate() {
+                let Some(link) = way.link() else { continue };
+                let mut watch =
+                    Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+                let queue = link.sample(run.next_sample, &mut watch);
+                self.recording.queue(run.next_sample, number, queue, link.stats());
+            }
+            run.next_sample += interval;
+        }
+    }
+
+    fn note_changes(&mut self, run: &mut Run, now: Time) {
+        while let Some(change) = run.changes.get(run.changes_done).filter(|change| change.at <= now) {
+            self.recording.change(change.at, change.way, &change.detail);
+            if let Some(delay) = change.delay {
+                run.delays[change.way] = delay;
+            }
+            run.changes_done += 1;
+            self.set_rtts(run);
+        }
+    }
+
+    /// Has all links tell what happened until `now`. What happened before the time it returns is told for good.
+    fn advance(&mut self, now: Time) -> Time {
+        let mut told = now;
+        for (number, way) in self.ways.iter_mut().enumerate() {
+            let Some(link) = way.link() else { continue };
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            link.advance(now, &mut watch);
+            told = told.min(link.next_event());
+        }
+        told
+    }
+
+    /// Writes the captures as far as all has been told.
+    pub(crate) fn settle(&mut self) {
+        let told = self.advance(Time::from_ns(clock::now().saturating_sub(self.zero)));
+        if let Some(captures) = &mut self.recording.captures
+            && (captures.settle(told).is_err() || captures.waiting() > CAPTURED)
+        {
+            self.hand_over();
+        }
+        if self.recording.waiting() > ROWS {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        // A writer that is gone has said why.
+        let _ = self.work.send(Work::Rows(Box::new(self.recording.take())));
+        if let Some(captures) = &mut self.recording.captures {
+            for (file, bytes) in captures.take() {
+                let _ = self.work.send(Work::Captured(file, bytes));
+            }
+        }
+    }
+
+    fn tell(&mut self, now: Time) {
+        self.hand_over();
+        let mut lateness = Lateness::new();
+        let mut delivered = BTreeMap::new();
+        for (number, way) in self.ways.iter_mut().enumerate() {
+            lateness.add(way.lateness());
+            let bytes = way.link().map_or(0, |link| link.stats().bytes_delivered);
+            let name = &self.setup.links[number / 2].name;
+            delivered.entry(name.clone()).or_insert([0; 2])[number % 2] = bytes;
+        }
+        let late_share = lateness.verdict().late_share;
+        let _ = self.work.send(Work::Progress(Progress { time: now.as_ns(), delivered, late_share }));
+    }
+
+    /// The run is over at `now`; its links go on as they are.
+    fn finish(&mut self, run: Run, now: Time) {
+        self.advance(now);
+        if let Some(captures) = &mut self.recording.captures {
+            // Memory takes all that is written to it.
+            let _ = captures.finish();
+        }
+        self.recording.on = false;
+        let facts = self.facts(&run.before);
+        self.hand_over();
+        self.recording.captures = None;
+        let _ = self.work.send(Work::Done(Box::new(facts)));
+    }
+
+    fn facts(&mut self, before: &Before) -> Facts {
+        let mut total = Lateness::new();
+        let mut ways = Vec::new();
+        for way in &mut self.ways {
+            total.add(way.lateness());
+            let (lateness, undeliverable) = (way.lateness().verdict(), way.undeliverable());
+            let Some(link) = way.link() else { continue };
+            let stats = link.stats();
+            ways.push(WayFacts {
+                packets_in: stats.packets_in,
+                bytes_in: stats.bytes_in,
+                dropped: stats.dropped,
+                marked: stats.marked,
+                lost: stats.lost,
+                corrupted: stats.corrupted,
+                duplicated: stats.duplicated,
+                delivered: stats.delivered,
+                bytes_delivered: stats.bytes_delivered,
+                held: link.held() as u64,
+                undeliverable,
+                lateness,
+            });
+        }
+        let names = self.setup.links.iter().map(|link| link.name.clone());
+        let links = names.zip(ways.chunks_exact(2));
+        let links =
+            links.map(|(name, ways)| (name, LinkFacts { forward: ways[0], backward: ways[1] })).collect();
+        let overflows = self.taps.iter().map(|tap| tap.overflows()).sum::<u64>() - before.overflows;
+        let lateness = total.verdict();
+        let captures = self.recording.captures.as_ref();
+        Facts {
+            links,
+            lateness,
+            overloaded: lateness.overloaded || overflows > 0,
+            overflows,
+            malformed: self.malformed - before.malformed,
+            losses: self.recording.streams.losses().to_vec(),
+            cpu: (clock::thread_cpu() - before.cpu) as f64 / 1e9,
+            memory: self.arena.size(),
+            rows: BTreeMap::new(),
+            captures: captures.map(Captures::counts).unwrap_or_default(),
+        }
+    }
+}

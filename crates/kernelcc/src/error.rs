@@ -1,0 +1,99 @@
+//! What can stand in the way of loading a control, and what to do about it.
+
+use tcplab_control::ControlError;
+
+/// Why a control is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelccError {
+    /// There was no compiler for eBPF when this was built.
+    #[error("this tcplab was built without controls for the kernel: {0}")]
+    NotBuilt(&'static str),
+    /// No control of that name.
+    #[error("there is no control called {name:?}")]
+    Unknown {
+        /// What was asked.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The name or a parameter is wrong.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The kernel is too old.
+    #[error("Linux {release} cannot tie a control to the process that loads it")]
+    Old {
+        /// The kernel's release.
+        release: String,
+    },
+    /// The kernel does not describe its types.
+    #[error("the kernel has no BTF: {path} cannot be read: {source}")]
+    NoBtf {
+        /// Where it should be.
+        path: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The process lacks a privilege.
+    #[error("this process may not load controls: it lacks {0}")]
+    NotPermitted(&'static str),
+    /// The verifier found fault with it.
+    #[error("the kernel's verifier refuses {name}:\n{log}")]
+    Refused {
+        /// The control.
+        name: String,
+        /// The end of what the kernel and the loader said.
+        log: String,
+    },
+    /// No name is left for it.
+    #[error("every name for {name} from {first} to {last} is taken by other processes")]
+    Taken {
+        /// The control.
+        name: String,
+        /// The first name tried.
+        first: String,
+        /// The last name tried.
+        last: String,
+    },
+    /// A step of loading failed for another reason.
+    #[error("cannot {step} {name}: {source}\n{log}")]
+    Failed {
+        /// What was being done.
+        step: &'static str,
+        /// The control.
+        name: String,
+        /// What the kernel or libbpf answered.
+        source: libbpf_rs::Error,
+        /// The end of what they said.
+        log: String,
+    },
+    /// The object is not shaped as `tcplab_cc_bpf.h` makes it.
+    #[error("the object of {name} has no {what}")]
+    Malformed {
+        /// The control.
+        name: String,
+        /// What is missing.
+        what: &'static str,
+    },
+}
+
+impl KernelccError {
+    /// What to do about it.
+    pub fn mend(&self) -> String {
+        match self {
+            KernelccError::NotBuilt(_) => {
+                "sudo apt-get install clang, then build tcplab again: uv sync --reinstall-package tcplab".into()
+            }
+            KernelccError::Unknown { known, .. } => format!("use one of {known}"),
+            KernelccError::Control(_) => "see the control's PARAMETERS in cc/".into(),
+            KernelccError::Old { .. } => "use Linux 6.4 or newer, or the simulator".into(),
+            KernelccError::NoBtf { .. } => "use a kernel built with CONFIG_DEBUG_INFO_BTF=y".into(),
+            KernelccError::NotPermitted(_) => "run as root of the host, not of a container or user namespace".into(),
+            KernelccError::Refused { .. } => {
+                "look the last instruction up in the control's source; `cc/check-bpf.sh` says which lines compile".into()
+            }
+            KernelccError::Taken { .. } => "end other runs: bpftool struct_ops list shows what is loaded".into(),
+            KernelccError::Failed { .. } => "the kernel needs CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y".into(),
+            KernelccError::Malformed { .. } => "write the control as cc/include/tcplab_cc.h says".into(),
+        }
+    }
+}

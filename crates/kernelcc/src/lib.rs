@@ -1,0 +1,18 @@
+//! Congestion controls of `cc/` in the running kernel, as `tl_NAME`, for as long as their [`Loaded`] lives.
+//!
+//! Each control is an eBPF object, compiled when this crate is. Loading one corrects its accesses to kernel
+//! fields by the running kernel's BTF, sets its parameters, has the kernel verify it, and registers it with TCP
+//! through a struct_ops link. The link is a file descriptor: it goes with the process, however that ends, and the
+//! name with it. Connections that use the control keep it until they are closed.
+
+mod error;
+mod load;
+mod log;
+mod machine;
+mod name;
+mod objects;
+
+pub use error::KernelccError;
+pub use load::Loaded;
+pub use machine::obstacle;
+pub use objects::names;

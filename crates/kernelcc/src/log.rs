@@ -1,0 +1,40 @@
+//! What libbpf and the verifier say while a control is loaded.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::{PrintLevel, set_print};
+
+/// Lines kept of a log: the verifier's verdict is at its end.
+const LINES: usize = 25;
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+static LISTENING: Mutex<()> = Mutex::new(());
+
+fn said() -> MutexGuard<'static, String> {
+    SAID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `action` and returns with its result the end of what was said meanwhile. libbpf has one listener a
+/// process, so one action runs at a time.
+pub(crate) fn listening<T>(action: impl FnOnce() -> T) -> (T, String) {
+    let _one = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
+    said().clear();
+    let before = set_print(Some((PrintLevel::Warn, |_, text| said().push_str(&text))));
+    let result = action();
+    set_print(before);
+    let text = std::mem::take(&mut *said());
+    let lines: Vec<&str> = text.lines().collect();
+    (result, lines[lines.len().saturating_sub(LINES)..].join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_long_log_is_kept() {
+        let ((), log) = listening(|| (0..100).for_each(|n| said().push_str(&format!("line {n}\n"))));
+        assert!(log.starts_with("line 75") && log.ends_with("line 99"), "{log}");
+        assert_eq!(listening(|| ()).1, "");
+    }
+}

@@ -1,0 +1,291 @@
+"""The kernel engine: the plan's hosts are network namespaces, their TCP is this machine's Linux.
+
+How it works and what it needs: docs/kernel-engine.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.kernel_check import problems
+from tcplab.engine.kernel_facts import Findings
+from tcplab.engine.kernel_tables import write_tables
+from tcplab.testbed.agents import Event, Json, failure
+from tcplab.testbed.controls import kernel_name
+from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.layout import lay_out
+from tcplab.testbed.testbed import EMULATOR, Testbed
+
+# How often progress is shown and Ctrl-C looked for, seconds.
+_TICK = 0.1
+# From the command to start to the start itself, ns: time for it to reach every agent.
+_LEAD, _LEAD_PER_AGENT = 100_000_000, 4_000_000
+# How long agents may take to write what is left after the run's end, seconds.
+_FINISH = 15.0
+
+
+class KernelEngine:
+    """Runs plans on this machine's own TCP."""
+
+    name = "kernel"
+    exclusive = True
+
+    def check(self, plan: Plan) -> list[Problem]:
+        """Say what this machine cannot do of the plan, and how to mend it."""
+        return problems(plan)
+
+    def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
+        """Run the plan in real time; KeyboardInterrupt out of `progress` ends it early with what there is."""
+        began = time.monotonic()
+        execution = _Execution(plan, run_dir, progress)
+        status, message = Status.DONE, ""
+        try:
+            with execution.bed:
+                status, message = execution.carry_out()
+        except TestbedError as problem:
+            status, message = Status.FAILED, str(problem)
+        findings = execution.findings
+        findings.facts["wall_time"] = time.monotonic() - began
+        write_tables(plan, run_dir, findings.losses)
+        return Outcome(status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts())
+
+
+class _Execution:
+    """One run of one plan."""
+
+    def __init__(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> None:
+        self.plan = plan
+        self.run_dir = run_dir.resolve()
+        self.progress = progress
+        self.layout = lay_out(plan)
+        self.bed = Testbed(self.layout)
+        self.findings = Findings(plan, self.layout)
+        self.hosts = {node["name"]: node for node in plan["nodes"]}
+        self.ports: dict[str, list[int]] = {}
+        self.received = _Goodput(plan)
+
+    def carry_out(self) -> tuple[Status, str]:
+        """Bring up, run, and say how it ended. Raises TestbedError when it cannot go on."""
+        began = time.monotonic()
+        self.bed.start()
+        self.progress(Progress(0, self.plan["duration"]))
+        if self.layout.emulated:
+            self.bed.agents.ask([(EMULATOR, self._emulation())])
+        self.bed.build()
+        self.bed.verify((flow["from"], flow["to"]) for flow in self.plan["flows"])
+        self._configure()
+        self.findings.came_up(self.bed, time.monotonic() - began)
+        start = self._start()
+        return self._watch(start)
+
+    def _emulation(self) -> Json:
+        capture = self.plan.get("capture")
+        wire = capture if capture and capture["at"] == "wire" else None
+
+        def end(interface: Any) -> Json:
+            return {
+                "node": interface.node,
+                "pid": self.bed.pids[interface.node],
+                "interface": interface.name,
+                "mac": interface.mac,
+                "mtu": interface.mtu,
+                "tso": interface.offloads.get("tso", True) or interface.offloads.get("gso", True),
+                "gro": interface.offloads.get("gro", True),
+                "capture": wire is not None and interface.node in wire["nodes"],
+            }
+
+        return {
+            "do": "configure",
+            "seed": self.plan["seed"],
+            "dir": str(self.run_dir),
+            "links": [
+                {
+                    "name": wire_.name,
+                    "ends": [end(interface) for interface in wire_.ends],
+                    "forward": wire_.plan["forward"],
+                    "backward": wire_.plan["backward"],
+                }
+                for wire_ in self.layout.emulated
+            ],
+            "sample": {key: self.plan["sample"].get(key) for key in ("queues", "packets")},
+            "capture": wire["what"] if wire else None,
+        }
+
+    def _configure(self) -> None:
+        """Prepare every agent: first the servers, whose ports their clients must know."""
+        agents = self.bed.agents
+        agents.ask(
+            (name, {"do": "configure", "node": name, "dir": str(self.run_dir), "cpus": node["cpus"]})
+            for name, node in self.hosts.items()
+        )
+        served = [flow for flow in self.plan["flows"] if flow["kind"] != "ping"]
+        answers = agents.ask((flow["to"], self._flow(flow, "server", [])) for flow in served)
+        self.ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
+        agents.ask(
+            (flow["from"], self._flow(flow, "client", self.ports.get(flow["name"], [])))
+            for flow in self.plan["flows"]
+        )
+        agents.ask(self._probes())
+        capture = self.plan.get("capture")
+        if capture and capture["at"] == "host":
+            asked = {"do": "capture", "what": capture["what"], "interfaces": []}
+            agents.ask((node, asked) for node in capture["nodes"])
+
+    def _flow(self, flow: Json, role: str, ports: list[int]) -> Json:
+        arrival = self.layout.arrival(flow["from"], flow["to"])
+        ours = dict(flow)
+        if flow.get("cc"):
+            ours["cc"] = {**flow["cc"], "name": kernel_name(flow["cc"]["name"])}
+        generator = flow.get("generator", "native")
+        return {
+            "do": "flow",
+            "role": role,
+            "address": arrival.ip,
+            "ports": ports,
+            "sample": self.plan["sample"]["flows"],
+            "seed": _seed(self.plan["seed"], flow["name"]),
+            "generator": None if generator == "native" else generator,
+            "flow": ours,
+        }
+
+    def _probes(self) -> list[tuple[str, Json]]:
+        sample = self.plan["sample"]
+        flows = self.plan["flows"]
+        senders = {flow["from"] for flow in flows if flow["kind"] in ("tcp", "request")}
+        senders |= {flow["to"] for flow in flows if flow["kind"] == "request"}
+        commands = []
+        for number, name in enumerate(self.hosts):
+            # One of them looks after what belongs to no node.
+            first = number == 0
+            emulator = {"emulator": self.bed.pids[EMULATOR]} if first and self.layout.emulated else {}
+            commands.append(
+                (
+                    name,
+                    {
+                        "do": "probe",
+                        "sockets": sample["sockets"] if name in senders else None,
+                        "hosts": sample.get("hosts"),
+                        "machine": first,
+                        "processes": emulator,
+                    },
+                )
+            )
+        return commands
+
+    def _start(self) -> int:
+        """Set the zero of time for everyone; returns it, ns on CLOCK_MONOTONIC."""
+        names = list(self.bed.agents.alive)
+        at = time.monotonic_ns() + _LEAD + _LEAD_PER_AGENT * len(names)
+        command = {"do": "start", "at": at, "duration": self.plan["duration"]}
+        streams = [
+            {
+                "flow": name,
+                "stream": stream,
+                "address": self.layout.arrival(flow["from"], flow["to"]).ip,
+                "port": port,
+            }
+            for flow in self.plan["flows"]
+            for name in (flow["name"],)
+            for stream, port in enumerate(self.ports.get(name, []))
+        ]
+        self.bed.agents.ask(
+            (name, {**command, "streams": streams} if name == EMULATOR else command) for name in names
+        )
+        return at
+
+    def _watch(self, start: int) -> tuple[Status, str]:
+        """Follow the run to its end."""
+        duration = self.plan["duration"]
+        waiting = set(self.bed.agents.alive)
+        unfinished = {(flow["name"], role) for flow in self.plan["flows"] for role in _roles(flow)}
+        status, message = Status.DONE, ""
+        # A stream that failed leaves the others their run.
+        broken = ""
+        stopped = False
+        deadline = start + duration + int(_FINISH * 1e9)
+        shown = 0.0
+        while waiting:
+            event = self.bed.agents.next_event(_TICK)
+            now = time.monotonic_ns()
+            if event is not None:
+                if event.name == "gone":
+                    status, message = Status.FAILED, str(failure(event))
+                    waiting.discard(event.agent)
+                elif event.name == "done":
+                    waiting.discard(event.agent)
+                elif event.name == "finished":
+                    unfinished.discard((event.content["flow"], event.content["role"]))
+                elif event.name == "error" and "flow" not in event.content:
+                    status, message = Status.FAILED, str(failure(event))
+                elif event.name == "error" and now < start + duration and not stopped:
+                    broken = broken or str(failure(event))
+                self._note(event)
+            failed = status is Status.FAILED
+            if not stopped and (failed or not unfinished):
+                stopped = self._stop()
+                deadline = now + int(_FINISH * 1e9)
+            if now > deadline:
+                slow = ", ".join(sorted(waiting))
+                return Status.FAILED, message or f"{slow} did not end within {_FINISH:g} s of the run's end"
+            if time.monotonic() - shown >= _TICK and not stopped:
+                shown = time.monotonic()
+                at = min(max(0, now - start), duration)
+                try:
+                    self.progress(Progress(at, duration, self.received.rates()))
+                except KeyboardInterrupt:
+                    status = Status.INTERRUPTED
+                    message = f"stopped at {at / 1e9:.3f} s of {duration / 1e9:g} s"
+                    stopped = self._stop()
+                    deadline = now + int(_FINISH * 1e9)
+        if broken and status is Status.DONE:
+            return Status.FAILED, broken
+        return status, message
+
+    def _stop(self) -> bool:
+        self.bed.agents.tell({"do": "stop"})
+        return True
+
+    def _note(self, event: Event) -> None:
+        if event.name == "progress" and event.agent != EMULATOR:
+            self.received.note(event)
+        self.findings.note(event)
+
+
+class _Goodput:
+    """What has lately been received, flow by flow."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._receiver = {flow["name"]: flow["to"] for flow in plan["flows"] if flow["kind"] != "ping"}
+        self._last = dict.fromkeys(self._receiver, (0, 0))
+        self._rates: dict[str, float] = {}
+
+    def note(self, event: Event) -> None:
+        """An agent tells how far it has come."""
+        now = int(event.content["time"])
+        for flow, counted in event.content["flows"].items():
+            if self._receiver.get(flow) != event.agent:
+                continue
+            then, before = self._last[flow]
+            received = int(counted["received"])
+            if now > then:
+                self._rates[flow] = (received - before) * 8e9 / (now - then)
+                self._last[flow] = (now, received)
+
+    def rates(self) -> dict[str, float]:
+        """bit/s by flow."""
+        return dict(self._rates)
+
+
+def _roles(flow: Json) -> tuple[str, ...]:
+    return ("client",) if flow["kind"] == "ping" else ("server", "client")
+
+
+def _seed(seed: int, name: str) -> int:
+    """A random stream of its own for each flow, so that adding one shifts no other."""
+    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

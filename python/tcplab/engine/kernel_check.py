@@ -1,0 +1,253 @@
+"""What this machine cannot do of a plan, and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tcplab.engine.base import Plan, Problem
+from tcplab.testbed.controls import available, kernel_name, loadable
+from tcplab.testbed.layout import Layout, lay_out
+from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace
+from tcplab.testbed.probe import Probed, probe
+from tcplab.testbed.testbed import agent_missing
+from tcplab.testbed.tools import IPERF3, iperf3_version
+
+# A node takes a process of about this size with its namespace, bytes.
+_NODE_MEMORY = 24 << 20
+# A stream takes a thread at each end.
+_MOST_STREAMS = 4000
+_MOST_NODES = 500
+# The kernel doubles a buffer's size into an int.
+_LARGEST_BUFFER = (1 << 30) - 1
+# A TAP device's frame, with its Ethernet header, is at most 64 KiB.
+_LARGEST_MTU = 65_521
+_FASTEST_SAMPLING = 1_000_000
+
+
+def problems(plan: Plan) -> list[Problem]:
+    """Everything that stands in the way, and what the user should know beforehand."""
+    if sys.platform != "linux":
+        return [Problem("engine", f"{platform.system()} is not Linux", "use `--engine sim`")]
+    layout = lay_out(plan)
+    probed = probe(_sysctls(plan))
+    found = [*_machine(layout, probed), *_agent()]
+    found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
+    controls = available()
+    limits = {} if _unlimited() else {name: _limit(name) for name in ("wmem_max", "rmem_max")}
+    for flow in plan["flows"]:
+        found += [*_control(flow, controls), *_windows(flow, limits), *_generator(flow)]
+    return [*found, *_sampling(plan)]
+
+
+def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
+    if probed.user_namespace or probed.namespace:
+        why = probed.user_namespace or probed.namespace
+        kind = "user" if probed.user_namespace else "network"
+        yield Problem(
+            "engine",
+            f"this machine does not let you make {kind} namespaces: {why}",
+            "run as root, or: sudo sysctl -w user.max_user_namespaces=10000",
+        )
+        return
+    if layout.emulated and probed.tun:
+        yield Problem(
+            f"links.{layout.emulated[0].name}",
+            f"links with settings need TUN devices, and there are none: {probed.tun}",
+            "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200",
+        )
+    cable = next((wire for wire in layout.wires if not wire.emulated), None)
+    if cable is not None and probed.veth:
+        yield Problem(
+            f"links.{cable.name}",
+            f"links without settings need veth devices, and there are none: {probed.veth}",
+            "sudo modprobe veth",
+        )
+    switch = next((one for one in layout.namespaces if one.kind == "switch"), None)
+    if switch is not None and probed.bridge:
+        yield Problem(
+            f"nodes.{switch.node}",
+            f"switches need bridges, and there are none: {probed.bridge}",
+            "sudo modprobe bridge",
+        )
+
+
+def _agent() -> Iterator[Problem]:
+    missing = agent_missing()
+    if missing:
+        yield Problem(
+            "engine", missing, "install tcplab again: uv sync, or pip install --force-reinstall tcplab"
+        )
+
+
+def _size(plan: Plan) -> Iterator[Problem]:
+    nodes = len(plan["nodes"])
+    if nodes > _MOST_NODES:
+        yield Problem(
+            "nodes",
+            f"{nodes} nodes are more than this machine should hold ({_MOST_NODES})",
+            "use `--engine sim`",
+        )
+    room = _free_memory()
+    if room is not None and nodes * _NODE_MEMORY > room:
+        yield Problem(
+            "nodes",
+            f"{nodes} nodes take about {nodes * _NODE_MEMORY >> 20} MiB of memory; {room >> 20} MiB are free",
+            "end other programs, or use `--engine sim`",
+        )
+    streams = sum(flow["streams"] for flow in plan["flows"])
+    if streams > _MOST_STREAMS:
+        yield Problem(
+            "flows",
+            f"{streams} streams are too many, each takes two threads: {_MOST_STREAMS} at most",
+            "use fewer streams, or `--engine sim`",
+        )
+    if len(os.sched_getaffinity(0)) < 2:
+        yield Problem(
+            "engine",
+            "hosts and links share one CPU: results will depend on it",
+            fatal=False,
+        )
+
+
+def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
+    usable = os.sched_getaffinity(0)
+    for node in plan["nodes"]:
+        foreign = sorted(set(node["cpus"]) - usable)
+        if foreign:
+            yield Problem(
+                f"nodes.{node['name']}.cpus",
+                f"there is no CPU {foreign[0]} for this process",
+                f"use {_ranges(sorted(usable))}",
+            )
+        for name in node["sysctls"]:
+            where = f"nodes.{node['name']}.sysctls.{name}"
+            if not name.startswith("net."):
+                yield Problem(
+                    where, f"{name} is not of the network: it holds for the whole machine", _by_hand(name)
+                )
+            elif name in probed.read_only:
+                yield Problem(
+                    where, f"{name} holds for the whole machine, not for a network namespace", _by_hand(name)
+                )
+            elif name in probed.absent and ".conf.eth" not in name and ".neigh.eth" not in name:
+                yield Problem(
+                    where, f"this kernel has no setting {name} in a network namespace", "leave it out"
+                )
+
+
+def _by_hand(name: str) -> str:
+    return f"leave it out, and set it yourself: sudo sysctl -w {name}=VALUE"
+
+
+def _links(layout: Layout) -> Iterator[Problem]:
+    for wire in layout.emulated:
+        if wire.plan["mtu"] > _LARGEST_MTU:
+            yield Problem(
+                f"links.{wire.name}.mtu",
+                f"an emulated link carries IP packets of {_LARGEST_MTU} bytes at most",
+                f"set `mtu: {_LARGEST_MTU} B`, or use `--engine sim`",
+            )
+
+
+def _control(flow: dict[str, Any], there_are: list[str]) -> Iterator[Problem]:
+    cc = flow.get("cc")
+    if cc is None:
+        return
+    where, name = f"flows.{flow['name']}.cc", str(cc["name"])
+    if name.endswith(".c") or "/" in name:
+        yield Problem(
+            where, f"{name}: files are not loaded into the kernel", f"use one of {', '.join(there_are)}"
+        )
+    elif kernel_name(name) not in there_are:
+        module = kernel_name(name)
+        release = platform.release()
+        mend = f"use one of {', '.join(there_are)}"
+        if module in loadable(release):
+            mend = f"sudo modprobe tcp_{module}"
+        yield Problem(where, f"this kernel (Linux {release}) has no control called {module!r}", mend)
+    elif cc.get("params"):
+        names = ", ".join(cc["params"])
+        yield Problem(where, f"the kernel's own {name} takes no parameters ({names})", "leave them out")
+
+
+def _windows(flow: dict[str, Any], limits: dict[str, int]) -> Iterator[Problem]:
+    iperf3 = flow.get("generator") == "iperf3"
+    if iperf3 and not limits:
+        # That program asks in the ordinary way, which the limits bind whoever asks.
+        limits = {name: _limit(name) for name in ("wmem_max", "rmem_max")}
+    asked = {
+        "wmem_max": (flow.get("sender") or {}).get("send_buffer"),
+        "rmem_max": (flow.get("receiver") or {}).get("receive_buffer"),
+    }
+    for name, size in asked.items():
+        where = f"flows.{flow['name']}.{'send_buffer' if name == 'wmem_max' else 'receive_buffer'}"
+        if size and size > _LARGEST_BUFFER:
+            yield Problem(
+                where, f"Linux has no buffers of {size} bytes: {_LARGEST_BUFFER} at most", "ask for less"
+            )
+        elif size and name in limits and size > limits[name]:
+            yield Problem(
+                where,
+                f"a buffer of {size} bytes would be cut to net.core.{name} = {limits[name]} bytes",
+                f"sudo sysctl -w net.core.{name}={size}",
+            )
+
+
+def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
+    if flow.get("generator") != "iperf3":
+        return
+    where = f"flows.{flow['name']}.generator"
+    wanted = ".".join(map(str, IPERF3))
+    program = shutil.which("iperf3")
+    if program is None:
+        yield Problem(where, "iperf3 is not installed", "sudo apt-get install iperf3")
+        return
+    found = iperf3_version(program)
+    if found is None or found < IPERF3:
+        has = "an unknown version" if found is None else ".".join(map(str, found))
+        yield Problem(
+            where, f"iperf3 is too old: {program} is {has}", f"install {wanted} or newer from a backport"
+        )
+
+
+def _sampling(plan: Plan) -> Iterator[Problem]:
+    interval = plan["sample"]["sockets"]
+    if interval and interval < _FASTEST_SAMPLING:
+        yield Problem(
+            "sample.sockets",
+            f"a real kernel is sampled once in 1 ms at most; {interval / 1e6:g} ms will be missed",
+            "use `sample: {sockets: 1 ms}`",
+            fatal=False,
+        )
+
+
+def _sysctls(plan: Plan) -> list[str]:
+    return sorted({name for node in plan["nodes"] for name in node["sysctls"]})
+
+
+def _unlimited() -> bool:
+    """Whether buffers may exceed the limits (SO_SNDBUFFORCE asks for CAP_NET_ADMIN over the machine)."""
+    return has_capability(CAP_NET_ADMIN) and in_first_user_namespace()
+
+
+def _limit(name: str) -> int:
+    return int(Path(f"/proc/sys/net/core/{name}").read_text(encoding="ascii"))
+
+
+def _free_memory() -> int | None:
+    for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _ranges(numbers: list[int]) -> str:
+    if numbers == list(range(numbers[0], numbers[-1] + 1)) and len(numbers) > 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))

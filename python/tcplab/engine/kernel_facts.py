@@ -1,0 +1,117 @@
+"""What a run on the kernel found out about itself and the machine, for its manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcplab.engine.base import Plan
+from tcplab.testbed.agents import Event, Json
+from tcplab.testbed.controls import kernel_name
+from tcplab.testbed.layout import Layout
+from tcplab.testbed.testbed import EMULATOR, Testbed
+
+# Settings of a host that decide over its TCP, besides those a plan sets.
+_SYSCTLS = (
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_recovery",
+    "net.ipv4.tcp_early_retrans",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_adv_win_scale",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.core.default_qdisc",
+)
+
+
+class Findings:
+    """Facts, warnings and losses, gathered while a run goes on."""
+
+    def __init__(self, plan: Plan, layout: Layout) -> None:
+        self._plan = plan
+        self._layout = layout
+        self.facts: dict[str, Any] = {}
+        self.warnings: list[str] = []
+        self.losses: dict[tuple[str, int], int] = {}
+        """True losses in the sending direction, by flow and stream."""
+        self._nodes: dict[str, Json] = {}
+
+    def came_up(self, bed: Testbed, seconds: float) -> None:
+        """The network stands."""
+        first = next(iter(bed.hellos.values()), {})
+        names = {flow["cc"]["name"] for flow in self._plan["flows"] if flow.get("cc")}
+        self.facts |= {
+            "engine_version": first.get("version", ""),
+            "setup_time": seconds,
+            "controls": {name: kernel_name(name) for name in sorted(names)},
+            "interfaces": {
+                f"{end.node}.{end.name}": {
+                    "link": wire.name,
+                    "address": end.address,
+                    "mac": end.mac,
+                    "device": "tap" if wire.emulated else "veth",
+                }
+                for wire in self._layout.wires
+                for end in wire.ends
+            },
+            "offloads": bed.offloads,
+            "qdiscs": bed.qdiscs,
+            "node_sysctls": {
+                node["name"]: bed.sysctls(node["name"], sorted({*_SYSCTLS, *node["sysctls"]}))
+                for node in self._plan["nodes"]
+                if node["kind"] == "host"
+            },
+        }
+
+    def note(self, event: Event) -> None:
+        """Take what an agent has said."""
+        if event.name == "warning":
+            mend = event.content.get("mend")
+            self.warnings.append(
+                f"{event.agent}: {event.content['message']}" + (f" ({mend})" if mend else "")
+            )
+        elif event.name == "done" and event.agent == EMULATOR:
+            self._emulated(event.content["facts"])
+        elif event.name == "done":
+            self._node(event.agent, event.content["facts"])
+
+    def to_facts(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {**self.facts, "nodes": self._nodes}
+
+    def _node(self, node: str, facts: Json) -> None:
+        self._nodes[node] = facts
+        for interface, seen in facts.get("captures", {}).items():
+            if seen.get("drops"):
+                self.warnings.append(
+                    f"{node}: the capture of {interface} missed {seen['drops']} of"
+                    f" {seen['drops'] + seen['packets']} packets"
+                )
+        missed = facts.get("socket_samples", {}).get("missed", 0)
+        taken = facts.get("socket_samples", {}).get("taken", 0)
+        if missed > 0.01 * (missed + taken):
+            self.warnings.append(
+                f"{node}: {missed} of {missed + taken} socket samples were left out: sampling took too long"
+            )
+
+    def _emulated(self, facts: Json) -> None:
+        losses = facts.pop("losses", [])
+        # The emulator counts by the way to the server, and the server is the receiver: also of a `request`.
+        self.losses = {(one["flow"], int(one["stream"])): int(one["to_server"]) for one in losses}
+        self.facts["emulator"] = facts
+        if facts.get("overloaded"):
+            self.facts["overload"] = _verdict(facts)
+
+
+def _verdict(facts: Json) -> str:
+    late = facts["lateness"]
+    said = []
+    if facts.get("overflows"):
+        said.append(f"{facts['overflows']} packets found no room between a node and the emulator")
+    share = late.get("late_share", 0.0)
+    if share:
+        said.append(f"{share:.1%} of the packets were delivered too late")
+    return f"{' and '.join(said) or 'the emulator was too slow'}: the machine, not TCP, set the result"

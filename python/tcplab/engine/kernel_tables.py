@@ -1,0 +1,55 @@
+"""The tables of a run on the kernel, from what the agents have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from tcplab.engine.base import Plan
+from tcplab.results.schema import TABLES
+from tcplab.results.streams import remove_streams
+from tcplab.results.tables import read_table, write_table
+
+
+def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int]) -> None:
+    """Join the agents' streams into the run's tables, and remove them."""
+    # No table is there yet, so each is read from its streams.
+    frames = {name: read_table(run_dir, name) for name in TABLES}
+    frames["flows"] = _flows(plan, frames["flows"], frames["sockets"], losses)
+    frames["hosts"] = _hosts(frames["hosts"])
+    for name, frame in frames.items():
+        write_table(run_dir, name, frame)
+    remove_streams(run_dir)
+
+
+def _flows(
+    plan: Plan, flows: pl.DataFrame, sockets: pl.DataFrame, losses: Mapping[tuple[str, int], int]
+) -> pl.DataFrame:
+    """Flows in the plan's order and by the plan's names, with what no single end knows."""
+    order = {flow["name"]: number for number, flow in enumerate(plan["flows"])}
+    controls = {flow["name"]: flow["cc"]["name"] for flow in plan["flows"] if flow.get("cc")}
+    windows = sockets.group_by("flow", "stream").agg(pl.col("cwnd").mean().alias("_cwnd"))
+    true = pl.DataFrame(
+        [(flow, stream, count) for (flow, stream), count in losses.items()],
+        schema={"flow": pl.String(), "stream": pl.Int64(), "_losses": pl.Int64()},
+        orient="row",
+    )
+    return (
+        flows.join(windows, on=["flow", "stream"], how="left")
+        .join(true, on=["flow", "stream"], how="left")
+        .with_columns(
+            pl.col("_cwnd").alias("cwnd_mean"),
+            pl.col("_losses").alias("losses_true"),
+            pl.col("flow").replace_strict(controls, default=None, return_dtype=pl.String()).alias("cc"),
+        )
+        .sort(pl.col("flow").replace_strict(order, default=len(order), return_dtype=pl.Int64()), "stream")
+        .select(flows.columns)
+    )
+
+
+def _hosts(hosts: pl.DataFrame) -> pl.DataFrame:
+    """The emulator belongs to no node."""
+    node = pl.when(pl.col("process") != "emulator").then(pl.col("node"))
+    return hosts.with_columns(node.alias("node"))

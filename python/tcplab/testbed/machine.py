@@ -1,0 +1,270 @@
+"""What this machine can and cannot do, finding by finding, each with the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from tcplab.testbed import controls, tools
+from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace
+from tcplab.testbed.probe import Probed, probe
+from tcplab.testbed.testbed import agent_missing
+
+
+class Grade(StrEnum):
+    """How serious a finding is."""
+
+    OK = "ok"
+    WARN = "warn"
+    """Something works less well, or one feature does not work."""
+    MISSING = "missing"
+    """The kernel engine does not work without it."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about the machine."""
+
+    name: str
+    grade: Grade
+    said: str
+    """What was found, and what it means."""
+    mend: str = ""
+    """The exact command, or what else to do."""
+
+
+# What four hosts' buffers of a path of 1 Gbit/s and 550 ms take; below it large windows are refused.
+_AMPLE_BUFFER = 128 << 20
+_CONTROLS = ("reno", "cubic", "bbr")
+
+
+def examine() -> list[Finding]:
+    """Everything there is to say. Nothing is changed; what is tried out is gone afterwards."""
+    if sys.platform != "linux":
+        return [
+            Finding(
+                "kernel", Grade.MISSING, f"{platform.system()}: only the simulator works here", "use Linux"
+            )
+        ]
+    probed = probe()
+    found = [_kernel(), _privileges(probed), _namespaces(probed), _user_namespaces(probed)]
+    found += [_device("TUN", "links with settings", probed.tun, _TUN)]
+    found += [_device("veth", "links without settings", probed.veth, "sudo modprobe veth")]
+    found += [_device("bridge", "switches", probed.bridge, "sudo modprobe bridge")]
+    found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
+    found += [_agent(), *_controls(), *_bpf(), *_buffers(), _cores(), _clock(), _timer(), _netem()]
+    return [*found, *_tools()]
+
+
+_TUN = "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
+_USERNS = "sudo sysctl -w user.max_user_namespaces=10000"
+
+
+def _kernel() -> Finding:
+    release = platform.release()
+    try:
+        version = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
+    except ValueError:
+        version = (0, 0)
+    if version < (5, 11):
+        return Finding(
+            "kernel", Grade.MISSING, f"Linux {release}: the emulator needs 5.11 (epoll_pwait2)", "upgrade"
+        )
+    return Finding("kernel", Grade.OK, f"Linux {release}")
+
+
+def _privileges(probed: Probed) -> Finding:
+    if probed.privileged:
+        return Finding("privileges", Grade.OK, "this process may make network namespaces itself")
+    if probed.user_namespace is None:
+        return Finding("privileges", Grade.OK, "none, and none needed: a user namespace gives what it takes")
+    return Finding(
+        "privileges", Grade.MISSING, "none, and no user namespace either", f"run as root, or: {_USERNS}"
+    )
+
+
+def _namespaces(probed: Probed) -> Finding:
+    if probed.user_namespace or probed.namespace:
+        why = probed.namespace or "there are no privileges for it"
+        return Finding("network namespaces", Grade.MISSING, why, "run as root")
+    return Finding("network namespaces", Grade.OK, "each host gets one")
+
+
+def _user_namespaces(probed: Probed) -> Finding:
+    if not probed.privileged:
+        if probed.user_namespace:
+            return Finding("user namespaces", Grade.MISSING, probed.user_namespace, _USERNS)
+        return Finding("user namespaces", Grade.OK, "in use here")
+    try:
+        most = int(Path("/proc/sys/user/max_user_namespaces").read_text(encoding="ascii"))
+    except OSError:
+        most = 0
+    closed = _read("/proc/sys/kernel/unprivileged_userns_clone") == "0"
+    if most == 0 or closed:
+        mend = "sudo sysctl -w kernel.unprivileged_userns_clone=1" if closed else _USERNS
+        return Finding(
+            "user namespaces", Grade.WARN, "not allowed: ordinary users need root for networks", mend
+        )
+    return Finding("user namespaces", Grade.OK, "ordinary users can make networks too")
+
+
+def _device(name: str, needed_for: str, why: str | None, mend: str) -> Finding:
+    if why is None:
+        return Finding(name, Grade.OK, f"{needed_for} work")
+    return Finding(name, Grade.MISSING, f"{needed_for} do not work: {why}", mend)
+
+
+def _agent() -> Finding:
+    missing = agent_missing()
+    if missing:
+        return Finding("agent", Grade.MISSING, missing, "uv sync, or: pip install --force-reinstall tcplab")
+    return Finding("agent", Grade.OK, "part of this installation")
+
+
+def _controls() -> Iterator[Finding]:
+    there_are = controls.available()
+    modules = controls.loadable(platform.release())
+    yield Finding("controls", Grade.OK, f"available: {', '.join(there_are) or 'none'}")
+    for name in sorted({*_CONTROLS, *modules} - set(there_are)):
+        if name in modules:
+            yield Finding(f"control {name}", Grade.WARN, "not loaded", f"sudo modprobe tcp_{name}")
+        else:
+            mend = "use a kernel with it, or the simulator"
+            yield Finding(f"control {name}", Grade.WARN, "this kernel does not have it", mend)
+
+
+def _bpf() -> Iterator[Finding]:
+    if Path("/sys/kernel/btf/vmlinux").exists():
+        yield Finding("BTF", Grade.OK, "the kernel describes its types: controls can be loaded as eBPF")
+    else:
+        yield Finding(
+            "BTF", Grade.WARN, "no /sys/kernel/btf/vmlinux: controls cannot be loaded as eBPF",
+            "use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
+        )  # fmt: skip
+    privileged = has_capability(CAP_NET_ADMIN) and in_first_user_namespace()
+    forbidden = _read("/proc/sys/kernel/unprivileged_bpf_disabled") not in (None, "0")
+    if privileged:
+        yield Finding("BPF", Grade.OK, "this process may load programs")
+    else:
+        said = (
+            "ordinary users may not load controls"
+            if forbidden
+            else "struct_ops needs CAP_BPF and CAP_NET_ADMIN"
+        )
+        yield Finding("BPF", Grade.WARN, said, "run as root to load controls")
+
+
+def _buffers() -> Iterator[Finding]:
+    forced = has_capability(CAP_NET_ADMIN) and in_first_user_namespace()
+    for name in ("rmem_max", "wmem_max"):
+        text = _read(f"/proc/sys/net/core/{name}")
+        if text is None:
+            yield Finding(f"net.core.{name}", Grade.WARN, "cannot be read", "mount /proc")
+            continue
+        size = f"{int(text):,} B".replace(",", " ")
+        if forced:
+            yield Finding(
+                f"net.core.{name}", Grade.OK, f"{size}; does not bind this process, which is privileged"
+            )
+        elif int(text) < _AMPLE_BUFFER:
+            yield Finding(
+                f"net.core.{name}", Grade.WARN, f"{size}: a `window` above it is refused",
+                f"sudo sysctl -w net.core.{name}={_AMPLE_BUFFER}",
+            )  # fmt: skip
+        else:
+            yield Finding(f"net.core.{name}", Grade.OK, size)
+
+
+def _cores() -> Finding:
+    usable = len(os.sched_getaffinity(0))
+    if usable < 2:
+        return Finding(
+            "CPUs", Grade.WARN, "1: hosts and links share it, expect overload", "give the machine another"
+        )
+    return Finding("CPUs", Grade.OK, f"{usable}")
+
+
+def _clock() -> Finding:
+    source = _read("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
+    if source in ("tsc", "arch_sys_counter", "kvm-clock"):
+        return Finding("clock", Grade.OK, f"{source}: read without a system call")
+    others = (_read("/sys/devices/system/clocksource/clocksource0/available_clocksource") or "").split()
+    better = next((name for name in ("tsc", "kvm-clock") if name in others), None)
+    mend = (
+        f"echo {better} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
+        if better
+        else "boot with tsc=reliable if the CPU's counter is sound"
+    )
+    return Finding("clock", Grade.WARN, f"{source}: reading it is slow, so fast links will be late", mend)
+
+
+def _timer() -> Finding:
+    resolution = time.clock_getres(time.CLOCK_MONOTONIC)
+    if resolution > 1e-6:
+        return Finding(
+            "timers", Grade.WARN, f"resolution {resolution * 1e6:g} us: delays are off by as much",
+            "boot without highres=off",
+        )  # fmt: skip
+    late = _oversleep()
+    said = (
+        f"resolution {resolution * 1e9:g} ns; a sleep of 1 ms lasts {late * 1e6:.0f} us longer (median of 50)"
+    )
+    if late > 500e-6:
+        return Finding("timers", Grade.WARN, said, "end other programs, or give the machine more CPUs")
+    return Finding("timers", Grade.OK, said)
+
+
+def _oversleep() -> float:
+    late = []
+    for _ in range(50):
+        began = time.monotonic()
+        time.sleep(0.001)
+        late.append(time.monotonic() - began - 0.001)
+    return sorted(late)[len(late) // 2]
+
+
+def _netem() -> Finding:
+    release = platform.release()
+    built_in = Path(f"/lib/modules/{release}/modules.builtin")
+    folder = Path(f"/lib/modules/{release}/kernel/net/sched")
+    has = any(folder.glob("sch_netem.ko*"))
+    has = has or (built_in.exists() and "sch_netem" in built_in.read_text(encoding="utf-8"))
+    there = "this kernel has it" if has else "this kernel does not have it"
+    return Finding("netem", Grade.OK, f"{there}; tcplab's own emulator is used and needs none")
+
+
+def _tools() -> Iterator[Finding]:
+    for name, needed_for, package in (
+        ("iperf3", "`generator: iperf3`", "iperf3"),
+        ("tshark", "looking into captures", "tshark"),
+        ("bpftool", "looking at loaded controls", "bpftool"),
+        ("clang", "compiling controls for the kernel", "clang"),
+        ("tc", "looking at interfaces", "iproute2"),
+    ):
+        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        if program is None:
+            yield Finding(
+                name, Grade.WARN, f"not installed: for {needed_for}", f"sudo apt-get install {package}"
+            )
+            continue
+        version = tools.iperf3_version(program) if name == "iperf3" else None
+        if name == "iperf3" and (version is None or version < tools.IPERF3):
+            has = ".".join(map(str, version)) if version else "of an unknown version"
+            wanted = ".".join(map(str, tools.IPERF3))
+            yield Finding(name, Grade.WARN, f"{program} is {has}: {wanted} is needed", "install a newer one")
+        else:
+            yield Finding(name, Grade.OK, program + (f", {'.'.join(map(str, version))}" if version else ""))
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return None

@@ -1,0 +1,104 @@
+"""What each namespace holds follows from the plan alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcplab.scenario import expand, from_data
+from tcplab.testbed.layout import Namespace, is_cable, lay_out
+
+
+def plan(network: dict[str, Any], flow: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    flows = [{"name": "f", "kind": "tcp", **(flow or {})}]
+    return expand(from_data({"tcplab": 1, "name": "t", "network": network, "flows": flows, **more}))
+
+
+def space(plan_: dict[str, Any], node: str) -> Namespace:
+    return next(one for one in lay_out(plan_).namespaces if one.node == node)
+
+
+CHAIN = {
+    "nodes": ["a", {"name": "r", "kind": "router"}, "b"],
+    "links": [{"ends": ["a", "r"]}, {"ends": ["r", "b"], "delay": "5 ms"}],
+}
+TREE = {
+    "nodes": ["a", "b", "c", {"name": "s1", "kind": "switch"}, {"name": "s2", "kind": "switch"}],
+    "links": [{"ends": ["a", "s1"]}, {"ends": ["s1", "s2"]}, {"ends": ["s2", "b"]}, {"ends": ["s2", "c"]}],
+}
+AB = {"from": "a", "to": "b"}
+
+
+def test_only_links_that_do_something_are_emulated() -> None:
+    wires = lay_out(plan(CHAIN, AB)).wires
+    assert [(wire.name, wire.emulated) for wire in wires] == [("a-r", False), ("r-b", True)]
+
+
+def test_a_link_that_is_down_or_will_be_is_no_cable() -> None:
+    down = plan({"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], "up": "off"}]}, AB)
+    later = plan({"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], "at": {"1 s": {"up": "off"}}}]}, AB)
+    assert not is_cable(down["links"][0])
+    assert not is_cable(later["links"][0])
+
+
+def test_recording_packets_takes_the_emulator_for_every_link() -> None:
+    wires = lay_out(plan(CHAIN, AB, sample={"packets": "on"})).wires
+    assert all(wire.emulated for wire in wires)
+
+
+def test_a_capture_on_the_wire_takes_the_emulator_for_every_link() -> None:
+    wires = lay_out(plan(CHAIN, AB, capture={"what": "headers", "at": "wire"})).wires
+    assert all(wire.emulated for wire in wires)
+
+
+def test_the_way_through_a_router_names_it_as_gateway() -> None:
+    routes = {route.to: route.gateway for route in space(plan(CHAIN, AB), "a").routes}
+    assert routes == {"10.0.0.2": None, "10.0.1.1": "10.0.0.2", "10.0.1.2": "10.0.0.2"}
+
+
+def test_a_neighbour_is_known_beforehand_with_the_mac_of_its_address() -> None:
+    assert space(plan(CHAIN, AB), "a").neighbours == (("10.0.0.2", "02:00:0a:00:00:02", "eth0"),)
+
+
+def test_behind_switches_hosts_are_neighbours() -> None:
+    found = space(plan(TREE, AB), "a")
+    assert [(route.to, route.gateway) for route in found.routes] == [("10.0.0.2", None), ("10.0.0.3", None)]
+    assert [address for address, _, _ in found.neighbours] == ["10.0.0.2", "10.0.0.3"]
+
+
+def test_a_switch_knows_the_port_of_every_host() -> None:
+    found = space(plan(TREE, AB), "s1")
+    ports = {mac[-2:]: port for mac, port in found.forwarding}
+    assert ports == {"01": "eth0", "02": "eth1", "03": "eth1"}
+
+
+def test_a_router_forwards_and_a_host_does_not() -> None:
+    chain = plan(CHAIN, AB)
+    assert space(chain, "r").sysctls["net.ipv4.ip_forward"] == "1"
+    assert "net.ipv4.ip_forward" not in space(chain, "a").sysctls
+
+
+def test_settings_of_a_host_become_sysctls_and_route_attributes() -> None:
+    hosts = {
+        "ecn": "on",
+        "sack": "off",
+        "receive_buffer_max": "12 MB",
+        "initial_window": "4 packets",
+        "rto_min": "50 ms",
+        "delayed_ack": "off",
+        "sysctls": {"net.ipv4.tcp_reordering": 9},
+    }
+    found = space(plan({**CHAIN, "hosts": hosts}, AB), "a")
+    assert found.sysctls["net.ipv4.tcp_ecn"] == "1"
+    assert found.sysctls["net.ipv4.tcp_sack"] == "0"
+    assert found.sysctls["net.ipv4.tcp_rmem"] == "4096 131072 12000000"
+    assert found.sysctls["net.ipv4.tcp_reordering"] == "9"
+    assert (found.initcwnd, found.rto_min, found.quickack) == (4, 50, True)
+
+
+def test_what_is_as_linux_has_it_sets_no_route_attribute() -> None:
+    found = space(plan(CHAIN, AB), "a")
+    assert (found.initcwnd, found.rto_min, found.quickack) == (None, None, False)
+
+
+def test_packets_arrive_at_the_last_interface_of_their_way() -> None:
+    assert lay_out(plan(CHAIN, AB)).arrival("a", "b").address == "10.0.1.2/24"

@@ -1,0 +1,74 @@
+"""Kernel tests run wherever the machine allows, and say why where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcplab
+from tcplab.results import Run
+from tcplab.testbed.machine import Grade, examine
+
+Scenario = dict[str, Any]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """One at a time: two would disturb each other's times."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("kernel"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def able() -> None:
+    """Skip with the reason where the machine does not allow it."""
+    missing = [one for one in examine() if one.grade is Grade.MISSING]
+    if missing:
+        pytest.skip("; ".join(f"{one.name}: {one.said}" for one in missing))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., Run]:
+    """Run a scenario on the kernel engine (or another)."""
+
+    def run_it(network: Scenario, flows: list[Scenario], *, engine: str = "kernel", **more: Any) -> Run:
+        scenario = {"tcplab": 1, "name": "t", "network": network, "flows": flows, **more}
+        number = sum(1 for _ in tmp_path.glob("results-*"))
+        return tcplab.run(scenario, engine=engine, out=tmp_path / f"results-{number}")
+
+    return run_it
+
+
+@pytest.fixture
+def descendants() -> Callable[[int], dict[int, str]]:
+    """Every process below one, with its command line."""
+    return _descendants
+
+
+def _descendants(pid: int) -> dict[int, str]:
+    """Every process below one, with its command line."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        children.setdefault(int(text.rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
+    found: dict[int, str] = {}
+    waiting = [pid]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            waiting.append(child)
+            found[child] = _command_line(child)
+    return found
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,101 @@
+"""`check` says beforehand what this machine cannot do, and the exact command that mends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcplab
+from tcplab.engine import kernel_check
+from tcplab.engine.base import Problem
+
+PATH = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms"}}
+BULK = {"name": "f", "kind": "tcp"}
+
+
+def check(
+    flow: dict[str, Any] | None = None, network: dict[str, Any] | None = None, **more: Any
+) -> list[Problem]:
+    flows = [{**BULK, **(flow or {})}]
+    return tcplab.check(
+        {"tcplab": 1, "name": "t", "network": network or PATH, "flows": flows, "duration": "1 s"},
+        engine="kernel",
+    )
+
+
+def only(problems: list[Problem]) -> Problem:
+    assert len(problems) == 1, problems
+    return problems[0]
+
+
+def test_what_the_machine_can_do_is_not_refused() -> None:
+    assert check() == []
+
+
+def test_a_window_the_kernel_would_cut_is_refused_with_the_command_that_raises_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kernel_check, "_unlimited", lambda: False)
+    limit = int(Path("/proc/sys/net/core/wmem_max").read_text(encoding="ascii"))
+    problem = only(check({"send_buffer": f"{limit + 1} B"}))
+    assert problem.where == "flows.f.send_buffer"
+    assert problem.mend == f"sudo sysctl -w net.core.wmem_max={limit + 1}"
+    assert check({"send_buffer": f"{limit} B"}) == []
+
+
+def test_a_window_no_kernel_has_is_refused_whoever_asks() -> None:
+    assert "at most" in only(check({"receive_buffer": "2 GB"})).message
+
+
+def test_an_unknown_control_is_refused_with_those_there_are() -> None:
+    problem = only(check({"cc": "nonesuch"}))
+    assert problem.where == "flows.f.cc"
+    assert "'nonesuch'" in problem.message
+    assert "reno" in problem.mend
+
+
+def test_bbr1_is_the_kernels_bbr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_check, "available", lambda: ["reno", "bbr"])
+    assert check({"cc": "bbr1"}) == []
+
+
+def test_the_kernels_controls_take_no_parameters() -> None:
+    assert "beta" in only(check({"cc": {"name": "reno", "beta": 0.8}})).message
+
+
+def test_a_missing_iperf3_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert only(check({"generator": "iperf3"})).mend == "sudo apt-get install iperf3"
+
+
+def test_an_iperf3_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "iperf3"
+    program.write_text("#!/bin/sh\necho 'iperf 3.9 (cJSON 1.7.13)'\n", encoding="ascii")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "3.9" in only(check({"generator": "iperf3"})).message
+
+
+def test_a_setting_of_the_whole_machine_is_refused() -> None:
+    hosts = {"path": {**PATH["path"], "left": {"sysctls": {"net.core.rmem_max": 1}}}}
+    problem = only(check(network=hosts))
+    assert problem.where == "nodes.left.sysctls.net.core.rmem_max"
+    assert "whole machine" in problem.message
+
+
+def test_a_setting_the_kernel_does_not_have_is_refused() -> None:
+    hosts = {"path": {**PATH["path"], "left": {"sysctls": {"net.ipv4.tcp_nonesuch": 1}}}}
+    assert "no setting" in only(check(network=hosts)).message
+
+
+def test_a_cpu_that_is_not_there_is_refused() -> None:
+    assert "no CPU 999" in only(check(network={"path": {**PATH["path"], "left": {"cpus": 999}}})).message
+
+
+def test_more_nodes_than_sensible_are_refused() -> None:
+    nodes = [f"n{number}" for number in range(600)]
+    links = [{"ends": ["n0", node]} for node in nodes[1:]]
+    found = check({"from": "n0", "to": "n1"}, {"nodes": nodes, "links": links})
+    assert any("600 nodes" in problem.message for problem in found)

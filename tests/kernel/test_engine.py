@@ -1,0 +1,184 @@
+"""Runs on the kernel: settings take effect, labs do not meet, and what goes wrong is said."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tcplab
+from tcplab.results import Run, load
+
+PATH = {"rate": "50 Mbit/s", "rtt": "10 ms"}
+TREE = {
+    "nodes": ["a", "b", {"name": "s", "kind": "switch"}, {"name": "r", "kind": "router"}, "c"],
+    "links": [
+        {"ends": ["a", "s"], "delay": "1 ms"},
+        {"ends": ["b", "s"]},
+        {"ends": ["s", "r"]},
+        {"ends": ["r", "c"], "rate": "20 Mbit/s", "delay": "5 ms"},
+    ],
+}
+
+
+def test_switches_and_routers_carry_flows_between_all_hosts(run: Callable[..., Run]) -> None:
+    flows = [
+        {"name": "ac", "kind": "tcp", "from": "a", "to": "c"},
+        {"name": "ab", "kind": "ping", "from": "a", "to": "b"},
+        {"name": "cb", "kind": "udp", "rate": "1 Mbit/s", "from": "c", "to": "b"},
+    ]
+    done = run(TREE, flows, duration="2 s")
+    received = dict(done.flows.select("flow", "bytes_received").rows())
+    assert received["ac"] * 8 / 2 > 10e6
+    assert received["cb"] * 8 / 2 == pytest.approx(1e6, rel=0.02)
+    assert done.pings.filter(pl.col("rtt") > 2_000_000).height > 15
+
+
+def test_no_packet_but_the_scenarios_own_crosses_a_link(run: Callable[..., Run]) -> None:
+    flow = {"name": "p", "kind": "ping", "interval": "100 ms", "from": "a", "to": "c"}
+    done = run(TREE, [flow], duration="1.5 s", sample={"packets": "on"})
+    forward = done.manifest.facts["emulator"]["links"]["a-s"]["forward"]["packets_in"]
+    assert forward == done.pings.height
+    assert done.manifest.facts["emulator"]["links"]["b-s"]["forward"]["packets_in"] == 0
+
+
+def test_settings_of_hosts_are_in_force(run: Callable[..., Run]) -> None:
+    hosts = {
+        "sack": "off",
+        "tso": "off",
+        "gso": "off",
+        "gro": "on",
+        "sysctls": {"net.ipv4.tcp_reordering": 7},
+    }
+    done = run({"path": {**PATH, "left": hosts}}, [{"name": "f", "kind": "tcp"}], duration="0.5 s")
+    manifest = done.manifest
+    assert manifest.facts["node_sysctls"]["left"]["net.ipv4.tcp_sack"] == "0"
+    assert manifest.facts["node_sysctls"]["right"]["net.ipv4.tcp_sack"] == "1"
+    assert manifest.facts["node_sysctls"]["left"]["net.ipv4.tcp_reordering"] == "7"
+    assert manifest.offloads["left.eth0"] == ["gro"]
+    assert manifest.offloads["right.eth0"] == ["tso", "gso"]
+
+
+def test_the_initial_window_is_the_one_asked_for(run: Callable[..., Run]) -> None:
+    def first(window: int) -> int:
+        path = {**PATH, "rtt": "200 ms", "left": {"initial_window": f"{window} packets"}}
+        done = run({"path": path}, [{"name": "f", "kind": "tcp"}], duration="0.35 s")
+        return int(done.sockets["cwnd"][0])
+
+    assert (first(4), first(20)) == (4, 20)
+
+
+def test_a_flow_that_ends_by_bytes_ends_the_run(run: Callable[..., Run]) -> None:
+    began = time.monotonic()
+    done = run({"path": PATH}, [{"name": "f", "kind": "tcp", "bytes": "1 MB"}], timeout="60 s")
+    assert done.flows["bytes_received"].to_list() == [1_000_000]
+    assert done.flows["complete"].to_list() == [True]
+    assert time.monotonic() - began < 10
+
+
+def test_requests_are_answered_over_the_path(run: Callable[..., Run]) -> None:
+    flow = {"name": "q", "kind": "request", "request": "100 B", "response": "1 kB", "count": 20}
+    done = run({"path": PATH}, [flow], duration="2 s")
+    assert done.echoes.height == 20
+    assert done.echoes["rtt"].to_numpy().min() > 10_000_000
+
+
+def test_iperf3_makes_a_flow(run: Callable[..., Run]) -> None:
+    flow = {"name": "f", "kind": "tcp", "generator": "iperf3", "duration": "2 s"}
+    done = run({"path": PATH}, [flow], duration="3 s")
+    assert done.flows["bytes_received"][0] * 8 / 2 == pytest.approx(50e6, rel=0.15)
+
+
+def test_captures_are_made_at_the_host_and_on_the_wire(run: Callable[..., Run]) -> None:
+    flow = {"name": "f", "kind": "tcp", "bytes": "200 kB"}
+    for at in ("host", "wire"):
+        done = run({"path": PATH}, [flow], duration="2 s", capture={"what": "headers", "at": at})
+        assert sorted(done.path.glob("run-1/*.pcapng"))
+        assert not list(done.path.glob("run-1/*.arrows"))
+
+
+def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
+    results: dict[str, Run] = {}
+
+    def one(name: str, rate: int) -> None:
+        scenario = {
+            "tcplab": 1,
+            "name": name,
+            "network": {"path": {"rate": f"{rate} Mbit/s", "rtt": "10 ms"}},
+            "flows": [{"name": "f", "kind": "tcp", "cc": "cubic"}],
+            "duration": "3 s",
+        }
+        results[name] = tcplab.run(scenario, engine="kernel", out=tmp_path / name)
+
+    threads = [threading.Thread(target=one, args=pair) for pair in (("slow", 5), ("fast", 20))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name, rate in (("slow", 5), ("fast", 20)):
+        rows = results[name].intervals.filter(pl.col("time") > 1_000_000_000)
+        goodput = float(rows["bytes_received"].sum()) * 8e9 / float(rows["duration"].sum())
+        assert goodput == pytest.approx(rate * 1e6 * 1448 / 1514, rel=0.05)
+
+
+def test_the_network_is_up_in_half_a_second(run: Callable[..., Run]) -> None:
+    done = run({"path": PATH}, [{"name": "f", "kind": "ping"}], duration="0.2 s")
+    # Not a measurement of speed: a machine under load may take longer, but not this much.
+    assert done.manifest.facts["setup_time"] < 5
+
+
+SCENARIO = """\
+tcplab: 1
+name: long
+network:
+  path: {rate: 10 Mbit/s, rtt: 10 ms}
+flows:
+  - {name: f, kind: tcp}
+duration: 60 s
+"""
+
+
+def command(folder: Path) -> subprocess.Popen[str]:
+    (folder / "long.yaml").write_text(SCENARIO, encoding="utf-8")
+    words = [sys.executable, "-m", "tcplab", "run", "long.yaml", "--engine", "kernel", "--out", "out"]
+    return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
+    process = command(tmp_path)
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    run = load(tmp_path / "out")
+    assert run.status == "interrupted"
+    assert run.flows.height == 1
+    assert run.intervals["bytes_received"].sum() > 0
+    assert not list(tmp_path.glob("out/run-1/*.arrows"))
+
+
+def test_the_death_of_a_node_is_one_clear_message(
+    tmp_path: Path, descendants: Callable[[int], dict[int, str]]
+) -> None:
+    process = command(tmp_path)
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    agent = next(pid for pid, line in descendants(process.pid).items() if " node " in line)
+    os.kill(agent, signal.SIGKILL)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 3
+    assert "the process of" in said
+    assert "has died" in said
+    assert "Traceback" not in said
+    assert load(tmp_path / "out").status == "failed"

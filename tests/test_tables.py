@@ -1,0 +1,71 @@
+"""What the simulator hands over is what the schema of the tables says."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tcplab import _core
+from tcplab.results import TABLES
+from tcplab.scenario import expand, load
+
+EVERYTHING = """\
+tcplab: 1
+name: everything
+network:
+  path:
+    rate: 10 Mbit/s
+    rtt: 20 ms
+    queue: 20 packets
+    loss: 1 %
+    at: {500 ms: {rate: 5 Mbit/s}}
+flows:
+  - {name: bulk, kind: tcp, cc: bbr1, streams: 2}
+  - {name: noise, kind: udp, rate: 2 Mbit/s}
+  - {name: web, kind: request, request: 200 B, response: 20 kB}
+  - {name: probe, kind: ping, interval: 50 ms}
+sample: {packets: on}
+duration: 1 s
+"""
+KINDS = {
+    "int": lambda dtype: dtype.is_integer(),
+    "float": lambda dtype: dtype.is_float(),
+    "bool": lambda dtype: dtype == pl.Boolean,
+    "str": lambda dtype: dtype in (pl.String, pl.Categorical),
+}
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
+    plan = expand(load(EVERYTHING))
+    simulation = _core.Simulation(json.dumps(plan), tmp_path_factory.mktemp("captures"))
+    while not simulation.advance(1000).done:
+        pass
+    return {name: pl.read_ipc(BytesIO(data)) for name, data in simulation.finish().items()}
+
+
+def test_every_table_but_that_of_real_hosts_has_rows(tables: dict[str, pl.DataFrame]) -> None:
+    assert {name for name, frame in tables.items() if len(frame)} == set(TABLES) - {"hosts"}
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"hosts"}))
+def test_a_table_has_the_columns_of_its_schema(name: str, tables: dict[str, pl.DataFrame]) -> None:
+    assert tables[name].columns == [column.name for column in TABLES[name]]
+    wrong = {
+        column.name: tables[name].schema[column.name]
+        for column in TABLES[name]
+        if not KINDS[column.kind](tables[name].schema[column.name])
+    }
+    assert wrong == {}
+
+
+def test_loaded_texts_are_plain_strings(tmp_path: Path) -> None:
+    import tcplab
+
+    run = tcplab.run(load(EVERYTHING), out=tmp_path / "result")
+    texts = {column.name for column in TABLES["packets"] if column.kind == "str"}
+    assert {run.packets.schema[name] for name in texts} == {pl.String}
