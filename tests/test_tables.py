@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -31,7 +32,7 @@ flows:
 sample: {packets: on}
 duration: 1 s
 """
-KINDS = {
+KINDS: dict[str, Callable[[pl.DataType], bool]] = {
     "int": lambda dtype: dtype.is_integer(),
     "float": lambda dtype: dtype.is_float(),
     "bool": lambda dtype: dtype == pl.Boolean,

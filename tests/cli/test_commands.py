@@ -253,3 +253,17 @@ def test_standard_output_on_a_full_disk_is_one_message(here: Path, environment: 
         )
     assert ended.returncode == 3
     assert ended.stderr == "tcplab: cannot write: No space left on device\n"
+
+
+@pytest.mark.parametrize("parameter", ["gamma: 1", "beta: 8"])
+def test_check_refuses_a_parameter_the_control_does_not_take(
+    parameter: str, here: Path, tcplab: Command
+) -> None:
+    setting = f"flows.bulk.cc={{name: cubic, {parameter}}}"
+    for command in ("check", "run"):
+        ended = tcplab(command, "short.yaml", "--set", setting)
+        assert ended.returncode == 3
+        assert "flows.bulk.cc: " in ended.stderr
+        assert parameter.split(":")[0] in ended.stderr
+        assert "internal error" not in ended.stderr
+    assert not (here / "runs").exists()

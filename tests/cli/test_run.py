@@ -224,6 +224,9 @@ def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, t
         pl.read_parquet(table)
     (listed,) = json.loads(tcplab("list", ".", "--json").stdout)
     assert listed["status"] == "interrupted"
+    shown = tcplab("show", "out")
+    assert shown.returncode == 0
+    assert "nothing to summarise" in shown.stdout
 
 
 def test_a_terminal_sees_bars_with_goodput(here: Path, environment: dict[str, str]) -> None:

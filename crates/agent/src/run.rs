@@ -158,7 +158,15 @@ fn launch_samplers(
         let controls = sampling::published(&probe.controls);
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
             let sampled = Sampler::open(all, controls).and_then(|sampler| {
-                sampling::sockets(interval, sampler, context.clock, &context.stop, &registry, &recorder, &kept)
+                sampling::sockets(
+                    interval,
+                    sampler,
+                    context.clock,
+                    &context.stop,
+                    &registry,
+                    &recorder,
+                    &kept,
+                )
             });
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");

@@ -1,6 +1,6 @@
 //! Loading a control and registering it with TCP.
 
-use libbpf_rs::{ErrorKind, MapCore as _, Link, MapType, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject};
 use tcplab_control::{Control, ControlError};
 
 use crate::name::{candidates, taken};
@@ -74,7 +74,8 @@ impl Loaded {
 
 fn register(control: &Control, object: &[u8], registered: &str) -> Result<Loaded, KernelccError> {
     let name = control.name();
-    let failed = |step| move |(source, log)| KernelccError::Failed { step, name: name.to_owned(), source, log };
+    let failed =
+        |step| move |(source, log)| KernelccError::Failed { step, name: name.to_owned(), source, log };
     let mut open = attempt(|| ObjectBuilder::default().open_memory(object)).map_err(failed("open"))?;
     prepare(&mut open, control, registered)?;
     let mut object = attempt(|| open.load()).map_err(|(source, log)| {
@@ -109,12 +110,8 @@ fn attempt<T>(action: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, (libbp
 fn prepare(open: &mut OpenObject, control: &Control, registered: &str) -> Result<(), KernelccError> {
     let name = control.name();
     let malformed = |what| KernelccError::Malformed { name: name.to_owned(), what };
-    let failed = |source| KernelccError::Failed {
-        step: "prepare",
-        name: name.to_owned(),
-        source,
-        log: String::new(),
-    };
+    let failed =
+        |source| KernelccError::Failed { step: "prepare", name: name.to_owned(), source, log: String::new() };
     let mut named = false;
     let mut set = control.parameters().is_empty();
     for mut map in open.maps_mut() {

@@ -1,6 +1,4 @@
-//! Controls in the running kernel. Where it does not allow that, each test says why and does nothing.
-
-use std::process::Command;
+//! Every control in the running kernel. Where it does not allow that, the tests say why and do nothing.
 
 use tcplab_kernelcc::{KernelccError, Loaded, names, obstacle};
 
@@ -8,8 +6,7 @@ use tcplab_kernelcc::{KernelccError, Loaded, names, obstacle};
 macro_rules! skip_if_unable {
     () => {
         if let Some(why) = obstacle() {
-            eprintln!("skipped: {why}; {}", why.mend());
-            return;
+            return eprintln!("skipped: {why}; {}", why.mend());
         }
     };
 }
@@ -22,12 +19,32 @@ fn offered(name: &str) -> bool {
 #[test]
 fn every_control_loads_and_goes_with_its_owner() {
     skip_if_unable!();
-    assert!(names().count() >= 4);
+    let simulated: Vec<&str> = tcplab_control::Control::names().collect();
+    assert_eq!(names().collect::<Vec<_>>(), simulated);
     for name in names() {
         let loaded = Loaded::load(name, []).unwrap_or_else(|error| panic!("{name}: {error}"));
         let registered = loaded.registered().to_owned();
-        assert!(registered.starts_with(&format!("tl_{name}")) && offered(&registered), "{registered}");
+        assert!(registered.starts_with("tl_") && offered(&registered), "{registered}");
         drop(loaded);
         assert!(!offered(&registered), "{registered} is still offered");
     }
+}
+
+#[test]
+fn one_control_can_be_loaded_several_times() {
+    skip_if_unable!();
+    let loaded = [0.5, 0.6, 0.7].map(|beta| Loaded::load("tl_cubic", [("beta", beta)]).unwrap());
+    let [first, second, third] = loaded.each_ref().map(Loaded::registered);
+    assert!(first != second && second != third && first != third, "{first} {second} {third}");
+    assert!([first, second, third].into_iter().all(offered));
+}
+
+#[test]
+fn mistakes_are_named() {
+    skip_if_unable!();
+    let error = Loaded::load("nosuch", []).unwrap_err();
+    assert!(matches!(&error, KernelccError::Unknown { name, .. } if name == "nosuch"), "{error}");
+    assert!(error.mend().contains("cubic"), "{}", error.mend());
+    let error = Loaded::load("cubic", [("beta", 7.0)]).unwrap_err();
+    assert!(matches!(error, KernelccError::Control(_)), "{error}");
 }

@@ -59,7 +59,7 @@ def _summary(run: Run) -> None:
     from tcplab.results import TABLES
 
     counts = [f"{name} {len(run.tables[name])}" for name in TABLES if len(run.tables[name])]
-    say(f"rows     {', '.join(counts)}")
+    say(f"rows     {', '.join(counts) or 'none'}")
     report = run.path / REPORT_FILE
     if report.exists():
         say(f"report   {report}")

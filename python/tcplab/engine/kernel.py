@@ -15,11 +15,11 @@ from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import write_tables
+from tcplab.testbed import controls
 from tcplab.testbed.agents import Event, Json, failure
-from tcplab.testbed.controls import kernel_name
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import lay_out
-from tcplab.testbed.testbed import EMULATOR, Testbed
+from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
 
 # How often progress is shown and Ctrl-C looked for, seconds.
 _TICK = 0.1
@@ -63,7 +63,8 @@ class _Execution:
         self.run_dir = run_dir.resolve()
         self.progress = progress
         self.layout = lay_out(plan)
-        self.bed = Testbed(self.layout)
+        self.bed = Testbed(self.layout, loads_controls=bool(controls.wanted(plan)))
+        self.loaded = controls.Loaded({})
         self.findings = Findings(plan, self.layout)
         self.hosts = {node["name"]: node for node in plan["nodes"]}
         self.ports: dict[str, list[int]] = {}
@@ -73,13 +74,14 @@ class _Execution:
         """Bring up, run, and say how it ended. Raises TestbedError when it cannot go on."""
         began = time.monotonic()
         self.bed.start()
+        self.loaded = controls.load(self.bed.agents, self.plan)
         self.progress(Progress(0, self.plan["duration"]))
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])
         self.bed.build()
         self.bed.verify((flow["from"], flow["to"]) for flow in self.plan["flows"])
         self._configure()
-        self.findings.came_up(self.bed, time.monotonic() - began)
+        self.findings.came_up(self.bed, self.loaded, time.monotonic() - began)
         start = self._start()
         return self._watch(start)
 
@@ -140,7 +142,7 @@ class _Execution:
         arrival = self.layout.arrival(flow["from"], flow["to"])
         ours = dict(flow)
         if flow.get("cc"):
-            ours["cc"] = {**flow["cc"], "name": kernel_name(flow["cc"]["name"])}
+            ours["cc"] = {**flow["cc"], "name": self.loaded.name(flow["cc"])}
         generator = flow.get("generator", "native")
         return {
             "do": "flow",
@@ -172,6 +174,7 @@ class _Execution:
                         "hosts": sample.get("hosts"),
                         "machine": first,
                         "processes": emulator,
+                        "controls": self.loaded.states,
                     },
                 )
             )
@@ -179,7 +182,7 @@ class _Execution:
 
     def _start(self) -> int:
         """Set the zero of time for everyone; returns it, ns on CLOCK_MONOTONIC."""
-        names = list(self.bed.agents.alive)
+        names = self._acting()
         at = time.monotonic_ns() + _LEAD + _LEAD_PER_AGENT * len(names)
         command = {"do": "start", "at": at, "duration": self.plan["duration"]}
         streams = [
@@ -198,10 +201,14 @@ class _Execution:
         )
         return at
 
+    def _acting(self) -> set[str]:
+        """The agents that have a part in the run itself."""
+        return self.bed.agents.alive - {CONTROLS}
+
     def _watch(self, start: int) -> tuple[Status, str]:
         """Follow the run to its end."""
         duration = self.plan["duration"]
-        waiting = set(self.bed.agents.alive)
+        waiting = self._acting()
         unfinished = {(flow["name"], role) for flow in self.plan["flows"] for role in _roles(flow)}
         status, message = Status.DONE, ""
         # A stream that failed leaves the others their run.

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.engine.base import Plan, Problem
-from tcplab.testbed.controls import available, kernel_name, loadable
+from tcplab.testbed.agents import Json
+from tcplab.testbed.controls import available, kernel_name, loader, ours, wanted
 from tcplab.testbed.layout import Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace
 from tcplab.testbed.probe import Probed, probe
@@ -39,9 +40,10 @@ def problems(plan: Plan) -> list[Problem]:
     found = [*_machine(layout, probed), *_agent()]
     found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
     controls = available()
+    loading = loader() if wanted(plan) else {}
     limits = {} if _unlimited() else {name: _limit(name) for name in ("wmem_max", "rmem_max")}
     for flow in plan["flows"]:
-        found += [*_control(flow, controls), *_windows(flow, limits), *_generator(flow)]
+        found += [*_control(flow, controls, loading), *_windows(flow, limits), *_generator(flow)]
     return [*found, *_sampling(plan)]
 
 
@@ -155,7 +157,7 @@ def _links(layout: Layout) -> Iterator[Problem]:
             )
 
 
-def _control(flow: dict[str, Any], there_are: list[str]) -> Iterator[Problem]:
+def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Iterator[Problem]:
     cc = flow.get("cc")
     if cc is None:
         return
@@ -164,16 +166,24 @@ def _control(flow: dict[str, Any], there_are: list[str]) -> Iterator[Problem]:
         yield Problem(
             where, f"{name}: files are not loaded into the kernel", f"use one of {', '.join(there_are)}"
         )
+    elif (control := ours(cc)) is not None:
+        obstacle = loading["obstacle"]
+        if obstacle is not None:
+            message = f"{name} would have to be loaded into the kernel: {obstacle['message']}"
+            yield Problem(where, message, obstacle["mend"])
+        elif control.name not in (*loading["controls"], "bbr"):
+            names = ", ".join([*there_are, *(f"tl_{one}" for one in loading["controls"])])
+            message = f"neither Linux {platform.release()} here nor tcplab has a control called {name!r}"
+            yield Problem(where, message, f"use one of {names}")
     elif kernel_name(name) not in there_are:
         module = kernel_name(name)
-        release = platform.release()
-        mend = f"use one of {', '.join(there_are)}"
-        if module in loadable(release):
-            mend = f"sudo modprobe tcp_{module}"
-        yield Problem(where, f"this kernel (Linux {release}) has no control called {module!r}", mend)
+        message = f"this kernel (Linux {platform.release()}) has not loaded its control {module!r}"
+        yield Problem(where, message, f"sudo modprobe tcp_{module}")
     elif cc.get("params"):
         names = ", ".join(cc["params"])
-        yield Problem(where, f"the kernel's own {name} takes no parameters ({names})", "leave them out")
+        yield Problem(
+            where, f"the kernel's own {name} takes no parameters ({names})", f"use tl_{name}, tcplab's own"
+        )
 
 
 def _windows(flow: dict[str, Any], limits: dict[str, int]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tcplab.engine.base import Plan
 from tcplab.testbed.agents import Event, Json
-from tcplab.testbed.controls import kernel_name
+from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout
 from tcplab.testbed.testbed import EMULATOR, Testbed
 
@@ -39,14 +39,15 @@ class Findings:
         """True losses in the sending direction, by flow and stream."""
         self._nodes: dict[str, Json] = {}
 
-    def came_up(self, bed: Testbed, seconds: float) -> None:
+    def came_up(self, bed: Testbed, loaded: Loaded, seconds: float) -> None:
         """The network stands."""
         first = next(iter(bed.hellos.values()), {})
-        names = {flow["cc"]["name"] for flow in self._plan["flows"] if flow.get("cc")}
         self.facts |= {
             "engine_version": first.get("version", ""),
             "setup_time": seconds,
-            "controls": {name: kernel_name(name) for name in sorted(names)},
+            "controls": {
+                flow["name"]: loaded.name(flow["cc"]) for flow in self._plan["flows"] if flow.get("cc")
+            },
             "interfaces": {
                 f"{end.node}.{end.name}": {
                     "link": wire.name,

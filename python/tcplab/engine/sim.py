@@ -26,7 +26,8 @@ class SimEngine:
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
-        return [*_flows(plan), *_nodes(plan), *_capture(plan)]
+        problems = [*_flows(plan), *_nodes(plan), *_capture(plan)]
+        return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Simulate the plan; KeyboardInterrupt out of `progress` ends it early with what there is."""
@@ -71,7 +72,7 @@ def _flows(plan: Plan) -> Iterator[Problem]:
                 "leave `generator` out",
             )
         cc: dict[str, Any] | None = flow.get("cc")
-        if cc is not None and cc["name"] not in controls:
+        if cc is not None and cc["name"].removeprefix("tl_") not in controls:
             yield Problem(f"{where}.cc", *_no_control(str(cc["name"]), controls))
 
 
@@ -80,6 +81,17 @@ def _no_control(name: str, controls: list[str]) -> tuple[str, str]:
     if name.endswith(".c") or "/" in name:
         return f"{name}: the simulator runs the controls it was built with, not files", there_is
     return f"the simulator has no control called {name!r}", there_is
+
+
+def _built(plan: Plan) -> Iterator[Problem]:
+    """What only building it finds: parameters that a control does not have, or not with this value."""
+    from tcplab import _core
+
+    try:
+        _core.Simulation(json.dumps({**plan, "capture": None}))
+    except ValueError as error:
+        where, _, message = str(error).partition(": ")
+        yield Problem(where, message, "change it or leave it out")
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

@@ -284,6 +284,8 @@ def _notes(
     flows: tuple[FlowSummary, ...],
     windows: dict[str, list[Window | None]],
 ) -> list[str]:
+    if not flows:
+        return ["No flow left a sample: there is nothing to summarise."]
     n = len(run.repetitions)
     percent = f"{level * 100:g} %"
     notes = [_warm_up_note(omit, flows)]

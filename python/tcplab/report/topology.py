@@ -44,7 +44,7 @@ def path(plan: Plan, source: str, target: str) -> list[Hop]:
 
 
 def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
-    """Where most of a flow's payload comes from and goes to: of requests with larger responses, the way back."""
+    """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
     source, target = flow["from"], flow["to"]
     if flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0):
         source, target = target, source

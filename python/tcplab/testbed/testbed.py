@@ -21,6 +21,8 @@ from tcplab.testbed.layout import Layout
 
 # The emulator's name among the agents; nodes' names are letters, digits, - and _.
 EMULATOR = ":emulator"
+# The name of the process that loads congestion controls.
+CONTROLS = ":controls"
 # How long processes may take to end before they are killed, seconds.
 _PATIENCE = 5.0
 _START_LAB = (
@@ -65,8 +67,9 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, loads_controls: bool = False) -> None:
         self.layout = layout
+        self._loads_controls = loads_controls
         self.hellos: dict[str, Json] = {}
         """What each agent said of itself."""
         self.offloads: dict[str, list[str]] = {}
@@ -91,6 +94,8 @@ class Testbed:
         commands = {name: agent_command("node", "--new-net") for name in names}
         if self.layout.emulated:
             commands[EMULATOR] = agent_command("emu")
+        if self._loads_controls:
+            commands[CONTROLS] = agent_command("controls")
         pairs = {name: socket.socketpair() for name in commands}
         theirs = {name: pair[1] for name, pair in pairs.items()}
         try:

@@ -49,8 +49,13 @@ pub struct Agent {
 
 impl Agent {
     pub fn new() -> Agent {
+        Agent::start(&["node", "--new-net"])
+    }
+
+    /// One that is started with other arguments.
+    pub fn start(arguments: &[&str]) -> Agent {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tcplab-agent"))
-            .args(["node", "--new-net"])
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,0 +1,148 @@
+//! Controls of tcplab carry traffic in the running kernel, tell about it, and leave no trace.
+
+mod lab;
+
+use std::process::Command;
+use std::time::Duration;
+
+use lab::{Agent, Lab, MS, SECOND};
+use serde_json::{Value, json};
+
+/// Starts a loader; none, with the reason printed, where controls cannot be loaded.
+fn loader() -> Option<Agent> {
+    if let Some(why) = lab::obstacle() {
+        eprintln!("skipped: {why}");
+        return None;
+    }
+    let mut loader = Agent::start(&["controls"]);
+    let hello = loader.wait_for(|event| event["event"] == "hello");
+    if !hello["obstacle"].is_null() {
+        eprintln!("skipped: {}", hello["obstacle"]["message"]);
+        return None;
+    }
+    Some(loader)
+}
+
+fn load(loader: &mut Agent, name: &str, params: Value) -> Value {
+    let answer = loader.tell(json!({"do": "load", "name": name, "params": params}));
+    json!({"registered": answer["registered"], "state": answer["state"], "phases": answer["phases"]})
+}
+
+fn registered(control: &Value) -> &str {
+    control["registered"].as_str().unwrap()
+}
+
+fn offered(name: &str) -> bool {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    text.split_whitespace().any(|offered| offered == name)
+}
+
+/// Sends with `control` for a while, and returns what was sampled of its socket.
+fn samples(lab: &mut Lab, control: &Value, bytes: Option<u64>, duration: u64) -> Vec<Value> {
+    let flow = json!({
+        "name": "bulk", "from": "a", "to": "b", "kind": "tcp",
+        "cc": {"name": control["registered"]}, "bytes": bytes,
+    });
+    lab.flow(flow, json!({}));
+    lab.a.tell(json!({"do": "probe", "sockets": MS, "controls": [control]}));
+    lab.run(duration);
+    lab.assert_no_errors();
+    assert!(lab.a.all("warning").is_empty(), "{:?}", lab.a.all("warning"));
+    lab.rows("sockets", "a")
+}
+
+#[test]
+fn a_transfer_completes_with_every_control_and_shows_its_state() {
+    let Some(mut loader) = loader() else { return };
+    let hello = loader.wait_for(|event| event["event"] == "hello");
+    for name in hello["controls"].as_array().unwrap() {
+        let name = name.as_str().unwrap();
+        let control = load(&mut loader, name, json!({}));
+        let mut lab = Lab::new(&format!("control-{name}"));
+        let rows = samples(&mut lab, &control, Some(30_000_000), 10 * SECOND);
+        let flow = &lab.rows("flows", "b")[0];
+        assert_eq!(
+            (&flow["complete"], &flow["bytes_received"]),
+            (&json!(true), &json!(30_000_000)),
+            "{name}"
+        );
+        let phases = control["phases"].as_array().unwrap();
+        assert!(
+            !rows.is_empty() && rows.iter().all(|row| phases.contains(&row["phase"])),
+            "{name}: {rows:?}"
+        );
+        if name.starts_with("bbr") {
+            let last = rows.last().unwrap();
+            assert!(last["bandwidth"].as_f64() > Some(1e6), "{name}: {last}");
+            assert!(last["pacing_gain"].as_f64() > Some(0.2), "{name}: {last}");
+            assert!(last["cwnd_gain"].as_f64() > Some(0.2), "{name}: {last}");
+            // Both count from the same samples, but BBR lets its estimate expire.
+            let (estimate, least) = (last["min_rtt_estimate"].as_u64(), last["min_rtt"].as_u64());
+            assert!(estimate.is_some() && estimate >= least, "{name}: {last}");
+        }
+    }
+}
+
+#[test]
+fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
+    let Some(mut loader) = loader() else { return };
+    let (low, high) = (0.3, 0.8);
+    let controls = [low, high].map(|beta| (beta, load(&mut loader, "cubic", json!({"beta": beta}))));
+    assert_ne!(controls[0].1["registered"], controls[1].1["registered"]);
+    for (beta, control) in &controls {
+        let mut lab = Lab::new(&format!("beta-{beta}"));
+        // A bottleneck, so that there are losses.
+        let pid = lab.a.pid().to_string();
+        let mut shape = Command::new("nsenter");
+        shape.args(["-t", &pid, "-n", "tc", "qdisc", "add", "dev", "eth0", "root", "tbf"]);
+        shape.args(["rate", "20mbit", "burst", "32k", "limit", "100k"]);
+        if !shape.status().unwrap().success() {
+            return eprintln!("skipped: no tbf queue discipline");
+        }
+        let rows = samples(&mut lab, control, None, 3 * SECOND);
+        // A new threshold was taken from the window of the sample before, or one close to it.
+        let mut ratios: Vec<f64> = (rows.windows(2))
+            .filter(|pair| pair[0]["ssthresh"] != pair[1]["ssthresh"])
+            .filter_map(|pair| Some(pair[1]["ssthresh"].as_f64()? / pair[0]["cwnd"].as_f64()?))
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        assert!(ratios.len() >= 3, "{beta}: {ratios:?}");
+        let median = ratios[ratios.len() / 2];
+        assert!((median - beta).abs() < 0.1, "asked {beta}: {ratios:?}");
+    }
+}
+
+#[test]
+fn two_loaders_at_once_do_not_disturb_each_other_and_a_killed_one_leaves_nothing() {
+    let (Some(mut first), Some(mut second)) = (loader(), loader()) else { return };
+    let one = load(&mut first, "tl_reno", json!({}));
+    let other = load(&mut second, "reno", json!({}));
+    assert_ne!(one["registered"], other["registered"]);
+    assert!(offered(registered(&one)) && offered(registered(&other)));
+
+    Command::new("kill").args(["-9", &first.pid().to_string()]).status().unwrap();
+    assert!(first.wait_exit(Duration::from_secs(5)));
+    assert!(!offered(registered(&one)), "{one} is still offered");
+    assert!(offered(registered(&other)), "{other} went with the other process");
+
+    second.close_input();
+    assert!(second.wait_exit(Duration::from_secs(5)));
+    assert!(!offered(registered(&other)), "{other} is still offered");
+}
+
+#[test]
+fn what_cannot_be_loaded_is_refused_with_its_mending() {
+    let Some(mut loader) = loader() else { return };
+    for (name, params, word) in [
+        ("nosuch", json!({}), "nosuch"),
+        ("cubic", json!({"beta": 7}), "7"),
+        ("cubic", json!({"alpha": 1}), "alpha"),
+    ] {
+        let answer = loader.ask(json!({"do": "load", "name": name, "params": params}));
+        assert_eq!(answer["event"], "error", "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains(word), "{answer}");
+        assert!(!answer["mend"].as_str().unwrap().is_empty(), "{answer}");
+    }
+    let answer = loader.ask(json!({"do": "start"}));
+    assert_eq!(answer["event"], "error", "{answer}");
+}
