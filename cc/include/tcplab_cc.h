@@ -176,7 +176,7 @@ TL_INLINE void tl_request_pacing(struct sock *sk)
 #define PKTS_ACKED(sk, tp, ca, sample) \
 	TL_OP(void, pkts_acked, (void)0, sk, tp, ca, const struct ack_sample *, sample)
 /* Returns the least number of packets of a TSO burst. */
-#define MIN_TSO_SEGS(sk, tp, ca) TL_OP(u32, min_tso_segs, 2, sk, tp, ca)
+#define MIN_TSO_SEGS(sk, tp, ca) TL_MIN_TSO_SEGS(sk, tp, ca)
 /* Sets window and pacing rate on each ACK, in place of CONG_AVOID and of TCP's own reduction. */
 #define CONG_CONTROL(sk, tp, ca, rs) TL_CONG_CONTROL(sk, tp, ca, rs)
 /* Returns the window to go back to when a reduction proves spurious. */

@@ -231,6 +231,8 @@ enum { TL_PARAMETER_COUNT };
 	}                                                                                              \
 	TL_BODY(type, op, sk, tp, ca, ta a __attribute__((unused)), tb b __attribute__((unused)))
 
+#define TL_MIN_TSO_SEGS(sk, tp, ca) TL_OP(u32, min_tso_segs, 2, sk, tp, ca)
+
 #define TL_CONG_CONTROL(sk, tp, ca, rs)                                                                \
 	static void op_cong_control(struct sock *, struct tcp_sock *, struct state *,                   \
 				    const struct rate_sample *);                                        \

@@ -1,4 +1,5 @@
-//! What it costs to sample 100 sockets at 1 kHz.
+//! What it costs to sample 100 sockets at 1 kHz, under the kernel's own BBR and, where it can be loaded, under a
+//! control of tcplab's with what it publishes.
 //!
 //! `cargo bench -p tcplab-agent --bench sampling` prints the share of a core that the sampling thread uses,
 //! and what writing the rows costs besides.
@@ -6,8 +7,8 @@
 #[path = "../tests/lab/mod.rs"]
 mod lab;
 
-use lab::{Lab, MS, SECOND};
-use serde_json::json;
+use lab::{Agent, Lab, MS, SECOND};
+use serde_json::{Value, json};
 
 const SECONDS: u64 = 3;
 
@@ -15,13 +16,23 @@ fn main() {
     if let Some(why) = lab::obstacle() {
         return eprintln!("skipped: {why}");
     }
+    let mut loader = Agent::start(&["controls"]);
+    let ours = loader.ask(json!({"do": "load", "name": "bbr2"}));
+    measure("bbr", &[]);
+    match ours["registered"].as_str() {
+        Some(name) => measure(name, &[&ours]),
+        None => eprintln!("skipped: {}", ours["message"]),
+    }
+}
+
+fn measure(cc: &str, controls: &[&Value]) {
     for streams in [1, 100] {
         let mut lab = Lab::new("sampling");
         let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
-            "cc": {"name": "bbr"},
+            "cc": {"name": cc},
             "sender": {"max_pacing_rate": 100_000}});
         lab.flow(flow, json!({}));
-        lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND}));
+        lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND, "controls": controls}));
         let (done, _) = lab.run(SECONDS * SECOND);
         let samples = &done["facts"]["socket_samples"];
         let figure = |key: &str| samples[key].as_f64().unwrap_or(f64::NAN);
@@ -31,7 +42,7 @@ fn main() {
             .map(|row| row["cpu_user"].as_f64().unwrap_or(0.0) + row["cpu_system"].as_f64().unwrap_or(0.0))
             .unwrap_or(f64::NAN);
         println!(
-            "{streams} sockets at 1 kHz: {:.1} % of a core sampling, {:.1} % for the whole agent; \
+            "{streams} sockets of {cc} at 1 kHz: {:.1} % of a core sampling, {:.1} % for the whole agent; \
              {} samples, {} missed, {} rows",
             100.0 * figure("cpu") / SECONDS as f64,
             100.0 * process / SECONDS as f64,

@@ -105,11 +105,17 @@ fn serve(line: &str, links: &Links) {
     }
 }
 
+/// Has the kernel run this thread before any ordinary one.
+///
+/// On a busy machine a thread that waits its turn is late by whole time slices. It sleeps whenever nothing is due, and
+/// where there is one CPU only, the nodes would have to wait for it. What is not allowed is left as it is: the
+/// emulator measures how late it is.
 fn be_urgent() {
     clock::be_prompt();
-    if let Ok(p) = std::env::var("EMU_FIFO") {
-        let param = libc::sched_param { sched_priority: p.parse().unwrap_or(1) };
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &param) };
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
+        let lowest = libc::sched_param { sched_priority: 1 };
+        // SAFETY: the parameters are valid for the call, which is for this thread (0).
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) };
     }
 }
 

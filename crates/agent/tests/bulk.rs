@@ -56,7 +56,7 @@ fn the_socket_table_shows_the_control_of_each_sending_socket() {
     assert_eq!((&last["flow"], &last["node"]), (&json!("bulk"), &json!("a")));
     assert_eq!(last["mss"], 1448);
     assert!(last["bandwidth"].as_f64().unwrap() > 1e8, "{last}");
-    assert!(["startup", "drain", "probe_bw", "probe_rtt"].contains(&last["phase"].as_str().unwrap()));
+    assert!(["STARTUP", "DRAIN", "PROBE_BW", "PROBE_RTT"].contains(&last["phase"].as_str().unwrap()));
     assert!(last["pacing_rate"].is_f64() && last["srtt"].is_i64() && last["rwnd"].as_u64().unwrap() > 0);
     assert!(lab.rows("sockets", "b").is_empty(), "a receiver's sockets send nothing");
 }

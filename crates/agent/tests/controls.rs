@@ -3,10 +3,18 @@
 mod lab;
 
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use lab::{Agent, Lab, MS, SECOND};
 use serde_json::{Value, json};
+
+/// One test at a time: names are host-wide, and another test would take one that has just been given up.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Starts a loader; none, with the reason printed, where controls cannot be loaded.
 fn loader() -> Option<Agent> {
@@ -45,7 +53,14 @@ fn samples(lab: &mut Lab, control: &Value, bytes: Option<u64>, duration: u64) ->
     });
     lab.flow(flow, json!({}));
     lab.a.tell(json!({"do": "probe", "sockets": MS, "controls": [control]}));
-    lab.run(duration);
+    lab.start(duration);
+    if bytes.is_some() {
+        lab.b.wait_for(|event| event["event"] == "finished");
+        lab.a.tell(json!({"do": "stop"}));
+        lab.b.tell(json!({"do": "stop"}));
+    }
+    lab.a.done();
+    lab.b.done();
     lab.assert_no_errors();
     assert!(lab.a.all("warning").is_empty(), "{:?}", lab.a.all("warning"));
     lab.rows("sockets", "a")
@@ -53,6 +68,7 @@ fn samples(lab: &mut Lab, control: &Value, bytes: Option<u64>, duration: u64) ->
 
 #[test]
 fn a_transfer_completes_with_every_control_and_shows_its_state() {
+    let _alone = alone();
     let Some(mut loader) = loader() else { return };
     let hello = loader.wait_for(|event| event["event"] == "hello");
     for name in hello["controls"].as_array().unwrap() {
@@ -85,6 +101,7 @@ fn a_transfer_completes_with_every_control_and_shows_its_state() {
 
 #[test]
 fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
+    let _alone = alone();
     let Some(mut loader) = loader() else { return };
     let (low, high) = (0.3, 0.8);
     let controls = [low, high].map(|beta| (beta, load(&mut loader, "cubic", json!({"beta": beta}))));
@@ -114,6 +131,7 @@ fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
 
 #[test]
 fn two_loaders_at_once_do_not_disturb_each_other_and_a_killed_one_leaves_nothing() {
+    let _alone = alone();
     let (Some(mut first), Some(mut second)) = (loader(), loader()) else { return };
     let one = load(&mut first, "tl_reno", json!({}));
     let other = load(&mut second, "reno", json!({}));
@@ -132,6 +150,7 @@ fn two_loaders_at_once_do_not_disturb_each_other_and_a_killed_one_leaves_nothing
 
 #[test]
 fn what_cannot_be_loaded_is_refused_with_its_mending() {
+    let _alone = alone();
     let Some(mut loader) = loader() else { return };
     for (name, params, word) in [
         ("nosuch", json!({}), "nosuch"),

@@ -375,4 +375,36 @@ mod tests {
         assert_eq!(bbr.telemetry().pacing_gain, 739);
         Ok(())
     }
+
+    /// The phase after a full pipe was found with 100 packets in flight, twice what 1 packet a millisecond and
+    /// 50 ms make, and the next packet due in `wait` milliseconds.
+    fn bbr_phase_when_full(wait: u64) -> Result<&'static str, ControlError> {
+        let mut bbr = control("bbr1", &[])?;
+        let mut sk = TcpSock { srtt_us: 50_000 << 3, rtt_min_us: 50_000, packets_out: 100, ..sock(150) };
+        bbr.init(&mut sk);
+        sk.tcp_wstamp_ns = sk.tcp_clock_cache + wait * 1_000_000;
+        for _ in 0..4 {
+            let sample = RateSample {
+                prior_delivered: sk.delivered,
+                delivered: 50,
+                interval_us: 50_000,
+                rtt_us: 50_000,
+                acked_sacked: 50,
+                prior_in_flight: 150,
+                ..RateSample::default()
+            };
+            sk.delivered += 50;
+            sk.tcp_mstamp += 50_000;
+            sk.delivered_mstamp = sk.tcp_mstamp;
+            bbr.cong_control(&mut sk, 0, 0, &sample);
+        }
+        Ok(bbr.telemetry().phase)
+    }
+
+    #[test]
+    fn bbr_does_not_drain_what_still_waits_to_be_paced() -> Result<(), ControlError> {
+        assert_eq!(bbr_phase_when_full(0)?, "DRAIN");
+        assert_eq!(bbr_phase_when_full(50)?, "PROBE_BW");
+        Ok(())
+    }
 }

@@ -90,6 +90,7 @@ impl Arena {
     }
 
     /// Packets that point into any block.
+    #[cfg(test)]
     pub(crate) fn packets(&self) -> u64 {
         self.blocks.iter().map(|block| u64::from(block.packets)).sum()
     }

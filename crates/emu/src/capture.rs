@@ -90,7 +90,12 @@ impl Captures {
             _ => None,
         };
         let Some(file) = file else { return };
-        frame::write(packet, arena, if packet.is_corrupt() { Keep::Full } else { self.keep }, &mut self.scratch);
+        frame::write(
+            packet,
+            arena,
+            if packet.is_corrupt() { Keep::Full } else { self.keep },
+            &mut self.scratch,
+        );
         if packet.is_corrupt() {
             frame::damage(packet, &mut self.scratch);
             if self.keep == Keep::Headers {

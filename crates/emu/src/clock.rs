@@ -80,8 +80,7 @@ impl Waiter {
     pub(crate) fn watch(&mut self, fd: RawFd, token: usize) -> io::Result<()> {
         let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token as u64 };
         // SAFETY: `event` is valid for the call.
-        let result =
-            unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
+        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &mut event) };
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 

@@ -60,11 +60,6 @@ fn complete(frame: &mut [u8], header: &Header) -> Result<(), Malformed> {
 }
 
 impl Packets {
-    /// How many there are.
-    pub(crate) fn count(&self) -> u16 {
-        self.count
-    }
-
     /// The packets in order.
     #[inline]
     pub(crate) fn iter(self) -> impl Iterator<Item = Wire> {

@@ -148,7 +148,11 @@ impl Wake {
         // SAFETY: takes no pointers; a valid descriptor has no other owner.
         unsafe {
             let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-            if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(Wake(Arc::new(OwnedFd::from_raw_fd(fd)))) }
+            if fd < 0 {
+                Err(io::Error::last_os_error())
+            } else {
+                Ok(Wake(Arc::new(OwnedFd::from_raw_fd(fd))))
+            }
         }
     }
 

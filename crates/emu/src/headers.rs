@@ -14,9 +14,12 @@ pub(crate) const ACK: u8 = 0x10;
 pub(crate) const ECE: u8 = 0x40;
 pub(crate) const CWR: u8 = 0x80;
 
-/// The TCP flags of `packet`, whose shared headers are `header`.
+/// The TCP flags of `packet`, whose shared headers are `header`; none where it is not TCP.
 #[inline]
 pub(crate) fn tcp_flags(packet: &Wire, header: &[u8]) -> u8 {
+    if packet.layout.transport != Transport::Tcp {
+        return 0;
+    }
     let mut flags = header[usize::from(packet.layout.transport_at) + 13];
     if !packet.is_last() {
         flags &= !(FIN | PSH);

@@ -137,10 +137,7 @@ impl Group {
     /// Whether `packet`, of another frame, is just what would have come next in the frame of the first.
     fn continues(&self, packet: &Wire, arena: &Arena) -> bool {
         let first = &self.first;
-        if !packet.is_joinable()
-            || packet.layout != first.layout
-            || packet.is_marked() != first.is_marked()
-        {
+        if !packet.is_joinable() || packet.layout != first.layout || packet.is_marked() != first.is_marked() {
             return false;
         }
         let (a, b) = (first.shared_header(arena), packet.shared_header(arena));

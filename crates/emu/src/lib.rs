@@ -25,6 +25,8 @@ mod port;
 mod pump;
 mod recording;
 mod report;
+#[cfg(test)]
+mod roundtrip;
 mod run;
 mod streams;
 mod tap;

@@ -130,8 +130,7 @@ impl Pump {
             };
             let at = Time::from_ns(now.saturating_sub(self.zero));
             let (way, tap) = (&mut self.ways[number], &self.taps[number ^ 1]);
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             for packet in packets.iter() {
                 way.offer(packet, at, &mut watch, tap, &mut self.port);
             }
@@ -147,11 +146,9 @@ impl Pump {
             if self.due[number] > now {
                 continue;
             }
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             let time = || Time::from_ns(clock::now().saturating_sub(zero));
-            let next =
-                self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
+            let next = self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
             self.due[number] = next.due.as_ns().saturating_add(zero);
             let wake = next.wake.as_ns().saturating_add(zero);
             self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));

@@ -187,8 +187,7 @@ impl Pump {
         let mut told = now;
         for (number, way) in self.ways.iter_mut().enumerate() {
             let Some(link) = way.link() else { continue };
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             link.advance(now, &mut watch);
             told = told.min(link.next_event());
         }

@@ -45,7 +45,9 @@ impl TapError {
             (_, Some(libc::EPERM | libc::EACCES)) => {
                 "run as root, or inside a user namespace that owns the nodes: unshare --user --map-root-user"
             }
-            ("make a TAP device", Some(libc::EBUSY)) => "give the two ends of links in one node different interface names",
+            ("make a TAP device", Some(libc::EBUSY)) => {
+                "give the two ends of links in one node different interface names"
+            }
             (_, Some(libc::EMFILE | libc::ENFILE)) => "raise the limit of open files: ulimit -n",
             _ => "see that the node's process is alive and the interface's name, MAC and MTU are valid",
         }
@@ -113,7 +115,8 @@ impl Tap {
         let mut text = vec![0; 1 << 16];
         let len = self.counters.read_at(&mut text, 0).unwrap_or(0);
         let text = String::from_utf8_lossy(&text[..len]);
-        let device = text.lines().find_map(|line| line.trim_start().strip_prefix(&self.name)?.strip_prefix(':'));
+        let device =
+            text.lines().find_map(|line| line.trim_start().strip_prefix(&self.name)?.strip_prefix(':'));
         // Behind the eight counters of reception stand bytes, packets, errors and drops of transmission.
         device.and_then(|counters| counters.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0)
     }

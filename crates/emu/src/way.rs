@@ -89,7 +89,14 @@ impl Way {
 
     /// A packet enters at `now`.
     #[inline]
-    pub(crate) fn offer(&mut self, packet: Wire, now: Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
+    pub(crate) fn offer(
+        &mut self,
+        packet: Wire,
+        now: Time,
+        watch: &mut impl Watch,
+        tap: &Tap,
+        port: &mut Port,
+    ) {
         match &mut self.link {
             Some(link) => link.enqueue(packet, now, watch),
             None => self.leave(packet, now, watch, tap, port),

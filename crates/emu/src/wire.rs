@@ -50,9 +50,7 @@ impl Wire {
             index: 0,
             layout,
             // A packet whose headers are not known cannot be marked.
-            flags: LAST
-                | if partial { PARTIAL } else { 0 }
-                | if ecn == 0 || header == 0 { 0 } else { ECT },
+            flags: LAST | if partial { PARTIAL } else { 0 } | if ecn == 0 || header == 0 { 0 } else { ECT },
         }
     }
 

@@ -61,8 +61,7 @@ struct Files {
 
 /// Writes into `dir` until nobody sends work any more.
 pub(crate) fn serve(dir: PathBuf, work: &Receiver<Work>, mut tell: impl FnMut(News)) {
-    let mut files =
-        Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
+    let mut files = Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
     let mut writable = true;
     for work in work {
         let result = match work {

@@ -87,7 +87,7 @@ impl KernelccError {
             KernelccError::Control(_) => "see the control's PARAMETERS in cc/".into(),
             KernelccError::Old { .. } => "use Linux 6.4 or newer, or the simulator".into(),
             KernelccError::NoBtf { .. } => "use a kernel built with CONFIG_DEBUG_INFO_BTF=y".into(),
-            KernelccError::NotPermitted(_) => "run as root of the host, not of a container or user namespace".into(),
+            KernelccError::NotPermitted(_) => "run as root of the host (CAP_BPF and CAP_PERFMON; those of a user namespace do not count)".into(),
             KernelccError::Refused { .. } => {
                 "look the last instruction up in the control's source; `cc/check-bpf.sh` says which lines compile".into()
             }

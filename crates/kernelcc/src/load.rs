@@ -76,7 +76,8 @@ fn register(control: &Control, object: &[u8], registered: &str) -> Result<Loaded
     let name = control.name();
     let failed =
         |step| move |(source, log)| KernelccError::Failed { step, name: name.to_owned(), source, log };
-    let mut open = attempt(|| ObjectBuilder::default().open_memory(object)).map_err(failed("open"))?;
+    let mut open =
+        attempt(|| ObjectBuilder::default().name(registered)?.open_memory(object)).map_err(failed("open"))?;
     prepare(&mut open, control, registered)?;
     let mut object = attempt(|| open.load()).map_err(|(source, log)| {
         // The verifier answers EACCES or EINVAL and says why in its log; EPERM is about the process.
@@ -147,6 +148,10 @@ fn rename(operations: &mut [u8], name: &str, registered: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -155,5 +160,51 @@ mod tests {
         assert!(rename(&mut operations, "cubic", "tl_c_1"));
         assert_eq!(&operations, b"........tl_c_1\0\0\0\0\0\0\0\0\0\0....");
         assert!(!rename(&mut operations, "cubic", "tl_c_2"), "the old name is gone");
+    }
+
+    /// The object of a control that writes where nothing is.
+    fn faulty() -> Option<Vec<u8>> {
+        let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
+        let source = std::fs::read_to_string(cc.join("reno.c")).unwrap();
+        let begin = "INIT(sk, tp, ca)\n{";
+        assert!(source.contains(begin));
+        let source = source.replace(begin, &format!("{begin}\n\t*((volatile u32 *)sk + 100000) = 1;"));
+        let mut clang = Command::new("clang")
+            .args([
+                "-target",
+                "bpf",
+                "-O2",
+                "-g",
+                "-std=gnu11",
+                "-x",
+                "c",
+                "-c",
+                "-",
+                "-o",
+                "/dev/stdout",
+                "-I",
+            ])
+            .arg(cc.join("include"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()?;
+        clang.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
+        let output = clang.wait_with_output().unwrap();
+        assert!(output.status.success());
+        Some(output.stdout)
+    }
+
+    #[test]
+    fn what_the_verifier_refuses_comes_with_its_verdict() {
+        if let Some(why) = machine::obstacle() {
+            return eprintln!("skipped: {why}");
+        }
+        let Some(object) = faulty() else { return eprintln!("skipped: no clang") };
+        let error = register(&Control::new("reno", []).unwrap(), &object, "tl_faulty").unwrap_err();
+        let KernelccError::Refused { name, log } = &error else { panic!("{error}") };
+        assert_eq!(name, "reno");
+        assert!(log.contains("400000") && log.contains("reno_init"), "{log}");
+        assert!(!taken().contains(&"tl_faulty".to_owned()));
     }
 }

@@ -1,6 +1,12 @@
 //! Every control in the running kernel. Where it does not allow that, the tests say why and do nothing.
 
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
 use tcplab_kernelcc::{KernelccError, Loaded, names, obstacle};
+
+/// One test at a time: names are host-wide, and another test would take one that has just been given up.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Ends the test, with the reason, where controls cannot be loaded.
 macro_rules! skip_if_unable {
@@ -8,6 +14,7 @@ macro_rules! skip_if_unable {
         if let Some(why) = obstacle() {
             return eprintln!("skipped: {why}; {}", why.mend());
         }
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     };
 }
 
@@ -37,6 +44,16 @@ fn one_control_can_be_loaded_several_times() {
     let [first, second, third] = loaded.each_ref().map(Loaded::registered);
     assert!(first != second && second != third && first != third, "{first} {second} {third}");
     assert!([first, second, third].into_iter().all(offered));
+}
+
+#[test]
+fn who_is_slower_to_register_takes_the_next_name() {
+    skip_if_unable!();
+    let threads: Vec<_> = (0..8).map(|_| std::thread::spawn(|| Loaded::load("reno", []).unwrap())).collect();
+    let loaded: Vec<Loaded> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+    let names: HashSet<&str> = loaded.iter().map(Loaded::registered).collect();
+    assert_eq!(names.len(), loaded.len(), "{names:?}");
+    assert!(names.into_iter().all(offered));
 }
 
 #[test]

@@ -237,13 +237,14 @@ fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [P
     }
 }
 
-/// BBR's mode told from its gains, since the kernel does not export the mode itself (`bbr_update_gains`).
+/// BBR's mode told from its gains, since the kernel does not export the mode itself (`bbr_update_gains`). The names
+/// are those of `cc/bbr1.c`.
 fn bbr_phase(pacing_gain: u32, cwnd_gain: u32) -> &'static str {
     match (pacing_gain, cwnd_gain) {
-        (BBR_HIGH_GAIN, _) => "startup",
-        (BBR_DRAIN_GAIN, BBR_HIGH_GAIN) => "drain",
-        (BBR_UNIT, BBR_UNIT) => "probe_rtt",
-        _ => "probe_bw",
+        (BBR_HIGH_GAIN, _) => "STARTUP",
+        (BBR_DRAIN_GAIN, BBR_HIGH_GAIN) => "DRAIN",
+        (BBR_UNIT, BBR_UNIT) => "PROBE_RTT",
+        _ => "PROBE_BW",
     }
 }
 
@@ -259,11 +260,11 @@ mod tests {
 
     #[test]
     fn bbr_tells_its_phase_by_its_gains() {
-        assert_eq!(bbr_phase(739, 739), "startup");
-        assert_eq!(bbr_phase(88, 739), "drain");
-        assert_eq!(bbr_phase(320, 512), "probe_bw");
-        assert_eq!(bbr_phase(256, 512), "probe_bw");
-        assert_eq!(bbr_phase(256, 256), "probe_rtt");
+        assert_eq!(bbr_phase(739, 739), "STARTUP");
+        assert_eq!(bbr_phase(88, 739), "DRAIN");
+        assert_eq!(bbr_phase(320, 512), "PROBE_BW");
+        assert_eq!(bbr_phase(256, 512), "PROBE_BW");
+        assert_eq!(bbr_phase(256, 256), "PROBE_RTT");
     }
 
     #[test]

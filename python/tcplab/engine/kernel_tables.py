@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tcplab.engine.base import Plan
+from tcplab.engine.kernel_events import changes
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import remove_streams
 from tcplab.results.tables import read_table, write_table
@@ -19,6 +20,8 @@ def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int
     frames = {name: read_table(run_dir, name) for name in TABLES}
     frames["flows"] = _flows(plan, frames["flows"], frames["sockets"], losses)
     frames["hosts"] = _hosts(frames["hosts"])
+    events = frames["events"]
+    frames["events"] = events.vstack(changes(frames["sockets"], events)).sort("time", maintain_order=True)
     for name, frame in frames.items():
         write_table(run_dir, name, frame)
     remove_streams(run_dir)

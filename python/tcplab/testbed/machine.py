@@ -59,7 +59,7 @@ def examine() -> list[Finding]:
     found += [_device("veth", "links without settings", probed.veth, "sudo modprobe veth")]
     found += [_device("bridge", "switches", probed.bridge, "sudo modprobe bridge")]
     found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
-    found += [_agent(), *_controls(), *_bpf(), *_buffers(), _cores(), _clock(), _timer(), _netem()]
+    found += [_agent(), *_controls(), _loading(), *_buffers(), _cores(), _clock(), _timer(), _netem()]
     return [*found, *_tools()]
 
 
@@ -140,25 +140,14 @@ def _controls() -> Iterator[Finding]:
             yield Finding(f"control {name}", Grade.WARN, "this kernel does not have it", mend)
 
 
-def _bpf() -> Iterator[Finding]:
-    if Path("/sys/kernel/btf/vmlinux").exists():
-        yield Finding("BTF", Grade.OK, "the kernel describes its types: controls can be loaded as eBPF")
-    else:
-        yield Finding(
-            "BTF", Grade.WARN, "no /sys/kernel/btf/vmlinux: controls cannot be loaded as eBPF",
-            "use a kernel built with CONFIG_DEBUG_INFO_BTF=y",
-        )  # fmt: skip
-    privileged = has_capability(CAP_NET_ADMIN) and in_first_user_namespace()
-    forbidden = _read("/proc/sys/kernel/unprivileged_bpf_disabled") not in (None, "0")
-    if privileged:
-        yield Finding("BPF", Grade.OK, "this process may load programs")
-    else:
-        said = (
-            "ordinary users may not load controls"
-            if forbidden
-            else "struct_ops needs CAP_BPF and CAP_NET_ADMIN"
-        )
-        yield Finding("BPF", Grade.WARN, said, "run as root to load controls")
+def _loading() -> Finding:
+    hello = controls.loader()
+    obstacle = hello["obstacle"]
+    if obstacle is not None:
+        said = f"controls cannot be loaded into the kernel: {obstacle['message']}"
+        return Finding("tcplab's controls", Grade.WARN, said, obstacle["mend"])
+    names = ", ".join(f"tl_{name}" for name in hello["controls"])
+    return Finding("tcplab's controls", Grade.OK, f"can be loaded into the kernel: {names}")
 
 
 def _buffers() -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self
 
 import tcplab
 from tcplab.testbed.agents import Agents, Json
@@ -152,21 +152,21 @@ class Testbed:
         """End every process, and with them every namespace and interface."""
         self.agents.close()
         lab, self._lab = self._lab, None
-        if lab is None:
-            return
-        assert lab.stdin is not None
-        assert lab.stdout is not None
+        if lab is not None and lab.stdin is not None and lab.stdout is not None:
+            self._end(lab, lab.stdin, lab.stdout)
+        self._stderr.close()
+
+    def _end(self, lab: subprocess.Popen[bytes], commands: IO[bytes], answers: IO[bytes]) -> None:
         with suppress(BrokenPipeError):
-            lab.stdin.close()
+            commands.close()
         try:
             lab.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             # Its agents die with it.
             lab.kill()
             lab.wait()
-        lab.stdout.close()
+        answers.close()
         self._wait_for_agents()
-        self._stderr.close()
 
     def _wait_for_agents(self) -> None:
         """Wait for the agents too: if the lab was killed, they are no children of ours."""
@@ -176,14 +176,14 @@ class Testbed:
                 time.sleep(0.005)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        assert self._lab is not None
-        assert self._lab.stdin is not None
-        assert self._lab.stdout is not None
+        lab = self._lab
+        if lab is None or lab.stdin is None or lab.stdout is None:
+            raise TestbedError("the network has not been started")
         # A dead lab shows in the missing answer.
         with suppress(BrokenPipeError):
-            self._lab.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
-            self._lab.stdin.flush()
-        line = self._lab.stdout.readline()
+            lab.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
+            lab.stdin.flush()
+        line = lab.stdout.readline()
         if not line:
             raise TestbedError("the process that builds the network has died", self._said())
         answer: dict[str, Any] = json.loads(line)

@@ -1,0 +1,64 @@
+"""`doctor` grades what it finds, and names a remedy for all that is not well."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tcplab.testbed import machine
+from tcplab.testbed.machine import Finding, Grade, examine
+from tcplab.testbed.probe import Probed
+
+ABLE = Probed(privileged=True)
+UNABLE = Probed(privileged=False, user_namespace="Operation not permitted")
+NO_TUN = Probed(privileged=True, tun="No such file or directory")
+
+
+def examined(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> dict[str, Finding]:
+    monkeypatch.setattr(machine, "probe", lambda: probed)
+    monkeypatch.setattr(machine, "agent_missing", lambda: None)
+    return {one.name: one for one in examine()}
+
+
+@pytest.mark.parametrize("probed", [ABLE, UNABLE, NO_TUN])
+def test_whatever_is_not_well_has_a_remedy(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> None:
+    for one in examined(monkeypatch, probed).values():
+        assert one.said
+        assert one.mend or one.grade is Grade.OK
+
+
+def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examined(monkeypatch, UNABLE)
+    assert found["network namespaces"].grade is Grade.MISSING
+    assert "user.max_user_namespaces" in found["user namespaces"].mend
+
+
+def test_a_missing_tun_device_is_named_with_the_commands_that_make_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = examined(monkeypatch, NO_TUN)
+    assert found["TUN"].grade is Grade.MISSING
+    assert "mknod" in found["TUN"].mend
+    assert found["veth"].grade is Grade.OK
+
+
+def test_an_extension_module_without_the_agent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "probe", lambda: ABLE)
+    monkeypatch.setattr(machine, "agent_missing", lambda: "the agent is missing")
+    found = {one.name: one for one in examine()}
+    assert (found["agent"].grade, found["agent"].said) == (Grade.MISSING, "the agent is missing")
+
+
+@pytest.mark.parametrize(("probed", "code"), [(ABLE, 0), (NO_TUN, 3)])
+def test_the_exit_code_says_whether_the_kernel_engine_works(
+    monkeypatch: pytest.MonkeyPatch, probed: Probed, code: int
+) -> None:
+    from tcplab.cli.app import app
+
+    monkeypatch.setattr(machine, "probe", lambda: probed)
+    monkeypatch.setattr(machine, "agent_missing", lambda: None)
+    ended = CliRunner().invoke(app, ["doctor", "--json"])
+    assert ended.exit_code == code
+    assert json.loads(ended.stdout)["ok"] is (code == 0)

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""Run the same scenarios in the simulator and on the kernel, and put the figures into docs/fidelity.md.
+
+What stands between the markers `<!-- NAME -->` and `<!-- /NAME -->` is replaced. Takes about six minutes of
+real time; leave the machine alone meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import tcplab
+from tcplab.results import Run
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "fidelity.md"
+# Payload of a full segment with timestamps, over its Ethernet frame without preamble and checksum.
+SHARE = 1448 / 1514
+
+Row = list[str]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A measured table."""
+
+    columns: Row
+    rows: Callable[[Path], Iterator[Row]]
+
+    def text(self, folder: Path) -> str:
+        """As Markdown."""
+        lines = [self.columns, ["---"] * len(self.columns)]
+        for row in self.rows(folder):
+            sys.stderr.write("  " + "  ".join(row) + "\n")
+            lines.append(row)
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def scenario(path: dict[str, Any], flows: list[dict[str, Any]], duration: float) -> dict[str, Any]:
+    """One path, flows, and how long."""
+    network = {"path": path}
+    return {"tcplab": 1, "name": "fidelity", "network": network, "flows": flows, "duration": f"{duration} s"}
+
+
+def run(what: dict[str, Any] | str, engine: str, folder: Path, **options: Any) -> Run:
+    """One run in a directory of its own."""
+    number = sum(1 for _ in folder.iterdir())
+    return tcplab.run(what, engine=engine, out=folder / str(number), **options)
+
+
+def goodput(run: Run, flow: str, after: float) -> float:
+    """Mean of all repetitions after some seconds, bit/s."""
+    rows = run.intervals.filter((pl.col("flow") == flow) & (pl.col("time") > after * 1e9))
+    return float(rows["bytes_received"].sum()) * 8e9 / float(rows["duration"].sum())
+
+
+def rtt(run: Run, flow: str, after: float) -> float:
+    """Mean smoothed RTT after some seconds, ms."""
+    rows = run.sockets.filter((pl.col("flow") == flow) & (pl.col("time") > after * 1e9))
+    return float(np.mean(rows["srtt"].drop_nulls().to_numpy())) / 1e6
+
+
+def queue(run: Run, link: str, after: float) -> float:
+    """Mean bytes in a link's forward queue after some seconds, kB."""
+    rows = run.queues.filter(
+        (pl.col("link") == link) & (pl.col("direction") == "forward") & (pl.col("time") > after * 1e9)
+    )
+    return float(np.mean(rows["bytes"].to_numpy())) / 1e3
+
+
+def difference(measured: float, expected: float) -> str:
+    """In percent."""
+    return f"{(measured / expected - 1) * 100:+.1f} %"
+
+
+def overloaded(run: Run) -> str:
+    """A mark where the machine was too slow."""
+    return " (overloaded)" if any(each.overload for each in run.manifests.values()) else ""
+
+
+def controls(folder: Path) -> Iterator[Row]:
+    """The four controls, where the kernel has them."""
+    what = str(ROOT / "scenarios" / "four-controls.yaml")
+    settings = {"flows.bbr2.cc": "bbr1"}
+    sim, kernel = (run(what, engine, folder, set=settings, repeat=3) for engine in ("sim", "kernel"))
+    for flow in ("reno", "cubic", "bbr1"):
+        rates = [goodput(one, flow, 5) for one in (sim, kernel)]
+        rtts = [rtt(one, flow, 5) for one in (sim, kernel)]
+        queues = [queue(one, f"path-{flow}", 5) for one in (sim, kernel)]
+        yield [
+            flow + overloaded(kernel),
+            *(f"{one / 1e6:.2f}" for one in rates),
+            difference(rates[1], rates[0]),
+            *(f"{one:.1f}" for one in rtts),
+            difference(rtts[1], rtts[0]),
+            *(f"{one:.1f}" for one in queues),
+        ]
+
+
+# Rate in Mbit/s, RTT in ms, seconds to steady state, seconds measured.
+PATHS = (
+    (10, 1, 2, 4),
+    (10, 10, 3, 5),
+    (10, 50, 5, 8),
+    (10, 150, 10, 15),
+    (10, 550, 20, 25),
+    (100, 1, 2, 4),
+    (100, 10, 3, 5),
+    (100, 50, 6, 8),
+    (100, 150, 15, 15),
+    (1000, 1, 2, 4),
+    (1000, 10, 3, 5),
+    (1000, 50, 8, 8),
+)
+
+
+def paths(folder: Path) -> Iterator[Row]:
+    """CUBIC alone on paths with a queue of one BDP, and pings on the idle path."""
+    for rate, delay, warm, measured in PATHS:
+        path = {"rate": f"{rate} Mbit/s", "rtt": f"{delay} ms", "queue": "1 BDP"}
+        bulk = {"name": "bulk", "kind": "tcp", "cc": "cubic"}
+        hosts = {"send_buffer_max": "200 MB", "receive_buffer_max": "200 MB"}
+        loaded = scenario({**path, "left": hosts, "right": hosts}, [bulk], warm + measured)
+        sim, kernel = (run(loaded, engine, folder) for engine in ("sim", "kernel"))
+        ping = {"name": "ping", "kind": "ping", "interval": "10 ms"}
+        idle = scenario(path, [ping], max(2, 6 * delay / 1e3))
+        pings = run(idle, "kernel", folder)
+        off = pings.pings["rtt"].drop_nulls().to_numpy() / 1e6 - delay
+        best = rate * 1e6 * SHARE
+        rates = [goodput(one, "bulk", warm) for one in (sim, kernel)]
+        yield [
+            f"{rate} Mbit/s, {delay} ms" + overloaded(kernel),
+            *(f"{one / 1e6:.2f}" for one in rates),
+            *(f"{one / best * 100:.1f} %" for one in rates),
+            f"{np.mean(off):.3f}",
+            f"{np.percentile(off, 99):.3f}",
+        ]
+
+
+def datagrams(folder: Path) -> Iterator[Row]:
+    """Datagrams at a rate through an ample link."""
+    for rate in (20, 100, 500):
+        flow = {"name": "udp", "kind": "udp", "rate": f"{rate} Mbit/s", "duration": "5 s"}
+        done = run(scenario({"rate": "1 Gbit/s", "rtt": "10 ms"}, [flow], 5.2), "kernel", folder)
+        row = done.flows.row(0, named=True)
+        sent = row["bytes_sent"] * 8 / 5
+        lost = (row["bytes_sent"] - row["bytes_received"]) // 1472
+        jitter = float(np.mean(done.intervals["jitter"].drop_nulls().to_numpy())) / 1e3
+        yield [f"{rate} Mbit/s" + overloaded(done), difference(sent, rate * 1e6), str(lost), f"{jitter:.1f}"]
+
+
+IMPAIRMENTS: tuple[tuple[str, dict[str, Any], float, str], ...] = (
+    ("loss 1 %", {"loss": "1 %"}, 0.01, "lost"),
+    ("loss 5 %, correlation 25 %", {"loss": {"rate": "5 %", "correlation": "25 %"}}, 0.05, "lost"),
+    ("corrupt 2 %", {"corrupt": "2 %"}, 0.02, "lost"),
+    ("duplicate 5 %", {"duplicate": "5 %"}, 0.05, "duplicates"),
+    ("reorder 2 %", {"reorder": "2 %"}, 0.02, "out_of_order"),
+)
+
+
+def impairments(folder: Path) -> Iterator[Row]:
+    """What arrives of 50,000 datagrams, counted at the receiver."""
+    flow = {"name": "udp", "kind": "udp", "rate": "24 Mbit/s", "payload": "300 B", "duration": "5 s"}
+    for name, settings, share, column in IMPAIRMENTS:
+        path = {"rate": "1 Gbit/s", "rtt": "20 ms", **settings}
+        counts = []
+        for engine in ("sim", "kernel"):
+            done = run(scenario(path, [flow], 5.2), engine, folder)
+            sent = int(done.flows["segments_sent"][0])
+            received = int(done.flows["bytes_received"][0]) // 300
+            counted = sent - received if column == "lost" else int(done.intervals[column].sum())
+            counts.append((sent, counted))
+        sigma = (share * (1 - share) / counts[1][0]) ** 0.5
+        yield [
+            name,
+            *(f"{counted / sent * 100:.2f} %" for sent, counted in counts),
+            f"± {1.96 * sigma * 100:.2f} %",
+        ]
+
+
+TABLES = {
+    "controls": Table(
+        [
+            *("control", "sim Mbit/s", "kernel Mbit/s", "", "sim RTT ms", "kernel RTT ms", ""),
+            *("sim queue kB", "kernel queue kB"),
+        ],
+        controls,
+    ),
+    "paths": Table(
+        [
+            *("path", "sim Mbit/s", "kernel Mbit/s", "sim of best", "kernel of best"),
+            *("ping off by, mean ms", "p99 ms"),
+        ],
+        paths,
+    ),
+    "datagrams": Table(["rate asked", "rate off by", "datagrams lost", "jitter us"], datagrams),
+    "impairments": Table(["asked", "sim", "kernel", "95 % of samples within"], impairments),
+}
+
+
+def main() -> None:
+    """Measure the tables named on the command line, by default all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tables", nargs="*", help=f"of {', '.join(TABLES)}; default: all")
+    asked = parser.parse_args().tables or list(TABLES)
+    for name in asked:
+        sys.stderr.write(f"{name}\n")
+        with tempfile.TemporaryDirectory(prefix="tcplab-fidelity-") as folder:
+            measured = TABLES[name].text(Path(folder))
+        said = f"{measured}\n\nLinux {platform.release()}, {_cpu()}."
+        page = PAGE.read_text(encoding="utf-8")
+        first, last = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+        before, _, rest = page.partition(first)
+        _, _, after = rest.partition(last)
+        PAGE.write_text(before + first + said + last + after, encoding="utf-8")
+
+
+def _cpu() -> str:
+    from tcplab.results.host import describe_host
+
+    host = describe_host()
+    return f"{host.cores} CPUs ({host.cpu})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Controls of tcplab's in the running kernel, for as long as a run takes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+import tcplab
+from tcplab.results import Run
+from tcplab.testbed.controls import available, loader
+
+NETWORK = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
+
+
+@pytest.fixture(autouse=True)
+def loading() -> None:
+    """Skip with the reason where controls cannot be loaded."""
+    obstacle = loader()["obstacle"]
+    if obstacle is not None:
+        pytest.skip(obstacle["message"])
+
+
+def left(names: Iterable[str]) -> list[str]:
+    """Those that are still there, of what was loaded. Other programs may have loaded others meanwhile."""
+    return [name for name in names if name in available() and name.startswith("tl_")]
+
+
+def test_controls_of_a_plan_are_loaded_for_the_run_and_tell_about_themselves(run: Callable[..., Run]) -> None:
+    flows = [
+        {"name": "sharp", "kind": "tcp", "cc": {"name": "tl_cubic", "beta": 0.5}},
+        {"name": "mild", "kind": "tcp", "cc": "tl_cubic"},
+        {"name": "bbr", "kind": "tcp", "cc": "bbr2"},
+        {"name": "own", "kind": "tcp", "cc": "cubic"},
+    ]
+    done = run(NETWORK, flows, duration="3 s")
+    chosen = done.manifest.facts["controls"]
+    assert left(chosen.values()) == []
+    assert chosen["own"] == "cubic"
+    assert len(set(chosen.values())) == 4
+    assert all(chosen[name].startswith("tl_") for name in ("sharp", "mild", "bbr"))
+    phases = {name: set(rows["phase"].drop_nulls()) for (name,), rows in done.sockets.group_by("flow")}
+    assert "STARTUP" in phases["bbr"]
+    assert "SLOW_START" in phases["sharp"]
+    assert phases["own"] == set()
+    bbr = done.sockets.filter(flow="bbr").drop_nulls("min_rtt_estimate")
+    assert bbr["min_rtt_estimate"].to_list() == pytest.approx(bbr["min_rtt"].to_list(), rel=0.5)
+    assert all(0 < bandwidth < 30e6 for bandwidth in bbr["bandwidth"].drop_nulls())
+
+
+def test_a_parameter_out_of_range_is_refused_with_the_range(run: Callable[..., Run]) -> None:
+    with pytest.raises(RuntimeError, match="beta"):
+        run(NETWORK, [{"name": "f", "kind": "tcp", "cc": {"name": "tl_cubic", "beta": 7}}], duration="1 s")
+
+
+def test_two_labs_load_the_same_control_at_once(tmp_path: Path) -> None:
+    done: list[Run] = []
+
+    def one(name: str) -> None:
+        flow = {"name": "f", "kind": "tcp", "cc": "tl_reno"}
+        scenario = {"tcplab": 1, "name": name, "network": NETWORK, "flows": [flow], "duration": "2 s"}
+        done.append(tcplab.run(scenario, engine="kernel", out=tmp_path / name))
+
+    threads = [threading.Thread(target=one, args=(name,)) for name in ("one", "other")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    names = {run.manifest.facts["controls"]["f"] for run in done}
+    assert len(names) == 2
+    assert left(names) == []
+
+
+_RUN = """
+import sys, tcplab
+flow = {"name": "f", "kind": "tcp", "cc": "bbr2"}
+network = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
+tcplab.run({"tcplab": 1, "name": "t", "network": network, "flows": [flow], "duration": "60 s"},
+           engine="kernel", out=sys.argv[1])
+"""
+
+
+def test_a_killed_run_leaves_no_control_behind(tmp_path: Path) -> None:
+    before = set(available())
+    program = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path / "out")])
+    names: set[str] = set()
+    try:
+        _wait_for(lambda: any(name.startswith("tl_bbr2") for name in {*available()} - before))
+        names = {name for name in {*available()} - before if name.startswith("tl_bbr2")}
+    finally:
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait()
+    _wait_for(lambda: left(names) == [])
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
