@@ -125,9 +125,9 @@ PATHS = (
 
 
 def paths(folder: Path) -> Iterator[Row]:
-    """CUBIC alone on paths with a queue of one BDP, and pings on the idle path."""
+    """CUBIC alone on paths with the default queue, and pings on the idle path."""
     for rate, delay, warm, measured in PATHS:
-        path = {"rate": f"{rate} Mbit/s", "rtt": f"{delay} ms", "queue": "1 BDP"}
+        path = {"rate": f"{rate} Mbit/s", "rtt": f"{delay} ms"}
         bulk = {"name": "bulk", "kind": "tcp", "cc": "cubic"}
         hosts = {"send_buffer_max": "200 MB", "receive_buffer_max": "200 MB"}
         loaded = scenario({**path, "left": hosts, "right": hosts}, [bulk], warm + measured)
@@ -164,7 +164,8 @@ IMPAIRMENTS: tuple[tuple[str, dict[str, Any], float, str], ...] = (
     ("loss 5 %, correlation 25 %", {"loss": {"rate": "5 %", "correlation": "25 %"}}, 0.05, "lost"),
     ("corrupt 2 %", {"corrupt": "2 %"}, 0.02, "lost"),
     ("duplicate 5 %", {"duplicate": "5 %"}, 0.05, "duplicates"),
-    ("reorder 2 %", {"reorder": "2 %"}, 0.02, "out_of_order"),
+    # By one and a half of the distance between two: each overtakes one, unless that overtakes too.
+    ("reorder 2 % by 150 us", {"reorder": {"rate": "2 %", "by": "150 us"}}, 0.02 * 0.98, "out_of_order"),
 )
 
 

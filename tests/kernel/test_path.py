@@ -19,6 +19,8 @@ PING = {"name": "p", "kind": "ping", "interval": "5 ms"}
 @pytest.mark.parametrize("rtt", [1, 10, 150])
 def test_an_idle_path_has_the_rtt_asked_for(run: Callable[..., Run], rtt: int) -> None:
     done = run(path(rate="1 Gbit/s", rtt=f"{rtt} ms"), [PING], duration="2 s")
+    if done.manifest.overload:
+        pytest.skip(done.manifest.overload)
     pings = done.pings.filter(pl.col("rtt").is_not_null())
     off = pings["rtt"].to_numpy() / 1e6 - rtt
     assert pings.height > 300

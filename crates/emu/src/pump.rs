@@ -16,8 +16,10 @@ use crate::tap::Tap;
 use crate::way::Way;
 use crate::writer::Work;
 
-/// Frames read from one device before deliveries and the other devices have their turn.
-const READS: usize = 16;
+/// Frames and bytes read from one device before deliveries and the other devices have their turn: fewer bytes than
+/// are delivered at one go, so that deliveries come first where the machine is busy.
+const READS: usize = 32;
+const READ_BYTES: usize = 256 << 10;
 /// The longest sleep, ns: queue samples are exact whenever they are taken, but many at once take time.
 const ATTENTION: u64 = 50_000_000;
 /// A time on CLOCK_MONOTONIC that does not come.
@@ -119,9 +121,14 @@ impl Pump {
 
     /// Reads what a device has, and offers it to its way.
     fn read(&mut self, number: usize) {
+        let mut bytes = 0;
         for _ in 0..READS {
+            if bytes >= READ_BYTES {
+                break;
+            }
             // An interface that is down has nothing either.
             let Ok(Some(read)) = self.taps[number].read(self.arena.room()) else { break };
+            bytes += read;
             let now = clock::now();
             self.keep_time(now);
             let Ok(packets) = cut::take(&mut self.arena, read) else {

@@ -278,7 +278,7 @@ proptest! {
             prop_assert!(frame::damage(&packet, &mut bad));
             let at = 14 + burst.ip_len();
             let difference: u32 = good.iter().zip(&bad).map(|(a, b)| (a ^ b).count_ones()).sum();
-            prop_assert_eq!((difference, &good[..at] == &bad[..at]), (1, true));
+            prop_assert_eq!((difference, good[..at] == bad[..at]), (1, true));
         }
     }
 

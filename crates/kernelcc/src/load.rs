@@ -1,6 +1,12 @@
 //! Loading a control and registering it with TCP.
 
-use libbpf_rs::{ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject};
+use std::ops::Range;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::{
+    AsRawLibbpf as _, ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject,
+};
 use tcplab_control::{Control, ControlError};
 
 use crate::name::{candidates, taken};
@@ -8,6 +14,8 @@ use crate::{KernelccError, log, machine, objects};
 
 /// The name that `tcplab_cc_bpf.h` gives the map of the connections' state.
 const STATE: &str = "tl_state";
+/// The name that it gives the parameters.
+const PARAMETERS: &str = "tl_parameters";
 /// `BPF_F_LINK` of the kernel's UAPI: the map is registered by a link instead of by itself.
 const BPF_F_LINK: u32 = 1 << 13;
 /// Size of the name in `struct tcp_congestion_ops` (TCP_CA_NAME_MAX).
@@ -113,6 +121,7 @@ fn prepare(open: &mut OpenObject, control: &Control, registered: &str) -> Result
     let malformed = |what| KernelccError::Malformed { name: name.to_owned(), what };
     let failed =
         |source| KernelccError::Failed { step: "prepare", name: name.to_owned(), source, log: String::new() };
+    let parameters = parameters(open);
     let mut named = false;
     let mut set = control.parameters().is_empty();
     for mut map in open.maps_mut() {
@@ -122,6 +131,7 @@ fn prepare(open: &mut OpenObject, control: &Control, registered: &str) -> Result
         } else if map.name().to_string_lossy().ends_with(".rodata")
             && let Some(value) = map.initial_value_mut()
         {
+            let value = parameters.clone().and_then(|place| value.get_mut(place)).unwrap_or_default();
             let (values, _) = value.as_chunks_mut::<4>();
             set = values.len() == control.parameters().len();
             for (value, parameter) in values.iter_mut().zip(control.parameters()) {
@@ -134,6 +144,19 @@ fn prepare(open: &mut OpenObject, control: &Control, registered: &str) -> Result
         (false, _) => Err(malformed("CONGESTION_CONTROL")),
         (_, false) => Err(malformed("PARAMETERS as the simulator has them")),
     }
+}
+
+/// Where the parameters are in the read-only data, which holds the control's constant tables too.
+fn parameters(open: &OpenObject) -> Option<Range<usize>> {
+    // SAFETY: the object is open for as long as it is borrowed, and so is what is read of it here.
+    let btf = Btf::from_bpf_object(unsafe { open.as_libbpf_object().as_ref() }).ok()??;
+    let data = btf.type_by_name::<DataSec<'_>>(".rodata")?;
+    let place = data.iter().find(|variable| {
+        let declared = btf.type_by_id::<Var<'_>>(variable.ty);
+        declared.is_some_and(|declared| declared.name().is_some_and(|name| name == PARAMETERS))
+    })?;
+    let begin = place.offset as usize;
+    Some(begin..begin + place.size)
 }
 
 /// Overwrites the name in the operations with which they were compiled; false if it is not there.
@@ -162,13 +185,13 @@ mod tests {
         assert!(!rename(&mut operations, "cubic", "tl_c_2"), "the old name is gone");
     }
 
-    /// The object of a control that writes where nothing is.
-    fn faulty() -> Option<Vec<u8>> {
+    /// The object of reno with more at the beginning of its file and of its INIT; none without a compiler.
+    fn reno_with(head: &str, statement: &str) -> Option<Vec<u8>> {
         let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
         let source = std::fs::read_to_string(cc.join("reno.c")).unwrap();
         let begin = "INIT(sk, tp, ca)\n{";
         assert!(source.contains(begin));
-        let source = source.replace(begin, &format!("{begin}\n\t*((volatile u32 *)sk + 100000) = 1;"));
+        let source = head.to_owned() + &source.replace(begin, &format!("{begin}\n\t{statement}"));
         let mut clang = Command::new("clang")
             .args([
                 "-target",
@@ -196,11 +219,28 @@ mod tests {
     }
 
     #[test]
+    fn parameters_are_found_beside_constant_tables() {
+        let Some(object) = reno_with("const unsigned table[3] = {1, 2, 3};\n", "") else {
+            return eprintln!("skipped: no clang");
+        };
+        let mut open = ObjectBuilder::default().open_memory(&object).unwrap();
+        let place = parameters(&open).unwrap();
+        assert_eq!(place.len(), 4, "reno has one parameter");
+        prepare(&mut open, &Control::new("reno", [("beta", 0.75)]).unwrap(), "tl_reno_7").unwrap();
+        let data = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
+        let value = data.initial_value().unwrap();
+        assert_eq!(value.len(), 16);
+        assert_eq!(value[place], 768u32.to_ne_bytes());
+    }
+
+    #[test]
     fn what_the_verifier_refuses_comes_with_its_verdict() {
         if let Some(why) = machine::obstacle() {
             return eprintln!("skipped: {why}");
         }
-        let Some(object) = faulty() else { return eprintln!("skipped: no clang") };
+        let Some(object) = reno_with("", "*((volatile u32 *)sk + 100000) = 1;") else {
+            return eprintln!("skipped: no clang");
+        };
         let error = register(&Control::new("reno", []).unwrap(), &object, "tl_faulty").unwrap_err();
         let KernelccError::Refused { name, log } = &error else { panic!("{error}") };
         assert_eq!(name, "reno");

@@ -26,6 +26,8 @@ _MOST_STREAMS = 4000
 _MOST_NODES = 500
 # The kernel doubles a buffer's size into an int.
 _LARGEST_BUFFER = (1 << 30) - 1
+# The limit net.core.NAME by the setting it binds.
+_BUFFERS = {"wmem_max": "send_buffer", "rmem_max": "receive_buffer"}
 # A TAP device's frame, with its Ethernet header, is at most 64 KiB.
 _LARGEST_MTU = 65_521
 _FASTEST_SAMPLING = 1_000_000
@@ -41,10 +43,9 @@ def problems(plan: Plan) -> list[Problem]:
     found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
     controls = available()
     loading = loader() if wanted(plan) else {}
-    limits = {} if _unlimited() else {name: _limit(name) for name in ("wmem_max", "rmem_max")}
     for flow in plan["flows"]:
-        found += [*_control(flow, controls, loading), *_windows(flow, limits), *_generator(flow)]
-    return [*found, *_sampling(plan)]
+        found += [*_control(flow, controls, loading), *_generator(flow)]
+    return [*found, *_windows(plan["flows"]), *_sampling(plan)]
 
 
 def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
@@ -186,27 +187,32 @@ def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Itera
         )
 
 
-def _windows(flow: dict[str, Any], limits: dict[str, int]) -> Iterator[Problem]:
-    iperf3 = flow.get("generator") == "iperf3"
-    if iperf3 and not limits:
-        # That program asks in the ordinary way, which the limits bind whoever asks.
-        limits = {name: _limit(name) for name in ("wmem_max", "rmem_max")}
-    asked = {
-        "wmem_max": (flow.get("sender") or {}).get("send_buffer"),
-        "rmem_max": (flow.get("receiver") or {}).get("receive_buffer"),
-    }
-    for name, size in asked.items():
-        where = f"flows.{flow['name']}.{'send_buffer' if name == 'wmem_max' else 'receive_buffer'}"
-        if size and size > _LARGEST_BUFFER:
-            yield Problem(
-                where, f"Linux has no buffers of {size} bytes: {_LARGEST_BUFFER} at most", "ask for less"
-            )
-        elif size and name in limits and size > limits[name]:
-            yield Problem(
-                where,
-                f"a buffer of {size} bytes would be cut to net.core.{name} = {limits[name]} bytes",
-                f"sudo sysctl -w net.core.{name}={size}",
-            )
+def _windows(flows: list[dict[str, Any]]) -> Iterator[Problem]:
+    limits = {name: _limit(name) for name in _BUFFERS}
+    # One command shall do for all flows.
+    needed = {name: max(_buffer(flow, name) for flow in flows) for name in _BUFFERS}
+    unlimited = _unlimited()
+    for flow in flows:
+        for name, key in _BUFFERS.items():
+            where, size = f"flows.{flow['name']}.{key}", _buffer(flow, name)
+            # iperf3 asks in the ordinary way, which the limits bind whoever asks.
+            bound = not unlimited or flow.get("generator") == "iperf3"
+            if size > _LARGEST_BUFFER:
+                yield Problem(
+                    where, f"Linux has no buffers of {size} bytes: {_LARGEST_BUFFER} at most", "ask for less"
+                )
+            elif bound and size > limits[name]:
+                yield Problem(
+                    where,
+                    f"a buffer of {size} bytes would be cut to net.core.{name} = {limits[name]} bytes",
+                    f"sudo sysctl -w net.core.{name}={needed[name]}",
+                )
+
+
+def _buffer(flow: dict[str, Any], name: str) -> int:
+    """The larger buffer that the two ends of a flow ask for; 0 where the kernel tunes it."""
+    ends = (flow.get("sender") or {}, flow.get("receiver") or {})
+    return max(int(end.get(_BUFFERS[name]) or 0) for end in ends)
 
 
 def _generator(flow: dict[str, Any]) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """Changes of state and phase, as the samples of sockets show them.
 
-The kernel tells nobody when they happen. So a change bears the time of the first sample that shows it, and what
-came and went between two samples is not seen.
+The kernel tells nobody when they happen, so a change bears the time of the first sample that shows it, and
+what came and went between two samples is not seen.
 """
 
 from __future__ import annotations
@@ -29,4 +29,4 @@ def changes(sockets: pl.DataFrame, like: pl.DataFrame) -> pl.DataFrame:
         )
         for event in ("state", "phase")
     ]
-    return pl.concat(found).select(like.columns).cast(dict(like.schema)).sort("time", maintain_order=True)
+    return pl.concat(found).select(like.columns).cast(like.schema).sort("time", maintain_order=True)
