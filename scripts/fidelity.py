@@ -27,6 +27,9 @@ PAGE = ROOT / "docs" / "fidelity.md"
 # Payload of a full segment with timestamps, over its Ethernet frame without preamble and checksum.
 SHARE = 1448 / 1514
 
+# Frame of a ping with 56 bytes of payload.
+PING = 98
+
 Row = list[str]
 
 
@@ -135,7 +138,7 @@ def paths(folder: Path) -> Iterator[Row]:
         ping = {"name": "ping", "kind": "ping", "interval": "10 ms"}
         idle = scenario(path, [ping], max(2, 6 * delay / 1e3))
         pings = run(idle, "kernel", folder)
-        off = pings.pings["rtt"].drop_nulls().to_numpy() / 1e6 - delay
+        off = pings.pings["rtt"].drop_nulls().to_numpy() / 1e6 - delay - 2 * PING * 8 / rate / 1e3
         best = rate * 1e6 * SHARE
         rates = [goodput(one, "bulk", warm) for one in (sim, kernel)]
         yield [
