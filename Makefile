@@ -1,5 +1,5 @@
 # One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
-.PHONY: help demo test lint format bench docs fuzz clean setup setup-develop
+.PHONY: help demo demo-kernel test lint format bench docs fidelity fuzz clean setup setup-develop
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
@@ -21,10 +21,17 @@ setup-develop:
 demo: setup ## compare Reno, CUBIC and BBR on a 10 Mbit/s path with a shallow buffer
 	@$(RUN)/tcplab run scenarios/four-controls.yaml
 
+demo-kernel: setup ## the same in the simulator and on this machine's kernel, overlaid in one report
+	@scripts/demo-kernel
+
+# The kernel's tests run alone: what shares the machine with them would be measured too.
+KERNEL_TESTS = tests/kernel python/tcplab/testbed
+
 test: setup-develop ## every test
 	cargo test --workspace --locked
 	cc/check-bpf.sh
-	$(RUN)/pytest
+	$(RUN)/pytest -n auto $(KERNEL_TESTS:%=--ignore=%)
+	$(RUN)/pytest -rs $(KERNEL_TESTS)
 
 lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
 	cargo fmt --all --check
@@ -50,6 +57,9 @@ docs: setup ## the figures and generated tables in docs/, made by the tool itsel
 	@mkdir -p docs/images
 	cp runs/docs/figures/timeseries.svg docs/images/four-controls.svg
 	$(RUN)/python -m tcplab.results.reference docs/results.md
+
+fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (7 minutes, idle machine)
+	$(RUN)/python scripts/fidelity.py
 
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
