@@ -180,7 +180,7 @@ def execute(
     pool = ThreadPoolExecutor(min(at_once, len(tasks)), thread_name_prefix="run")
     futures: dict[Future[Outcome | None], Path] = {}
     try:
-        with _stopping_on_signals(stop):
+        with stopping_on_signals(stop):
             for prepared, run in tasks:
                 futures[pool.submit(_repeat, prepared, run, watcher, stop)] = run.result_dir
             pending = set(futures)
@@ -208,12 +208,8 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
     """One repetition; none if it was not to start any more."""
     if stop.is_set():
         return None
-    from tcplab.results import RunWriter, run_dir_of
+    from tcplab.results import run_dir_of
 
-    plan = {**prepared.plan, "seed": run.seed}
-    began = time.monotonic()
-    run_dir = run_dir_of(run.result_dir, run.number)
-    writer = RunWriter(run_dir, plan, engine=prepared.engine.name, repetition=run.number)
     watcher.started(run)
 
     def moved(progress: Progress) -> None:
@@ -221,8 +217,38 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
             raise KeyboardInterrupt
         watcher.moved(run, progress)
 
+    outcome, wall = run_once(
+        {**prepared.plan, "seed": run.seed},
+        prepared.engine,
+        run_dir_of(run.result_dir, run.number),
+        repetition=run.number,
+        warnings=prepared.warnings,
+        progress=moved,
+    )
+    watcher.ended(run, outcome, wall)
+    return outcome
+
+
+def run_once(
+    plan: Plan,
+    engine: Engine,
+    run_dir: Path,
+    *,
+    repetition: int,
+    warnings: Sequence[str],
+    progress: Callable[[Progress], None],
+) -> tuple[Outcome, float]:
+    """Execute a plan with its seed into a run directory; the outcome, and how long it took in seconds.
+
+    A KeyboardInterrupt out of `progress` ends it early. Raises ResultsError and whatever the engine raises;
+    the run directory then says so.
+    """
+    from tcplab.results import RunWriter
+
+    began = time.monotonic()
+    writer = RunWriter(run_dir, plan, engine=engine.name, repetition=repetition)
     try:
-        outcome = prepared.engine.run(plan, run_dir, moved)
+        outcome = engine.run(plan, run_dir, progress)
     except KeyboardInterrupt:
         outcome = Outcome(Status.INTERRUPTED)
     except BaseException as problem:
@@ -235,15 +261,14 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
         outcome.status.value,
         message=outcome.message,
         wall_duration=wall,
-        warnings=[*prepared.warnings, *outcome.warnings],
+        warnings=[*warnings, *outcome.warnings],
         facts=outcome.facts,
     )
-    watcher.ended(run, outcome, wall)
-    return outcome
+    return outcome, wall
 
 
 @contextmanager
-def _stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
     """Let the first SIGINT or SIGTERM set `stop` and the second one raise KeyboardInterrupt.
 
     Python delivers signals to the main thread only; elsewhere (a server's worker) nothing is changed.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tcplab.cli import check, compare, doctor, export, listing, report, run, schema, show
+from tcplab.cli import check, compare, doctor, export, listing, report, run, schema, show, study
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,6 +22,7 @@ for name, command, example in (
     ("check", check.check, check.EXAMPLE),
     ("list", listing.list_runs, listing.EXAMPLE),
     ("show", show.show, show.EXAMPLE),
+    ("study", study.study, study.EXAMPLE),
     ("report", report.report, report.EXAMPLE),
     ("compare", compare.compare, compare.EXAMPLE),
     ("export", export.export, export.EXAMPLE),

@@ -33,6 +33,7 @@ class Scale:
 
 _RATES = (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0))
 _TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+_SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 _DIGITS = 4
 
 
@@ -47,6 +48,11 @@ def time_scale(values: Iterable[float]) -> Scale:
     if 1e5 <= top < 1e10:
         return Scale("ms", 1e6, _decimals(top / 1e6))
     return _scale([top], _TIMES)
+
+
+def size_scale(values: Iterable[float]) -> Scale:
+    """A scale for sizes in bytes."""
+    return _scale(values, _SIZES)
 
 
 def percent_scale(values: Iterable[float]) -> Scale:

@@ -61,6 +61,14 @@ def _node(data: Any, mark: Mark) -> Node:
     return Node(mark, data, str(data))
 
 
+def from_document(document: Document, base: File, sets: Sequence[str] = ()) -> Scenario:
+    """The scenario of a text that is read already; the files it names are relative to `base`.
+
+    Raises `ScenarioErrors`.
+    """
+    return _scenario(document, base, sets)
+
+
 def _scenario(document: Document, base: File, sets: Sequence[str]) -> Scenario:
     document, found = overrides.apply(document, list(sets))
     empty = _empty(document.root, ())

@@ -85,12 +85,12 @@ class Mistake:
     unknown_key: bool = False
 
 
-def errors(found: ValidationError, document: Document) -> list[Mistake]:
-    """The mistakes of the text's structure."""
-    return [_error(detail, document) for detail in found.errors(include_url=False)]
+def errors(found: ValidationError, document: Document, model: type[BaseModel] = Scenario) -> list[Mistake]:
+    """The mistakes of the text's structure; `model` is what the text should be."""
+    return [_error(detail, document, model) for detail in found.errors(include_url=False)]
 
 
-def _error(detail: ErrorDetails, document: Document) -> Mistake:
+def _error(detail: ErrorDetails, document: Document, model: type[BaseModel]) -> Mistake:
     location = detail["loc"]
     at_key = bool(location) and location[-1] == "[key]"
     steps = _without_tag(location[:-1] if at_key else location)
@@ -103,7 +103,7 @@ def _error(detail: ErrorDetails, document: Document) -> Mistake:
             message, suggestion = context["message"], context["suggestion"]
         case "extra_forbidden":
             key = str(steps[-1])
-            known = _keys(location[:-1])
+            known = _keys(location[:-1], model)
             message, suggestion = f"unknown key {show(key)}", _near_key(key, known, document.node(path[:-1]))
             at_key = True
         case "missing":
@@ -149,9 +149,9 @@ def _without_tag(location: tuple[int | str, ...]) -> Path:
     return location
 
 
-def _keys(location: tuple[int | str, ...]) -> list[str]:
+def _keys(location: tuple[int | str, ...], top: type[BaseModel]) -> list[str]:
     """The keys that may stand at a location."""
-    model: Any = Scenario
+    model: Any = top
     for depth, step in enumerate(location):
         if isinstance(step, int):
             continue

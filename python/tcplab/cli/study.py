@@ -1,0 +1,263 @@
+"""`tcplab study`: run a scenario over a grid with repetitions, and answer with statistics."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json, Settings
+
+if TYPE_CHECKING:
+    from tcplab.study.execute import Outcome, Work
+    from tcplab.study.grid import Cell
+    from tcplab.study.judge import Judgement
+    from tcplab.study.load import Study
+    from tcplab.study.store import Store
+    from tcplab.study.task import Made
+
+EXAMPLE = "tcplab study studies/tuning.yaml --quick"
+
+
+@guarded
+def study(
+    source: Annotated[
+        str, typer.Argument(metavar="STUDY", help="A study file, or the name of a shipped study.")
+    ],
+    engine: Annotated[
+        list[str] | None,
+        typer.Option("--engine", "-e", help="The engine, or several to compare. Repeatable."),
+    ] = None,
+    settings: Settings = None,
+    repeat: Annotated[
+        int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs of each cell.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first runs.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Shorter and fewer runs, to see whether it works.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the cells and estimate the time.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Study directory. [default: runs/NAME-DATE-TIME]"),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="DIR", help="Go on with a study: only what is missing is run."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time. [default: all cores]"),
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Spread simulations over a Dask cluster (tcp://host:8786)."),
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="With --dask: where workers put results (an fsspec path, s3://…)."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the expectations as JUnit XML.")
+    ] = None,
+    json: Json = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+) -> None:
+    """Run a scenario over a grid with repetitions, and answer with statistics.
+
+    An expectation that fails ends it with exit code 1.
+    """
+    from tcplab.study import execute
+    from tcplab.study.load import load
+    from tcplab.study.shipped import find
+    from tcplab.study.store import Store
+
+    if storage is not None and dask is None:
+        raise CommandError("--storage says where the workers of --dask put results: give both", Code.INPUT)
+    found = load(
+        find(source),
+        engines=[name for each in engine or () for name in each.split(",")],
+        sets=settings or (),
+        repeat=repeat,
+        seed=seed,
+        quick=quick,
+    )
+    store = Store(resume or _place(found, out))
+    todo = execute.work(found, store)
+    if dry_run:
+        _print_cells(found, todo, jobs)
+        return
+    _claim(found, store, todo, resume)
+    executor = _dask(dask, storage, store) if dask is not None else None
+    outcome = execute.execute(found, store, watcher=_Lines(), jobs=jobs, executor=executor)
+    _answer(found, store, outcome, json=json, report=report, junit=junit)
+
+
+def _place(study: Study, out: Path | None) -> Path:
+    from tcplab import runner
+
+    return runner.place(study.name, out, several=False)
+
+
+def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
+    from tcplab.cli.output import warn
+    from tcplab.cli.writing import naming
+
+    if resume is not None and not store.taken:
+        raise CommandError(f"{store.path} holds no study: leave out --resume to begin one", Code.INPUT)
+    if resume is None and store.taken:
+        raise CommandError(f"{store.path} holds a study already: --resume {store.path} goes on", Code.INPUT)
+    if todo.changed:
+        cells = len({job.cell.id for job in todo.changed})
+        warn(f"{cells} cells have changed since they were run, and are run again")
+    if resume is not None:
+        warn(f"resuming: {len(todo.done)} runs are there, {len(todo.missing)} are missing")
+    with naming(store.path):
+        store.create(study)
+
+
+def _dask(address: str, storage: str | None, store: Store) -> Any:
+    from tcplab.study.cluster import ClusterError, DaskCluster
+
+    try:
+        return DaskCluster(address, store, storage=storage)
+    except ClusterError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+
+
+class _Lines:
+    """A line a run on standard error; on a terminal they overwrite one another."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.live = sys.stderr.isatty()
+
+    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+        """See `tcplab.study.execute.Watcher`."""
+        spent = time.monotonic() - self.began
+        left = spent / number * (of - number)
+        text = f"[{number}/{of}] {cell.title}, run {made.repetition}: {made.status}"
+        if made.status == "failed":
+            text += f": {made.message}"
+        ahead = f" ({left:.0f} s left)" if number < of else ""
+        if self.live and made.status == "done":
+            sys.stderr.write(f"\r\x1b[K{text}{ahead}"[:200])
+            sys.stderr.write("\n" if number == of else "")
+        else:
+            sys.stderr.write(("\r\x1b[K" if self.live else "") + text + "\n")
+        sys.stderr.flush()
+
+
+def _print_cells(study: Study, todo: Work, jobs: int | None) -> None:
+    from tcplab.cli.output import say, table
+    from tcplab.study.execute import estimate
+
+    axes = [axis.name for axis in study.axes]
+    several = len({cell.engine for cell in study.cells}) > 1
+    columns = ["cell", *axes, *(["engine"] if several else [])]
+    rows = [
+        [cell.id, *(cell.labels.get(axis, "-") for axis in axes), *([cell.engine] if several else [])]
+        for cell in study.cells
+    ]
+    table(columns, rows)
+    say()
+    seconds = estimate(study, todo, jobs)
+    long = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    say(
+        f"{len(study.cells)} cells of {study.repeat} runs; {len(todo.missing)} runs to make, "
+        f"about {long} on this machine"
+    )
+
+
+def _answer(
+    study: Study, store: Store, outcome: Outcome, *, json: bool, report: bool, junit: Path | None
+) -> None:
+    from tcplab.cli.output import say, say_json, show, warn
+    from tcplab.study.judge import Verdict, judge
+
+    results = store.results()
+    baseline = {axis: str(value) for axis, value in study.file.baseline.items()}
+    judged = [judge(each, outcome.cells, results, baseline=baseline) for each in study.expectations]
+    if junit is not None:
+        from tcplab.cli.writing import naming
+        from tcplab.study.junit import write_junit
+
+        with naming(junit):
+            write_junit(junit, study.name, judged, outcome.done)
+    if json:
+        say_json(_json(store, outcome, judged))
+    else:
+        from tcplab.study.summary import summary
+
+        table = summary(study, outcome.cells, results)
+        show(table.to_rich())
+        _print_verdicts(judged)
+        say(f"results  {store.path}")
+        if report and not outcome.interrupted:
+            from tcplab.report.study import write_study_report
+
+            say(f"report   {write_study_report(study, store, outcome, judged)}")
+    if outcome.interrupted:
+        raise CommandError(
+            f"interrupted; `tcplab study {study.source} --resume {store.path}` goes on", Code.INTERRUPTED
+        )
+    failed = [one for one in outcome.done if one.status == "failed"]
+    if failed:
+        warn(f"{len(failed)} runs failed; the first: {failed[0].cell}: {failed[0].message}")
+    if any(judgement.verdict is Verdict.FAILS for judgement in judged):
+        raise typer.Exit(Code.NO)
+
+
+def _print_verdicts(judged: list[Judgement]) -> None:
+    from tcplab.cli.output import say
+    from tcplab.study.junit import case_words
+
+    for judgement in judged:
+        say(f"{judgement.verdict:<9}  {judgement.statement.text}")
+        for line in case_words(judgement):
+            say(f"           {line}")
+
+
+def _json(store: Store, outcome: Outcome, judged: list[Judgement]) -> dict[str, Any]:
+    return {
+        "path": str(store.path),
+        "status": "interrupted" if outcome.interrupted else "done",
+        "wall": outcome.wall,
+        "cells": [
+            {"id": cell.id, "engine": cell.engine, "group": cell.group, "labels": cell.labels}
+            for cell in outcome.cells
+        ],
+        "failed": [
+            {"cell": one.cell, "repetition": one.repetition, "message": one.message}
+            for one in outcome.done
+            if one.status == "failed"
+        ],
+        "expect": [
+            {
+                "that": judgement.statement.text,
+                "verdict": judgement.verdict.value,
+                "cases": [
+                    {
+                        "free": case.free,
+                        "verdict": case.verdict.value,
+                        "left": case.left,
+                        "right": case.right,
+                        "low": case.low,
+                        "high": case.high,
+                        "repetitions": case.repetitions,
+                        "reason": case.reason,
+                    }
+                    for case in judgement.cases
+                ],
+            }
+            for judgement in judged
+        ],
+    }

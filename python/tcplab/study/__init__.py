@@ -1,0 +1,1 @@
+"""Studies: a scenario over a grid of parameters, with repetitions, statistics and expectations."""

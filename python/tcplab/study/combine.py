@@ -1,0 +1,60 @@
+"""The cell that takes the best value of each axis together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tcplab.study.grid import Cell
+from tcplab.study.load import Study, engines_of
+from tcplab.study.store import Done
+
+
+def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
+    """The combination of each axis' best single value, by the mean of the goal over its runs.
+
+    Only cells that vary one axis alone say which of its values is best; an axis that never beats the
+    baseline's (or the plain scenario's) mean keeps the baseline's value. None when nothing was measured.
+    """
+    combine = study.file.combine
+    if combine is None:
+        return None
+    by_id = {cell.id: cell for cell in study.cells}
+    engine = engines_of(study.file)[0]
+    means: dict[str, float] = {}
+    for name, cell in by_id.items():
+        values = [
+            float(row[combine.goal])
+            for one in done
+            if one.cell == name
+            for row in one.rows
+            if row["flow"] is None and row[combine.goal] is not None
+        ]
+        if values and cell.engine == engine:
+            means[name] = float(np.mean(values))
+    if not means:
+        return None
+    sign = -1 if combine.least else 1
+    plain = {axis: str(value) for axis, value in study.file.baseline.items() if axis != "engine"}
+    base_id = study.cell(engine, plain).id
+    base = means.get(base_id)
+    chosen: dict[str, str] = dict(plain)
+    for axis in combine.axes:
+        alone = [
+            (sign * means[name], cell.labels[axis])
+            for name, cell in by_id.items()
+            if name in means and axis in cell.labels and _only(cell, axis, plain)
+        ]
+        if alone and (base is None or max(alone)[0] > sign * base):
+            chosen[axis] = max(alone)[1]
+    cell = study.cell(engine, chosen)
+    return (
+        None if cell.id in by_id else Cell(cell.engine, cell.labels, cell.settings, "combined best", cell.id)
+    )
+
+
+def _only(cell: Cell, axis: str, plain: dict[str, str]) -> bool:
+    """Whether the cell differs from the baseline in this axis alone."""
+    rest = {name: label for name, label in cell.labels.items() if name not in (axis, "engine")}
+    return all(plain.get(name) == label for name, label in rest.items())

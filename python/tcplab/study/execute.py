@@ -1,0 +1,223 @@
+"""Executing a study: what is missing is made, in a randomised order, and the results become one data set."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tcplab.engine.base import Plan
+from tcplab.results.errors import ResultsError
+from tcplab.runner import stopping_on_signals, usable_cores
+from tcplab.study.grid import Cell
+from tcplab.study.load import Study
+from tcplab.study.pool import Executor, LocalPool
+from tcplab.study.store import Done, Store
+from tcplab.study.task import Made, Task, refuse
+
+# Reading a plan, starting an engine and writing the tables, seconds: for the estimate of a dry run.
+_SIM_SPEED = 100.0
+_RUN_COST = {"sim": 0.3, "kernel": 2.5}
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of one cell."""
+
+    cell: Cell
+    repetition: int
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is to be done for a study, and what was done before."""
+
+    missing: tuple[Job, ...]
+    """In the order in which they are to be made."""
+    done: tuple[Job, ...]
+    changed: tuple[Job, ...]
+    """Made from other inputs than the study now has: these are among the missing, too."""
+
+
+class Watcher(Protocol):
+    """Is told how a study goes on."""
+
+    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+        """A run is over: the `number`th of the `of` to be made."""
+
+
+@dataclass
+class Outcome:
+    """What became of a study."""
+
+    cells: tuple[Cell, ...]
+    """Its cells, with the one that combines the best of each axis."""
+    done: list[Done] = field(default_factory=list)
+    interrupted: bool = False
+    wall: float = 0.0
+    """Seconds."""
+
+
+def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
+    """What is missing of a study (or of some cells): what a resumed study still has to do."""
+    from tcplab.results.manifest import plan_digest
+
+    jobs = [Job(cell, number + 1) for number in range(study.repeat) for cell in (cells or study.cells)]
+    if study.file.order == "random":
+        # Whole repetitions one after the other, each in an order of its own: a study cut short has all
+        # cells equally often, and drift falls on all alike.
+        rng = random.Random(study.file.seed)  # noqa: S311 - an order, not a secret
+        size = len(jobs) // max(study.repeat, 1)
+        blocks = [jobs[start : start + size] for start in range(0, len(jobs), size or 1)]
+        for block in blocks:
+            rng.shuffle(block)
+        jobs = [job for block in blocks for job in block]
+    digests = {job.cell.id: "" for job in jobs}
+    for job in jobs:
+        digests[job.cell.id] = digests[job.cell.id] or plan_digest(study.plan_of(job.cell))
+    states = [store.state(job.cell, job.repetition, digests[job.cell.id]) for job in jobs]
+    pairs = list(zip(jobs, states, strict=True))
+    return Work(
+        missing=tuple(job for job, state in pairs if state != "done"),
+        done=tuple(job for job, state in pairs if state == "done"),
+        changed=tuple(job for job, state in pairs if state == "changed"),
+    )
+
+
+def execute(
+    study: Study,
+    store: Store,
+    *,
+    watcher: Watcher,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+) -> Outcome:
+    """Make what is missing of a study whose directory `Store.create` has made, and write its data set.
+
+    `jobs` is how many simulations run at a time (all cores when None); `executor` makes the simulations
+    elsewhere. Runs on real systems go one at a time on this machine. On Ctrl-C the data set of what is done
+    is written and the outcome is interrupted. Raises ResultsError when results cannot be written.
+    """
+    began = time.monotonic()
+    stop = threading.Event()
+    cells = study.cells
+    with stopping_on_signals(stop):
+        made = _make(study, store, work(study, store), watcher, jobs, executor, stop)
+        if study.file.combine is not None and not stop.is_set():
+            from tcplab.study.combine import best_cell
+
+            best = best_cell(study, _collect(study, store, cells))
+            if best is not None:
+                cells = (*cells, best)
+                store.write_index(study, cells)
+                todo = work(study, store, [best])
+                made += _make(study, store, todo, watcher, jobs, executor, stop)
+    outcome = Outcome(cells, _collect(study, store, cells), stop.is_set(), time.monotonic() - began)
+    store.write_results(cells, outcome.done, axes_of(study))
+    return outcome
+
+
+def axes_of(study: Study) -> list[str]:
+    """The names of the study's axes."""
+    return [axis.name for axis in study.axes]
+
+
+def collect(study: Study, store: Store) -> list[Done]:
+    """Every run that is there."""
+    return _collect(study, store, study.cells)
+
+
+def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:
+    """How long the missing runs will take, in seconds, roughly: the simulator's speed depends on the plan."""
+    seconds = {"sim": 0.0, "exclusive": 0.0}
+    for job in todo.missing:
+        duration = float(study.plan_of(job.cell)["duration"]) / 1e9
+        if job.cell.engine == "sim":
+            seconds["sim"] += _RUN_COST["sim"] + duration / _SIM_SPEED
+        else:
+            seconds["exclusive"] += _RUN_COST["kernel"] + duration + study.file.gap / 1e9
+    return seconds["sim"] / (jobs or usable_cores()) + seconds["exclusive"]
+
+
+def _make(
+    study: Study,
+    store: Store,
+    todo: Work,
+    watcher: Watcher,
+    jobs: int | None,
+    executor: Executor | None,
+    stop: threading.Event,
+) -> list[Made]:
+    from tcplab import engine as engines
+
+    cells = {job.cell.id: job.cell for job in todo.missing}
+    problems = {name: _problems(study.plan_of(cell), cell.engine) for name, cell in cells.items()}
+    for cell in cells.values():
+        store.claim(cell, _scenario_text(study, cell))
+    simulated, exclusive, found = [], [], []
+    total = len(todo.missing)
+
+    def ended(made: Made) -> None:
+        found.append(made)
+        watcher.ended(cells[made.cell], made, len(found), total)
+
+    for job in todo.missing:
+        store.discard(job.cell, job.repetition)
+        plan = {**study.plan_of(job.cell), "seed": study.file.seed + job.repetition - 1}
+        fatal, mild = problems[job.cell.id]
+        task = Task(job.cell.id, job.cell.engine, plan, job.repetition, tuple(mild))
+        if fatal:
+            # A cell this machine cannot run stays in the results, with the reason.
+            ended(refuse(task, store.run_dir(job.cell, job.repetition), "; ".join(fatal)))
+        elif engines.load(job.cell.engine).exclusive:
+            exclusive.append(task)
+        else:
+            simulated.append(task)
+
+    def run_dir(task: Task) -> Path:
+        return store.run_dir(cells[task.cell], task.repetition)
+
+    for made in (executor or LocalPool(run_dir, jobs or usable_cores())).make(simulated, stop):
+        ended(made)
+    for index, task in enumerate(exclusive):
+        if index and study.file.gap and stop.wait(study.file.gap / 1e9):
+            break
+        for made in LocalPool(run_dir, 1).make([task], stop):
+            ended(made)
+    return found
+
+
+def _problems(plan: Plan, name: str) -> tuple[list[str], list[str]]:
+    """What keeps an engine from running a plan, and what else the manifest should say."""
+    from tcplab import engine as engines
+    from tcplab.scenario import warnings
+
+    problems = engines.load(name).check(plan)
+    fatal = [
+        f"{problem.where}: {problem.message}" + (f" ({problem.mend})" if problem.mend else "")
+        for problem in problems
+        if problem.fatal
+    ]
+    mild = [f"{problem.where}: {problem.message}" for problem in problems if not problem.fatal]
+    return fatal, [*(str(warning) for warning in warnings(plan)), *mild]
+
+
+def _scenario_text(study: Study, cell: Cell) -> str:
+    said = "\n".join(f"#   {text}" for text in [*cell.sets, *study.sets]) or "#   nothing"
+    return f"# The scenario of the study {study.name} ({study.source}), where this cell sets\n{said}\n"
+
+
+def _collect(study: Study, store: Store, cells: Sequence[Cell]) -> list[Done]:
+    found = []
+    for cell in cells:
+        for number in range(1, study.repeat + 1):
+            if (store.run_dir(cell, number)).is_dir():
+                try:
+                    found.append(store.read(cell, number))
+                except ResultsError as problem:
+                    found.append(Done(cell.id, number, "failed", str(problem), None, None, ()))
+    return found

@@ -1,0 +1,353 @@
+"""Reading a study file: its structure, its axes, and the plan of every cell; all mistakes in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path as File
+from typing import Any
+
+from pydantic import ValidationError
+
+from tcplab.engine.base import Plan
+from tcplab.scenario import Scenario, ScenarioError, ScenarioErrors, expand
+from tcplab.scenario.document import Document, Path, read
+from tcplab.scenario.load import from_document
+from tcplab.scenario.quantity import show
+from tcplab.scenario.structure import errors as structure_errors
+from tcplab.study.expect import ExpectationError, Statement, parse
+from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
+from tcplab.study.metrics import METRICS
+from tcplab.study.model import RESERVED, StudyFile
+
+# Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
+_QUICK_LEAST = 2_000_000_000
+_QUICK_SHARE = 5
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that has been read and can be executed."""
+
+    file: StudyFile
+    source: str
+    """The file's path as given."""
+    text: str
+    """The file as given."""
+    axes: tuple[AxisValues, ...]
+    cells: tuple[Cell, ...]
+    plans: Mapping[str, Plan]
+    """Plan by the cell's id."""
+    expectations: tuple[Statement, ...]
+    scenario: Document
+    base: File
+    """The directory that files named in the scenario are relative to."""
+    sets: tuple[str, ...] = ()
+    """Settings of the scenario for every cell, from the command line and `--quick`."""
+    quick: bool = False
+
+    @property
+    def name(self) -> str:
+        """The study's name."""
+        return self.file.study
+
+    @property
+    def repeat(self) -> int:
+        """Runs of each cell."""
+        return self.file.repeat
+
+    def axis(self, name: str) -> AxisValues | None:
+        """The axis of this name."""
+        return next((axis for axis in self.axes if axis.name == name), None)
+
+    def plan_of(self, cell: Cell) -> Plan:
+        """The plan of a cell, one of its own or another; raises ScenarioErrors."""
+        known = self.plans.get(cell.id)
+        return known if known is not None else _plan(self.scenario, self.base, self.sets, cell, self.file)
+
+    def cell(self, engine: str, values: Mapping[str, str]) -> Cell:
+        """The cell of these labels by axis, whether it is among the study's or not."""
+        chosen = [
+            (axis, found)
+            for axis in self.axes
+            if axis.name in values and (found := axis.value(values[axis.name])) is not None
+        ]
+        return cell_of(engine, chosen, with_engine=len(engines_of(self.file)) > 1)
+
+
+def engines_of(file: StudyFile) -> list[str]:
+    """The engines a study runs on."""
+    return [file.engine] if isinstance(file.engine, str) else list(file.engine)
+
+
+def load(
+    source: str | File,
+    *,
+    engines: Sequence[str] = (),
+    sets: Sequence[str] = (),
+    repeat: int | None = None,
+    seed: int | None = None,
+    quick: bool = False,
+) -> Study:
+    """The study in a file, with what the command line changes.
+
+    `engines` replaces the file's, `sets` are settings of the scenario in every cell, `quick` shortens it.
+    Raises `ScenarioErrors` with every mistake found.
+    """
+    path = File(source)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise ScenarioErrors(
+            [ScenarioError(str(source), 0, 0, "", "", f"cannot be read: {reason}")]
+        ) from None
+    document = read(text, str(source))
+    file = _file(document)
+    if quick:
+        file = file.model_copy(update={"repeat": min(file.repeat, file.quick.repeat)})
+    changes: dict[str, Any] = {}
+    if engines:
+        changes["engine"] = list(engines)
+    if repeat is not None:
+        changes["repeat"] = repeat
+    if seed is not None:
+        changes["seed"] = seed
+    file = file.model_copy(update=changes)
+    axes = _axes(file)
+    found = list(_sense(file, axes, document))
+    statements = []
+    for index, expectation in enumerate(file.expect):
+        try:
+            statements.append(parse(expectation.that, expectation.finding))
+        except ExpectationError as problem:
+            where = _inner(document, ("expect", index), "that")
+            found.append(document.error(where, str(problem), problem.suggestion))
+    if found:
+        raise ScenarioErrors(found)
+    if quick:
+        axes = _without(axes, file.quick.skip)
+        file = _skipped(file, axes)
+    scenario, base = _scenario_document(file, document, path)
+    settings = [*sets, *(_quick_sets(file, scenario, base, sets) if quick else ())]
+    every = cells(axes, file.cells, engines_of(file))
+    plans, found = {}, []
+    for cell in every:
+        try:
+            plans[cell.id] = _plan(scenario, base, settings, cell, file)
+        except ScenarioErrors as refused:
+            found += [_placed(error, cell, axes, document, settings) for error in refused.errors]
+    if found:
+        raise ScenarioErrors(found)
+    return Study(
+        file=file,
+        source=str(source),
+        text=text,
+        axes=tuple(axes),
+        cells=tuple(every),
+        plans=plans,
+        expectations=tuple(statements),
+        scenario=scenario,
+        base=base,
+        sets=tuple(settings),
+        quick=quick,
+    )
+
+
+def _file(document: Document) -> StudyFile:
+    try:
+        return StudyFile.model_validate(document.root.plain())
+    except ValidationError as problem:
+        mistakes = structure_errors(problem, document, StudyFile)
+        # A union that fits neither way is reported once a way; the first says what was meant.
+        by_path: dict[Path, ScenarioError] = {}
+        for mistake in mistakes:
+            by_path.setdefault(mistake.path, mistake.error)
+        raise ScenarioErrors(by_path.values()) from None
+
+
+def _axes(file: StudyFile) -> list[AxisValues]:
+    short = [key.rsplit(".", 1)[-1] for key in file.grid]
+    found = []
+    for (key, axis), last in zip(file.grid.items(), short, strict=True):
+        paths = axis.set if isinstance(axis.set, list) else [axis.set or key]
+        name = last if short.count(last) == 1 else key
+        if isinstance(axis.values, dict):
+            values = tuple(Value(label, tuple(sets.items())) for label, sets in axis.values.items())
+        else:
+            values = tuple(
+                Value(label_of(value), tuple((path, value) for path in paths)) for value in axis.values
+            )
+        found.append(AxisValues(name, axis.label or name, values))
+    return found
+
+
+def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> Iterator[ScenarioError]:
+    """What the structure cannot say."""
+    from tcplab import engine
+
+    names = [axis.name for axis in axes]
+    by_name = {axis.name: axis for axis in axes}
+    for key, axis in zip(file.grid, axes, strict=True):
+        if axis.name in RESERVED or axis.name in METRICS:
+            yield document.error(
+                ("grid", key), f"results have a column {show(axis.name)} already: give the axis another name"
+            )
+    for name in engines_of(file):
+        if name not in engine.names():
+            yield document.error(
+                ("engine",), f"no engine is called {show(name)}", _near(name, engine.names())
+            )
+    for key, axis in zip(file.grid, axes, strict=True):
+        labels = [value.label for value in axis.values]
+        for label in sorted({label for label in labels if labels.count(label) > 1}):
+            yield document.error(("grid", key), f"the value {show(label)} stands here twice")
+    if file.cells == "zip" and len({len(axis.values) for axis in axes}) > 1:
+        counts = ", ".join(f"{axis.name} has {len(axis.values)}" for axis in axes)
+        yield document.error(("cells",), f"`zip` takes axes of the same length: {counts}")
+    if isinstance(file.cells, list):
+        for index, item in enumerate(file.cells):
+            for key, wanted in item.items():
+                if key != "group":
+                    yield from _values(document, ("cells", index, key), key, wanted, by_name)
+    for key, wanted in file.baseline.items():
+        if key != "engine":
+            yield from _values(document, ("baseline", key), key, wanted, by_name)
+    for index, name in enumerate(file.combine.axes if file.combine else ()):
+        if name not in by_name:
+            yield document.error(
+                ("combine", "axes", index), f"there is no axis {show(name)}", _near(name, names)
+            )
+    for index, plot in enumerate(file.plots):
+        for key, name_or_none in (("over", plot.over), ("by", plot.by)):
+            if name_or_none not in (None, *names, "engine", "flow", "group"):
+                yield document.error(
+                    ("plots", index, key),
+                    f"there is no axis {show(name_or_none)}",
+                    _near(str(name_or_none), names),
+                )
+    for key, left_out in file.quick.skip.items():
+        yield from _values(document, ("quick", "skip", key), key, left_out, by_name)
+
+
+def _values(
+    document: Document, path: Path, name: str, wanted: Any, axes: Mapping[str, AxisValues]
+) -> Iterator[ScenarioError]:
+    if name not in axes:
+        near = _near(name, list(axes))
+        yield document.error(path, f"there is no axis {show(name)}", near, at_key=True)
+        return
+    for value in wanted if isinstance(wanted, list) else [wanted]:
+        if axes[name].value(value) is None:
+            labels = [known.label for known in axes[name].values]
+            yield document.error(
+                path, f"the axis {name} has no value {show(label_of(value))}", _near(label_of(value), labels)
+            )
+
+
+def _near(word: str, words: Sequence[str]) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, words, n=1, cutoff=0.4)), words[0] if words else "")
+
+
+def _without(axes: Sequence[AxisValues], skip: Mapping[str, list[Any]]) -> list[AxisValues]:
+    kept = []
+    for axis in axes:
+        left_out = {label_of(value) for value in skip.get(axis.name, ())}
+        kept.append(replace(axis, values=tuple(v for v in axis.values if v.label not in left_out)))
+    return kept
+
+
+def _skipped(file: StudyFile, axes: Sequence[AxisValues]) -> StudyFile:
+    """The file with listed cells lessened by the values that `quick` leaves out."""
+    if not isinstance(file.cells, list) or not file.quick.skip:
+        return file
+    by_name = {axis.name: axis for axis in axes}
+    kept: list[dict[str, Any]] = []
+    for item in file.cells:
+        lessened: dict[str, Any] = {}
+        for key, wanted in item.items():
+            if key == "group":
+                lessened[key] = wanted
+                continue
+            values = wanted if isinstance(wanted, list) else [wanted]
+            lessened[key] = [value for value in values if by_name[key].value(value) is not None]
+        if all(value for value in lessened.values()):
+            kept.append(lessened)
+    return file.model_copy(update={"cells": kept})
+
+
+def _scenario_document(file: StudyFile, document: Document, path: File) -> tuple[Document, File]:
+    if isinstance(file.scenario, dict):
+        node = document.node(("scenario",))
+        assert node is not None
+        return Document(node), path.parent
+    found = path.parent / file.scenario
+    try:
+        with found.open("rb") as stream:
+            text = stream.read((1 << 20) + 1)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        raise ScenarioErrors(
+            [document.error(("scenario",), f"the scenario {show(str(found))} cannot be read: {reason}")]
+        ) from None
+    return read(text, str(found)), found.parent
+
+
+def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[str]) -> Iterable[str]:
+    if file.quick.set:
+        return [f"{path}={as_yaml(value)}" for path, value in file.quick.set.items()]
+    duration = int(expand(from_document(scenario, base, list(sets)))["duration"])
+    return [f"duration={max(duration // _QUICK_SHARE, min(duration, _QUICK_LEAST))} ns"]
+
+
+def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:
+    # What the command line and `--quick` set has the last word.
+    loaded: Scenario = from_document(scenario, base, [*cell.sets, *sets])
+    plan: Plan = expand(loaded)
+    # Each repetition is a run of its own here; its number must not change what the plan is recognised by.
+    plan["seed"], plan["repeat"] = file.seed, 1
+    return plan
+
+
+def _placed(
+    error: ScenarioError,
+    cell: Cell,
+    axes: Sequence[AxisValues],
+    document: Document,
+    settings: Sequence[str],
+) -> ScenarioError:
+    """The mistake at the value in the study file that causes it."""
+    if error.file == "--set" and error.source not in settings:
+        for key, axis in zip(_grid_keys(document), axes, strict=False):
+            label = cell.labels.get(axis.name)
+            value = axis.value(label) if label is not None else None
+            if value is None or not any(error.source == f"{p}={as_yaml(v)}" for p, v in value.settings):
+                continue
+            where = _value_path(document, key, axis, value)
+            return document.error(where, f"{error.path}: {error.message}", error.suggestion)
+    if error.file == "--set" or not cell.labels:
+        return error
+    return replace(error, message=f"{error.message} (in the cell {cell.title})")
+
+
+def _grid_keys(document: Document) -> list[str]:
+    node = document.node(("grid",))
+    return list(node.value) if node is not None and isinstance(node.value, dict) else []
+
+
+def _value_path(document: Document, key: str, axis: AxisValues, value: Value) -> Path:
+    for path in (("grid", key, "values"), ("grid", key)):
+        node = document.node(path)
+        if node is not None and isinstance(node.value, list):
+            for index, item in enumerate(node.value):
+                if label_of(item.plain()) == value.label:
+                    return (*path, index)
+        if node is not None and isinstance(node.value, dict) and value.label in node.value:
+            return (*path, value.label)
+    return ("grid", key)
+
+
+def _inner(document: Document, path: Path, key: str) -> Path:
+    return (*path, key) if document.node((*path, key)) is not None else path

@@ -1,0 +1,183 @@
+"""What a study keeps of a run: one row a flow, and one for all flows together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tcplab.report.series import Samples
+from tcplab.report.steady import asked_omit, steady_window
+from tcplab.report.summaries import FlowSummary, SummaryTable, summary
+from tcplab.results.run import Run
+from tcplab.stats import jain
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure of a run."""
+
+    name: str
+    unit: str
+    """bit/s, ns, B, segments, packets, s, cores, or empty."""
+    doc: str
+    share: bool = False
+    """A share from 0 to 1, shown in percent."""
+
+
+METRICS: dict[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric("goodput", "bit/s", "steady goodput; of all flows: their sum"),
+        Metric("transferred", "B", "payload received over the whole flow"),
+        Metric("retransmits", "segments", "segments sent again over the whole flow"),
+        Metric("retransmission_rate", "", "share of the segments that were sent again", share=True),
+        Metric("loss_rate", "", "share of the datagrams or pings that were lost", share=True),
+        Metric("out_of_order", "packets", "datagrams that came after a later one"),
+        Metric("jitter", "ns", "mean interarrival jitter (RFC 3550)"),
+        Metric("rtos", "", "retransmission timeouts"),
+        Metric("rtt_mean", "ns", "mean RTT in the steady state"),
+        Metric("rtt_min", "ns", "least RTT"),
+        Metric("rtt_p50", "ns", "median RTT in the steady state"),
+        Metric("rtt_p95", "ns", "95th percentile of the RTT in the steady state"),
+        Metric("rtt_p99", "ns", "99th percentile of the RTT in the steady state"),
+        Metric("queueing_delay", "ns", "mean delay of the bottleneck's queue in the steady state"),
+        Metric("cwnd_mean", "segments", "mean congestion window over the whole flow"),
+        Metric("effective_window", "B", "goodput times mean RTT: the window that was really used"),
+        Metric("cpu_sender", "cores", "CPU of the sender, in cores, while the flow was active"),
+        Metric("cpu_receiver", "cores", "CPU of the receiver, in cores, while the flow was active"),
+        Metric("rwnd_limited", "", "share of the busy time limited by the receive window", share=True),
+        Metric("sndbuf_limited", "", "share of the busy time limited by the send buffer", share=True),
+        Metric("completion_time", "ns", "how long the flow lasted"),
+        Metric("utilisation", "", "share of the bottleneck's rate that was used", share=True),
+        Metric("jain", "", "Jain's fairness index of those who share the bottleneck"),
+        Metric("drops", "packets", "packets the bottleneck's queue dropped"),
+        Metric("convergence", "ns", "time until the flows stay near the fair share"),
+        Metric("starvation", "ns", "time that flows had under 5 % of their fair share, added up"),
+    )
+}
+"""Every metric by name; their values are in base units."""
+
+_WORST: dict[str, Callable[[Any], Any]] = {"rtt_p95": np.max, "rtt_p99": np.max, "completion_time": np.max}
+_OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
+_SUMS = ("goodput", "transferred", "retransmits", "out_of_order", "rtos", "cpu_sender", "cpu_receiver")
+
+
+def measure(run_dir: Path, repetition: int) -> list[Row]:
+    """The rows of one finished run: `flow`, `kind`, `cc`, `streams` and every metric; null: not known.
+
+    The row whose `flow` is null is of all flows together: sums of what adds up, the mean of RTT means and
+    shares, the greatest of upper percentiles, and what only concerns all (fairness, utilisation). Raises
+    ResultsError.
+    """
+    run = Run(run_dir, {repetition: run_dir})
+    found = summary(run)
+    samples = Samples(run, repetition)
+    rows = [_flow(row, samples) for row in found.flows]
+    return [*rows, _all(rows, found, samples)]
+
+
+def _flow(row: FlowSummary, samples: Samples) -> Row:
+    streams = samples.streams(row.flow)
+    figures = {name: estimate.value for name, estimate in row.figures.items()}
+    lasted = _span(samples, row.flow)
+    metrics: dict[str, float] = {
+        **{name: figures[name] for name in figures if name in METRICS},
+        "transferred": _sum(streams, "bytes_received"),
+        "retransmits": _sum(streams, "retransmits"),
+        "rtos": _sum(streams, "rtos"),
+        "cwnd_mean": _mean(streams, "cwnd_mean"),
+        "effective_window": figures["goodput"] * figures["rtt_mean"] / 8e9,
+        "cpu_sender": _sum(streams, "cpu_sender") / lasted * 1e9 if lasted else math.nan,
+        "cpu_receiver": _sum(streams, "cpu_receiver") / lasted * 1e9 if lasted else math.nan,
+        "completion_time": lasted or math.nan,
+        **_datagrams(samples, row.flow, row.kind),
+        **_sockets(samples, row.flow),
+    }
+    return _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
+
+
+def _all(rows: list[Row], found: SummaryTable, samples: Samples) -> Row:
+    metrics: dict[str, float] = {}
+    for name in METRICS:
+        values = np.array([row[name] for row in rows if row[name] is not None], dtype=float)
+        if len(values):
+            metrics[name] = float(np.sum(values) if name in _SUMS else _WORST.get(name, np.mean)(values))
+    metrics["effective_window"] = math.nan
+    for name in ("utilisation", "jain", "drops", "convergence", "starvation"):
+        values = np.array([link.figures[name].value for link in found.links], dtype=float)
+        values = values[np.isfinite(values)]
+        if len(values):
+            metrics[name] = float(_OF_LINKS.get(name, np.max)(values))
+    if "jain" not in metrics:
+        shares = [row["goodput"] for row in rows if row["kind"] in ("tcp", "udp")]
+        if len(shares) > 1:
+            metrics["jain"] = jain(shares)
+    return _row(None, metrics, kind=None, cc=None, streams=None)
+
+
+def _row(flow: str | None, metrics: dict[str, float], **what: Any) -> Row:
+    values = {name: metrics.get(name) for name in METRICS}
+    known = {name: None if value is None or math.isnan(value) else value for name, value in values.items()}
+    return {"flow": flow, **what, **known}
+
+
+def _datagrams(samples: Samples, flow: str, kind: str) -> dict[str, float]:
+    if kind != "udp":
+        return {}
+    rows = samples.run.tables["intervals"].filter(
+        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
+    )
+    return {"out_of_order": _sum(rows, "out_of_order"), "jitter": _mean(rows, "jitter")}
+
+
+def _sockets(samples: Samples, flow: str) -> dict[str, float]:
+    """The least RTT, and what limited the sender, over the steady state."""
+    rows = samples.run.tables["sockets"].filter(
+        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
+    )
+    if not len(rows):
+        return {}
+    found = {"rtt_min": _least(rows, "min_rtt")}
+    window = steady_window(samples, flow, asked_omit(samples.plan, None))
+    if window is not None:
+        inside = rows.filter((pl.col("time") >= window.start) & (pl.col("time") <= window.end))
+        rows = inside if len(inside) > 1 else rows
+    busy = _grown(rows, "busy_time")
+    if busy > 0:
+        found["rwnd_limited"] = _grown(rows, "rwnd_limited") / busy
+        found["sndbuf_limited"] = _grown(rows, "sndbuf_limited") / busy
+    return found
+
+
+def _grown(rows: pl.DataFrame, column: str) -> float:
+    """How much a counter grew between the first and the last sample, its streams added up."""
+    grown = rows.group_by("stream").agg((pl.col(column).max() - pl.col(column).min()).alias("by"))
+    return float(grown["by"].sum() or 0)
+
+
+def _span(samples: Samples, flow: str) -> float:
+    span = samples.span(flow)
+    return span[1] - span[0] if span else 0.0
+
+
+def _sum(rows: pl.DataFrame, column: str) -> float:
+    values = rows[column].drop_nulls()
+    return float(values.sum()) if len(values) else math.nan
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float:
+    value = rows[column].mean()
+    return math.nan if value is None else float(value)  # type: ignore[arg-type]
+
+
+def _least(rows: pl.DataFrame, column: str) -> float:
+    value = rows[column].min()
+    return math.nan if value is None else float(value)  # type: ignore[arg-type]

@@ -1,0 +1,118 @@
+"""Runs of a study in processes of this machine: one at a time on real systems, all cores for simulations."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Protocol
+
+from tcplab.study.task import Made, Task, make, refuse
+
+_TICK = 0.1
+
+
+class Executor(Protocol):
+    """Makes runs somewhere."""
+
+    def make(self, tasks: Sequence[Task], stop: threading.Event) -> Iterator[Made]:
+        """Make the runs, in about this order, and give each when it is over.
+
+        When `stop` is set, what has not begun is left out and what runs is abandoned.
+        """
+
+
+class LocalPool:
+    """Worker processes on this machine. One that dies costs its run, not the study."""
+
+    def __init__(self, run_dir: Callable[[Task], Path], jobs: int) -> None:
+        self._run_dir = run_dir
+        self._jobs = jobs
+
+    def make(self, tasks: Sequence[Task], stop: threading.Event) -> Iterator[Made]:
+        """See `Executor.make`."""
+        left = list(tasks)
+        while left and not stop.is_set():
+            unsure = yield from self._together(left, stop)
+            # Of the runs that were going on when a process died, only running them apart tells which it was.
+            for task in unsure:
+                if not stop.is_set():
+                    yield from self._apart(task, stop)
+
+    def _together(self, left: list[Task], stop: threading.Event) -> Generator[Made, None, list[Task]]:
+        """Take tasks off `left` and make them; returns those that were under way when a process died."""
+        pool = _pool(min(self._jobs, len(left)))
+        under_way: dict[Future[Made], Task] = {}
+        try:
+            while (left or under_way) and not stop.is_set():
+                # One more than there are workers keeps them busy, and the order under control.
+                while left and len(under_way) < self._jobs + 1:
+                    task = left.pop(0)
+                    under_way[pool.submit(_make, task, self._run_dir(task))] = task
+                ended, _ = wait(under_way, timeout=_TICK, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    made = future.result()
+                    del under_way[future]
+                    yield made
+        except BrokenProcessPool:
+            return list(under_way.values())
+        finally:
+            _end(pool, at_once=stop.is_set())
+        return []
+
+    def _apart(self, task: Task, stop: threading.Event) -> Iterator[Made]:
+        run_dir = self._run_dir(task)
+        shutil.rmtree(run_dir, ignore_errors=True)
+        pool = _pool(1)
+        try:
+            future = pool.submit(_make, task, run_dir)
+            while not stop.is_set():
+                ended, _ = wait([future], timeout=_TICK)
+                if ended:
+                    yield future.result()
+                    return
+        except BrokenProcessPool:
+            shutil.rmtree(run_dir, ignore_errors=True)
+            yield refuse(task, run_dir, "the process that made this run died (out of memory?)")
+        finally:
+            _end(pool, at_once=stop.is_set())
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Each worker is a core already; polars reads this when it is first imported.
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    # Not fork: this process has threads (progress, polars) that a copy would lack.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
+
+
+def _end(pool: ProcessPoolExecutor, *, at_once: bool) -> None:
+    processes = list((pool._processes or {}).values())
+    if at_once:
+        for process in processes:
+            process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    # Ctrl-C reaches the whole process group; what it means is for the parent to decide.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True, name="parent").start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when the study's is gone, however it ended."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _make(task: Task, run_dir: Path) -> Made:
+    return make(task, run_dir)

@@ -1,0 +1,29 @@
+"""The studies that come with tcplab, by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tcplab.scenario import ScenarioError, ScenarioErrors
+
+# Beside the package in a source tree; inside it when installed.
+_PLACES = (Path(__file__).parents[3] / "studies", Path(__file__).parents[1] / "studies")
+
+
+def names() -> list[str]:
+    """The shipped studies."""
+    return sorted(path.parent.name for place in _PLACES for path in place.glob("*/study.yaml"))
+
+
+def find(source: str) -> Path:
+    """The file of a study: a path as it is, or a shipped study's by name; raises ScenarioErrors."""
+    path = Path(source)
+    if path.is_file():
+        return path
+    if path.is_dir() and (path / "study.yaml").is_file():
+        return path / "study.yaml"
+    for place in _PLACES:
+        if "/" not in source and (place / source / "study.yaml").is_file():
+            return place / source / "study.yaml"
+    message = f"no such file, and no shipped study of this name: there is {', '.join(names()) or 'none'}"
+    raise ScenarioErrors([ScenarioError(source, 0, 0, "", "", message)])

@@ -1,0 +1,205 @@
+"""A study's directory: what was asked, a result directory for each cell, and the data set of all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_text, write_whole
+from tcplab.results.manifest import read_manifest
+from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, run_dir_of
+from tcplab.study.grid import Cell
+from tcplab.study.load import Study
+from tcplab.study.metrics import METRICS, Row
+
+STUDY_FILE = "study.yaml"
+INDEX_FILE = "study.json"
+RESULTS_FILE = "results.parquet"
+CELLS = "cells"
+METRICS_FILE = "metrics.json"
+
+
+@dataclass(frozen=True)
+class Done:
+    """One run of one cell that was made, or tried."""
+
+    cell: str
+    """The cell's id."""
+    repetition: int
+    status: str
+    """done, failed or interrupted."""
+    message: str
+    overload: str | None
+    wall: float | None
+    """Seconds."""
+    rows: tuple[Row, ...]
+    """Its metrics by flow; empty unless it is done."""
+
+
+class Store:
+    """Reads and writes a study's directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def cell_dir(self, cell: Cell) -> Path:
+        """The cell's result directory."""
+        return self.path / CELLS / cell.id
+
+    def run_dir(self, cell: Cell, repetition: int) -> Path:
+        """The run directory of one repetition of a cell."""
+        return run_dir_of(self.cell_dir(cell), repetition)
+
+    @property
+    def taken(self) -> bool:
+        """Whether a study is here already."""
+        return (self.path / INDEX_FILE).exists()
+
+    def create(self, study: Study) -> None:
+        """Write what was asked; raises ResultsError when that cannot be."""
+        try:
+            (self.path / CELLS).mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ResultsError.from_os(self.path, problem) from problem
+        write_text(self.path / STUDY_FILE, study.text)
+        self.write_index(study, study.cells)
+
+    def write_index(self, study: Study, cells: tuple[Cell, ...]) -> None:
+        """Write the cells, and what is the same for all."""
+        index = {
+            "study": study.name,
+            "source": study.source,
+            "quick": study.quick,
+            "repeat": study.repeat,
+            "seed": study.file.seed,
+            "sets": list(study.sets),
+            "axes": {axis.name: [value.label for value in axis.values] for axis in study.axes},
+            "cells": [
+                {"id": cell.id, "engine": cell.engine, "group": cell.group, "labels": cell.labels}
+                for cell in cells
+            ],
+        }
+        write_text(self.path / INDEX_FILE, json.dumps(index, indent=1) + "\n")
+
+    def index(self) -> dict[str, Any]:
+        """What `write_index` wrote; raises ResultsError."""
+        path = self.path / INDEX_FILE
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as problem:
+            raise ResultsError.from_os(path, problem) from problem
+        except ValueError as problem:
+            raise ResultsError(path, f"not a study's index: {problem}") from problem
+        return found
+
+    def claim(self, cell: Cell, scenario_text: str) -> None:
+        """Make a cell's result directory."""
+        path = self.cell_dir(cell)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise ResultsError.from_os(path, problem) from problem
+        if not (path / SCENARIO_FILE).exists():
+            write_text(path / SCENARIO_FILE, scenario_text)
+
+    def discard(self, cell: Cell, repetition: int) -> None:
+        """Remove what an earlier, unfinished or outdated run of this cell left."""
+        shutil.rmtree(self.run_dir(cell, repetition), ignore_errors=True)
+
+    def state(self, cell: Cell, repetition: int, digest: str) -> str:
+        """`done`: this run is there, made from this plan; `changed`: from another plan; else `missing`."""
+        run_dir = self.run_dir(cell, repetition)
+        if not (run_dir / PLAN_FILE).is_file():
+            return "missing"
+        manifest = read_manifest(run_dir)
+        if manifest.status != "done" or not (run_dir / METRICS_FILE).is_file():
+            return "missing"
+        return "done" if manifest.plan_digest == digest else "changed"
+
+    def read(self, cell: Cell, repetition: int) -> Done:
+        """A run that is there; raises ResultsError."""
+        run_dir = self.run_dir(cell, repetition)
+        manifest = read_manifest(run_dir)
+        rows: tuple[Row, ...] = ()
+        if manifest.status == "done":
+            path = run_dir / METRICS_FILE
+            try:
+                rows = tuple(json.loads(path.read_text(encoding="utf-8")))
+            except OSError as problem:
+                raise ResultsError.from_os(path, problem) from problem
+            except ValueError as problem:
+                raise ResultsError(path, f"not a run's metrics: {problem}") from problem
+        return Done(
+            cell.id,
+            repetition,
+            manifest.status,
+            manifest.message,
+            manifest.overload,
+            manifest.wall_duration,
+            rows,
+        )
+
+    def write_results(self, cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.DataFrame:
+        """Write the data set: a row for each run and flow, and one of all flows together (`flow` null).
+
+        A run that failed has one row, with its reason and without metrics.
+        """
+        frame = dataset(cells, done, axes)
+        write_whole(self.path / RESULTS_FILE, lambda beside: frame.write_parquet(beside))
+        return frame
+
+    def results(self) -> pl.DataFrame:
+        """The data set; raises ResultsError when there is none."""
+        path = self.path / RESULTS_FILE
+        try:
+            return pl.read_parquet(path)
+        except OSError as problem:
+            raise ResultsError.from_os(path, problem) from problem
+
+
+def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.DataFrame:
+    """Rows of all runs, in the order of the cells; see `Store.write_results`."""
+    by_id = {cell.id: (number, cell) for number, cell in enumerate(cells)}
+    schema: dict[str, Any] = {
+        "cell": pl.String(),
+        "group": pl.String(),
+        "engine": pl.String(),
+        **{axis: pl.String() for axis in axes if axis != "engine"},
+        "repetition": pl.Int64(),
+        "status": pl.String(),
+        "message": pl.String(),
+        "overload": pl.String(),
+        "wall": pl.Float64(),
+        "flow": pl.String(),
+        "kind": pl.String(),
+        "cc": pl.String(),
+        "streams": pl.Int64(),
+        **{name: pl.Float64() for name in METRICS},
+    }
+    # An axis may have the name of a column the run knows as well (`cc`, `streams`): the axis' label wins.
+    own = set(axes)
+    rows = []
+    for one in sorted(done, key=lambda one: (by_id[one.cell][0], one.repetition)):
+        cell = by_id[one.cell][1]
+        common = {
+            "cell": cell.id,
+            "group": cell.group or None,
+            "engine": cell.engine,
+            "repetition": one.repetition,
+            "status": one.status,
+            "message": one.message or None,
+            "overload": one.overload,
+            "wall": one.wall,
+        }
+        labels = {axis: cell.labels.get(axis) for axis in axes if axis != "engine"}
+        for row in one.rows or ({},):
+            rows.append({**common, **{k: v for k, v in row.items() if k not in own}, **labels})
+    for axis in own & {"streams"}:
+        schema[axis] = pl.String()
+    return pl.DataFrame(rows, schema=schema)

@@ -1,0 +1,267 @@
+"""A study's figures: every cell with intervals and reliability, and how it differs from the baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tcplab.report.estimate import Estimate, estimate
+from tcplab.report.grid import Grid, Heading
+from tcplab.report.numbers import (
+    NONE,
+    Scale,
+    index_scale,
+    percent_scale,
+    rate_scale,
+    size_scale,
+    time_scale,
+)
+from tcplab.stats import holm, welch
+from tcplab.study.grid import Cell, baseline_of
+from tcplab.study.load import Study
+from tcplab.study.metrics import METRICS
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a cell differs from the baseline in one metric."""
+
+    percent: float
+    """Of the baseline's mean; NaN where that is zero."""
+    low: float
+    high: float
+    """Interval of it; NaN where repetitions tell nothing."""
+    p: float
+    """Welch's, corrected by Holm's method over the cells; NaN: cannot be judged."""
+    effect: float
+    """Hedges' g."""
+
+
+@dataclass(frozen=True)
+class CellSummary:
+    """One cell's figures over its repetitions."""
+
+    cell: Cell
+    figures: Mapping[str, Estimate]
+    """By metric, of all flows together, or of the flow asked for."""
+    changes: Mapping[str, Change]
+    """By metric; empty for a baseline itself, or without one."""
+    baseline: bool
+    """Whether others are compared with it."""
+    failed: tuple[str, ...]
+    """Reasons of the runs that failed."""
+    overloaded: int
+    """Runs in which the machine, not TCP, may have set the result."""
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """Every cell of a study."""
+
+    name: str
+    axes: tuple[str, ...]
+    level: float
+    cells: tuple[CellSummary, ...]
+    notes: tuple[str, ...]
+
+    def grid(self) -> Grid:
+        """The table as text cells."""
+        return _grid(self)
+
+    def to_text(self) -> str:
+        """Table and notes as plain text."""
+        return "\n\n".join([self.grid().to_text(), "\n".join(self.notes)]).rstrip() + "\n"
+
+    def to_rich(self) -> Group:
+        """Table and notes for a rich console."""
+        from rich.console import Group
+        from rich.text import Text
+
+        return Group(self.grid().to_rich(), *[Text(note, style="dim") for note in self.notes])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data in base units."""
+        return [
+            {
+                "cell": row.cell.id,
+                "labels": row.cell.labels,
+                "group": row.cell.group,
+                "engine": row.cell.engine,
+                "failed": list(row.failed),
+                "overloaded": row.overloaded,
+                **{name: figure.to_json() for name, figure in row.figures.items() if figure.known},
+                "changes": {name: vars(change) for name, change in row.changes.items()},
+            }
+            for row in self.cells
+        ]
+
+
+def summary(
+    study: Study,
+    cells: Sequence[Cell],
+    results: pl.DataFrame,
+    *,
+    flow: str | None = None,
+    level: float = 0.95,
+) -> StudySummary:
+    """Summarise a study's data set: of all flows together, or of one flow."""
+    of_flow = pl.col("flow").is_null() if flow is None else pl.col("flow") == flow
+    done = results.filter((pl.col("status") == "done") & of_flow)
+    failed = results.filter(pl.col("status") == "failed")
+    values = {cell.id: _values(done, cell) for cell in cells}
+    bases = {cell.id: baseline_of(cell, cells, study.file.baseline) for cell in cells}
+    compared = {name: _changes(values, bases, name, level) for name in METRICS}
+    rows = []
+    for cell in cells:
+        one = done.filter(pl.col("cell") == cell.id)
+        reasons = failed.filter(pl.col("cell") == cell.id)["message"].drop_nulls().unique(maintain_order=True)
+        rows.append(
+            CellSummary(
+                cell,
+                {name: estimate(list(found), level) for name, found in values[cell.id].items()},
+                {name: found[cell.id] for name, found in compared.items() if cell.id in found},
+                any(base is cell for name, base in bases.items() if name != cell.id),
+                tuple(reasons),
+                len(one["overload"].drop_nulls()),
+            )
+        )
+    return StudySummary(
+        study.name,
+        tuple(axis.name for axis in study.axes),
+        level,
+        tuple(rows),
+        tuple(_notes(study, rows, level)),
+    )
+
+
+def _values(done: pl.DataFrame, cell: Cell) -> dict[str, Array]:
+    rows = done.filter(pl.col("cell") == cell.id).sort("repetition")
+    return {name: rows[name].drop_nulls().to_numpy().astype(np.float64) for name in METRICS}
+
+
+def _changes(
+    values: Mapping[str, Mapping[str, Array]], bases: Mapping[str, Cell | None], metric: str, level: float
+) -> dict[str, Change]:
+    pairs = [
+        (name, values[base.id][metric], values[name][metric])
+        for name, base in bases.items()
+        if base is not None and base.id != name
+    ]
+    pairs = [(name, reference, own) for name, reference, own in pairs if len(reference) and len(own)]
+    found = [welch(reference, own, level) for _, reference, own in pairs]
+    corrected = holm([comparison.p for comparison in found])
+
+    def percent(amount: float, reference: Array) -> float:
+        mean = float(reference.mean())
+        return amount / mean * 100 if mean else math.nan
+
+    return {
+        name: Change(
+            percent(comparison.difference.value, reference),
+            percent(comparison.difference.low, reference),
+            percent(comparison.difference.high, reference),
+            p,
+            comparison.effect,
+        )
+        for (name, reference, _), comparison, p in zip(pairs, found, corrected, strict=True)
+    }
+
+
+_Scaler = Callable[[Iterable[float]], Scale]
+# Metric, label, scale, whether its interval is shown, what a narrow terminal can do without (highest first).
+_COLUMNS: tuple[tuple[str, str, _Scaler, bool, int], ...] = (
+    ("goodput", "Goodput", rate_scale, True, 0),
+    ("retransmission_rate", "Sent again", percent_scale, False, 3),
+    ("loss_rate", "Lost", percent_scale, False, 4),
+    ("rtt_mean", "RTT mean", time_scale, True, 1),
+    ("rtt_p95", "RTT p95", time_scale, False, 6),
+    ("effective_window", "Window", size_scale, False, 8),
+    ("jain", "Jain", index_scale, False, 5),
+    ("cpu_sender", "CPU sender", index_scale, False, 9),
+    ("cpu_receiver", "CPU receiver", index_scale, False, 9),
+)
+
+
+def _grid(table: StudySummary) -> Grid:
+    rows = table.cells
+    axes = [axis for axis in table.axes if any(axis in row.cell.labels for row in rows)]
+    groups = any(row.cell.group for row in rows)
+    engines = any("engine" in row.cell.labels for row in rows)
+    columns = [column for column in _COLUMNS if any(row.figures[column[0]].known for row in rows)]
+    scales = {
+        name: scaler([row.figures[name].value for row in rows if row.figures[name].known])
+        for name, _, scaler, _, _ in columns
+    }
+    compared = any("goodput" in row.changes for row in rows)
+    headings = [*([Heading("Group", numeric=False, minor=7)] if groups else [])]
+    headings += [Heading(axis, numeric=False) for axis in axes]
+    headings += [Heading("Engine", numeric=False)] if engines else []
+    for name, label, _, _, minor in columns:
+        headings.append(Heading(label, scales[name].unit, minor=minor))
+        if name == "goodput" and compared:
+            headings.append(Heading("Change", "%", minor=2, about="Of the baseline's mean; * p < 0.05"))
+    headings += [Heading("n", minor=10), Heading("Grade", numeric=False, minor=2)]
+    return Grid(
+        f"{table.name}: every cell",
+        tuple(headings),
+        tuple(_cells(table, row, groups, axes, engines, columns, scales, compared) for row in rows),
+    )
+
+
+def _cells(
+    table: StudySummary,
+    row: CellSummary,
+    groups: bool,
+    axes: list[str],
+    engines: bool,
+    columns: Sequence[tuple[str, str, _Scaler, bool, int]],
+    scales: Mapping[str, Scale],
+    compared: bool,
+) -> tuple[str, ...]:
+    texts = [row.cell.group] if groups else []
+    texts += [row.cell.labels.get(axis, NONE) for axis in axes]
+    texts += [row.cell.engine] if engines else []
+    for name, _, _, interval, _ in columns:
+        figure = row.figures[name]
+        texts.append(scales[name].estimate(figure) if interval else scales[name].number(figure.value))
+        if name == "goodput" and compared:
+            texts.append(_change_text(table, row))
+    goodput = row.figures["goodput"] if row.figures["goodput"].known else row.figures["rtt_mean"]
+    grade = "failed" if row.failed and not goodput.known else goodput.grade
+    return (*texts, str(goodput.n), grade)
+
+
+def _change_text(table: StudySummary, row: CellSummary) -> str:
+    change = row.changes.get("goodput")
+    if change is None or math.isnan(change.percent):
+        return "baseline" if row.baseline else NONE
+    return f"{change.percent:+.1f}{'*' if change.p < 0.05 else ''}"
+
+
+def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[str]:
+    percent = f"{level * 100:g} %"
+    if study.quick:
+        yield "Quick: runs were shortened and fewer; the figures show that it works, not what is true."
+    if study.repeat > 1:
+        yield f"± is the {percent} interval of the mean over {study.repeat} repetitions (Student's t)."
+    if any(row.baseline for row in rows):
+        yield "Change: of the baseline's mean goodput; * where p < 0.05 by Welch's t-test, Holm-corrected."
+    failed = [row for row in rows if row.failed]
+    for row in failed[:5]:
+        yield f"Failed: {row.cell.title}: {row.failed[0]}"
+    if len(failed) > 5:
+        yield f"Failed: {len(failed) - 5} more cells."
+    overloaded = sum(row.overloaded for row in rows)
+    if overloaded:
+        yield f"{overloaded} runs were overloaded: there the machine, not TCP, may have set the result."

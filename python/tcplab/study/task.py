@@ -1,0 +1,153 @@
+"""One run of one cell: what a worker process, here or on another machine, is given and gives back."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tcplab.engine.base import Plan, Progress, Status
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_text
+from tcplab.results.writer import run_dir_of
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run to be made."""
+
+    cell: str
+    """The cell's id."""
+    engine: str
+    plan: Plan
+    """With the seed of this repetition."""
+    repetition: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Made:
+    """What became of a task."""
+
+    cell: str
+    repetition: int
+    status: str
+    """done, failed or interrupted."""
+    message: str
+    wall: float
+    """Seconds."""
+
+
+def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None = None) -> Made:
+    """Execute a task into its run directory, and write its metrics there.
+
+    What goes wrong with the run is an answer, not an exception: a study goes on. Raises ResultsError when
+    the directory cannot be written.
+    """
+    from tcplab import engine as engines
+    from tcplab.results.manifest import read_manifest
+    from tcplab.runner import run_once
+    from tcplab.study.metrics import measure
+    from tcplab.study.store import METRICS_FILE
+
+    wall = 0.0
+    try:
+        outcome, wall = run_once(
+            task.plan,
+            engines.load(task.engine),
+            run_dir,
+            repetition=task.repetition,
+            warnings=task.warnings,
+            progress=progress or _nothing,
+        )
+        status, message = outcome.status, outcome.message
+        if status is Status.DONE:
+            rows = measure(run_dir, task.repetition)
+            write_text(run_dir / METRICS_FILE, json.dumps(rows) + "\n")
+    except ResultsError:
+        raise
+    except Exception as problem:
+        status, message = Status.FAILED, f"{type(problem).__name__}: {problem}"
+        if not read_manifest(run_dir).message:
+            _fail(run_dir, message)
+    return Made(task.cell, task.repetition, status.value, message, wall)
+
+
+def refuse(task: Task, run_dir: Path, message: str) -> Made:
+    """Record a run that cannot be made, with the reason."""
+    from tcplab.results.writer import RunWriter
+
+    RunWriter(run_dir, task.plan, engine=task.engine, repetition=task.repetition).finish(
+        Status.FAILED.value, message=message, wall_duration=0.0
+    )
+    return Made(task.cell, task.repetition, Status.FAILED.value, message, 0.0)
+
+
+def make_away(task: Task, storage: str | None = None) -> tuple[Made, bytes]:
+    """Execute a task where its study's directory is not: its run directory comes back as a tar archive.
+
+    With `storage` (an fsspec path, such as `s3://bucket/study`) it goes there instead, under
+    `CELL/run-N`, and nothing comes back.
+    """
+    with tempfile.TemporaryDirectory(prefix="tcplab-study-") as temporary:
+        run_dir = run_dir_of(Path(temporary), task.repetition)
+        made = make(task, run_dir)
+        if storage is not None:
+            _put(run_dir, f"{storage.rstrip('/')}/{task.cell}/{run_dir.name}")
+            return made, b""
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in sorted(run_dir.rglob("*")):
+                archive.add(path, arcname=str(path.relative_to(run_dir)), recursive=False)
+        return made, packed.getvalue()
+
+
+def unpack(data: bytes, run_dir: Path) -> None:
+    """Put a run directory that came back in its place: written beside, and renamed."""
+    run_dir.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{run_dir.name}.", dir=run_dir.parent) as temporary:
+        whole = Path(temporary) / run_dir.name
+        whole.mkdir()
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            archive.extractall(whole, filter="data")
+        whole.replace(run_dir)
+
+
+def fetch(where: str, run_dir: Path) -> None:
+    """Copy a run directory from shared storage (an fsspec path) into its place."""
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(where)
+    run_dir.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{run_dir.name}.", dir=run_dir.parent) as temporary:
+        whole = Path(temporary) / run_dir.name
+        system.get(path.rstrip("/") + "/", str(whole) + "/", recursive=True)
+        whole.replace(run_dir)
+
+
+def _put(run_dir: Path, where: str) -> None:
+    import fsspec
+
+    system, path = fsspec.core.url_to_fs(where)
+    system.makedirs(path, exist_ok=True)
+    for file in sorted(run_dir.rglob("*")):
+        if file.is_file():
+            target = f"{path}/{file.relative_to(run_dir)}"
+            system.makedirs(target.rpartition("/")[0], exist_ok=True)
+            system.put_file(str(file), target)
+
+
+def _fail(run_dir: Path, message: str) -> None:
+    """Mark a run whose own figures could not be made."""
+    from tcplab.results.manifest import FILE, read_manifest
+
+    manifest = read_manifest(run_dir).model_copy(update={"status": Status.FAILED.value, "message": message})
+    write_text(run_dir / FILE, manifest.to_json())
+
+
+def _nothing(progress: Progress) -> None:
+    pass
