@@ -55,7 +55,12 @@ class Run:
     Each table is an attribute too: `run.flows`, `run.intervals`, `run.sockets`, `run.queues`, ...
     """
 
-    def __init__(self, path: Path, run_dirs: Mapping[int, Path]) -> None:
+    def __init__(
+        self, path: Path, run_dirs: Mapping[int, Path], plan: Mapping[str, Any] | None = None
+    ) -> None:
+        """Results in run directories by repetition; `plan` saves reading it back where it is at hand."""
+        if plan is not None:
+            self.__dict__["plan"] = dict(plan)
         self.path = path
         """The directory it was loaded from."""
         self.run_dirs = dict(run_dirs)

@@ -60,6 +60,8 @@ class Outcome:
     interrupted: bool = False
     wall: float = 0.0
     """Seconds."""
+    spent: float = 0.0
+    """What its runs took, added up: over the workers and `wall` it tells what scheduling cost, seconds."""
 
 
 def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
@@ -116,7 +118,13 @@ def execute(
                 store.write_index(study, cells)
                 todo = work(study, store, [best])
                 made += _make(study, store, todo, watcher, jobs, executor, stop)
-    outcome = Outcome(cells, _collect(study, store, cells), stop.is_set(), time.monotonic() - began)
+    outcome = Outcome(
+        cells,
+        _collect(study, store, cells),
+        stop.is_set(),
+        time.monotonic() - began,
+        sum(one.wall for one in made),
+    )
     store.write_results(cells, outcome.done, axes_of(study))
     return outcome
 

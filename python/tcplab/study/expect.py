@@ -38,13 +38,13 @@ class Figure:
     """A metric of some cells."""
 
     metric: str
-    where: Mapping[str, str]
-    """Axis (or `engine`, `group`) to label."""
+    where: tuple[tuple[str, str], ...] = ()
+    """Axis (or `engine`, `group`) and label."""
     flow: str | None = None
     baseline: bool = False
 
     def __str__(self) -> str:
-        chosen = [f"{key}={label}" for key, label in self.where.items()]
+        chosen = [f"{key}={label}" for key, label in self.where]
         chosen += [f"flow={self.flow}"] if self.flow else []
         chosen += ["baseline"] if self.baseline else []
         return f"{self.metric}({', '.join(chosen)})" if chosen else self.metric
@@ -271,7 +271,7 @@ class _Reader:
                 elif self.peek() != ")":
                     raise ExpectationError(f"the bracket behind `{word}` is not closed", f"{word}(cc=cubic)")
             self.take(")")
-        return Figure(name, _Frozen(where), flow, baseline)
+        return Figure(name, tuple(where.items()), flow, baseline)
 
     def _selection(self) -> tuple[str, str | None]:
         """`key=label` or a bare word; a label goes to the next comma or bracket, or is quoted."""
@@ -287,10 +287,3 @@ class _Reader:
         if self.at == first:
             raise ExpectationError(f"`{key}=` has no value")
         return key, self.text[self.words[first][1] : self.words[self.at - 1][2]].strip()
-
-
-class _Frozen(dict[str, str]):
-    """A mapping that can be part of a key."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(sorted(self.items())))

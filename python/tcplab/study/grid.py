@@ -124,7 +124,8 @@ def baseline_of(cell: Cell, cells: Sequence[Cell], baseline: Mapping[str, object
     each RTT); where there is none, the one that has just the baseline's values.
     """
     values = {axis: label_of(value) for axis, value in baseline.items()}
-    for wanted in ({**cell.labels, **values}, {**_engine_of(cell), **values}):
+    alone = {**_engine_of(cell), **values}
+    for wanted in ({**cell.labels, **values}, alone) if values else (alone,):
         found = next((other for other in cells if other.labels == wanted), None)
         if found is not None:
             return found

@@ -110,9 +110,9 @@ def _matching(figure: Figure, cells: Sequence[Cell], baseline: Mapping[str, str]
     found: dict[_Free, Cell] = {}
     for cell in cells:
         labels = {**cell.labels, "engine": cell.engine, "group": cell.group}
-        if any(labels.get(axis) != label for axis, label in figure.where.items()):
+        if any(labels.get(axis) != label for axis, label in figure.where):
             continue
-        rest = {axis: label for axis, label in cell.labels.items() if axis not in figure.where}
+        rest = {axis: label for axis, label in cell.labels.items() if axis not in dict(figure.where)}
         if figure.baseline:
             base = baseline_of(cell, cells, baseline)
             if base is None or base != cell:

@@ -23,6 +23,8 @@ from tcplab.study.model import RESERVED, StudyFile
 # Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
 _QUICK_LEAST = 2_000_000_000
 _QUICK_SHARE = 5
+# Where these keys are wrong, there are no cells to look at.
+_DECIDE_CELLS = ("engine", "cells", "quick")
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def load(
         except ExpectationError as problem:
             where = _inner(document, ("expect", index), "that")
             found.append(document.error(where, str(problem), problem.suggestion))
-    if found:
+    if any(error.path.partition(".")[0] in _DECIDE_CELLS for error in found):
         raise ScenarioErrors(found)
     if quick:
         axes = _without(axes, file.quick.skip)
@@ -131,7 +133,7 @@ def load(
     scenario, base = _scenario_document(file, document, path)
     settings = [*sets, *(_quick_sets(file, scenario, base, sets) if quick else ())]
     every = cells(axes, file.cells, engines_of(file))
-    plans, found = {}, []
+    plans = {}
     for cell in every:
         try:
             plans[cell.id] = _plan(scenario, base, settings, cell, file)

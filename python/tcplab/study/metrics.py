@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tcplab.engine.base import Plan
 from tcplab.report.series import Samples
 from tcplab.report.steady import asked_omit, steady_window
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
@@ -70,14 +71,14 @@ _OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
 _SUMS = ("goodput", "transferred", "retransmits", "out_of_order", "rtos", "cpu_sender", "cpu_receiver")
 
 
-def measure(run_dir: Path, repetition: int) -> list[Row]:
-    """The rows of one finished run: `flow`, `kind`, `cc`, `streams` and every metric; null: not known.
+def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
+    """The rows of one finished run of a plan: `flow`, `kind`, `cc`, `streams` and every metric; null: not known.
 
     The row whose `flow` is null is of all flows together: sums of what adds up, the mean of RTT means and
     shares, the greatest of upper percentiles, and what only concerns all (fairness, utilisation). Raises
     ResultsError.
     """
-    run = Run(run_dir, {repetition: run_dir})
+    run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)
     samples = Samples(run, repetition)
     rows = [_flow(row, samples) for row in found.flows]

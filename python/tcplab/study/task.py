@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +40,7 @@ class Made:
     """done, failed or interrupted."""
     message: str
     wall: float
-    """Seconds."""
+    """How long it took with its tables and figures, seconds."""
 
 
 def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None = None) -> Made:
@@ -54,9 +55,9 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
     from tcplab.study.metrics import measure
     from tcplab.study.store import METRICS_FILE
 
-    wall = 0.0
+    began = time.monotonic()
     try:
-        outcome, wall = run_once(
+        outcome, _ = run_once(
             task.plan,
             engines.load(task.engine),
             run_dir,
@@ -66,7 +67,7 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
         )
         status, message = outcome.status, outcome.message
         if status is Status.DONE:
-            rows = measure(run_dir, task.repetition)
+            rows = measure(run_dir, task.repetition, task.plan)
             write_text(run_dir / METRICS_FILE, json.dumps(rows) + "\n")
     except ResultsError:
         raise
@@ -74,7 +75,7 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
         status, message = Status.FAILED, f"{type(problem).__name__}: {problem}"
         if not read_manifest(run_dir).message:
             _fail(run_dir, message)
-    return Made(task.cell, task.repetition, status.value, message, wall)
+    return Made(task.cell, task.repetition, status.value, message, time.monotonic() - began)
 
 
 def refuse(task: Task, run_dir: Path, message: str) -> Made:

@@ -1,0 +1,239 @@
+"""Studies as a person runs them: whole, cut short, resumed, changed, with a cell that cannot be run."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tcplab.scenario import ScenarioErrors
+from tcplab.study.execute import Outcome, execute, work
+from tcplab.study.grid import Cell
+from tcplab.study.load import Study, load
+from tcplab.study.store import Store
+from tcplab.study.task import Made
+
+STUDY = """
+tcplab: 1
+study: small
+scenario:
+  tcplab: 1
+  name: base
+  network: {path: {rate: 10 Mbit/s, rtt: 20 ms, loss: 0.5 %}}
+  flows: [{name: bulk, kind: tcp}]
+  duration: 3 s
+grid:
+  flows.bulk.cc: [reno, cubic]
+  rtt: {set: network.path.rtt, values: [10 ms, 40 ms]}
+repeat: 2
+baseline: {cc: cubic}
+"""
+
+
+class Quiet:
+    def __init__(self) -> None:
+        self.made: list[Made] = []
+
+    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+        self.made.append(made)
+
+
+def written(directory: Path, text: str = STUDY) -> Path:
+    path = directory / "study.yaml"
+    path.write_text(text)
+    return path
+
+
+def run(study: Study, path: Path) -> tuple[Outcome, Quiet]:
+    store = Store(path)
+    store.create(study)
+    watcher = Quiet()
+    return execute(study, store, watcher=watcher, jobs=2), watcher
+
+
+def results(path: Path) -> pl.DataFrame:
+    return Store(path).results().drop("wall")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small study, run without interruption."""
+    directory = tmp_path_factory.mktemp("whole")
+    run(load(written(directory)), directory / "out")
+    return directory / "out"
+
+
+def test_every_cell_has_its_rows(whole: Path) -> None:
+    frame = results(whole)
+    assert len(frame.filter(pl.col("flow").is_null())) == 8
+    assert set(frame["status"]) == {"done"}
+    assert frame.filter(pl.col("flow") == "bulk")["goodput"].null_count() == 0
+    by_cc = frame.filter(pl.col("flow").is_null()).group_by("cc", "rtt").len()
+    assert set(by_cc["len"]) == {2}
+
+
+def test_the_order_is_random_yet_the_same_for_a_seed_and_each_repetition_is_a_block(tmp_path: Path) -> None:
+    study = load(written(tmp_path))
+    one = work(study, Store(tmp_path / "a")).missing
+    assert one == work(study, Store(tmp_path / "b")).missing
+    assert [job.repetition for job in one] == [1] * 4 + [2] * 4
+    assert [job.cell for job in one[:4]] != list(study.cells) or [job.cell for job in one[4:]] != list(
+        study.cells
+    )
+
+
+def test_resuming_makes_only_what_is_missing(whole: Path, tmp_path: Path) -> None:
+    study = load(written(tmp_path))
+    done, missing = work(study, Store(whole)).done, work(study, Store(whole)).missing
+    assert (len(done), len(missing)) == (8, 0)
+    more = load(written(tmp_path), repeat=3)
+    assert [job.repetition for job in work(more, Store(whole)).missing] == [3] * 4
+
+
+def test_a_changed_scenario_is_noticed(whole: Path, tmp_path: Path) -> None:
+    study = load(written(tmp_path, STUDY.replace("20 ms, loss: 0.5 %", "20 ms, loss: 0.6 %")))
+    assert len(work(study, Store(whole)).changed) == 8
+    study = load(written(tmp_path, STUDY.replace("[10 ms, 40 ms]", "[10 ms, 50 ms]")))
+    todo = work(study, Store(whole))
+    assert (len(todo.done), len(todo.changed), len(todo.missing)) == (4, 0, 4)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "tcplab", "study", *arguments, "--no-report"]
+
+
+def test_a_killed_study_goes_on_and_ends_as_if_nothing_had_been(whole: Path, tmp_path: Path) -> None:
+    source = str(written(tmp_path))
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        command(source, "--out", str(out), "--jobs", "1"), stderr=subprocess.PIPE, start_new_session=True
+    )
+    assert process.stderr is not None
+    for _ in range(3):
+        process.stderr.readline()
+    process.kill()
+    process.wait(30)
+    process.stderr.close()
+    deadline = time.monotonic() + 15
+    while _in_session(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _in_session(process.pid), "workers outlive the study"
+    left = len(work(load(source), Store(out)).missing)
+    assert 0 < left < 8
+    resumed = subprocess.run(
+        command(source, "--resume", str(out)), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"{left} are missing" in resumed.stderr
+    assert results(out).equals(results(whole))
+
+
+def _in_session(leader: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if os.getsid(int(entry.name)) == leader:
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
+    source = str(written(tmp_path))
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        command(source, "--out", str(out), "--jobs", "1"), stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "--resume" in said
+    assert "done" in set(results(out)["status"])
+
+
+def test_a_worker_that_dies_costs_its_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = load(written(tmp_path, STUDY.replace("duration: 3 s", "duration: 60 s")))
+    store = Store(tmp_path / "out")
+    store.create(study)
+    killed = threading.Event()
+
+    def kill_one() -> None:
+        while not killed.is_set():
+            for child in _children():
+                os.kill(child, signal.SIGKILL)
+                killed.set()
+                return
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=kill_one)
+    thread.start()
+    outcome = execute(study, store, watcher=Quiet(), jobs=2)
+    thread.join()
+    # Its run was made again, apart from the others.
+    assert {one.status for one in outcome.done} == {"done"}
+    assert len(outcome.done) == 8
+
+
+def _children() -> list[int]:
+    listed = subprocess.run(
+        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
+    )
+    lines = [line.split(None, 1) for line in listed.stdout.splitlines()]
+    return [int(pid) for pid, args in lines if "spawn_main" in args]
+
+
+UNSUPPORTED = STUDY.replace("[reno, cubic]", "[reno, nonesuch]").replace("baseline: {cc: cubic}", "")
+
+
+def test_a_cell_that_cannot_run_stays_in_the_results_with_its_reason(tmp_path: Path) -> None:
+    outcome, _ = run(load(written(tmp_path, UNSUPPORTED)), tmp_path / "out")
+    failed = [one for one in outcome.done if one.status == "failed"]
+    assert len(failed) == 4
+    assert "nonesuch" in failed[0].message
+    frame = results(tmp_path / "out")
+    assert len(frame.filter((pl.col("status") == "failed") & (pl.col("cc") == "nonesuch"))) == 4
+    assert len(frame.filter(pl.col("status") == "done")) == 8
+
+
+BAD = [
+    ("study: small", "study: small\nrepeats: 3", "unknown key `repeats`"),
+    ("flows.bulk.cc: [reno, cubic]", "flows.bulk.cc: []", "the axis has no values"),
+    ("flows.bulk.cc: [reno, cubic]", "flows.bulk.cc: [reno, reno]", "stands here twice"),
+    ("values: [10 ms, 40 ms]", "values: [10, 40 ms]", "10"),
+    ("set: network.path.rtt", "set: network.path.rttt", "rttt"),
+    ("flows.bulk.cc: [reno", "flows.blk.cc: [reno", "blk"),
+    ("baseline: {cc: cubic}", "baseline: {cc: vegas}", "the axis cc has no value `vegas`"),
+    ("baseline: {cc: cubic}", "baseline: {xx: cubic}", "there is no axis `xx`"),
+    ("repeat: 2", "repeat: 2\ncells: zip\nexpect: [goodput > 1 ms]", "compares bit/s with ns"),
+    ("repeat: 2", "repeat: 0", "at least 1"),
+    ("repeat: 2", "engine: [sim, kernal]", "no engine is called `kernal`"),
+    ("flows.bulk.cc", "goodput", "results have a column `goodput` already"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD)
+def test_a_mistake_in_a_study_is_told_with_its_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in STUDY
+    path = written(tmp_path, STUDY.replace(old, new))
+    with pytest.raises(ScenarioErrors) as refused:
+        load(path)
+    said = str(refused.value)
+    assert message in said
+    assert f"{path}:" in said, said
+
+
+def test_all_mistakes_of_the_axes_are_told_at_once(tmp_path: Path) -> None:
+    text = STUDY.replace("[10 ms, 40 ms]", "[10, 40 mss]").replace("[reno, cubic]", "[reno, 7]")
+    with pytest.raises(ScenarioErrors) as refused:
+        load(written(tmp_path, text))
+    # Two times, a control, and a baseline that is no value of its axis.
+    assert len(refused.value.errors) == 4
