@@ -1,0 +1,125 @@
+"""`tcplab calc`: what theory says of a path."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json
+
+if TYPE_CHECKING:
+    from tcplab.laws.answer import Line
+
+EXAMPLE = "tcplab calc --rate 100M --rtt 550ms --loss 1e-5 --window 64K --streams 4"
+
+_RATES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+# As iperf3 has it, whose users write `-w 64K`: K is 1024; so is Ki.
+_SIZES = {"": 1.0, "k": 1024.0, "m": 1024.0**2, "g": 1024.0**3}
+_QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
+
+
+@guarded
+def calc(
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Rate of the bottleneck: 100M, 1 Gbit/s.")],
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip time: 550ms.")],
+    loss: Annotated[str, typer.Option(metavar="SHARE", help="Random loss: 1e-5, 0.1 %.")] = "0",
+    mss: Annotated[
+        int, typer.Option(min=100, max=65495, help="Maximum segment size, bytes (12 go to timestamps).")
+    ] = 1460,
+    window: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Window of each stream: 64K is 64 KiB. [default: no limit]"),
+    ] = None,
+    streams: Annotated[int, typer.Option(min=1, max=100_000, help="Parallel streams.")] = 1,
+    json: Json = False,
+) -> None:
+    """What the laws of TCP say of a path: window needed, throughput, time to fill it and to recover."""
+    from tcplab.cli.output import say, say_json, table
+    from tcplab.laws import Path
+    from tcplab.laws.answer import answer
+
+    path = Path(_rate(rate), _positive("--rtt", rtt, _TIMES, "550ms"), _loss(loss), mss)
+    size = None if window is None else _positive("--window", window.replace("i", ""), _SIZES, "64K")
+    lines = answer(path, window=size, streams=streams)
+    if json:
+        say_json({line.key: {"value": line.value, "unit": line.unit} for line in lines})
+        return
+    table(
+        ["figure", "value", "formula", "source"],
+        [[line.label, _text(line), line.formula, line.source] for line in lines],
+        right=["value"],
+    )
+    say()
+    for sentence in _reading(lines, streams):
+        say(sentence)
+
+
+def _rate(text: str) -> float:
+    plain = re.sub(r"(bit/s|bps|bit)\s*$", "", text.strip(), flags=re.IGNORECASE)
+    return _positive("--rate", plain, _RATES, "100M")
+
+
+def _loss(text: str) -> float:
+    value, unit = _split("--loss", text, "1e-5")
+    share = value / 100 if unit == "%" else value
+    if unit not in ("", "%") or not 0 <= share < 1:
+        raise CommandError(f"--loss {text}: a share from 0 to below 1, such as 1e-5 or 0.1 %", Code.INPUT)
+    return share
+
+
+def _positive(option: str, text: str, units: dict[str, float], example: str) -> float:
+    value, unit = _split(option, text, example)
+    known = units.get(unit if unit in units else unit.lower().removesuffix("b"))
+    if known is None or not 0 < value * known < 1e18:
+        allowed = ", ".join(unit for unit in units if unit)
+        raise CommandError(f"{option} {text}: not understood; write {example} (units: {allowed})", Code.INPUT)
+    return value * known
+
+
+def _split(option: str, text: str, example: str) -> tuple[float, str]:
+    found = _QUANTITY.fullmatch(text)
+    try:
+        if found is not None:
+            return float(found.group(1)), found.group(2)
+    except ValueError:
+        pass
+    raise CommandError(f"{option} {text}: not understood; write {example}", Code.INPUT)
+
+
+def _text(line: Line) -> str:
+    from tcplab.report.numbers import bytes_text, rate_text, time_text
+
+    if not math.isfinite(line.value):
+        return "no limit"
+    match line.unit:
+        case "bit/s":
+            return rate_text(float(f"{line.value:.4g}"))
+        case "s":
+            return time_text(float(f"{line.value * 1e9:.4g}"))
+        case "B":
+            return bytes_text(float(f"{line.value:.4g}"))
+        case _:
+            return f"{line.value:,.0f}" if line.value >= 100 else f"{line.value:.3g}"
+
+
+def _reading(lines: list[Line], streams: int) -> list[str]:
+    """What limits the flows, by the least of the laws."""
+    by_key = {line.key: line for line in lines}
+    link = by_key["link"].value
+    said = []
+    who = "one stream" if streams == 1 else f"{streams} streams"
+    for control, law in (("Reno", "pftk"), ("CUBIC", "cubic")):
+        limits = {"the link": link}
+        if law in by_key:
+            limits["loss"] = by_key[law].value
+        if "window" in by_key:
+            limits["the window"] = by_key["window"].value
+        cause = min(limits, key=lambda name: limits[name])
+        share = limits[cause] / link
+        said.append(f"{control}, {who}: limited by {cause}, {share:.1%} of what the link allows.")
+    return said

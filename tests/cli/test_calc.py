@@ -1,0 +1,45 @@
+"""`tcplab calc` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Command = Callable[..., Any]
+
+
+def test_figures_come_with_formula_and_source(tcplab: Command) -> None:
+    ended = tcplab("calc", "--rate", "100M", "--rtt", "550ms", "--loss", "1e-5", "--window", "64K")
+    assert ended.returncode == 0
+    line = next(row for row in ended.stdout.splitlines() if row.startswith("window limit"))
+    assert "953.3 kbit/s" in line
+    assert "window · 8 / RTT" in line
+    assert "Reno, one stream: limited by the window" in ended.stdout
+
+
+@pytest.mark.parametrize("rate", ["1G", "1 Gbit/s", "1000M", "1e9", "1000000k"])
+def test_rates_are_read_as_people_write_them(tcplab: Command, rate: str) -> None:
+    found = json.loads(tcplab("calc", "--rate", rate, "--rtt", "50 ms", "--json").stdout)
+    assert found["bdp"] == {"value": 6.25e6, "unit": "B"}
+
+
+@pytest.mark.parametrize(
+    ("size", "bytes_"), [("64K", 65536), ("64KiB", 65536), ("65536", 65536), ("1M", 1 << 20)]
+)
+def test_sizes_are_iperf3_s(tcplab: Command, size: str, bytes_: int) -> None:
+    ended = tcplab("calc", "--rate", "1G", "--rtt", "100ms", "--window", size, "--json")
+    assert json.loads(ended.stdout)["window"]["value"] == pytest.approx(bytes_ * 80)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--rate", "fast"), ("--rtt", "50"), ("--loss", "1.5"), ("--window", "64X"), ("--rtt", "0ms")],
+)
+def test_what_is_not_understood_is_told_with_an_example(tcplab: Command, option: str, value: str) -> None:
+    given = {"--rate": "1G", "--rtt": "50ms", option: value}
+    ended = tcplab("calc", *[word for pair in given.items() for word in pair])
+    assert ended.returncode == 2
+    assert f"{option} {value}" in ended.stderr
