@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Settings
@@ -20,11 +21,41 @@ if TYPE_CHECKING:
     from tcplab.study.store import Store
     from tcplab.study.task import Made
 
-EXAMPLE = "tcplab study studies/tuning.yaml --quick"
+EXAMPLE = "tcplab study tuning --quick"
+
+_Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A study's directory.", show_default=False)]
 
 
+class _Group(TyperGroup):
+    """`tcplab study NAME` is `tcplab study run NAME`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands:
+            args = ["run", *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # Options before the study's name belong to `run`, too.
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback(epilog=f"\b\nExample:\n  {EXAMPLE}\n  tcplab study studies/mine.yaml --engine sim,kernel")
+def group() -> None:
+    """Run a scenario over a grid with repetitions, and answer with statistics.
+
+    `tcplab study NAME` (or a file) is short for `tcplab study run NAME`, whose options
+    `tcplab study run --help` lists.
+    """
+
+
+@app.command("run", epilog=f"\b\nExample:\n  {EXAMPLE}")
 @guarded
-def study(
+def run(
     source: Annotated[
         str, typer.Argument(metavar="STUDY", help="A study file, or the name of a shipped study.")
     ],
@@ -76,7 +107,7 @@ def study(
     An expectation that fails ends it with exit code 1.
     """
     from tcplab.study import execute
-    from tcplab.study.load import load
+    from tcplab.study.load import Asked, load
     from tcplab.study.shipped import find
     from tcplab.study.store import Store
 
@@ -84,11 +115,13 @@ def study(
         raise CommandError("--storage says where the workers of --dask put results: give both", Code.INPUT)
     found = load(
         find(source),
-        engines=[name for each in engine or () for name in each.split(",")],
-        sets=settings or (),
-        repeat=repeat,
-        seed=seed,
-        quick=quick,
+        Asked(
+            tuple(name for each in engine or () for name in each.split(",")),
+            tuple(settings or ()),
+            repeat,
+            seed,
+            quick,
+        ),
     )
     store = Store(resume or _place(found, out))
     todo = execute.work(found, store)
@@ -99,6 +132,107 @@ def study(
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(found, store, watcher=_Lines(), jobs=jobs, executor=executor)
     _answer(found, store, outcome, json=json, report=report, junit=junit)
+
+
+@app.command(
+    "report", epilog="\b\nExample:\n  tcplab study report runs/tuning-20260101-120000 --figures figures"
+)
+@guarded
+def report(
+    directory: _Directory,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the figures as files, and the table, there.")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="KINDS", help="Of the figures: svg, png, pdf.")
+    ] = "svg,png,pdf",
+) -> None:
+    """Make a study's report again, or its figures and table as files."""
+    from tcplab.cli.output import say
+    from tcplab.cli.writing import naming
+    from tcplab.report.images import FORMATS
+    from tcplab.study import report as pages
+    from tcplab.study.summary import summary
+
+    found, store, outcome = _reopened(directory)
+    judged = _judged(found, store, outcome)
+    if figures is None:
+        say(str(pages.write_study_report(found, store, outcome, judged)))
+        return
+    kinds = [kind.strip() for kind in formats.split(",")]
+    if unknown := [kind for kind in kinds if kind not in FORMATS]:
+        raise CommandError(f"--format {unknown[0]}: there is {', '.join(FORMATS)}", Code.INPUT)
+    with naming(figures):
+        table = summary(found, outcome.cells, store.results())
+        for path in pages.write_study_figures(found, table, store, figures, kinds):
+            say(str(path))
+
+
+@app.command(
+    "query",
+    epilog='\b\nExample:\n  tcplab study query runs/tuning-20260101-120000 "SELECT cell, avg(goodput) / 1e6 '
+    'FROM results WHERE flow IS NULL GROUP BY cell"',
+)
+@guarded
+def query(
+    directory: _Directory,
+    sql: Annotated[str, typer.Argument(help="A query of `results`, or of `flows`, `intervals` and so on.")],
+    json: Json = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write CSV.")] = False,
+) -> None:
+    """Ask a study's results in SQL."""
+    from tcplab.cli.output import say, say_json, table
+    from tcplab.study.query import QueryError
+    from tcplab.study.query import query as ask
+    from tcplab.study.store import Store
+
+    if not directory.is_dir():
+        raise CommandError(f"{directory}: no such directory", Code.INPUT)
+    try:
+        answer = ask(Store(directory), sql)
+    except QueryError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    if json:
+        say_json(answer.to_dicts())
+    elif csv:
+        say(answer.write_csv().rstrip("\n"))
+    else:
+        numbers = [name for name, kind in answer.schema.items() if kind.is_numeric()]
+        rows = [[f"{v:.6g}" if isinstance(v, float) else v for v in row] for row in answer.rows()]
+        table(answer.columns, rows, right=numbers)
+
+
+@app.command("list", epilog="\b\nExample:\n  tcplab study list")
+@guarded
+def list_studies() -> None:
+    """The studies that come with tcplab."""
+    from tcplab.cli.output import table
+    from tcplab.study.shipped import described
+
+    table(["study", "about"], described())
+
+
+def _reopened(directory: Path) -> tuple[Study, Store, Outcome]:
+    from tcplab.study.execute import reopened
+    from tcplab.study.load import Asked, load
+    from tcplab.study.store import Store
+
+    store = Store(directory)
+    if not store.taken:
+        raise CommandError(f"{directory}: no study is here", Code.INPUT)
+    index = store.index()
+    asked = index["asked"]
+    asked = Asked(**{**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])})
+    found = load(index["source"], asked)
+    return found, store, reopened(found, store)
+
+
+def _judged(study: Study, store: Store, outcome: Outcome) -> list[Judgement]:
+    from tcplab.study.judge import judge
+
+    results = store.results()
+    baseline = {axis: str(value) for axis, value in study.file.baseline.items()}
+    return [judge(each, outcome.cells, results, baseline=baseline) for each in study.expectations]
 
 
 def _place(study: Study, out: Path | None) -> Path:
@@ -181,11 +315,9 @@ def _answer(
     study: Study, store: Store, outcome: Outcome, *, json: bool, report: bool, junit: Path | None
 ) -> None:
     from tcplab.cli.output import say, say_json, show, warn
-    from tcplab.study.judge import Verdict, judge
+    from tcplab.study.judge import Verdict
 
-    results = store.results()
-    baseline = {axis: str(value) for axis, value in study.file.baseline.items()}
-    judged = [judge(each, outcome.cells, results, baseline=baseline) for each in study.expectations]
+    judged = _judged(study, store, outcome)
     if junit is not None:
         from tcplab.cli.writing import naming
         from tcplab.study.junit import write_junit
@@ -197,12 +329,12 @@ def _answer(
     else:
         from tcplab.study.summary import summary
 
-        table = summary(study, outcome.cells, results)
+        table = summary(study, outcome.cells, store.results())
         show(table.to_rich())
         _print_verdicts(judged)
         say(f"results  {store.path}")
         if report and not outcome.interrupted:
-            from tcplab.report.study import write_study_report
+            from tcplab.study.report import write_study_report
 
             say(f"report   {write_study_report(study, store, outcome, judged)}")
     if outcome.interrupted:

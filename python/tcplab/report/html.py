@@ -62,7 +62,7 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
-    template = _environment().get_template("report.html.j2")
+    template = page_environment().get_template("report.html.j2")
     return template.render(
         run=run,
         title=run.name,
@@ -71,12 +71,12 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         lead=_lead(run),
         grids=summary.grids(),
         notes=summary.notes,
-        series=[_figure_json(figure) for figure in series if figure.panels],
+        series=[figure_json(figure) for figure in series if figure.panels],
         # Which repetition is shown stands beside the buttons that choose it.
         series_notes=[note for note in series[0].notes if not note.startswith("Repetition ")],
         repetitions=shown,
         left_out=len(run.repetitions) - len(shown),
-        distributions=_figure_json(distributions) if distributions.panels else None,
+        distributions=figure_json(distributions) if distributions.panels else None,
         distribution_notes=distributions.notes,
         events=event_rows(run),
         network=draw_network(run.plan),
@@ -85,27 +85,28 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         sampling=_sampling(run),
         tables=_table_rows(run),
         scenario_text=run.scenario_text,
-        plotly=_plotly_script(),
+        plotly=plotly_script(),
     )
 
 
 def comparison_html(comparison: Comparison) -> str:
     """A comparison as HTML."""
-    template = _environment().get_template("compare.html.j2")
+    template = page_environment().get_template("compare.html.j2")
     return template.render(
         title=comparison.title,
         comparison=comparison,
         zipped=list(zip(comparison.labels, comparison.summaries, strict=True)),
         grids=comparison.grids(),
-        series=[_figure_json(comparison.timeseries)],
+        series=[figure_json(comparison.timeseries)],
         series_notes=comparison.timeseries.notes,
-        distributions=_figure_json(comparison.cdf) if comparison.cdf.panels else None,
+        distributions=figure_json(comparison.cdf) if comparison.cdf.panels else None,
         distribution_notes=comparison.cdf.notes,
-        plotly=_plotly_script(),
+        plotly=plotly_script(),
     )
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """The templates of pages."""
     environment = Environment(
         loader=PackageLoader("tcplab.report", "templates"),
         autoescape=True,
@@ -118,7 +119,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _figure_json(figure: Figure) -> Markup:
+def figure_json(figure: Figure) -> Markup:
     """A figure for a script element: `<` is escaped, so that no text can end it."""
     from tcplab.report.figures.interactive import draw
 
@@ -126,7 +127,8 @@ def _figure_json(figure: Figure) -> Markup:
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704
 
 
-def _plotly_script() -> Markup:
+def plotly_script() -> Markup:
+    """plotly.js, to stand in a page."""
     from plotly.offline import get_plotlyjs
 
     # Only this exact sequence would end the element.

@@ -14,6 +14,9 @@ from tcplab.results.run import Run
 
 FORMATS = ("svg", "png", "pdf")
 
+# Text can be searched and its font replaced.
+_TEXT_STAYS_TEXT: dict[str, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}
+
 
 def write_figures(
     run: Run, directory: Path | str, *, formats: Sequence[str] = FORMATS, omit: int | str | None = None
@@ -28,6 +31,16 @@ def write_figures(
     return write_images([timeseries(run), cdf(run, omit=omit)], Path(directory), formats)
 
 
+def write_image(figure: Figure, target: Path) -> None:
+    """Draw one figure into one file, in the format its name ends with. Raises ResultsError."""
+    import matplotlib as mpl
+
+    from tcplab.report.figures.printed import draw
+
+    with mpl.rc_context(_TEXT_STAYS_TEXT):
+        write_whole(target, partial(_save, draw(figure), target.suffix.removeprefix(".")))
+
+
 def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Draw figures and write each in every format; empty ones are left out."""
     import matplotlib as mpl
@@ -39,20 +52,20 @@ def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[s
     except OSError as error:
         raise ResultsError.from_os(directory, error) from error
     written: list[Path] = []
-    # Text stays text in SVG and PDF, so that it can be searched and its font replaced.
-    with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}):
+    with mpl.rc_context(_TEXT_STAYS_TEXT):
         for figure in figures:
             if not figure.panels:
                 continue
             canvas = draw(figure)
             for kind in formats:
                 path = directory / f"{figure.name}.{kind}"
-                write_whole(path, partial(_save, canvas, kind))
+                write_whole(path, partial(save, canvas, kind))
                 written.append(path)
     return written
 
 
-def _save(canvas: Any, kind: str, path: Path) -> None:
+def save(canvas: Any, kind: str, path: Path) -> None:
+    """Write a matplotlib figure; the same results give the same file."""
     # Without a date, the same results give the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
     canvas.savefig(path, format=kind, dpi=200, facecolor="white", metadata=metadata)

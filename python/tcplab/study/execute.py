@@ -6,7 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -129,14 +129,21 @@ def execute(
     return outcome
 
 
+def reopened(study: Study, store: Store) -> Outcome:
+    """What became of a study that was run before; raises ResultsError."""
+    known = {cell.id for cell in study.cells}
+    extra = [
+        study.cell(entry["engine"], entry["labels"])
+        for entry in store.index()["cells"]
+        if entry["id"] not in known
+    ]
+    cells = (*study.cells, *[replace(cell, group="combined best") for cell in extra])
+    return Outcome(cells, _collect(study, store, cells))
+
+
 def axes_of(study: Study) -> list[str]:
     """The names of the study's axes."""
     return [axis.name for axis in study.axes]
-
-
-def collect(study: Study, store: Store) -> list[Done]:
-    """Every run that is there."""
-    return _collect(study, store, study.cells)
 
 
 def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:

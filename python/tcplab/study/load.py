@@ -28,6 +28,24 @@ _DECIDE_CELLS = ("engine", "cells", "quick")
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What a command line changes of a study's file."""
+
+    engines: tuple[str, ...] = ()
+    """Instead of the file's."""
+    sets: tuple[str, ...] = ()
+    """Settings of the scenario in every cell."""
+    repeat: int | None = None
+    seed: int | None = None
+    quick: bool = False
+    """Shorter and fewer runs."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, as `Asked(**data)` takes it back."""
+        return {**vars(self), "engines": list(self.engines), "sets": list(self.sets)}
+
+
+@dataclass(frozen=True)
 class Study:
     """A study that has been read and can be executed."""
 
@@ -46,7 +64,12 @@ class Study:
     """The directory that files named in the scenario are relative to."""
     sets: tuple[str, ...] = ()
     """Settings of the scenario for every cell, from the command line and `--quick`."""
-    quick: bool = False
+    asked: Asked = Asked()
+
+    @property
+    def quick(self) -> bool:
+        """Whether it was shortened."""
+        return self.asked.quick
 
     @property
     def name(self) -> str:
@@ -82,20 +105,12 @@ def engines_of(file: StudyFile) -> list[str]:
     return [file.engine] if isinstance(file.engine, str) else list(file.engine)
 
 
-def load(
-    source: str | File,
-    *,
-    engines: Sequence[str] = (),
-    sets: Sequence[str] = (),
-    repeat: int | None = None,
-    seed: int | None = None,
-    quick: bool = False,
-) -> Study:
+def load(source: str | File, asked: Asked | None = None) -> Study:
     """The study in a file, with what the command line changes.
 
-    `engines` replaces the file's, `sets` are settings of the scenario in every cell, `quick` shortens it.
     Raises `ScenarioErrors` with every mistake found.
     """
+    asked = asked or Asked()
     path = File(source)
     try:
         text = path.read_text(encoding="utf-8")
@@ -105,17 +120,7 @@ def load(
             [ScenarioError(str(source), 0, 0, "", "", f"cannot be read: {reason}")]
         ) from None
     document = read(text, str(source))
-    file = _file(document)
-    if quick:
-        file = file.model_copy(update={"repeat": min(file.repeat, file.quick.repeat)})
-    changes: dict[str, Any] = {}
-    if engines:
-        changes["engine"] = list(engines)
-    if repeat is not None:
-        changes["repeat"] = repeat
-    if seed is not None:
-        changes["seed"] = seed
-    file = file.model_copy(update=changes)
+    file = _changed(_file(document), asked)
     axes = _axes(file)
     found = list(_sense(file, axes, document))
     statements = []
@@ -127,11 +132,11 @@ def load(
             found.append(document.error(where, str(problem), problem.suggestion))
     if any(error.path.partition(".")[0] in _DECIDE_CELLS for error in found):
         raise ScenarioErrors(found)
-    if quick:
+    if asked.quick:
         axes = _without(axes, file.quick.skip)
         file = _skipped(file, axes)
     scenario, base = _scenario_document(file, document, path)
-    settings = [*sets, *(_quick_sets(file, scenario, base, sets) if quick else ())]
+    settings = [*asked.sets, *(_quick_sets(file, scenario, base, asked.sets) if asked.quick else ())]
     every = cells(axes, file.cells, engines_of(file))
     plans = {}
     for cell in every:
@@ -152,8 +157,29 @@ def load(
         scenario=scenario,
         base=base,
         sets=tuple(settings),
-        quick=quick,
+        asked=asked,
     )
+
+
+def description_of(path: File) -> str:
+    """A study file's description; empty when it has none, or cannot be read."""
+    try:
+        return _file(read(path.read_text(encoding="utf-8"), str(path))).description
+    except (OSError, ScenarioErrors):
+        return ""
+
+
+def _changed(file: StudyFile, asked: Asked) -> StudyFile:
+    changes: dict[str, Any] = {}
+    if asked.engines:
+        changes["engine"] = list(asked.engines)
+    if asked.quick:
+        changes["repeat"] = min(file.repeat, file.quick.repeat)
+    if asked.repeat is not None:
+        changes["repeat"] = asked.repeat
+    if asked.seed is not None:
+        changes["seed"] = asked.seed
+    return file.model_copy(update=changes)
 
 
 def _file(document: Document) -> StudyFile:

@@ -72,11 +72,11 @@ _SUMS = ("goodput", "transferred", "retransmits", "out_of_order", "rtos", "cpu_s
 
 
 def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
-    """The rows of one finished run of a plan: `flow`, `kind`, `cc`, `streams` and every metric; null: not known.
+    """The rows of one finished run of a plan: `flow`, `kind`, `cc`, `streams` and every metric.
 
-    The row whose `flow` is null is of all flows together: sums of what adds up, the mean of RTT means and
-    shares, the greatest of upper percentiles, and what only concerns all (fairness, utilisation). Raises
-    ResultsError.
+    What is not known is null. The row whose `flow` is null is of all flows together: sums of what adds up,
+    the mean of RTT means and shares, the greatest of upper percentiles, and what only concerns all
+    (fairness, utilisation). Raises ResultsError.
     """
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)

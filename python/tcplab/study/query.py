@@ -33,8 +33,9 @@ def query(store: Store, sql: str) -> pl.DataFrame:
     try:
         _views(store, connection)
         # What a query reads is the study's directory, nothing else of the machine.
-        answer: pl.DataFrame = connection.sql(sql).pl()
-        return answer
+        answer = connection.execute(sql)
+        names = [column[0] for column in answer.description or ()]
+        return pl.DataFrame(answer.fetchall(), schema=names, orient="row", infer_schema_length=None)
     except duckdb.Error as problem:
         raise QueryError(str(problem).strip()) from None
     finally:

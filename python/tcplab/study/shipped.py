@@ -27,3 +27,10 @@ def find(source: str) -> Path:
             return place / source / "study.yaml"
     message = f"no such file, and no shipped study of this name: there is {', '.join(names()) or 'none'}"
     raise ScenarioErrors([ScenarioError(source, 0, 0, "", "", message)])
+
+
+def described() -> list[tuple[str, str]]:
+    """Each shipped study with the first sentence of its description."""
+    from tcplab.study.load import description_of
+
+    return [(name, description_of(find(name)).split(". ")[0].rstrip(".")) for name in names()]

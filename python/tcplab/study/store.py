@@ -75,9 +75,7 @@ class Store:
         index = {
             "study": study.name,
             "source": study.source,
-            "quick": study.quick,
-            "repeat": study.repeat,
-            "seed": study.file.seed,
+            "asked": study.asked.to_json(),
             "sets": list(study.sets),
             "axes": {axis.name: [value.label for value in axis.values] for axis in study.axes},
             "cells": [

@@ -16,12 +16,15 @@ from tcplab.report.figures.model import Figure, Panel, Strip
 _WIDTH = 7.2
 _PANEL_HEIGHT = 1.45
 _CDF_HEIGHT = 3.0
-_DASHES: dict[str, Any] = {
+DASHES: dict[str, Any] = {
     "solid": "-",
     "dash": (0, (5, 2)),
     "dot": (0, (1, 1.4)),
     "dashdot": (0, (5, 1.5, 1, 1.5)),
 }
+_MARKERS = {"dot": "o", "cross": "x", "tick": "|"}
+# More points than this are a picture within the drawing: a page of them would open slowly.
+_MOST_POINTS = 3000
 _INK, _FAINT, _GRID = "#222222", "#777777", "#dddddd"
 
 
@@ -84,10 +87,21 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
             line.x,
             line.y,
             color=line.style.color,
-            linestyle=_DASHES[line.style.dash],
+            linestyle=DASHES[line.style.dash],
             linewidth=0.8 if line.faint else 1.1,
             alpha=0.6 if line.faint else 1.0,
             drawstyle="steps-pre" if line.steps else "default",
+        )
+    for points in panel.points:
+        axis.plot(
+            points.x,
+            points.y,
+            linestyle="none",
+            marker=_MARKERS[points.symbol],
+            markersize=points.size * 0.6 if points.symbol == "dot" else points.size,
+            markeredgewidth=0 if points.symbol == "dot" else 0.9,
+            color=points.color,
+            rasterized=len(points.x) > _MOST_POINTS,
         )
     axis.yaxis.set_major_locator(MaxNLocator(nbins=5))
     bottom, top = panel.y_range
@@ -96,7 +110,7 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
     if top is not None:
         axis.set_ylim(top=top)
     for level in panel.levels:
-        axis.axhline(level.y, color=_FAINT, linewidth=0.8, linestyle=_DASHES[level.style.dash], zorder=1)
+        axis.axhline(level.y, color=_FAINT, linewidth=0.8, linestyle=DASHES[level.style.dash], zorder=1)
         axis.annotate(
             level.label,
             (1, level.y),
@@ -159,7 +173,18 @@ def _legend(canvas: Canvas, figure: Figure) -> None:
         for line in panel.lines:
             if not line.faint and not line.unnamed and line.key not in handles:
                 handles[line.key] = Line2D(
-                    [], [], color=line.style.color, linestyle=_DASHES[line.style.dash], linewidth=1.6
+                    [], [], color=line.style.color, linestyle=DASHES[line.style.dash], linewidth=1.6
+                )
+        for points in panel.points:
+            if points.key not in handles:
+                handles[points.key] = Line2D(
+                    [],
+                    [],
+                    color=points.color,
+                    linestyle="none",
+                    marker=_MARKERS[points.symbol],
+                    markersize=5,
+                    markeredgewidth=0 if points.symbol == "dot" else 0.9,
                 )
     if len(handles) > 1 or figure.columns > 1:
         canvas.legend(

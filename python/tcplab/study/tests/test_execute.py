@@ -14,7 +14,7 @@ import pytest
 from tcplab.scenario import ScenarioErrors
 from tcplab.study.execute import Outcome, execute, work
 from tcplab.study.grid import Cell
-from tcplab.study.load import Study, load
+from tcplab.study.load import Asked, Study, load
 from tcplab.study.store import Store
 from tcplab.study.task import Made
 
@@ -91,7 +91,7 @@ def test_resuming_makes_only_what_is_missing(whole: Path, tmp_path: Path) -> Non
     study = load(written(tmp_path))
     done, missing = work(study, Store(whole)).done, work(study, Store(whole)).missing
     assert (len(done), len(missing)) == (8, 0)
-    more = load(written(tmp_path), repeat=3)
+    more = load(written(tmp_path), Asked(repeat=3))
     assert [job.repetition for job in work(more, Store(whole)).missing] == [3] * 4
 
 

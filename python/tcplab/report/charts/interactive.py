@@ -1,0 +1,143 @@
+"""Drawing a chart with plotly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tcplab.report.charts.model import Chart, Heatmap, Trace
+
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
+_GRID = "rgba(128,128,128,0.22)"
+_HEIGHT = 420
+_ROW = 34
+# Light to dark for little to much, readable in grey; the second end is the palette's blue.
+_SCALE = ((0.0, "#eef4f9"), (0.5, "#7db3d8"), (1.0, "#0072B2"))
+
+
+def draw(chart: Chart | Heatmap) -> go.Figure:
+    """The chart as a plotly figure."""
+    return _heatmap(chart) if isinstance(chart, Heatmap) else _chart(chart)
+
+
+def _chart(chart: Chart) -> go.Figure:
+    made = go.Figure()
+    for outline in chart.outlines:
+        made.add_scatter(
+            x=outline.x,
+            y=outline.y,
+            mode="lines",
+            fill="toself",
+            fillcolor=_faint(outline.style.color),
+            line={"color": outline.style.color, "width": 1},
+            legendgroup=outline.key,
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for trace in chart.traces:
+        common: dict[str, Any] = {
+            "x": trace.x,
+            "y": trace.y,
+            "name": trace.key,
+            "legendgroup": trace.key,
+            "error_y": _errors(trace),
+            "text": list(trace.hover) or None,
+            "textposition": "none" if chart.kind == "bars" else None,
+            "hovertemplate": "%{text}<extra></extra>" if trace.hover else None,
+        }
+        if chart.kind == "bars":
+            made.add_bar(**common, marker_color=trace.style.color)
+            continue
+        made.add_scatter(
+            **common,
+            mode="lines+markers" if chart.kind == "curve" else "markers",
+            line={"color": trace.style.color, "dash": trace.style.dash, "width": 1.5},
+            marker={"color": trace.style.color, "size": 7},
+        )
+    axis = {"gridcolor": _GRID, "zeroline": False, "showline": True, "linecolor": _GRID, "ticks": "outside"}
+    x_axis: dict[str, Any] = axis | {"title": {"text": chart.x_label}, "tickcolor": _GRID}
+    if chart.categories:
+        x_axis |= {
+            "tickvals": list(range(len(chart.categories))),
+            "ticktext": list(chart.categories),
+            "automargin": True,
+        }
+    x_axis |= {"type": "log", "dtick": 1} if chart.x_log else {}
+    x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
+    y_axis: dict[str, Any] = axis | {"title": {"text": chart.y_label}, "tickcolor": _GRID}
+    y_axis |= {"type": "log"} if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
+    made.update_layout(**_layout(_HEIGHT), barmode="group", xaxis=x_axis, yaxis=y_axis)
+    if chart.level is not None:
+        made.add_hline(y=chart.level, line={"color": "#888888", "width": 1, "dash": "dot"})
+    return made
+
+
+def _errors(trace: Trace) -> dict[str, Any] | None:
+    if trace.low is None or trace.high is None:
+        return None
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": np.nan_to_num(trace.high - trace.y),
+        "arrayminus": np.nan_to_num(trace.y - trace.low),
+        "thickness": 1,
+        "width": 4,
+    }
+
+
+def _heatmap(chart: Heatmap) -> go.Figure:
+    made = go.Figure(
+        go.Heatmap(
+            z=chart.values,
+            x=list(range(len(chart.columns))),
+            y=list(range(len(chart.rows))),
+            text=[list(row) for row in chart.texts],
+            texttemplate="%{text}",
+            colorscale=[list(stop) for stop in _SCALE],
+            colorbar={"title": {"text": chart.z_label, "side": "right"}, "thickness": 14},
+            hovertemplate="%{text}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    bare = {"showgrid": False, "zeroline": False}
+    made.update_layout(
+        **_layout(150 + _ROW * len(chart.rows)),
+        xaxis=bare
+        | {
+            "title": {"text": chart.x_label},
+            "tickvals": list(range(len(chart.columns))),
+            "ticktext": list(chart.columns),
+            "automargin": True,
+        },
+        yaxis=bare
+        | {
+            "title": {"text": chart.y_label},
+            "tickvals": list(range(len(chart.rows))),
+            "ticktext": list(chart.rows),
+            "autorange": "reversed",
+            "automargin": True,
+        },
+    )
+    return made
+
+
+def _layout(height: int) -> dict[str, Any]:
+    return {
+        "height": height,
+        "margin": {"l": 82, "r": 24, "t": 60, "b": 60},
+        "font": {"family": _FONT, "size": 13},
+        "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+        "hovermode": "closest",
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
+    }
+
+
+def _faint(color: str) -> str:
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.12)"

@@ -1,0 +1,314 @@
+"""A study's figures: those its file asks for, or those that suit its axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from tcplab.report.charts.ellipse import spread
+from tcplab.report.charts.model import Chart, Heatmap, Outline, Trace
+from tcplab.report.figures.palette import style
+from tcplab.study.grid import label_of
+from tcplab.study.load import Study
+from tcplab.study.metrics import METRICS
+from tcplab.study.model import Plot
+from tcplab.study.scale import amounts, metric_scale
+from tcplab.study.summary import CellSummary, StudySummary
+
+# Bars beyond this many have no room for their names.
+_MOST_BARS = 40
+_MOST_LINES = 12
+
+
+def figures(study: Study, summary: StudySummary, results: pl.DataFrame) -> list[Chart | Heatmap]:
+    """The charts of a study; one that has nothing to show is left out."""
+    found: list[Chart | Heatmap] = []
+    for number, plot in enumerate(study.file.plots or _suitable(study, summary)):
+        rows = [row for row in summary.cells if _selected(row, plot.where)]
+        chart = _chart(plot, study, rows, results, number)
+        if chart is not None:
+            found.append(chart)
+    return found
+
+
+def _chart(
+    plot: Plot, study: Study, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
+) -> Chart | Heatmap | None:
+    name = f"{number + 1}-{plot.kind}-{plot.metric}"
+    match plot.kind:
+        case "curve" if plot.over is not None:
+            return _curve(plot, rows, name)
+        case "heatmap" if plot.over is not None and plot.by is not None:
+            return _heatmap(plot, rows, name)
+        case "improvement":
+            return _improvement(plot, rows, name)
+        case "tradeoff":
+            return _cloud(rows, results, name, "rtt_p95", "RTT, 95th percentile", falling=True, by=plot.by)
+        case "cpu":
+            return _cloud(rows, results, name, "cpu_sender", "CPU of the sender", falling=False, by=plot.by)
+        case "fairness":
+            return _bars(Plot(kind="bars", metric="jain", by=plot.by), rows, name)
+        case _:
+            return _bars(plot, rows, name)
+
+
+def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
+    """Figures for the axes there are."""
+    varied = [axis.name for axis in study.axes if len(axis.values) > 1]
+    varied += ["engine"] if len({row.cell.engine for row in summary.cells}) > 1 else []
+    scaled = [name for name in varied if _is_amount(study, name)]
+    named = [name for name in varied if name not in scaled]
+    full = not isinstance(study.file.cells, list)
+    for metric in ("goodput", "retransmission_rate", "rtt_mean"):
+        if not any(row.figures[metric].known for row in summary.cells):
+            continue
+        if full and len(varied) <= 2 and scaled:
+            yield Plot(
+                kind="curve", metric=metric, over=scaled[0], by=next(iter([*named, *scaled[1:]]), None)
+            )
+        elif full and len(varied) <= 2 and varied:
+            yield Plot(kind="bars", metric=metric, over=varied[0], by=next(iter(varied[1:]), None))
+        else:
+            yield Plot(kind="bars", metric=metric)
+    if full and len(varied) == 2:
+        yield Plot(kind="heatmap", metric="goodput", over=varied[0], by=varied[1])
+    if any(row.changes for row in summary.cells):
+        yield Plot(kind="improvement", metric="goodput")
+    if any(row.figures["rtt_p95"].known for row in summary.cells):
+        yield Plot(kind="tradeoff", by=next(iter(named), None))
+    if any(row.figures["jain"].known for row in summary.cells):
+        yield Plot(kind="fairness")
+    if any(row.figures["cpu_sender"].known for row in summary.cells):
+        yield Plot(kind="cpu", by=next(iter(named), None))
+
+
+def _is_amount(study: Study, name: str) -> bool:
+    axis = study.axis(name)
+    return axis is not None and amounts([value.label for value in axis.values]) is not None
+
+
+def _selected(row: CellSummary, where: Mapping[str, object]) -> bool:
+    labels = {**row.cell.labels, "engine": row.cell.engine, "group": row.cell.group}
+    return all(labels.get(axis) == label_of(label) for axis, label in where.items())
+
+
+def _label(row: CellSummary, axis: str | None) -> str:
+    if axis is None:
+        return ""
+    if axis == "group":
+        return row.cell.group or "baseline"
+    return row.cell.engine if axis == "engine" else row.cell.labels.get(axis, "as it is")
+
+
+def _rest(row: CellSummary, *but: str | None) -> str:
+    """What else tells a cell from others."""
+    parts = [label for axis, label in row.cell.labels.items() if axis not in but]
+    return ", ".join(parts) or row.cell.group or "baseline"
+
+
+def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
+    rows = [row for row in rows if row.figures[plot.metric].known]
+    if not rows:
+        return None
+    shown = rows[:_MOST_BARS]
+    positions = list(dict.fromkeys(_rest(row, plot.by) for row in shown))
+    series = list(dict.fromkeys(_label(row, plot.by) for row in shown))
+    metric = METRICS[plot.metric]
+    scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for row in rows])
+    traces = tuple(
+        _trace(
+            key or metric.name,
+            [
+                (float(positions.index(_rest(row, plot.by))), row)
+                for row in shown
+                if _label(row, plot.by) == key
+            ],
+            plot.metric,
+            scale.divisor,
+            index,
+        )
+        for index, key in enumerate(series)
+    )
+    more = (f"{len(rows) - len(shown)} more cells are in the table.",) if len(rows) > len(shown) else ()
+    return Chart(
+        kind="bars",
+        name=name,
+        title=_title(plot.metric),
+        x_label="",
+        y_label=_axis_label(plot.metric, scale.unit),
+        traces=traces,
+        categories=tuple(positions),
+        notes=more,
+    )
+
+
+def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
+    assert plot.over is not None
+    rows = [row for row in rows if row.figures[plot.metric].known and plot.over in row.cell.labels]
+    if not rows:
+        return None
+    labels = list(dict.fromkeys(_label(row, plot.over) for row in rows))
+    scaled = amounts(labels)
+    at = dict(zip(labels, scaled.values if scaled else range(len(labels)), strict=True))
+    lines: dict[str, list[tuple[float, CellSummary]]] = {}
+    for row in rows:
+        key = _label(row, plot.by) if plot.by else _rest(row, plot.over)
+        rest = _rest(row, plot.over, plot.by) if plot.by else ""
+        whole = f"{key}, {rest}" if plot.by and rest not in ("", "baseline") else key
+        lines.setdefault(whole, []).append((float(at[_label(row, plot.over)]), row))
+    metric = METRICS[plot.metric]
+    values = [row.figures[plot.metric].value for row in rows]
+    scale = metric_scale(metric.unit, metric.share, values)
+    traces = tuple(
+        _trace(key, sorted(points, key=lambda point: point[0]), plot.metric, scale.divisor, index)
+        for index, (key, points) in enumerate(list(lines.items())[:_MOST_LINES])
+    )
+    left_out = len(lines) - len(traces)
+    positive = [value for value in values if value > 0]
+    return Chart(
+        kind="curve",
+        name=name,
+        title=f"{_title(plot.metric)} over {plot.over}",
+        x_label=f"{plot.over} ({scaled.unit})" if scaled and scaled.unit else plot.over,
+        y_label=_axis_label(plot.metric, scale.unit),
+        traces=traces,
+        categories=() if scaled else tuple(labels),
+        x_log=bool(scaled and scaled.log),
+        y_log=bool(positive) and len(positive) == len(values) and max(values) / min(values) > 50,
+        notes=(f"{left_out} more lines are in the table.",) if left_out > 0 else (),
+    )
+
+
+def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | None:
+    rows = [row for row in rows if row.figures[plot.metric].known]
+    columns = list(dict.fromkeys(_label(row, plot.over) for row in rows))
+    lines = list(dict.fromkeys(_label(row, plot.by) for row in rows))
+    if len(columns) < 2 or len(lines) < 2:
+        return None
+    metric = METRICS[plot.metric]
+    scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for row in rows])
+    values = np.full((len(lines), len(columns)), math.nan)
+    for row in rows:
+        at = lines.index(_label(row, plot.by)), columns.index(_label(row, plot.over))
+        values[at] = row.figures[plot.metric].value / scale.divisor
+    texts = tuple(
+        tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
+    )
+    return Heatmap(
+        name=name,
+        title=f"{_title(plot.metric)} by {plot.over} and {plot.by}",
+        x_label=str(plot.over),
+        y_label=str(plot.by),
+        z_label=_axis_label(plot.metric, scale.unit),
+        columns=tuple(columns),
+        rows=tuple(lines),
+        values=values,
+        texts=texts,
+    )
+
+
+def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
+    changed = [(row, row.changes[plot.metric]) for row in rows if plot.metric in row.changes]
+    changed = [(row, change) for row, change in changed if math.isfinite(change.percent)][:_MOST_BARS]
+    if not changed:
+        return None
+    return Chart(
+        kind="bars",
+        name=name,
+        title=f"{_title(plot.metric)}: change from the baseline",
+        x_label="",
+        y_label="change (%)",
+        traces=(
+            Trace(
+                plot.metric,
+                np.arange(len(changed), dtype=float),
+                np.array([change.percent for _, change in changed]),
+                style(0),
+                np.array([change.low for _, change in changed]),
+                np.array([change.high for _, change in changed]),
+                tuple(
+                    f"{row.cell.title}: {change.percent:+.1f} % (p {change.p:.3g})" for row, change in changed
+                ),
+            ),
+        ),
+        categories=tuple(_rest(row) for row, _ in changed),
+        level=0.0,
+    )
+
+
+def _cloud(
+    rows: Sequence[CellSummary],
+    results: pl.DataFrame,
+    name: str,
+    metric: str,
+    what: str,
+    *,
+    falling: bool,
+    by: str | None,
+) -> Chart | None:
+    """Every repetition's goodput against another metric, with an ellipse around each cell's."""
+    done = results.filter((pl.col("status") == "done") & pl.col("flow").is_null())
+    done = done.drop_nulls(["goodput", metric])
+    shown = [row for row in rows if (done["cell"] == row.cell.id).any()]
+    if not shown:
+        return None
+    goodput_scale = metric_scale("bit/s", False, done["goodput"].to_list())
+    other = METRICS[metric]
+    scale = metric_scale(other.unit, other.share, done[metric].to_list())
+    keys = list(dict.fromkeys(_label(row, by) if by else _rest(row) for row in shown))
+    if len(keys) > _MOST_LINES:
+        keys = ["every cell"]
+    traces, outlines = [], []
+    for index, key in enumerate(keys):
+        own = [row for row in shown if len(keys) == 1 or (_label(row, by) if by else _rest(row)) == key]
+        points = done.filter(pl.col("cell").is_in([row.cell.id for row in own]))
+        titles = {row.cell.id: row.cell.title for row in own}
+        x = points[metric].to_numpy() / scale.divisor
+        y = points["goodput"].to_numpy() / goodput_scale.divisor
+        hover = tuple(titles[cell] for cell in points["cell"])
+        traces.append(Trace(key, x, y, style(index), hover=hover))
+        for row in own:
+            mine = points["cell"].to_numpy() == row.cell.id
+            found = spread(x[mine], y[mine])
+            if found is not None:
+                outlines.append(Outline(key, *found, style(index)))
+    notes = "Each point is a run; the ellipse is one standard deviation over the repetitions of a cell."
+    return Chart(
+        kind="cloud",
+        name=name,
+        title="Goodput against delay" if falling else "Goodput against CPU",
+        x_label=f"{what} ({scale.unit})" if scale.unit else what,
+        y_label=f"goodput ({goodput_scale.unit})",
+        traces=tuple(traces),
+        outlines=tuple(outlines),
+        x_reversed=falling,
+        notes=(notes + (" Up and to the right is better." if falling else ""),),
+    )
+
+
+def _trace(
+    key: str, points: Sequence[tuple[float, CellSummary]], metric: str, divisor: float, index: int
+) -> Trace:
+    found = [row.figures[metric] for _, row in points]
+    return Trace(
+        key,
+        np.array([x for x, _ in points], dtype=float),
+        np.array([figure.value for figure in found]) / divisor,
+        style(index),
+        np.array([figure.interval.low for figure in found]) / divisor,
+        np.array([figure.interval.high for figure in found]) / divisor,
+        tuple(f"{row.cell.title}: {row.figures[metric].value / divisor:.4g}" for _, row in points),
+    )
+
+
+def _title(metric: str) -> str:
+    words = metric.replace("_", " ").replace("rtt", "RTT").replace("cpu", "CPU")
+    return words[0].upper() + words[1:]
+
+
+def _axis_label(metric: str, unit: str) -> str:
+    words = _title(metric)
+    return f"{words} ({unit})" if unit else words

@@ -1,0 +1,100 @@
+"""What a study found, in sentences made from its statistics alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tcplab.report.numbers import rate_text
+from tcplab.study.grid import Cell
+from tcplab.study.judge import Judgement, Verdict
+from tcplab.study.summary import CellSummary, StudySummary
+
+_MEANS_SOMETHING = 0.05
+_MOST = 4
+
+
+def findings(summary: StudySummary, judged: Sequence[Judgement]) -> list[str]:
+    """Sentences: the best and the worst, what differs from the baseline, what held, how sure that is."""
+    return list(_sentences(summary, judged))
+
+
+def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[str]:
+    known = [row for row in summary.cells if row.figures["goodput"].known]
+    if not known:
+        yield "No run was completed, so nothing was found."
+        return
+    ranked = sorted(known, key=lambda row: row.figures["goodput"].value, reverse=True)
+    best, worst = ranked[0], ranked[-1]
+    yield f"The greatest goodput, {_value(best)}, is that of {_name(best.cell)} ({_sureness(best)})."
+    if len(ranked) > 1:
+        tied = [row for row in ranked[1:] if _overlap(best, row)]
+        if tied:
+            yield f"{_names(tied)} cannot be told from it: their intervals overlap."
+        yield f"The least, {_value(worst)}, is that of {_name(worst.cell)}."
+    yield from _against_baseline(known)
+    verdicts = [judgement.verdict for judgement in judged]
+    if verdicts:
+        counts = {verdict: verdicts.count(verdict) for verdict in Verdict}
+        yield (
+            f"Of {len(verdicts)} expectations {counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail and "
+            f"{counts[Verdict.UNDECIDED]} are undecided."
+        )
+    low = [row for row in known if row.figures["goodput"].grade == "low"]
+    if low:
+        yield (
+            f"{len(low)} of {len(known)} cells are of low reliability: their repetitions are too few or "
+            "differ by more than 30 %."
+        )
+
+
+def _against_baseline(known: Sequence[CellSummary]) -> Iterator[str]:
+    changed = [row for row in known if "goodput" in row.changes]
+    if not changed:
+        return
+    sure = [row for row in changed if row.changes["goodput"].p < _MEANS_SOMETHING]
+    more = sorted(
+        (row for row in sure if row.changes["goodput"].percent > 0),
+        key=lambda row: -row.changes["goodput"].percent,
+    )
+    less = sorted(
+        (row for row in sure if row.changes["goodput"].percent < 0),
+        key=lambda row: row.changes["goodput"].percent,
+    )
+    for words, rows in (("more", more), ("less", less)):
+        if rows:
+            listed = "; ".join(
+                f"{_name(row.cell)} by {abs(row.changes['goodput'].percent):.1f} %" for row in rows[:_MOST]
+            )
+            rest = f" and {len(rows) - _MOST} more cells" if len(rows) > _MOST else ""
+            yield f"Significantly {words} than the baseline (p < 0.05, corrected): {listed}{rest}."
+    unsure = len(changed) - len(sure)
+    if unsure:
+        yield f"{unsure} of {len(changed)} cells do not differ from the baseline by more than chance allows."
+
+
+def _value(row: CellSummary) -> str:
+    figure = row.figures["goodput"]
+    text = rate_text(float(f"{figure.value:.4g}"))
+    return (
+        f"{text} ± {rate_text(float(f'{figure.interval.half_width:.2g}'))}" if figure.interval.known else text
+    )
+
+
+def _sureness(row: CellSummary) -> str:
+    figure = row.figures["goodput"]
+    return f"n = {figure.n}, reliability {figure.grade}"
+
+
+def _overlap(one: CellSummary, other: CellSummary) -> bool:
+    a, b = one.figures["goodput"].interval, other.figures["goodput"].interval
+    return a.known and b.known and b.high >= a.low
+
+
+def _name(cell: Cell) -> str:
+    group = f"{cell.group}: " if cell.group else ""
+    return group + cell.title
+
+
+def _names(rows: Sequence[CellSummary]) -> str:
+    names = [_name(row.cell) for row in rows[:_MOST]]
+    return "; ".join(names) + (f" and {len(rows) - _MOST} more" if len(rows) > _MOST else "")

@@ -1,0 +1,135 @@
+"""A study's report: one HTML file, its figures as images, its table as CSV and Markdown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from tcplab.report.charts.model import Chart, Heatmap
+from tcplab.report.grid import Grid
+from tcplab.report.html import page_environment, plotly_script
+from tcplab.report.images import FORMATS, save
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_text, write_whole
+from tcplab.study.execute import Outcome
+from tcplab.study.figures import figures
+from tcplab.study.findings import findings
+from tcplab.study.judge import Judgement
+from tcplab.study.junit import case_words
+from tcplab.study.load import Study
+from tcplab.study.store import RESULTS_FILE, Store
+from tcplab.study.summary import StudySummary, summary
+
+REPORT_FILE = "report.html"
+
+
+def write_study_report(study: Study, store: Store, outcome: Outcome, judged: Sequence[Judgement]) -> Path:
+    """Write report.html in the study's directory; returns it. Raises ResultsError."""
+    path = store.path / REPORT_FILE
+    write_text(path, study_html(study, store, outcome, judged))
+    return path
+
+
+def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Judgement]) -> str:
+    """The report as HTML."""
+    results = store.results()
+    found = summary(study, outcome.cells, results)
+    charts = figures(study, found, results)
+    verdicts = [
+        {
+            "verdict": judgement.verdict.value,
+            "that": judgement.statement.text,
+            "finding": judgement.statement.finding,
+            "cases": case_words(judgement),
+        }
+        for judgement in judged
+    ]
+    failed = [one for one in outcome.done if one.status == "failed"]
+    return (
+        page_environment()
+        .get_template("study.html.j2")
+        .render(
+            title=study.name,
+            study=study,
+            lead=_lead(study, outcome),
+            findings=findings(found, judged),
+            verdicts=verdicts,
+            grid=found.grid(),
+            notes=found.notes,
+            charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
+            failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],
+            results_file=RESULTS_FILE,
+            plotly=plotly_script(),
+        )
+    )
+
+
+def write_study_figures(
+    study: Study, found: StudySummary, store: Store, directory: Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Write every chart in every format, and the table as CSV and Markdown; returns the files."""
+    import matplotlib as mpl
+
+    from tcplab.report.charts.printed import draw
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ResultsError.from_os(directory, problem) from problem
+    written = []
+    with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}):
+        for chart in figures(study, found, store.results()):
+            canvas = draw(chart)
+            for kind in formats:
+                path = directory / f"{chart.name}.{kind}"
+                write_whole(path, partial(save, canvas, kind))
+                written.append(path)
+    for name, text in (("table.csv", csv_text(found.grid())), ("table.md", markdown_text(found.grid()))):
+        write_text(directory / name, text)
+        written.append(directory / name)
+    return written
+
+
+def csv_text(grid: Grid) -> str:
+    """A table as CSV; intervals stand in the cell of their value."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([f"{h.label} ({h.unit})" if h.unit else h.label for h in grid.headings])
+    writer.writerows(grid.rows)
+    return text.getvalue()
+
+
+def markdown_text(grid: Grid) -> str:
+    """A table as Markdown."""
+    heads = [f"{h.label} ({h.unit})" if h.unit else h.label for h in grid.headings]
+    rules = ["--:" if h.numeric else "---" for h in grid.headings]
+    lines = [heads, rules, *[[cell.replace("|", "\\|") for cell in row] for row in grid.rows]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _spec(chart: Chart | Heatmap) -> Markup:
+    from tcplab.report.charts.interactive import draw
+
+    made: Any = json.loads(draw(chart).to_json())
+    return Markup(json.dumps(made, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
+
+
+def _lead(study: Study, outcome: Outcome) -> str:
+    engines = " and ".join(
+        {"sim": "in the simulator", "kernel": "on the Linux TCP stack"}.get(name, f"by {name}")
+        for name in dict.fromkeys(cell.engine for cell in outcome.cells)
+    )
+    done = sum(one.status == "done" for one in outcome.done)
+    quick = " A quick run: shortened, with fewer repetitions." if study.quick else ""
+    return (
+        f"{len(outcome.cells)} cells of {study.repeat} repetitions {engines}; {done} of {len(outcome.done)} "
+        f"runs are done.{quick}"
+    )

@@ -1,0 +1,85 @@
+"""Axes whose values are amounts: labels as numbers, so that a figure can have them to scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tcplab.report.numbers import Scale, percent_scale, rate_scale, size_scale, time_scale
+from tcplab.scenario.quantity import PPB, Dimension, QuantityError, parse
+
+_DIMENSIONS = (Dimension.TIME, Dimension.RATE, Dimension.SIZE, Dimension.PROBABILITY, Dimension.PACKETS)
+# Values that span more than this are told apart on a logarithmic axis only.
+_WIDE = 20
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """The values of an axis as numbers."""
+
+    values: tuple[float, ...]
+    unit: str
+    log: bool
+    """They span so much that a logarithmic axis suits them."""
+
+
+def amounts(labels: Sequence[str]) -> Amounts | None:
+    """The labels as numbers of one unit; None when they are names, or of different dimensions."""
+    found = [_amount(label) for label in labels]
+    known = [each for each in found if each is not None]
+    if len(known) < len(labels) or not known or len({dimension for dimension, _ in known}) != 1:
+        return None
+    dimension = known[0][0]
+    values = [value for _, value in known]
+    scale = _scale(dimension, values)
+    shown = tuple(value / scale.divisor for value in values)
+    log = min(shown) > 0 and max(shown) / min(shown) > _WIDE
+    return Amounts(shown, scale.unit if dimension is not None else "", log)
+
+
+def _amount(label: str) -> tuple[Dimension | None, float] | None:
+    try:
+        number = float(label)
+    except ValueError:
+        pass
+    else:
+        return (None, number) if math.isfinite(number) else None
+    try:
+        quantity = parse(label, *_DIMENSIONS)
+    except QuantityError:
+        return None
+    value = float(quantity.value)
+    return quantity.dimension, value / PPB if quantity.dimension is Dimension.PROBABILITY else value
+
+
+def _scale(dimension: Dimension | None, values: Sequence[float]) -> Scale:
+    match dimension:
+        case Dimension.TIME:
+            return time_scale(values)
+        case Dimension.RATE:
+            return rate_scale(values)
+        case Dimension.SIZE:
+            return size_scale(values)
+        case Dimension.PROBABILITY:
+            return percent_scale(values)
+        case Dimension.PACKETS:
+            return Scale("packets", 1.0, 0)
+        case _:
+            return Scale("", 1.0, 0)
+
+
+def metric_scale(unit: str, share: bool, values: Sequence[float]) -> Scale:
+    """How a metric's values are shown."""
+    finite = [value for value in values if math.isfinite(value)]
+    if share:
+        return percent_scale(finite)
+    match unit:
+        case "bit/s":
+            return rate_scale(finite)
+        case "ns":
+            return time_scale(finite)
+        case "B":
+            return size_scale(finite)
+        case _:
+            return Scale(unit, 1.0, 3 if max(finite, default=0) < 10 else 0)
