@@ -327,10 +327,13 @@ def _answer(
     if json:
         say_json(_json(store, outcome, judged))
     else:
-        from tcplab.study.summary import summary
+        from tcplab.study.summary import flows_of, of_flow, summary
 
-        table = summary(study, outcome.cells, store.results())
+        results = store.results()
+        table = summary(study, outcome.cells, results)
         show(table.to_rich())
+        for flow in flows_of(results):
+            show(of_flow(study, table, results, flow).grid().to_rich())
         _print_verdicts(judged)
         say(f"results  {store.path}")
         if report and not outcome.interrupted:

@@ -16,7 +16,7 @@ from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
 from tcplab.study.model import Plot
 from tcplab.study.scale import amounts, metric_scale
-from tcplab.study.summary import CellSummary, StudySummary
+from tcplab.study.summary import CellSummary, StudySummary, of_flow
 
 # Bars beyond this many have no room for their names.
 _MOST_BARS = 40
@@ -27,17 +27,18 @@ def figures(study: Study, summary: StudySummary, results: pl.DataFrame) -> list[
     """The charts of a study; one that has nothing to show is left out."""
     found: list[Chart | Heatmap] = []
     for number, plot in enumerate(study.file.plots or _suitable(study, summary)):
-        rows = [row for row in summary.cells if _selected(row, plot.where)]
-        chart = _chart(plot, study, rows, results, number)
+        found_of = summary if plot.flow is None else of_flow(study, summary, results, plot.flow)
+        rows = [row for row in found_of.cells if _selected(row, plot.where)]
+        chart = _chart(plot, rows, results, number)
         if chart is not None:
             found.append(chart)
     return found
 
 
 def _chart(
-    plot: Plot, study: Study, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
+    plot: Plot, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
 ) -> Chart | Heatmap | None:
-    name = f"{number + 1}-{plot.kind}-{plot.metric}"
+    name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
     match plot.kind:
         case "curve" if plot.over is not None:
             return _curve(plot, rows, name)
@@ -136,7 +137,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     return Chart(
         kind="bars",
         name=name,
-        title=_title(plot.metric),
+        title=_title(plot.metric) + _whose(plot),
         x_label="",
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
@@ -171,7 +172,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     return Chart(
         kind="curve",
         name=name,
-        title=f"{_title(plot.metric)} over {plot.over}",
+        title=f"{_title(plot.metric)}{_whose(plot)} over {plot.over}",
         x_label=f"{plot.over} ({scaled.unit})" if scaled and scaled.unit else plot.over,
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
@@ -302,6 +303,10 @@ def _trace(
         np.array([figure.interval.high for figure in found]) / divisor,
         tuple(f"{row.cell.title}: {row.figures[metric].value / divisor:.4g}" for _, row in points),
     )
+
+
+def _whose(plot: Plot) -> str:
+    return f" of {plot.flow}" if plot.flow else ""
 
 
 def _title(metric: str) -> str:

@@ -17,6 +17,7 @@ from tcplab.report.steady import asked_omit, steady_window
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
 from tcplab.results.run import Run
 from tcplab.stats import jain
+from tcplab.study.starving import faring
 
 Row = dict[str, Any]
 
@@ -61,14 +62,28 @@ METRICS: dict[str, Metric] = {
         Metric("jain", "", "Jain's fairness index of those who share the bottleneck"),
         Metric("drops", "packets", "packets the bottleneck's queue dropped"),
         Metric("convergence", "ns", "time until the flows stay near the fair share"),
-        Metric("starvation", "ns", "time that flows had under 5 % of their fair share, added up"),
+        Metric("share", "", "goodput over the fair share of the bottleneck, all sources counted", share=True),
+        Metric("starvation", "ns", "time with under 5 % of the fair share; of all flows: added up"),
+        Metric("starvation_began", "ns", "when a flow first had under 5 % of its fair share for 1 s"),
+        Metric("starvation_ended", "ns", "when that last ended"),
     )
 }
 """Every metric by name; their values are in base units."""
 
 _WORST: dict[str, Callable[[Any], Any]] = {"rtt_p95": np.max, "rtt_p99": np.max, "completion_time": np.max}
 _OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
-_SUMS = ("goodput", "transferred", "retransmits", "out_of_order", "rtos", "cpu_sender", "cpu_receiver")
+# Of all flows together these say nothing.
+_OF_ONE_FLOW = ("effective_window", "share", "starvation_began", "starvation_ended")
+_SUMS = (
+    "goodput",
+    "transferred",
+    "retransmits",
+    "out_of_order",
+    "rtos",
+    "starvation",
+    "cpu_sender",
+    "cpu_receiver",
+)
 
 
 def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
@@ -101,6 +116,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(samples, row.flow),
+        **_faring(samples, row.flow, figures["goodput"]),
     }
     return _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
 
@@ -111,8 +127,9 @@ def _all(rows: list[Row], found: SummaryTable, samples: Samples) -> Row:
         values = np.array([row[name] for row in rows if row[name] is not None], dtype=float)
         if len(values):
             metrics[name] = float(np.sum(values) if name in _SUMS else _WORST.get(name, np.mean)(values))
-    metrics["effective_window"] = math.nan
-    for name in ("utilisation", "jain", "drops", "convergence", "starvation"):
+    for name in _OF_ONE_FLOW:
+        metrics.pop(name, None)
+    for name in ("utilisation", "jain", "drops", "convergence"):
         values = np.array([link.figures[name].value for link in found.links], dtype=float)
         values = values[np.isfinite(values)]
         if len(values):
@@ -156,6 +173,18 @@ def _sockets(samples: Samples, flow: str) -> dict[str, float]:
         found["rwnd_limited"] = _grown(rows, "rwnd_limited") / busy
         found["sndbuf_limited"] = _grown(rows, "sndbuf_limited") / busy
     return found
+
+
+def _faring(samples: Samples, flow: str, goodput: float) -> dict[str, float]:
+    found = faring(samples, flow, goodput)
+    if found is None:
+        return {}
+    return {
+        "share": found.share,
+        "starvation": found.starved,
+        "starvation_began": found.began,
+        "starvation_ended": found.ended,
+    }
 
 
 def _grown(rows: pl.DataFrame, column: str) -> float:

@@ -80,6 +80,8 @@ class Plot(Strict):
     """The axis along the figure."""
     by: str | None = None
     """The axis that colours tell apart."""
+    flow: str | None = None
+    """The flow whose metric it is; default: all flows together."""
     where: dict[str, Scalar] = Field(default_factory=dict)
     """Only the cells with these values."""
 

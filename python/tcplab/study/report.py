@@ -23,7 +23,7 @@ from tcplab.study.judge import Judgement
 from tcplab.study.junit import case_words
 from tcplab.study.load import Study
 from tcplab.study.store import RESULTS_FILE, Store
-from tcplab.study.summary import StudySummary, summary
+from tcplab.study.summary import StudySummary, flows_of, of_flow, summary
 
 REPORT_FILE = "report.html"
 
@@ -59,7 +59,10 @@ def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Ju
             lead=_lead(study, outcome),
             findings=findings(found, judged),
             verdicts=verdicts,
-            grid=found.grid(),
+            grids=[
+                found.grid(),
+                *(of_flow(study, found, results, flow).grid() for flow in flows_of(results)),
+            ],
             notes=found.notes,
             charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],

@@ -19,6 +19,7 @@ from tcplab.report.numbers import (
     index_scale,
     percent_scale,
     rate_scale,
+    seconds_scale,
     size_scale,
     time_scale,
 )
@@ -26,6 +27,7 @@ from tcplab.stats import holm, welch
 from tcplab.study.grid import Cell, baseline_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
+from tcplab.study.starving import verdict
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -70,6 +72,8 @@ class StudySummary:
     """Every cell of a study."""
 
     name: str
+    flow: str | None
+    """The flow it is of; None: all flows together."""
     axes: tuple[str, ...]
     level: float
     cells: tuple[CellSummary, ...]
@@ -138,11 +142,25 @@ def summary(
         )
     return StudySummary(
         study.name,
+        flow,
         tuple(axis.name for axis in study.axes),
         level,
         tuple(rows),
         tuple(_notes(study, rows, level)),
     )
+
+
+def of_flow(study: Study, whole: StudySummary, results: pl.DataFrame, flow: str) -> StudySummary:
+    """The summary of one flow, in the cells of the whole study's."""
+    return summary(study, [row.cell for row in whole.cells], results, flow=flow, level=whole.level)
+
+
+def flows_of(results: pl.DataFrame) -> list[str]:
+    """The flows of a data set, in the order of their first rows; empty when no run has more than one."""
+    counts = results.filter(pl.col("flow").is_not_null()).group_by("cell", "repetition").len()
+    if not len(counts) or counts["len"].max() == 1:
+        return []
+    return results["flow"].drop_nulls().unique(maintain_order=True).to_list()
 
 
 def _values(done: pl.DataFrame, cell: Cell) -> dict[str, Array]:
@@ -187,6 +205,10 @@ _COLUMNS: tuple[tuple[str, str, _Scaler, bool, int], ...] = (
     ("rtt_mean", "RTT mean", time_scale, True, 1),
     ("rtt_p95", "RTT p95", time_scale, False, 6),
     ("effective_window", "Window", size_scale, False, 8),
+    ("share", "Of fair share", percent_scale, False, 4),
+    ("starvation", "Starved", seconds_scale, False, 4),
+    ("starvation_began", "from", seconds_scale, False, 8),
+    ("starvation_ended", "to", seconds_scale, False, 8),
     ("jain", "Jain", index_scale, False, 5),
     ("cpu_sender", "CPU sender", index_scale, False, 9),
     ("cpu_receiver", "CPU receiver", index_scale, False, 9),
@@ -198,7 +220,7 @@ def _grid(table: StudySummary) -> Grid:
     axes = [axis for axis in table.axes if any(axis in row.cell.labels for row in rows)]
     groups = any(row.cell.group for row in rows)
     engines = any("engine" in row.cell.labels for row in rows)
-    columns = [column for column in _COLUMNS if any(row.figures[column[0]].known for row in rows)]
+    columns = [column for column in _COLUMNS if _tells(table, column[0])]
     scales = {
         name: scaler([row.figures[name].value for row in rows if row.figures[name].known])
         for name, _, scaler, _, _ in columns
@@ -211,9 +233,11 @@ def _grid(table: StudySummary) -> Grid:
         headings.append(Heading(label, scales[name].unit, minor=minor))
         if name == "goodput" and compared:
             headings.append(Heading("Change", "%", minor=2, about="Of the baseline's mean; * p < 0.05"))
+    if _fares(table):
+        headings.append(Heading("Verdict", numeric=False, about="fair: 80 % or more of the fair share"))
     headings += [Heading("n", minor=10), Heading("Grade", numeric=False, minor=2)]
     return Grid(
-        f"{table.name}: every cell",
+        f"{table.name}: the flow {table.flow}" if table.flow else f"{table.name}: every cell",
         tuple(headings),
         tuple(_cells(table, row, groups, axes, engines, columns, scales, compared) for row in rows),
     )
@@ -237,9 +261,28 @@ def _cells(
         texts.append(scales[name].estimate(figure) if interval else scales[name].number(figure.value))
         if name == "goodput" and compared:
             texts.append(_change_text(table, row))
+    if _fares(table):
+        texts.append(_verdict(row))
     goodput = row.figures["goodput"] if row.figures["goodput"].known else row.figures["rtt_mean"]
     grade = "failed" if row.failed and not goodput.known else goodput.grade
     return (*texts, str(goodput.n), grade)
+
+
+def _tells(table: StudySummary, metric: str) -> bool:
+    """Whether a column holds anything: starvation of nobody at no time is left out."""
+    figures = [row.figures[metric] for row in table.cells if row.figures[metric].known]
+    return bool(figures) and (metric != "starvation" or any(figure.value > 0 for figure in figures))
+
+
+def _fares(table: StudySummary) -> bool:
+    return any(row.figures["share"].known for row in table.cells)
+
+
+def _verdict(row: CellSummary) -> str:
+    share, starved = row.figures["share"], row.figures["starvation"]
+    if not share.known:
+        return NONE
+    return verdict(share.value, starved.value, row.figures["completion_time"].value)
 
 
 def _change_text(table: StudySummary, row: CellSummary) -> str:

@@ -1,0 +1,76 @@
+"""How a flow fares beside all others on its bottleneck, those that do not yield included."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcplab.report.series import Samples
+from tcplab.report.topology import nominal_rate, settings
+from tcplab.stats import starvation_episodes
+
+_SECOND = 1e9
+# Payload of a full segment over its Ethernet frame.
+_PAYLOAD = 1448 / 1514
+# A flow with at least this much of its fair share is treated fairly.
+FAIR = 0.8
+STARVED = 0.05
+
+
+@dataclass(frozen=True)
+class Faring:
+    """One flow's share; times in ns since the run's start."""
+
+    share: float
+    """Its goodput over its fair share of the bottleneck's capacity; NaN without a rate."""
+    starved: float
+    """How long it had under 5 % of it, for 1 s or longer at a time."""
+    began: float
+    """When that first began; NaN: never."""
+    ended: float
+    """When it last ended; NaN: never."""
+
+
+def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
+    """How a flow fared; None for one alone, and where the bottleneck has no rate.
+
+    The fair share is the bottleneck's capacity over the sources that were active (each stream is one),
+    whether they yield to congestion or not.
+    """
+    hop = samples.bottleneck(flow)
+    rate = nominal_rate(settings(samples.plan, hop)) if hop is not None else None
+    if hop is None or rate is None:
+        return None
+    beside = [
+        other
+        for other in samples.flow_names
+        if hop in samples.bottlenecks(other) and samples.plan_flow(other).get("kind") in ("tcp", "udp")
+    ]
+    if flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
+        return None
+    times, rates = samples.recent_goodput([(other, None) for other in beside])
+    sources = np.array([_sources(samples, other) for other in beside], dtype=float)
+    active = np.isfinite(rates) @ sources
+    own = beside.index(flow)
+    capacity = rate * _PAYLOAD
+    fair = capacity * sources[own] / np.maximum(active, 1)
+    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, least=_SECOND)
+    return Faring(
+        share=goodput / (capacity * sources[own] / sources.sum()),
+        starved=sum(episode.end - episode.start for episode in episodes),
+        began=episodes[0].start if episodes else math.nan,
+        ended=episodes[-1].end if episodes else math.nan,
+    )
+
+
+def verdict(share: float, starved: float, active: float) -> str:
+    """fair, squeezed or starved: starved when it was so for a tenth of its time or more."""
+    if starved >= 0.1 * active:
+        return "starved"
+    return "fair" if share >= FAIR else "squeezed"
+
+
+def _sources(samples: Samples, flow: str) -> int:
+    return int(samples.plan_flow(flow).get("streams") or 1)
