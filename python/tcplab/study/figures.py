@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from tcplab.laws import cubic_response, link_limit, mathis, pftk, window_limit
 from tcplab.report.charts.ellipse import spread
 from tcplab.report.charts.model import Chart, Heatmap, Outline, Trace
 from tcplab.report.figures.palette import style
+from tcplab.report.numbers import bytes_text
 from tcplab.study.grid import label_of
+from tcplab.study.limits import path_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
 from tcplab.study.model import Plot
@@ -29,19 +33,21 @@ def figures(study: Study, summary: StudySummary, results: pl.DataFrame) -> list[
     for number, plot in enumerate(study.file.plots or _suitable(study, summary)):
         found_of = summary if plot.flow is None else of_flow(study, summary, results, plot.flow)
         rows = [row for row in found_of.cells if _selected(row, plot.where)]
-        chart = _chart(plot, rows, results, number)
+        chart = _chart(plot, study, rows, results, number)
         if chart is not None:
             found.append(chart)
     return found
 
 
 def _chart(
-    plot: Plot, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
+    plot: Plot, study: Study, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
 ) -> Chart | Heatmap | None:
     name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
     match plot.kind:
         case "curve" if plot.over is not None:
             return _curve(plot, rows, name)
+        case "laws" if plot.over is not None:
+            return _with_laws(plot, rows, study, name)
         case "heatmap" if plot.over is not None and plot.by is not None:
             return _heatmap(plot, rows, name)
         case "improvement":
@@ -181,6 +187,73 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
         y_log=bool(positive) and len(positive) == len(values) and max(values) / min(values) > 50,
         notes=(f"{left_out} more lines are in the table.",) if left_out > 0 else (),
     )
+
+
+def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> Chart | None:
+    """A curve of goodput with what the laws allow at each of its points, for the flows as they are."""
+    chart = _curve(_of_metric(plot, "goodput"), rows, name)
+    if chart is None:
+        return None
+    divisor = _divisor(rows)
+    labels = list(dict.fromkeys(_label(row, plot.over) for row in rows))
+    scaled = amounts(labels)
+    at = dict(zip(labels, scaled.values if scaled else range(len(labels)), strict=True))
+    known = [row for row in rows if row.figures["goodput"].known]
+    # The window that flows really had where a window limited them.
+    windows = [
+        row.figures["effective_window"].value
+        for row in known
+        if row.limited_by in ("receive window", "send buffer")
+    ]
+    laws: dict[str, dict[float, float]] = {}
+    for row in known:
+        plan = study.plan_of(row.cell)
+        flow = plot.flow or next(f["name"] for f in plan["flows"] if f["kind"] == "tcp")
+        path = path_of(plan, flow)
+        if path is None:
+            continue
+        streams = next(int(f["streams"]) for f in plan["flows"] if f["name"] == flow)
+        allowed = {
+            "link": link_limit(path),
+            "Mathis (Reno)": streams * mathis(path),
+            "PFTK (Reno)": streams * pftk(path),
+            "CUBIC's response": streams * cubic_response(path),
+        }
+        if windows:
+            allowed[f"window {bytes_text(float(f'{max(windows) / streams:.3g}'))} / RTT"] = window_limit(
+                path, max(windows)
+            )
+        for law, value in allowed.items():
+            if math.isfinite(value):
+                laws.setdefault(law, {})[float(at[_label(row, plot.over)])] = value / divisor
+    lines = tuple(
+        Trace(
+            law,
+            np.array(sorted(points)),
+            np.array([points[x] for x in sorted(points)]),
+            replace(style(len(chart.traces) + index), dash="dot"),
+        )
+        for index, (law, points) in enumerate(laws.items())
+    )
+    return replace(
+        chart,
+        title=f"{chart.title}, and what the laws allow",
+        traces=(*chart.traces, *lines),
+        y_log=True,
+        notes=(
+            *chart.notes,
+            "Dotted: what each law allows; the lowest of those that apply rules.",
+        ),
+    )
+
+
+def _divisor(rows: Sequence[CellSummary]) -> float:
+    values = [row.figures["goodput"].value for row in rows if row.figures["goodput"].known]
+    return metric_scale("bit/s", False, values).divisor
+
+
+def _of_metric(plot: Plot, metric: str) -> Plot:
+    return plot.model_copy(update={"metric": metric})
 
 
 def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | None:

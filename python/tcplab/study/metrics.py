@@ -17,6 +17,7 @@ from tcplab.report.steady import asked_omit, steady_window
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
 from tcplab.results.run import Run
 from tcplab.stats import jain
+from tcplab.study.limits import Windows, limited_by
 from tcplab.study.starving import faring
 
 Row = dict[str, Any]
@@ -116,9 +117,12 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(samples, row.flow),
-        **_faring(samples, row.flow, figures["goodput"]),
+        **(_faring(samples, row.flow, figures["goodput"]) if row.kind == "tcp" else {}),
+        "utilisation": _utilisation(samples, row.flow),
     }
-    return _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
+    found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
+    limit = limited_by(found, _windows(samples, row, found), found["utilisation"])
+    return {**found, "limited_by": limit if row.kind == "tcp" else None}
 
 
 def _all(rows: list[Row], found: SummaryTable, samples: Samples) -> Row:
@@ -138,7 +142,7 @@ def _all(rows: list[Row], found: SummaryTable, samples: Samples) -> Row:
         shares = [row["goodput"] for row in rows if row["kind"] in ("tcp", "udp")]
         if len(shares) > 1:
             metrics["jain"] = jain(shares)
-    return _row(None, metrics, kind=None, cc=None, streams=None)
+    return _row(None, metrics, kind=None, cc=None, streams=None, limited_by=None)
 
 
 def _row(flow: str | None, metrics: dict[str, float], **what: Any) -> Row:
@@ -185,6 +189,28 @@ def _faring(samples: Samples, flow: str, goodput: float) -> dict[str, float]:
         "starvation_began": found.began,
         "starvation_ended": found.ended,
     }
+
+
+def _windows(samples: Samples, row: FlowSummary, found: Row) -> Windows:
+    sender = samples.plan_flow(row.flow).get("sender") or {}
+    rows = samples.run.tables["sockets"].filter(
+        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == row.flow)
+    )
+    used = found["effective_window"]
+    return Windows(
+        used / row.streams if used is not None else None,
+        sender.get("send_buffer") or sender.get("send_buffer_max"),
+        _mean(rows, "rwnd") if len(rows) else None,
+    )
+
+
+def _utilisation(samples: Samples, flow: str) -> float:
+    hop = samples.bottleneck(flow)
+    window = steady_window(samples, flow, asked_omit(samples.plan, None))
+    if hop is None or window is None:
+        return math.nan
+    used = samples.utilisation(hop, window.start, window.end).value
+    return float(np.mean(used)) if len(used) else math.nan
 
 
 def _grown(rows: pl.DataFrame, column: str) -> float:

@@ -13,7 +13,10 @@ Scalar = str | int | float | bool
 Settings = dict[str, Any]
 """Paths in the scenario, and what each is set to."""
 
-RESERVED = ("engine", "group", "cell", "repetition", "status", "message", "overload", "wall", "flow", "kind")
+RESERVED = (
+    *("engine", "group", "cell", "repetition", "status", "message", "overload", "wall", "flow", "kind"),
+    "limited_by",
+)
 """Columns of the results, which no axis may be called."""
 METRIC_WORDS = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -70,10 +73,10 @@ class Combine(Strict):
 class Plot(Strict):
     """A figure of the report."""
 
-    kind: Literal["bars", "curve", "heatmap", "tradeoff", "improvement", "fairness", "cpu"]
-    """bars: one a cell with intervals; curve: over an axis; heatmap: over two; tradeoff: throughput against
-    delay; improvement: percent over the baseline; fairness: Jain's index over time; cpu: CPU against
-    goodput."""
+    kind: Literal["bars", "curve", "laws", "heatmap", "tradeoff", "improvement", "fairness", "cpu"]
+    """bars: one a cell with intervals; curve: over an axis; laws: a curve of goodput with what the laws of
+    TCP allow; heatmap: over two axes; tradeoff: throughput against delay; improvement: percent over the
+    baseline; fairness: Jain's index over time; cpu: CPU against goodput."""
     metric: METRIC_WORDS = "goodput"
     """What is drawn."""
     over: str | None = None

@@ -63,6 +63,9 @@ def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Ju
                 found.grid(),
                 *(of_flow(study, found, results, flow).grid() for flow in flows_of(results)),
             ],
+            ping_grids=[
+                of_flow(study, found, results, flow).grid() for flow in flows_of(results, pings=True)
+            ],
             notes=found.notes,
             charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],

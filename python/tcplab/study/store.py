@@ -178,6 +178,7 @@ def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.Da
         "kind": pl.String(),
         "cc": pl.String(),
         "streams": pl.Int64(),
+        "limited_by": pl.String(),
         **{name: pl.Float64() for name in METRICS},
     }
     # An axis may have the name of a column the run knows as well (`cc`, `streams`): the axis' label wins.

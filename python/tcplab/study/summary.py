@@ -61,6 +61,8 @@ class CellSummary:
     """By metric; empty for a baseline itself, or without one."""
     baseline: bool
     """Whether others are compared with it."""
+    limited_by: str | None
+    """What limited it in most of its runs; None: not known, or several flows."""
     failed: tuple[str, ...]
     """Reasons of the runs that failed."""
     overloaded: int
@@ -126,6 +128,9 @@ def summary(
     values = {cell.id: _values(done, cell) for cell in cells}
     bases = {cell.id: baseline_of(cell, cells, study.file.baseline) for cell in cells}
     compared = {name: _changes(values, bases, name, level) for name in METRICS}
+    done_by_flow = results.filter(pl.col("limited_by").is_not_null())
+    if flow is not None:
+        done_by_flow = done_by_flow.filter(pl.col("flow") == flow)
     rows = []
     for cell in cells:
         one = done.filter(pl.col("cell") == cell.id)
@@ -136,6 +141,7 @@ def summary(
                 {name: estimate(list(found), level) for name, found in values[cell.id].items()},
                 {name: found[cell.id] for name, found in compared.items() if cell.id in found},
                 any(base is cell for name, base in bases.items() if name != cell.id),
+                _limit(done_by_flow, cell),
                 tuple(reasons),
                 len(one["overload"].drop_nulls()),
             )
@@ -150,17 +156,28 @@ def summary(
     )
 
 
+def _limit(rows: pl.DataFrame, cell: Cell) -> str | None:
+    """The commonest limit, where the cell has one flow that has a limit."""
+    own = rows.filter(pl.col("cell") == cell.id)
+    if own["flow"].n_unique() != 1:
+        return None
+    return str(own["limited_by"].mode().sort()[0])
+
+
 def of_flow(study: Study, whole: StudySummary, results: pl.DataFrame, flow: str) -> StudySummary:
     """The summary of one flow, in the cells of the whole study's."""
     return summary(study, [row.cell for row in whole.cells], results, flow=flow, level=whole.level)
 
 
-def flows_of(results: pl.DataFrame) -> list[str]:
-    """The flows of a data set, in the order of their first rows; empty when no run has more than one."""
-    counts = results.filter(pl.col("flow").is_not_null()).group_by("cell", "repetition").len()
-    if not len(counts) or counts["len"].max() == 1:
-        return []
-    return results["flow"].drop_nulls().unique(maintain_order=True).to_list()
+def flows_of(results: pl.DataFrame, *, pings: bool = False) -> list[str]:
+    """The flows that carry payload, or the pings, in the order of their first rows.
+
+    Empty when no run has more than one flow that does: its figures are those of all.
+    """
+    rows = results.filter(pl.col("flow").is_not_null())
+    rows = rows.filter(pl.col("kind") == "ping" if pings else pl.col("kind") != "ping")
+    names: list[str] = rows["flow"].unique(maintain_order=True).to_list()
+    return names if pings or len(names) > 1 or "ping" in results["kind"] else []
 
 
 def _values(done: pl.DataFrame, cell: Cell) -> dict[str, Array]:
@@ -233,9 +250,13 @@ def _grid(table: StudySummary) -> Grid:
         headings.append(Heading(label, scales[name].unit, minor=minor))
         if name == "goodput" and compared:
             headings.append(Heading("Change", "%", minor=2, about="Of the baseline's mean; * p < 0.05"))
+    if any(row.limited_by for row in rows):
+        headings.append(Heading("Limited by", numeric=False, minor=3))
     if _fares(table):
         headings.append(Heading("Verdict", numeric=False, about="fair: 80 % or more of the fair share"))
     headings += [Heading("n", minor=10), Heading("Grade", numeric=False, minor=2)]
+    if table.flow is not None:
+        rows = tuple(row for row in rows if any(figure.known for figure in row.figures.values()))
     return Grid(
         f"{table.name}: the flow {table.flow}" if table.flow else f"{table.name}: every cell",
         tuple(headings),
@@ -261,6 +282,8 @@ def _cells(
         texts.append(scales[name].estimate(figure) if interval else scales[name].number(figure.value))
         if name == "goodput" and compared:
             texts.append(_change_text(table, row))
+    if any(other.limited_by for other in table.cells):
+        texts.append(row.limited_by or NONE)
     if _fares(table):
         texts.append(_verdict(row))
     goodput = row.figures["goodput"] if row.figures["goodput"].known else row.figures["rtt_mean"]

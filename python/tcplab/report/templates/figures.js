@@ -31,10 +31,18 @@
     Plotly.react(element, spec.data, spec.layout, config);
   }
   const all = document.querySelectorAll(".figure");
-  for (const element of all) draw(element);
-  dark.addEventListener("change", () => all.forEach((element) => draw(element)));
-  addEventListener("beforeprint", () => all.forEach((element) => draw(element, true)));
-  addEventListener("afterprint", () => all.forEach((element) => draw(element)));
+  // What is folded has no width yet: it is drawn when it is opened.
+  const folded = (element) => element.closest("details:not([open])") !== null;
+  for (const element of all) if (!folded(element)) draw(element);
+  for (const details of document.querySelectorAll("details")) {
+    details.addEventListener("toggle", () => {
+      if (details.open) details.querySelectorAll(".figure").forEach((element) => draw(element));
+    });
+  }
+  const again = (onPaper) => all.forEach((element) => { if (!folded(element)) draw(element, onPaper); });
+  dark.addEventListener("change", () => again(false));
+  addEventListener("beforeprint", () => again(true));
+  addEventListener("afterprint", () => again(false));
 
   for (const button of document.querySelectorAll(".choice button")) {
     button.addEventListener("click", () => {
