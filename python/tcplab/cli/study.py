@@ -130,7 +130,7 @@ def run(
         return
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
-    outcome = execute.execute(found, store, watcher=_Lines(), jobs=jobs, executor=executor)
+    outcome = execute.execute(found, store, watcher=Lines(), jobs=jobs, executor=executor)
     _answer(found, store, outcome, json=json, report=report, junit=junit)
 
 
@@ -267,7 +267,7 @@ def _dask(address: str, storage: str | None, store: Store) -> Any:
         raise CommandError(str(problem), Code.MACHINE) from None
 
 
-class _Lines:
+class Lines:
     """A line a run on standard error; on a terminal they overwrite one another."""
 
     def __init__(self) -> None:

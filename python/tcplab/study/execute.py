@@ -108,19 +108,19 @@ def execute(
     stop = threading.Event()
     cells = study.cells
     with stopping_on_signals(stop):
-        made = _make(study, store, work(study, store), watcher, jobs, executor, stop)
+        made = make_runs(study, store, work(study, store).missing, watcher, jobs, executor, stop)
         if study.file.combine is not None and not stop.is_set():
             from tcplab.study.combine import best_cell
 
-            best = best_cell(study, _collect(study, store, cells))
+            best = best_cell(study, collect(study, store, cells))
             if best is not None:
                 cells = (*cells, best)
                 store.write_index(study, cells)
-                todo = work(study, store, [best])
-                made += _make(study, store, todo, watcher, jobs, executor, stop)
+                todo = work(study, store, [best]).missing
+                made += make_runs(study, store, todo, watcher, jobs, executor, stop)
     outcome = Outcome(
         cells,
-        _collect(study, store, cells),
+        collect(study, store, cells),
         stop.is_set(),
         time.monotonic() - began,
         sum(one.wall for one in made),
@@ -138,7 +138,7 @@ def reopened(study: Study, store: Store) -> Outcome:
         if entry["id"] not in known
     ]
     cells = (*study.cells, *[replace(cell, group="combined best") for cell in extra])
-    return Outcome(cells, _collect(study, store, cells))
+    return Outcome(cells, collect(study, store, cells))
 
 
 def axes_of(study: Study) -> list[str]:
@@ -158,29 +158,33 @@ def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:
     return seconds["sim"] / (jobs or usable_cores()) + seconds["exclusive"]
 
 
-def _make(
+def make_runs(
     study: Study,
     store: Store,
-    todo: Work,
+    missing: Sequence[Job],
     watcher: Watcher,
     jobs: int | None,
     executor: Executor | None,
     stop: threading.Event,
 ) -> list[Made]:
+    """Make these runs, in this order as far as they go one at a time; see `execute`.
+
+    A run that the engine refuses is recorded with the reason.
+    """
     from tcplab import engine as engines
 
-    cells = {job.cell.id: job.cell for job in todo.missing}
+    cells = {job.cell.id: job.cell for job in missing}
     problems = {name: _problems(study.plan_of(cell), cell.engine) for name, cell in cells.items()}
     for cell in cells.values():
         store.claim(cell, _scenario_text(study, cell))
     simulated, exclusive, found = [], [], []
-    total = len(todo.missing)
+    total = len(missing)
 
     def ended(made: Made) -> None:
         found.append(made)
         watcher.ended(cells[made.cell], made, len(found), total)
 
-    for job in todo.missing:
+    for job in missing:
         store.discard(job.cell, job.repetition)
         plan = {**study.plan_of(job.cell), "seed": study.file.seed + job.repetition - 1}
         fatal, mild = problems[job.cell.id]
@@ -226,7 +230,8 @@ def _scenario_text(study: Study, cell: Cell) -> str:
     return f"# The scenario of the study {study.name} ({study.source}), where this cell sets\n{said}\n"
 
 
-def _collect(study: Study, store: Store, cells: Sequence[Cell]) -> list[Done]:
+def collect(study: Study, store: Store, cells: Sequence[Cell]) -> list[Done]:
+    """The runs of these cells that are there."""
     found = []
     for cell in cells:
         for number in range(1, study.repeat + 1):

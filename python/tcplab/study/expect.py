@@ -139,6 +139,23 @@ def parse(text: str, finding: str = "") -> Statement:
     return statement
 
 
+def parse_goal(text: str) -> tuple[Expression, int]:
+    """Read what is to be greatest (`goodput`) or least (`least rtt.p95`); the expression, and 1 or -1.
+
+    Raises `ExpectationError`.
+    """
+    reader = _Reader(text)
+    sign = 1
+    if reader.peek() in ("least", "most"):
+        sign = -1 if reader.next() == "least" else 1
+    goal = reader.sum()
+    if reader.peek():
+        raise ExpectationError(f"`{reader.peek()}` stands behind the end of the goal")
+    if not any(True for _ in figures(goal)):
+        raise ExpectationError("the goal names no metric", "goodput")
+    return goal, sign
+
+
 def _equivalent(reader: _Reader, text: str, finding: str) -> Statement:
     reader.next()
     reader.next()

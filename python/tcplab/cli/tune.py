@@ -1,0 +1,152 @@
+"""`tcplab tune`: the best configuration of a scenario for a goal."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json, Settings
+
+if TYPE_CHECKING:
+    from tcplab.tune.tune import Goal, Tuned
+
+EXAMPLE = 'tcplab tune scenarios/satellite.yaml --over buffers,streams --subject-to "rtt.p95 < 800 ms"'
+
+
+@guarded
+def tune(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario to tune.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            "--over", metavar="KNOBS", help="What is varied: window,streams,cc; cc='cubic|bbr1'. Repeatable."
+        ),
+    ],
+    goal: Annotated[
+        str, typer.Option(metavar="WHAT", help="What is to be most: goodput; or `least rtt.p95`.")
+    ] = "goodput",
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--subject-to", metavar="STATEMENT", help="What must hold, as `rtt.p95 < 80 ms`. Repeatable."
+        ),
+    ] = None,
+    settings: Settings = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=4, metavar="N", help="Sample so many candidates (Optuna's TPE) and race the best."),
+    ] = None,
+    confirm: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="Run the best there too: kernel.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where runs go. [default: runs/tune-…]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Find the best configuration of a scenario for a goal, by racing candidates in the simulator."""
+    from tcplab import runner
+    from tcplab.cli.study import Lines
+    from tcplab.tune.knobs import KnobError
+    from tcplab.tune.tune import Tuning
+
+    if confirm is not None:
+        from tcplab.cli.options import engine_called
+
+        engine_called(confirm)
+    asked = _goal(goal, subject_to or [])
+    place = runner.place(f"tune-{scenario.stem}", out, several=False)
+    try:
+        knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
+        tuning = Tuning(scenario, knobs, asked, place, sets=settings or ())
+    except KnobError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    tuned = tuning.run(watcher=Lines(), jobs=jobs, trials=trials, confirm=confirm)
+    if json:
+        _print_json(tuned)
+    else:
+        _print(tuned)
+    if tuned.interrupted:
+        raise CommandError(f"interrupted; what was measured is in {tuned.path}", Code.INTERRUPTED)
+    if tuned.best is None:
+        raise CommandError("no candidate meets the constraints", Code.NO)
+
+
+def _goal(text: str, constraints: list[str]) -> Goal:
+    from tcplab.study.expect import ExpectationError, parse, parse_goal
+    from tcplab.tune.tune import Goal
+
+    where = f"--goal {text}"
+    try:
+        expression, sign = parse_goal(text)
+        statements = []
+        for constraint in constraints:
+            where = f"--subject-to {constraint}"
+            statements.append(parse(constraint))
+    except ExpectationError as problem:
+        meant = f"; did you mean `{problem.suggestion}`?" if problem.suggestion else ""
+        raise CommandError(f"{where}: {problem}{meant}", Code.INPUT) from None
+    return Goal(text, expression, sign, tuple(statements))
+
+
+def _print(tuned: Tuned) -> None:
+    from tcplab.cli.output import say, table
+    from tcplab.tune.advice import advice
+    from tcplab.tune.words import confirmation, goal_text, justification
+
+    knobs = [knob.name for knob in tuned.knobs]
+    rows = []
+    for one in tuned.placed[:20]:
+        labels = tuned.labels[one.label]
+        stayed = "" if one.left_in is None else f"left in round {one.left_in}: {one.why}"
+        figures = [goal_text(tuned.goal, one), len(one.measured.goal), stayed]
+        rows.append([*(labels.get(knob, "-") for knob in knobs), *figures])
+    table([*knobs, tuned.goal.text, "n", "why not"], rows, right=[tuned.goal.text, "n"])
+    if len(tuned.placed) > 20:
+        say(f"and {len(tuned.placed) - 20} more, in {tuned.path}")
+    say()
+    for sentence in justification(tuned):
+        say(sentence)
+    for sentence in confirmation(tuned):
+        say(sentence)
+    if tuned.best is not None:
+        for line in advice(tuned.labels[tuned.best.label]):
+            say(f"  {line}")
+    say(f"results  {tuned.path}")
+
+
+def _print_json(tuned: Tuned) -> None:
+    from tcplab.cli.output import say_json
+    from tcplab.tune.advice import advice
+
+    best = tuned.best
+    say_json(
+        {
+            "path": str(tuned.path),
+            "goal": tuned.goal.text,
+            "space": tuned.space,
+            "sampled": tuned.sampled,
+            "best": None if best is None else dict(tuned.labels[best.label]),
+            "advice": [] if best is None else advice(tuned.labels[best.label]),
+            "candidates": [
+                {
+                    "labels": dict(tuned.labels[one.label]),
+                    "goal": [tuned.goal.sign * value for value in one.measured.goal.tolist()],
+                    "mean": tuned.goal.sign * float(one.measured.goal.mean())
+                    if len(one.measured.goal)
+                    else math.nan,
+                    "left_in": one.left_in,
+                    "why": one.why,
+                    "feasible": one.measured.feasible,
+                }
+                for one in tuned.placed
+            ],
+        }
+    )

@@ -1,0 +1,93 @@
+"""What can be tuned: knobs by name, the values they are tried at, and how each is set on a real host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tcplab.engine.base import Plan
+
+# As the scenario has it: nothing is set.
+AS_IT_IS = "as it is"
+
+
+class KnobError(ValueError):
+    """A knob that is not known, or has no values."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One thing that is varied."""
+
+    name: str
+    values: Mapping[str, dict[str, Any]]
+    """By label, what is set in the scenario; `as it is` sets nothing."""
+
+
+@dataclass(frozen=True)
+class _Known:
+    paths: Callable[[Plan], list[str]]
+    values: tuple[Any, ...]
+
+
+def _tcp_flows(plan: Plan) -> list[str]:
+    return [flow["name"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request", "echo")]
+
+
+def _of_flows(key: str) -> Callable[[Plan], list[str]]:
+    return lambda plan: [f"flows.{name}.{key}" for name in _tcp_flows(plan)]
+
+
+def _of_hosts(*keys: str) -> Callable[[Plan], list[str]]:
+    return lambda plan: [f"network.hosts.{key}" for key in keys]
+
+
+_SIZES = ("64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB")
+_KNOWN: dict[str, _Known] = {
+    "window": _Known(_of_hosts("window"), _SIZES),
+    "buffers": _Known(_of_hosts("send_buffer_max", "receive_buffer_max"), ("16 MB", "64 MB", "256 MB")),
+    "streams": _Known(_of_flows("streams"), (1, 2, 4, 8)),
+    "cc": _Known(_of_flows("cc"), ("reno", "cubic", "bbr1", "bbr2", "bbr3", "htcp", "illinois", "vegas")),
+    "initial_window": _Known(_of_hosts("initial_window"), ("4 packets", "10 packets", "32 packets")),
+    "mss": _Known(_of_hosts("mss"), ("536 B", "1460 B")),
+    "pacing": _Known(_of_hosts("pacing"), (True, False)),
+}
+NAMES = tuple(_KNOWN)
+
+
+def read(over: Sequence[str], plan: Plan) -> list[Knob]:
+    """Knobs as a command line names them: `window`, `cc=cubic|bbr1`, or a path, `flows.a.cc=cubic|bbr1`.
+
+    A known knob without values is tried at its usual ones, and as the scenario has it. Raises `KnobError`.
+    """
+    from tcplab.study.grid import label_of
+
+    knobs = []
+    for text in over:
+        name, equals, given = (part.strip() for part in text.partition("="))
+        known = _KNOWN.get(name)
+        if known is None and not (equals and "." in name):
+            import difflib
+
+            near = difflib.get_close_matches(name, NAMES, n=1)
+            meant = f"; did you mean `{near[0]}`?" if near else ""
+            raise KnobError(
+                f"there is no knob `{name}`{meant} There is {', '.join(NAMES)}, or a path with values, "
+                "such as network.path.queue='50 ms|200 ms'"
+            )
+        paths = known.paths(plan) if known else [name]
+        if not paths:
+            raise KnobError(f"the scenario has no TCP flow whose `{name}` could be varied")
+        values: list[Any] = [value.strip() for value in given.split("|")] if equals else []
+        values = values or list(known.values if known else ())
+        if any(value == "" for value in values):
+            raise KnobError(f"`{text}`: a value is missing; write {name}=A|B")
+        labelled = {label_of(value): dict.fromkeys(paths, value) for value in values}
+        as_given: dict[str, dict[str, Any]] = {} if equals else {AS_IT_IS: {}}
+        knobs.append(Knob(name.rsplit(".", 1)[-1], {**as_given, **labelled}))
+    names = [knob.name for knob in knobs]
+    for name in names:
+        if names.count(name) > 1:
+            raise KnobError(f"the knob `{name}` is named twice")
+    return knobs

@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import pytest
+
+from tcplab.study.expect import parse, parse_goal
+from tcplab.study.grid import Cell
+from tcplab.study.task import Made
+from tcplab.tune.advice import advice
+from tcplab.tune.knobs import KnobError, read
+from tcplab.tune.tune import Goal, Tuned, Tuning
+from tcplab.tune.words import justification
+
+# 64 KiB a round trip of 100 ms is 5 Mbit/s: the window or several streams must be raised to fill 20 Mbit/s.
+SCENARIO = """
+tcplab: 1
+name: long
+network:
+  path: {rate: 20 Mbit/s, rtt: 100 ms, loss: 0.01 %}
+  hosts: {window: 64 KiB}
+flows: [{name: bulk, kind: tcp, cc: cubic}]
+duration: 8 s
+omit: 3 s
+"""
+
+
+class Quiet:
+    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+        pass
+
+
+def tuned(
+    directory: Path, over: list[str], *constraints: str, goal: str = "goodput", trials: int = 0
+) -> Tuned:
+    scenario = directory / "long.yaml"
+    scenario.write_text(SCENARIO)
+    expression, sign = parse_goal(goal)
+    asked = Goal(goal, expression, sign, tuple(parse(text) for text in constraints))
+    search = Tuning(scenario, over, asked, directory / "out")
+    return search.run(watcher=Quiet(), jobs=2, trials=trials or None)
+
+
+def best(found: Tuned) -> dict[str, str]:
+    assert found.best is not None
+    return dict(found.labels[found.best.label])
+
+
+def test_a_larger_window_is_found_where_the_window_limits(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["window=64 KiB|256 KiB|1 MiB"])
+    assert best(found)["window"] in ("256 KiB", "1 MiB")
+    assert any("surely worse" in one.why for one in found.placed)
+    assert "Best of 3 candidates" in justification(found)[0]
+
+
+def test_constraints_exclude_what_is_fast_but_late(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["window=64 KiB|2 MiB"], "rtt.p95 < 110 ms")
+    assert best(found) == {"window": "64 KiB"}
+    assert next(one for one in found.placed if one.left_in).why == "fails rtt.p95 < 110 ms"
+
+
+def test_the_least_of_a_metric_can_be_the_goal(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["flows.bulk.streams=1|8"], goal="least rtt.p95")
+    assert best(found) == {"streams": "1"}
+
+
+def test_a_large_space_is_sampled_and_the_best_are_raced(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["window=64 KiB|256 KiB|1 MiB", "streams=1|2|4", "cc=cubic|reno|bbr1"], trials=10)
+    assert (found.sampled, found.space) == (10, 27)
+    assert 1 <= len(found.placed) <= 10
+    assert "were sampled" in justification(found)[0]
+
+
+def test_nothing_that_meets_the_constraints_is_said(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["streams=1|2"], "rtt.p95 < 1 ms")
+    assert found.best is None
+    assert justification(found) == ["None of 2 candidates meets the constraints."]
+
+
+PLAN = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
+
+
+def test_knobs_have_usual_values_and_the_scenario_s_own() -> None:
+    (knob,) = read(["cc"], PLAN)
+    assert knob.values["as it is"] == {}
+    assert knob.values["bbr1"] == {"flows.bulk.cc": "bbr1"}
+
+
+def test_a_path_with_values_is_a_knob() -> None:
+    (knob,) = read(["network.path.queue=50 ms|200 ms"], PLAN)
+    assert knob.name == "queue"
+    assert knob.values["200 ms"] == {"network.path.queue": "200 ms"}
+
+
+@pytest.mark.parametrize(
+    ("over", "message"),
+    [
+        (["windw"], "did you mean `window`?"),
+        (["network.path.queue"], "a path with values"),
+        (["cc=cubic|"], "a value is missing"),
+        (["cc", "cc=reno"], "named twice"),
+    ],
+)
+def test_what_is_no_knob_is_told(over: list[str], message: str) -> None:
+    with pytest.raises(KnobError, match=message.replace("?", r"\?")):
+        read(over, PLAN)
+
+
+def test_advice_says_how_to_set_it_on_a_host() -> None:
+    lines = "\n".join(advice({"window": "1 MiB", "cc": "bbr1", "streams": "as it is"}))
+    assert "net.core.rmem_max=1048576" in lines
+    assert "tcp_congestion_control=bbr" in lines
+    assert "parallel" not in lines

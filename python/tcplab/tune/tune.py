@@ -1,0 +1,257 @@
+"""Tuning a scenario: candidates are cells of a study, raced in the simulator, confirmed where asked."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_text
+from tcplab.results.manifest import plan_digest
+from tcplab.runner import stopping_on_signals
+from tcplab.scenario import expand, load
+from tcplab.study.execute import Job, Watcher, axes_of, collect, make_runs
+from tcplab.study.expect import Expression, Statement, evaluate, figures
+from tcplab.study.grid import Cell
+from tcplab.study.judge import Verdict, judge
+from tcplab.study.load import Study
+from tcplab.study.load import load as load_study
+from tcplab.study.store import Done, Store, dataset
+from tcplab.tune.knobs import AS_IT_IS, Knob, read
+from tcplab.tune.race import Measured, Placed, feasible, race
+
+# Spaces larger than this are sampled before they are raced.
+MOST_RACED = 128
+_CONFIRMATIONS = 3
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be best, and what must hold meanwhile."""
+
+    text: str
+    expression: Expression
+    sign: int
+    """1: the most of it; -1: the least."""
+    constraints: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What came of tuning."""
+
+    path: Path
+    knobs: tuple[Knob, ...]
+    goal: Goal
+    placed: tuple[Placed, ...]
+    """Every candidate, the best first."""
+    best: Placed | None
+    """Of those that none is surely better than, the one that changes least; None: none is left."""
+    labels: Mapping[str, Mapping[str, str]]
+    """By a candidate's cell id, its label by knob."""
+    results: pl.DataFrame
+    confirmed: tuple[Done, ...] = ()
+    """Runs of the best on another engine."""
+    sampled: int = 0
+    """Candidates that a sampler tried, of a space too large to race whole."""
+    space: int = 0
+    """Candidates there are."""
+    interrupted: bool = False
+
+
+class Tuning:
+    """One search, in one study's directory."""
+
+    def __init__(
+        self, scenario: Path, over: Sequence[str], goal: Goal, path: Path, *, sets: Sequence[str] = ()
+    ) -> None:
+        """Prepare it; raises ScenarioErrors, KnobError, and ResultsError when the directory is taken."""
+        plan = expand(load(scenario, list(sets)))
+        self.goal = goal
+        self.knobs = tuple(read(over, plan))
+        self.store = Store(path)
+        if self.store.taken:
+            raise ResultsError(path, "holds a study already; give another directory with --out")
+        path.mkdir(parents=True, exist_ok=True)
+        source = path / "tune.yaml"
+        write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))
+        from tcplab.study.load import Asked
+
+        self.study: Study = load_study(source, Asked(sets=tuple(sets)))
+        self.store.create(self.study)
+        self._cells: dict[str, Cell] = {}
+        self._stop = threading.Event()
+
+    @property
+    def space(self) -> int:
+        """How many candidates there are."""
+        return math.prod(len(knob.values) for knob in self.knobs)
+
+    def run(
+        self,
+        *,
+        watcher: Watcher,
+        jobs: int | None = None,
+        trials: int | None = None,
+        confirm: str | None = None,
+    ) -> Tuned:
+        """Search; with `trials` a sampler (Optuna's TPE) first picks the candidates that are raced.
+
+        `confirm` is an engine that runs the best and the plain scenario. Raises ResultsError.
+        """
+        confirmed: list[Done] = []
+        sampled = 0
+        with stopping_on_signals(self._stop):
+            if trials is not None or self.space > MOST_RACED:
+                trials = trials or MOST_RACED
+                candidates = self._sample(trials, watcher, jobs)
+                sampled = trials
+            else:
+                candidates = [
+                    self._candidate(dict(zip([knob.name for knob in self.knobs], labels, strict=True)))
+                    for labels in itertools.product(*(knob.values for knob in self.knobs))
+                ]
+            placed = race(candidates, lambda left, n: self._measure(left, n, watcher, jobs))
+            stayed = [one for one in placed if one.left_in is None and len(one.measured.goal)]
+            best = min(stayed, key=self._changes, default=None)
+            if confirm is not None and best is not None and not self._stop.is_set():
+                confirmed = self._confirm(best, confirm, watcher)
+        cells = tuple(self._cells.values())
+        self.store.write_index(self.study, cells)
+        done = collect(self.study, self.store, cells)
+        engine_cells = [cell for cell in cells if cell.engine == "sim"]
+        results = self.store.write_results(cells, [*done], axes_of(self.study))
+        return Tuned(
+            self.store.path,
+            self.knobs,
+            self.goal,
+            tuple(placed),
+            best,
+            {cell.id: dict(cell.labels) for cell in engine_cells},
+            results,
+            tuple(confirmed),
+            sampled,
+            self.space,
+            self._stop.is_set(),
+        )
+
+    def _changes(self, one: Placed) -> int:
+        return sum(label != AS_IT_IS for label in self._cells[one.label].labels.values())
+
+    def _candidate(self, labels: Mapping[str, str], engine: str = "sim") -> str:
+        cell = self.study.cell(engine, labels)
+        self._cells[cell.id] = cell
+        return cell.id
+
+    def _measure(
+        self, left: Sequence[str], repetitions: int, watcher: Watcher, jobs: int | None
+    ) -> dict[str, Measured]:
+        missing = []
+        for number in range(1, repetitions + 1):
+            for name in left:
+                cell = self._cells[name]
+                digest = plan_digest(self.study.plan_of(cell))
+                if self.store.state(cell, number, digest) != "done" and not self._failed(cell, number):
+                    missing.append(Job(cell, number))
+        if not self._stop.is_set():
+            make_runs(self.study, self.store, missing, watcher, jobs, None, self._stop)
+        return {name: self._measured(name, repetitions) for name in left}
+
+    def _failed(self, cell: Cell, number: int) -> bool:
+        """Whether a run was tried and cannot be made: trying again would not help."""
+        if not self.store.run_dir(cell, number).is_dir():
+            return False
+        return self.store.read(cell, number).status == "failed"
+
+    def _measured(self, name: str, repetitions: int) -> Measured:
+        cell = self._cells[name]
+        done = [
+            self.store.read(cell, number)
+            for number in range(1, repetitions + 1)
+            if self.store.run_dir(cell, number).is_dir()
+        ]
+        failed = next((one.message for one in done if one.status == "failed"), "")
+        good = [one for one in done if one.status == "done"]
+        if not good:
+            return Measured(np.empty(0), None, failed)
+        values = np.array([self._value(one) for one in good])
+        results = dataset((cell,), good, axes_of(self.study))
+        reasons, verdicts = [], []
+        for constraint in self.goal.constraints:
+            verdict = judge(constraint, [cell], results, baseline={}).verdict
+            verdicts.append({Verdict.HOLDS: True, Verdict.FAILS: False}.get(verdict))
+            reasons += [f"fails {constraint.text}"] if verdict is Verdict.FAILS else []
+        return Measured(values[np.isfinite(values)], feasible(verdicts), "; ".join(reasons))
+
+    def _value(self, one: Done) -> float:
+        """The goal in one run, the more the better."""
+        found = {}
+        for figure in figures(self.goal.expression):
+            row = next((row for row in one.rows if row["flow"] == figure.flow), None)
+            value = row[figure.metric] if row is not None else None
+            found[figure] = math.nan if value is None else float(value)
+        return self.goal.sign * evaluate(self.goal.expression, found)
+
+    def _sample(self, trials: int, watcher: Watcher, jobs: int | None) -> list[str]:
+        """The better candidates among `trials` that Optuna's TPE tries, one repetition each."""
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=self.study.file.seed)
+        search = optuna.create_study(direction="maximize", sampler=sampler)
+        tried: dict[str, float] = {}
+        batch = max(1, jobs or 2)
+        while len(search.trials) < trials and not self._stop.is_set():
+            asked = []
+            for _ in range(min(batch, trials - len(search.trials))):
+                trial = search.ask()
+                labels = {k.name: trial.suggest_categorical(k.name, list(k.values)) for k in self.knobs}
+                asked.append((trial, self._candidate(labels)))
+            found = self._measure(list(dict.fromkeys(name for _, name in asked)), 1, watcher, jobs)
+            for trial, name in asked:
+                goal = found[name].goal
+                value = float(goal.mean()) if len(goal) and found[name].feasible is not False else -math.inf
+                tried[name] = value
+                search.tell(trial, value if math.isfinite(value) else -1e18)
+        ranked = sorted(tried, key=lambda name: tried[name], reverse=True)
+        return ranked[: max(4, len(ranked) // 4)]
+
+    def _confirm(self, best: Placed, engine: str, watcher: Watcher) -> list[Done]:
+        """The best candidate, and the scenario as it is, on another engine."""
+        cells = [
+            self._cells[self._candidate(labels, engine)]
+            for labels in ({}, dict(self._cells[best.label].labels))
+        ]
+        missing = [Job(cell, n) for n in range(1, _CONFIRMATIONS + 1) for cell in cells]
+        make_runs(self.study, self.store, missing, watcher, 1, None, self._stop)
+        return collect(self.study, self.store, cells)
+
+
+def _study_text(scenario: Path, name: str, knobs: Sequence[Knob]) -> str:
+    import io
+
+    from ruamel.yaml import YAML
+
+    data: dict[str, Any] = {
+        "tcplab": 1,
+        "study": f"tune-{name}"[:48],
+        "description": f"The search for the best configuration of {name}.",
+        "scenario": str(scenario.resolve()),
+        "grid": {knob.name: {"values": dict(knob.values)} for knob in knobs},
+        # Every candidate is one cell; which of them are run, the race decides.
+        "cells": [{}],
+        "repeat": 8,
+    }
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.sort_base_mapping_type_on_output = False
+    text = io.StringIO()
+    yaml.dump(data, text)
+    return text.getvalue()
