@@ -14,7 +14,8 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Settings
 
 if TYPE_CHECKING:
-    from tcplab.study.execute import Outcome, Work
+    from tcplab.study.api import StudyResults
+    from tcplab.study.execute import Work
     from tcplab.study.grid import Cell
     from tcplab.study.judge import Judgement
     from tcplab.study.load import Study
@@ -107,6 +108,7 @@ def run(
     An expectation that fails ends it with exit code 1.
     """
     from tcplab.study import execute
+    from tcplab.study.api import StudyResults
     from tcplab.study.load import Asked, load
     from tcplab.study.shipped import find
     from tcplab.study.store import Store
@@ -131,7 +133,7 @@ def run(
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(found, store, watcher=Lines(), jobs=jobs, executor=executor)
-    _answer(found, store, outcome, json=json, report=report, junit=junit)
+    _answer(StudyResults(found, store, outcome), json=json, report=report, junit=junit)
 
 
 @app.command(
@@ -152,19 +154,16 @@ def report(
     from tcplab.cli.writing import naming
     from tcplab.report.images import FORMATS
     from tcplab.study import report as pages
-    from tcplab.study.summary import summary
 
-    found, store, outcome = _reopened(directory)
-    judged = _judged(found, store, outcome)
+    found = _reopened(directory)
     if figures is None:
-        say(str(pages.write_study_report(found, store, outcome, judged)))
+        say(str(pages.write_study_report(found)))
         return
     kinds = [kind.strip() for kind in formats.split(",")]
     if unknown := [kind for kind in kinds if kind not in FORMATS]:
         raise CommandError(f"--format {unknown[0]}: there is {', '.join(FORMATS)}", Code.INPUT)
     with naming(figures):
-        table = summary(found, outcome.cells, store.results())
-        for path in pages.write_study_figures(found, table, store, figures, kinds):
+        for path in pages.write_study_figures(found, figures, kinds):
             say(str(path))
 
 
@@ -212,27 +211,14 @@ def list_studies() -> None:
     table(["study", "about"], described())
 
 
-def _reopened(directory: Path) -> tuple[Study, Store, Outcome]:
-    from tcplab.study.execute import reopened
-    from tcplab.study.load import Asked, load
-    from tcplab.study.store import Store
+def _reopened(directory: Path) -> StudyResults:
+    from tcplab.results import ResultsError
+    from tcplab.study import open_results
 
-    store = Store(directory)
-    if not store.taken:
-        raise CommandError(f"{directory}: no study is here", Code.INPUT)
-    index = store.index()
-    asked = index["asked"]
-    asked = Asked(**{**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])})
-    found = load(index["source"], asked)
-    return found, store, reopened(found, store)
-
-
-def _judged(study: Study, store: Store, outcome: Outcome) -> list[Judgement]:
-    from tcplab.study.judge import judge
-
-    results = store.results()
-    baseline = {axis: str(value) for axis, value in study.file.baseline.items()}
-    return [judge(each, outcome.cells, results, baseline=baseline) for each in study.expectations]
+    try:
+        return open_results(directory)
+    except ResultsError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
 
 
 def _place(study: Study, out: Path | None) -> Path:
@@ -311,13 +297,11 @@ def _print_cells(study: Study, todo: Work, jobs: int | None) -> None:
     )
 
 
-def _answer(
-    study: Study, store: Store, outcome: Outcome, *, json: bool, report: bool, junit: Path | None
-) -> None:
+def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None) -> None:
     from tcplab.cli.output import say, say_json, show, warn
     from tcplab.study.judge import Verdict
 
-    judged = _judged(study, store, outcome)
+    study, outcome, judged = found.study, found.outcome, found.judgements
     if junit is not None:
         from tcplab.cli.writing import naming
         from tcplab.study.junit import write_junit
@@ -325,24 +309,22 @@ def _answer(
         with naming(junit):
             write_junit(junit, study.name, judged, outcome.done)
     if json:
-        say_json(_json(store, outcome, judged))
+        say_json(_json(found))
     else:
-        from tcplab.study.summary import flows_of, of_flow, summary
+        from tcplab.study.summary import flows_of
 
-        results = store.results()
-        table = summary(study, outcome.cells, results)
-        show(table.to_rich())
-        for flow in flows_of(results):
-            show(of_flow(study, table, results, flow).grid().to_rich())
+        show(found.summary().to_rich())
+        for flow in flows_of(found.results):
+            show(found.summary(flow=flow).grid().to_rich())
         _print_verdicts(judged)
-        say(f"results  {store.path}")
+        say(f"results  {found.path}")
         if report and not outcome.interrupted:
             from tcplab.study.report import write_study_report
 
-            say(f"report   {write_study_report(study, store, outcome, judged)}")
+            say(f"report   {write_study_report(found)}")
     if outcome.interrupted:
         raise CommandError(
-            f"interrupted; `tcplab study {study.source} --resume {store.path}` goes on", Code.INTERRUPTED
+            f"interrupted; `tcplab study {study.source} --resume {found.path}` goes on", Code.INTERRUPTED
         )
     failed = [one for one in outcome.done if one.status == "failed"]
     if failed:
@@ -361,15 +343,13 @@ def _print_verdicts(judged: list[Judgement]) -> None:
             say(f"           {line}")
 
 
-def _json(store: Store, outcome: Outcome, judged: list[Judgement]) -> dict[str, Any]:
+def _json(found: StudyResults) -> dict[str, Any]:
+    outcome = found.outcome
     return {
-        "path": str(store.path),
+        "path": str(found.path),
         "status": "interrupted" if outcome.interrupted else "done",
         "wall": outcome.wall,
-        "cells": [
-            {"id": cell.id, "engine": cell.engine, "group": cell.group, "labels": cell.labels}
-            for cell in outcome.cells
-        ],
+        "cells": found.summary().to_json(),
         "failed": [
             {"cell": one.cell, "repetition": one.repetition, "message": one.message}
             for one in outcome.done
@@ -393,6 +373,6 @@ def _json(store: Store, outcome: Outcome, judged: list[Judgement]) -> dict[str, 
                     for case in judgement.cases
                 ],
             }
-            for judgement in judged
+            for judgement in found.judgements
         ],
     }

@@ -16,30 +16,29 @@ from tcplab.report.html import page_environment, plotly_script
 from tcplab.report.images import FORMATS, save
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
+from tcplab.study.api import StudyResults
 from tcplab.study.execute import Outcome
-from tcplab.study.figures import figures
 from tcplab.study.findings import findings
-from tcplab.study.judge import Judgement
 from tcplab.study.junit import case_words
 from tcplab.study.load import Study
-from tcplab.study.store import RESULTS_FILE, Store
-from tcplab.study.summary import StudySummary, flows_of, of_flow, summary
+from tcplab.study.store import RESULTS_FILE
+from tcplab.study.summary import flows_of
 
 REPORT_FILE = "report.html"
 
 
-def write_study_report(study: Study, store: Store, outcome: Outcome, judged: Sequence[Judgement]) -> Path:
+def write_study_report(found: StudyResults) -> Path:
     """Write report.html in the study's directory; returns it. Raises ResultsError."""
-    path = store.path / REPORT_FILE
-    write_text(path, study_html(study, store, outcome, judged))
+    path = found.path / REPORT_FILE
+    write_text(path, study_html(found))
     return path
 
 
-def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Judgement]) -> str:
+def study_html(found: StudyResults) -> str:
     """The report as HTML."""
-    results = store.results()
-    found = summary(study, outcome.cells, results)
-    charts = figures(study, found, results)
+    study, outcome, results = found.study, found.outcome, found.results
+    whole = found.summary()
+    charts = found.figures()
     verdicts = [
         {
             "verdict": judgement.verdict.value,
@@ -47,7 +46,7 @@ def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Ju
             "finding": judgement.statement.finding,
             "cases": case_words(judgement),
         }
-        for judgement in judged
+        for judgement in found.judgements
     ]
     failed = [one for one in outcome.done if one.status == "failed"]
     return (
@@ -57,16 +56,11 @@ def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Ju
             title=study.name,
             study=study,
             lead=_lead(study, outcome),
-            findings=findings(found, judged),
+            findings=findings(whole, found.judgements),
             verdicts=verdicts,
-            grids=[
-                found.grid(),
-                *(of_flow(study, found, results, flow).grid() for flow in flows_of(results)),
-            ],
-            ping_grids=[
-                of_flow(study, found, results, flow).grid() for flow in flows_of(results, pings=True)
-            ],
-            notes=found.notes,
+            grids=[whole.grid(), *(found.summary(flow=flow).grid() for flow in flows_of(results))],
+            ping_grids=[found.summary(flow=flow).grid() for flow in flows_of(results, pings=True)],
+            notes=whole.notes,
             charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],
             results_file=RESULTS_FILE,
@@ -75,9 +69,7 @@ def study_html(study: Study, store: Store, outcome: Outcome, judged: Sequence[Ju
     )
 
 
-def write_study_figures(
-    study: Study, found: StudySummary, store: Store, directory: Path, formats: Sequence[str] = FORMATS
-) -> list[Path]:
+def write_study_figures(found: StudyResults, directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write every chart in every format, and the table as CSV and Markdown; returns the files."""
     import matplotlib as mpl
 
@@ -89,13 +81,14 @@ def write_study_figures(
         raise ResultsError.from_os(directory, problem) from problem
     written = []
     with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}):
-        for chart in figures(study, found, store.results()):
+        for chart in found.figures():
             canvas = draw(chart)
             for kind in formats:
                 path = directory / f"{chart.name}.{kind}"
                 write_whole(path, partial(save, canvas, kind))
                 written.append(path)
-    for name, text in (("table.csv", csv_text(found.grid())), ("table.md", markdown_text(found.grid()))):
+    grid = found.summary().grid()
+    for name, text in (("table.csv", csv_text(grid)), ("table.md", markdown_text(grid))):
         write_text(directory / name, text)
         written.append(directory / name)
     return written

@@ -1,0 +1,132 @@
+"""Studies from Python: run one, look at its results.
+
+from tcplab import study
+
+found = study.run("tuning", quick=True)
+found.results                  # a polars frame: a row for each run and flow
+found.summary().to_text()
+found.query("SELECT cell, avg(goodput) FROM results WHERE flow IS NULL GROUP BY cell")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab.results.errors import ResultsError
+from tcplab.study.execute import Outcome, execute, reopened
+from tcplab.study.grid import Cell, as_yaml
+from tcplab.study.judge import Judgement, judge
+from tcplab.study.load import Asked, Study, load
+from tcplab.study.shipped import find
+from tcplab.study.store import Store
+from tcplab.study.task import Made
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcplab.report.charts.model import Chart, Heatmap
+    from tcplab.study.summary import StudySummary
+
+
+class StudyResults:
+    """A study that was run."""
+
+    def __init__(self, study: Study, store: Store, outcome: Outcome) -> None:
+        self.study = study
+        self.store = store
+        self.outcome = outcome
+
+    @property
+    def path(self) -> Path:
+        """The study's directory."""
+        return self.store.path
+
+    @cached_property
+    def results(self) -> pl.DataFrame:
+        """A row for each run and flow, and one for all flows of a run together, whose `flow` is null."""
+        return self.store.results()
+
+    def summary(self, *, flow: str | None = None, level: float = 0.95) -> StudySummary:
+        """Every cell with intervals, and its change from the baseline: of all flows, or of one."""
+        from tcplab.study.summary import summary
+
+        return summary(self.study, self.outcome.cells, self.results, flow=flow, level=level)
+
+    @cached_property
+    def judgements(self) -> list[Judgement]:
+        """The study's expectations, judged."""
+        baseline = {axis: str(value) for axis, value in self.study.file.baseline.items()}
+        return [
+            judge(statement, self.outcome.cells, self.results, baseline=baseline)
+            for statement in self.study.expectations
+        ]
+
+    def figures(self) -> list[Chart | Heatmap]:
+        """The figures of its report; `tcplab.report.charts.interactive.draw` makes plotly's of them."""
+        from tcplab.study.figures import figures
+
+        return figures(self.study, self.summary(), self.results)
+
+    def query(self, sql: str) -> pl.DataFrame:
+        """Ask in SQL; see `tcplab.study.query.query`."""
+        from tcplab.study.query import query
+
+        return query(self.store, sql)
+
+
+def run(
+    source: str | Path,
+    *,
+    engines: Sequence[str] = (),
+    set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
+    repeat: int | None = None,
+    seed: int | None = None,
+    quick: bool = False,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    cluster: Any = None,
+    storage: str | None = None,
+) -> StudyResults:
+    """Run a study, a file or a shipped one by name, or go on with one that `out` holds.
+
+    `cluster` spreads its simulations: the address of a Dask scheduler, or a cluster object (of
+    dask-jobqueue, dask-kubernetes and the like); `storage` is where its workers put results. Raises
+    ScenarioErrors, ClusterError, ResultsError, and KeyboardInterrupt when it was interrupted.
+    """
+    from tcplab import runner
+
+    sets = tuple(f"{path}={as_yaml(value)}" for path, value in (set or {}).items())
+    study = load(find(str(source)), Asked(tuple(engines), sets, repeat, seed, quick))
+    path = runner.place(study.name, Path(out) if out is not None else None, several=False)
+    store = Store(path)
+    store.create(study)
+    executor = None
+    if cluster is not None:
+        from tcplab.study.cluster import DaskCluster
+
+        executor = DaskCluster(cluster, store, storage=storage)
+    outcome = execute(study, store, watcher=_Silent(), jobs=jobs, executor=executor)
+    if outcome.interrupted:
+        raise KeyboardInterrupt(f"what was recorded is in {path}")
+    return StudyResults(study, store, outcome)
+
+
+def open_results(path: str | Path) -> StudyResults:
+    """A study that was run before; raises ResultsError where there is none, and ScenarioErrors."""
+    store = Store(Path(path))
+    if not store.taken:
+        raise ResultsError(store.path, "no study is here")
+    asked = store.index()["asked"]
+    study = load(
+        store.index()["source"],
+        Asked(**{**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])}),
+    )
+    return StudyResults(study, store, reopened(study, store))
+
+
+class _Silent:
+    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
+        pass
