@@ -12,6 +12,7 @@ from tcplab.stats.fairness import (
     starvation_episodes,
 )
 from tcplab.stats.intervals import Interval, bootstrap_interval, mean_interval, median_interval
+from tcplab.stats.outliers import outliers
 from tcplab.stats.quantiles import weighted_quantiles
 from tcplab.stats.reliability import Grade, coefficient_of_variation, grade
 from tcplab.stats.series import BatchMeans, autocorrelation, batch_means, mser5
@@ -37,6 +38,7 @@ __all__ = [
     "mean_interval",
     "median_interval",
     "mser5",
+    "outliers",
     "share_of_fair_rate",
     "starvation_episodes",
     "weighted_quantiles",

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcplab.report.charts.model import Chart, Heatmap
+    from tcplab.study.pairs import Pair
     from tcplab.study.summary import StudySummary
 
 
@@ -68,7 +69,13 @@ class StudyResults:
         """The figures of its report; `tcplab.report.charts.interactive.draw` makes plotly's of them."""
         from tcplab.study.figures import figures
 
-        return figures(self.study, self.summary(), self.results)
+        return figures(self.study, self.summary(), self.results, self.store)
+
+    def pairs(self, metric: str = "goodput") -> list[Pair]:
+        """Every two cells that differ in one axis alone, compared in a metric."""
+        from tcplab.study.pairs import pairs
+
+        return pairs(self.summary(), metric)
 
     def query(self, sql: str) -> pl.DataFrame:
         """Ask in SQL; see `tcplab.study.query.query`."""

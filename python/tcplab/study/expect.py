@@ -133,7 +133,7 @@ def parse(text: str, finding: str = "") -> Statement:
         raise ExpectationError(f"`{reader.peek()}` stands behind the end of the statement")
     if not any(True for side in (statement.left, statement.right) for _ in figures(side)):
         raise ExpectationError("the statement names no metric: nothing of the results decides it")
-    units = {unit for side in (statement.left, statement.right) if (unit := _unit(side))}
+    units = {unit for side in (statement.left, statement.right) if (unit := unit_of(side))}
     if len(units) > 1:
         raise ExpectationError(f"compares {' with '.join(sorted(units))}: both sides must be of one unit")
     return statement
@@ -170,14 +170,14 @@ def _equivalent(reader: _Reader, text: str, finding: str) -> Statement:
     return Statement(text, finding, "equivalent", left, right, margin)
 
 
-def _unit(expression: Expression) -> str:
-    """The unit of an expression; empty where it has none, or cannot be told."""
+def unit_of(expression: Expression) -> str:
+    """The unit of an expression, `share` for shares; empty where it has none, or cannot be told."""
     if isinstance(expression, Constant):
         return "share" if expression.unit == "%" else expression.unit
     if isinstance(expression, Figure):
         metric = METRICS[expression.metric]
         return "share" if metric.share else metric.unit
-    left, right = _unit(expression.left), _unit(expression.right)
+    left, right = unit_of(expression.left), unit_of(expression.right)
     if expression.operator in "+-":
         if left and right and left != right:
             raise ExpectationError(f"`{expression.operator}` joins {left} and {right}")

@@ -14,12 +14,14 @@ from tcplab.report.charts.ellipse import spread
 from tcplab.report.charts.model import Chart, Heatmap, Outline, Trace
 from tcplab.report.figures.palette import style
 from tcplab.report.numbers import bytes_text
+from tcplab.study.fairness import over_time
 from tcplab.study.grid import label_of
 from tcplab.study.limits import path_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
 from tcplab.study.model import Plot
 from tcplab.study.scale import amounts, metric_scale
+from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, StudySummary, of_flow
 
 # Bars beyond this many have no room for their names.
@@ -27,20 +29,27 @@ _MOST_BARS = 40
 _MOST_LINES = 12
 
 
-def figures(study: Study, summary: StudySummary, results: pl.DataFrame) -> list[Chart | Heatmap]:
+def figures(
+    study: Study, summary: StudySummary, results: pl.DataFrame, store: Store
+) -> list[Chart | Heatmap]:
     """The charts of a study; one that has nothing to show is left out."""
     found: list[Chart | Heatmap] = []
     for number, plot in enumerate(study.file.plots or _suitable(study, summary)):
         found_of = summary if plot.flow is None else of_flow(study, summary, results, plot.flow)
         rows = [row for row in found_of.cells if _selected(row, plot.where)]
-        chart = _chart(plot, study, rows, results, number)
+        chart = _chart(plot, study, rows, results, store, number)
         if chart is not None:
             found.append(chart)
     return found
 
 
 def _chart(
-    plot: Plot, study: Study, rows: Sequence[CellSummary], results: pl.DataFrame, number: int
+    plot: Plot,
+    study: Study,
+    rows: list[CellSummary],
+    results: pl.DataFrame,
+    store: Store,
+    number: int,
 ) -> Chart | Heatmap | None:
     name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
     match plot.kind:
@@ -57,7 +66,7 @@ def _chart(
         case "cpu":
             return _cloud(rows, results, name, "cpu_sender", "CPU of the sender", falling=False, by=plot.by)
         case "fairness":
-            return _bars(Plot(kind="bars", metric="jain", by=plot.by), rows, name)
+            return over_time(rows, store, name)
         case _:
             return _bars(plot, rows, name)
 

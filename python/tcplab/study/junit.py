@@ -7,7 +7,9 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tcplab.results.files import write_bytes
+from tcplab.study.expect import unit_of
 from tcplab.study.judge import Judgement, Verdict
+from tcplab.study.scale import metric_scale
 from tcplab.study.store import Done
 
 
@@ -44,14 +46,18 @@ def write_junit(path: Path, name: str, judgements: Sequence[Judgement], done: Se
 def case_words(judgement: Judgement) -> list[str]:
     """Each case that does not hold, in a line."""
     lines = []
+    unit = unit_of(judgement.statement.left) or unit_of(judgement.statement.right)
     for case in judgement.cases:
+        scale = metric_scale(unit, unit == "share", [case.left, case.right])
         if case.verdict is Verdict.HOLDS:
             continue
         at = ", ".join(f"{axis} {label}" for axis, label in case.free.items()) or "overall"
         if case.reason:
             why = case.reason
         else:
-            why = f"{case.left:.6g} against {case.right:.6g} (difference {case.low:.4g} to {case.high:.4g})"
+            values = (case.left, case.right, case.low, case.high)
+            left, right, low, high = (scale.number(value) for value in values)
+            why = f"{left} against {right} {scale.unit}".rstrip() + f" (difference {low} to {high})"
         more = f"; about {case.repetitions} repetitions would decide it" if case.repetitions else ""
         lines.append(f"{at}: {case.verdict}: {why}{more}")
     return lines

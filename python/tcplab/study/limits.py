@@ -13,7 +13,6 @@ from tcplab.report.topology import base_rtt, bottlenecks, nominal_rate, settings
 # A flow is limited by what it spent this share of its busy time on.
 _MOSTLY = 0.5
 _FILLED = 0.95
-_LOSING = 1e-6
 _FULL = 0.85
 # Of a send buffer, which counts the memory of whole packets (skb truesize), payload is this much or more.
 _PAYLOAD_OF_BUFFER = 0.63
@@ -33,8 +32,8 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
     """What kept a TCP flow from more: by the socket's own account, else by what it had in flight.
 
     The receive window or the send buffer where the socket waited for it most of its busy time; the link
-    where it was filled; the buffer or window that what was in flight filled; loss where segments were sent
-    again; else it was still growing.
+    where it was filled; the buffer or window that what was in flight filled; loss where any segment was sent
+    again; else its first slow start was not over.
     """
     if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:
         return "receive window"
@@ -47,7 +46,7 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
         return "receive window"
     if windows.send_buffer and used >= _FULL * _PAYLOAD_OF_BUFFER * windows.send_buffer:
         return "send buffer"
-    return "loss" if (metrics.get("retransmission_rate") or 0.0) > _LOSING else "slow start"
+    return "loss" if metrics.get("retransmits") else "slow start"
 
 
 def path_of(plan: Plan, flow: str) -> Path | None:

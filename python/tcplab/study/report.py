@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -21,10 +22,12 @@ from tcplab.study.execute import Outcome
 from tcplab.study.findings import findings
 from tcplab.study.junit import case_words
 from tcplab.study.load import Study
+from tcplab.study.pairs import pair_grid
 from tcplab.study.store import RESULTS_FILE
 from tcplab.study.summary import flows_of
 
 REPORT_FILE = "report.html"
+_MOST_PAIRS = 120
 
 
 def write_study_report(found: StudyResults) -> Path:
@@ -39,6 +42,8 @@ def study_html(found: StudyResults) -> str:
     study, outcome, results = found.study, found.outcome, found.results
     whole = found.summary()
     charts = found.figures()
+    # The surest differences first.
+    compared = sorted(found.pairs(), key=lambda pair: (math.isnan(pair.p), pair.p))
     verdicts = [
         {
             "verdict": judgement.verdict.value,
@@ -60,6 +65,8 @@ def study_html(found: StudyResults) -> str:
             verdicts=verdicts,
             grids=[whole.grid(), *(found.summary(flow=flow).grid() for flow in flows_of(results))],
             ping_grids=[found.summary(flow=flow).grid() for flow in flows_of(results, pings=True)],
+            pair_grid=pair_grid(compared[:_MOST_PAIRS]) if compared else None,
+            pairs_left_out=max(0, len(compared) - _MOST_PAIRS),
             notes=whole.notes,
             charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],

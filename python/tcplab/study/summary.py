@@ -19,11 +19,12 @@ from tcplab.report.numbers import (
     index_scale,
     percent_scale,
     rate_scale,
+    rate_text,
     seconds_scale,
     size_scale,
     time_scale,
 )
-from tcplab.stats import holm, welch
+from tcplab.stats import holm, outliers, welch
 from tcplab.study.grid import Cell, baseline_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
@@ -328,6 +329,13 @@ def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[
         yield f"Failed: {row.cell.title}: {row.failed[0]}"
     if len(failed) > 5:
         yield f"Failed: {len(failed) - 5} more cells."
+    for row in rows:
+        figure = row.figures["goodput"]
+        for position in outliers(figure.values):
+            value = rate_text(float(f"{figure.values[position]:.4g}"))
+            yield f"Outlier, kept: {row.cell.title}, {value} where the median is " + rate_text(
+                float(f"{np.median(figure.values):.4g}")
+            )
     overloaded = sum(row.overloaded for row in rows)
     if overloaded:
         yield f"{overloaded} runs were overloaded: there the machine, not TCP, may have set the result."

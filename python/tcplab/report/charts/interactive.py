@@ -52,7 +52,7 @@ def _chart(chart: Chart) -> go.Figure:
             continue
         made.add_scatter(
             **common,
-            mode="lines+markers" if chart.kind == "curve" else "markers",
+            mode=_mode(chart, trace),
             line={"color": trace.style.color, "dash": trace.style.dash, "width": 1.5},
             marker={"color": trace.style.color, "size": 7},
         )
@@ -72,6 +72,12 @@ def _chart(chart: Chart) -> go.Figure:
     if chart.level is not None:
         made.add_hline(y=chart.level, line={"color": "#888888", "width": 1, "dash": "dot"})
     return made
+
+
+def _mode(chart: Chart, trace: Trace) -> str:
+    if chart.kind != "curve":
+        return "markers"
+    return "lines+markers" if trace.markers else "lines"
 
 
 def _errors(trace: Trace) -> dict[str, Any] | None:

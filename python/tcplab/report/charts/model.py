@@ -26,6 +26,8 @@ class Trace:
     """Intervals of y; NaN where there is none."""
     hover: tuple[str, ...] = ()
     """What each value is, for the hover."""
+    markers: bool = True
+    """Of a curve: its points are drawn."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
         color=color,
         linestyle=line,
         linewidth=1.1,
-        marker="o",
+        marker="o" if trace.markers or chart.kind != "curve" else None,
         markersize=3.5,
         elinewidth=0.8,
         capsize=2,
