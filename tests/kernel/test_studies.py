@@ -1,0 +1,21 @@
+"""The shipped studies on the running kernel, quick and once: every cell can be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tcplab import study
+from tcplab.study.shipped import names
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_shipped_study_runs_on_the_kernel(name: str, tmp_path: Path) -> None:
+    found = study.run(name, engines=["kernel"], quick=True, repeat=1, out=tmp_path / "out")
+    failed = [(one.cell, one.message) for one in found.outcome.done if one.status != "done"]
+    assert not failed
+    moved = found.results.filter(pl.col("flow").is_null() & pl.col("goodput").is_not_null())
+    assert len(moved) == len(found.outcome.cells)
+    assert moved["goodput"].min() > 0  # type: ignore[operator]
