@@ -1,5 +1,5 @@
 # One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
-.PHONY: help demo demo-kernel test lint format bench docs fidelity fuzz clean setup setup-develop
+.PHONY: help demo test lint format bench docs fidelity fuzz clean setup setup-develop
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
@@ -18,11 +18,8 @@ setup-develop:
 	@scripts/setup develop
 	@$(UV) sync --locked
 
-demo: setup ## compare Reno, CUBIC and BBR on a 10 Mbit/s path with a shallow buffer
-	@$(RUN)/tcplab run scenarios/four-controls.yaml
-
-demo-kernel: setup ## the same in the simulator and on this machine's kernel, overlaid in one report
-	@scripts/demo-kernel
+demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's kernel, in one report
+	@scripts/demo
 
 # The kernel's tests run alone: what shares the machine with them would be measured too.
 KERNEL_TESTS = tests/kernel python/tcplab/testbed
@@ -49,21 +46,28 @@ format: ## put the sources in the form `make lint` asks for
 
 bench: setup-develop ## how fast it is, measured now on this machine
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
+	cargo run --release --locked --quiet -p tcplab-pcap --example bench
+	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
 
 docs: setup ## the figures and generated tables in docs/, made by the tool itself
-	@rm -rf runs/docs
+	@rm -rf runs/docs runs/docs-echo
 	$(RUN)/tcplab run scenarios/four-controls.yaml --out runs/docs --no-report
 	$(RUN)/tcplab report runs/docs --figures runs/docs/figures --format svg
 	@mkdir -p docs/images
 	cp runs/docs/figures/timeseries.svg docs/images/four-controls.svg
+	$(RUN)/tcplab run scenarios/echo-clients.yaml --out runs/docs-echo --no-report
+	$(RUN)/tcplab report runs/docs-echo --figures runs/docs-echo/figures --format svg
+	cp runs/docs-echo/figures/echo-by-size.svg docs/images/echo-by-size.svg
 	$(RUN)/python -m tcplab.results.reference docs/results.md
+	$(RUN)/python -m tcplab.study.reference docs/studies.md
 
-fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (7 minutes, idle machine)
+fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (26 minutes, idle machine)
 	$(RUN)/python scripts/fidelity.py
 
-fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each
+fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; capture files, 5 min a target
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
 	$(RUN)/python tests/fuzz/fuzz_trace.py --seconds 60
+	cargo run --locked --quiet -p tcplab-pcap --example fuzz -- --seconds 1500
 
 clean: ## forget everything built
 	rm -rf target .venv .tools

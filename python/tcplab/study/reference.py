@@ -1,4 +1,4 @@
-"""The table of metrics in docs/studies.md, made from `METRICS`: `python -m tcplab.study.reference docs/studies.md`."""
+"""The table of metrics in docs/studies.md: `python -m tcplab.study.reference docs/studies.md` makes it."""
 
 from __future__ import annotations
 

@@ -83,6 +83,17 @@ def test_two_workers_give_the_results_of_one_machine(scheduler: str, tmp_path: P
     assert len(list((tmp_path / "storage").glob("*/run-*/manifest.json"))) == 8
 
 
+def test_a_cluster_object_will_do(tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    study = load(written(tmp_path))
+    store = Store(tmp_path / "out")
+    store.create(study)
+    with LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster:
+        outcome = execute(study, store, watcher=Quiet(), executor=DaskCluster(cluster, store))
+    assert [one.status for one in outcome.done] == ["done"] * 8
+
+
 def test_a_worker_killed_in_the_middle_loses_nothing(scheduler: str, tmp_path: Path) -> None:
     study = load(written(tmp_path, LONG))
     with program(*worker(scheduler)) as one, program(*worker(scheduler)) as two:

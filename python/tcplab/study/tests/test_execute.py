@@ -11,12 +11,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tcplab.results.manifest import read_manifest
 from tcplab.scenario import ScenarioErrors
 from tcplab.study.execute import Outcome, execute, work
 from tcplab.study.grid import Cell
 from tcplab.study.load import Asked, Study, load
+from tcplab.study.pool import LocalPool
 from tcplab.study.store import Store
-from tcplab.study.task import Made
+from tcplab.study.task import Made, Task
 
 STUDY = """
 tcplab: 1
@@ -202,6 +204,19 @@ def test_a_cell_that_cannot_run_stays_in_the_results_with_its_reason(tmp_path: P
     frame = results(tmp_path / "out")
     assert len(frame.filter((pl.col("status") == "failed") & (pl.col("cc") == "nonesuch"))) == 4
     assert len(frame.filter(pl.col("status") == "done")) == 8
+
+
+def test_a_cell_that_crashes_its_engine_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    study = load(written(tmp_path))
+    good, bad = study.cells[0], study.cells[1]
+    broken = {**study.plan_of(bad), "nodes": "none"}
+    tasks = [Task(bad.id, "sim", broken, 1), Task(good.id, "sim", dict(study.plan_of(good)), 1)]
+    pool = LocalPool(lambda task: tmp_path / task.cell / f"run-{task.repetition}", 1)
+    made = {one.cell: one for one in pool.make(tasks, threading.Event())}
+    assert made[good.id].status == "done"
+    assert made[bad.id].status == "failed"
+    assert made[bad.id].message
+    assert read_manifest(tmp_path / bad.id / "run-1").status == "failed"
 
 
 BAD = [
