@@ -15,7 +15,20 @@ from typing import Any
 import pytest
 
 Command = Callable[..., Any]
-COMMANDS = ["run", "check", "list", "show", "report", "compare", "export", "schema"]
+COMMANDS = [
+    "run",
+    "check",
+    "list",
+    "show",
+    "study",
+    "tune",
+    "calc",
+    "report",
+    "compare",
+    "export",
+    "pcap",
+    "schema",
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
