@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+/*
+ * H-TCP (D. Leith, R. Shorten, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product Paths",
+ * draft-leith-tcp-htcp-06): the longer since the last loss, the faster the window grows; and after a loss it is cut
+ * only by as much as empties the queue. The names are the draft's: alpha is the increase in packets a round
+ * trip, beta the part of the window that a loss leaves, Delta the time since the last one, B the throughput.
+ *
+ * As in Linux's htcp, the throughput compared is the most within an epoch, the adaptive cut is for paths above
+ * 10 ms, where RTTs can be told apart, and the greatest RTT fades so that a change of route is forgotten.
+ */
+#define CONTROL htcp
+#define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)
+#define PARAMETERS(PARAMETER)                                                                          \
+	PARAMETER(use_rtt_scaling, 1, 0, 1, 1, "1: make the increase per second independent of the RTT")  \
+	PARAMETER(use_bandwidth_switch, 1, 0, 1, 1, "1: halve where the throughput has changed by a fifth") \
+	PARAMETER(delta_l, 1000, 0, 60000, 1000, "seconds after a loss in which the window grows as Reno's") \
+	PARAMETER(beta_min, 128, 26, 255, 256, "least part of the window left by a loss")                 \
+	PARAMETER(beta_max, 204, 26, 255, 256, "most part of the window left by a loss")
+#include "tcplab_cc.h"
+
+/* alpha and beta are in 1/256. */
+#define UNIT 256u
+#define RTT_REFERENCE (100 * USEC_PER_MSEC)
+#define RTT_DISTINCT (10 * USEC_PER_MSEC)
+#define RTT_MOST (1u << 27)
+/* An RTT so much above the greatest is an outlier, not a longer queue (Linux). */
+#define RTT_STEP (20 * USEC_PER_MSEC)
+#define BW_SHIFT 24
+/* Larger Delta make no difference any more, 1/1024 s. */
+#define DELTA_MOST (1u << 20)
+
+struct state {
+	TELEMETRY; /* its bandwidth is B, the throughput over the last round trips */
+
+	u32 alpha;
+	u32 beta;
+	u64 last_loss; /* when the epoch began, microseconds */
+	u64 credit;
+	u32 rtt_min; /* microseconds; 0: none yet */
+	u32 rtt_max; /* in this epoch and, fading, those before */
+
+	/* Throughput, packets a microsecond times 2^24. */
+	u64 rate;
+	u64 rate_max; /* within this epoch */
+	u64 rate_max_before; /* within the one before */
+	u64 interval_start; /* microseconds */
+	u32 interval_delivered;
+	bool adaptive; /* one epoch of steady throughput has passed */
+};
+
+/* The throughput, an interval of a round trip at a time, smoothed as Linux does. */
+TL_INLINE void measure_throughput(struct tcp_sock *tp, struct state *ca)
+{
+	u64 elapsed = tp->tcp_mstamp - ca->interval_start;
+	u64 rate;
+
+	if (!ca->rtt_min || elapsed < ca->rtt_min || !elapsed)
+		return;
+	rate = ((u64)(tp->delivered - ca->interval_delivered) << BW_SHIFT) / elapsed;
+	ca->rate = ca->rate ? (3 * ca->rate + rate) / 4 : rate;
+	ca->rate_max = max(ca->rate_max, ca->rate);
+	ca->interval_start = tp->tcp_mstamp;
+	ca->interval_delivered = tp->delivered;
+	/* Packets a microsecond times 2^24 are bit/s by 10^6 / 2^24 = 15625 / 2^18. */
+	ca->telemetry.bandwidth = (min(ca->rate, 1ull << 30) * (tp->mss_cache & 0xffff) >> 8) * 15625 * 8 >> 10;
+}
+
+/*
+ * alpha = 2 (1 - beta) alpha_H(Delta), where alpha_H = 1 up to Delta_L and then
+ * 1 + 10 (Delta - Delta_L) + ((Delta - Delta_L) / 2)^2; with RTT scaling times RTT over 100 ms, from 0.1 to 2.
+ */
+TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *ca)
+{
+	u64 delta_l = (u64)PARAM(sk, delta_l) * 1024 / 1000;
+	u64 delta = ((tp->tcp_mstamp - ca->last_loss) << 10) / USEC_PER_SEC;
+	u64 alpha = UNIT;
+
+	if (delta > delta_l) {
+		delta = min(delta - delta_l, (u64)DELTA_MOST);
+		/* Seconds are in 1/1024: 10 d 256 / 1024, and d^2 / 4 256 / 1024^2. */
+		alpha += 10 * delta / 4 + (delta * delta >> 14);
+		if (PARAM(sk, use_rtt_scaling) && ca->rtt_min) {
+			u64 scale = (u64)ca->rtt_min * UNIT / RTT_REFERENCE;
+
+			alpha = max(alpha * clamp(scale, 26ull, 512ull) >> 8, (u64)UNIT);
+		}
+	}
+	ca->alpha = max(2 * (UNIT - ca->beta) * alpha >> 8, 1ull);
+}
+
+/* beta = RTTmin / RTTmax empties the queue and no more; 1/2 where the throughput is not what it was. */
+TL_INLINE void update_beta(struct sock *sk, struct state *ca)
+{
+	u64 now = ca->rate_max, before = ca->rate_max_before;
+	u32 least = PARAM(sk, beta_min), most = max(PARAM(sk, beta_max), least);
+	bool changed = 5 * now < 4 * before || 5 * now > 6 * before;
+
+	ca->rate_max_before = now;
+	ca->rate_max = 0;
+	ca->beta = least;
+	if (PARAM(sk, use_bandwidth_switch) && changed) {
+		ca->adaptive = false;
+		return;
+	}
+	if (ca->adaptive && ca->rtt_min > RTT_DISTINCT && ca->rtt_max)
+		ca->beta = clamp((u32)((u64)ca->rtt_min * UNIT / ca->rtt_max), least, most);
+	ca->adaptive = true;
+}
+
+TL_INLINE void enter_growth(struct tcp_sock *tp, struct state *ca)
+{
+	if (tcp_in_slow_start(tp))
+		ENTER(ca, SLOW_START);
+	else
+		ENTER(ca, ca->alpha > UNIT ? HIGH_SPEED : LOW_SPEED);
+}
+
+INIT(sk, tp, ca)
+{
+	ca->alpha = UNIT;
+	ca->beta = PARAM(sk, beta_min);
+	ca->last_loss = tp->tcp_mstamp;
+	ca->interval_start = tp->tcp_mstamp;
+	ca->interval_delivered = tp->delivered;
+	enter_growth(tp, ca);
+}
+
+PKTS_ACKED(sk, tp, ca, sample)
+{
+	u32 rtt, smoothed = min(tp->srtt_us >> 3, RTT_MOST);
+
+	measure_throughput(tp, ca);
+	if (sample->rtt_us < 0)
+		return;
+	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	if (!ca->rtt_min || rtt < ca->rtt_min)
+		ca->rtt_min = rtt;
+	ca->telemetry.min_rtt_us = ca->rtt_min;
+	/* The greatest RTT is the smoothed one's, and not that of a recovery. */
+	if (tl_ca_state(sk) == TCP_CA_Open) {
+		ca->rtt_max = max(ca->rtt_max, ca->rtt_min);
+		if (smoothed > ca->rtt_max && smoothed <= ca->rtt_max + RTT_STEP)
+			ca->rtt_max = smoothed;
+	}
+}
+
+CONG_AVOID(sk, tp, ca, ack, acked)
+{
+	if (!tcp_is_cwnd_limited(tp))
+		return;
+	if (tcp_in_slow_start(tp))
+		acked = tl_slow_start(tp, acked);
+	if (acked) {
+		update_alpha(sk, tp, ca);
+		/* Never faster than slow start. */
+		tl_increase(tp, &ca->credit, (u32)min((u64)ca->alpha, (u64)tp->snd_cwnd << 8), acked);
+	}
+	enter_growth(tp, ca);
+}
+
+SSTHRESH(sk, tp, ca)
+{
+	u32 faded;
+
+	update_beta(sk, ca);
+	/* The greatest RTT moves a twentieth of the way to the least with each loss (Linux). */
+	if (ca->rtt_max > ca->rtt_min) {
+		faded = (u64)(ca->rtt_max - ca->rtt_min) * 95 / 100;
+		ca->rtt_max = ca->rtt_min + faded;
+	}
+	ca->last_loss = tp->tcp_mstamp;
+	ca->credit = 0;
+	return max((u32)((u64)tp->snd_cwnd * ca->beta >> 8), 2u);
+}
+
+SET_STATE(sk, tp, ca, state)
+{
+	if (state >= TCP_CA_CWR)
+		ENTER(ca, RECOVERY);
+	else
+		enter_growth(tp, ca);
+}
+
+UNDO_CWND(sk, tp, ca)
+{
+	return tl_undo_cwnd(tp);
+}
+
+CONGESTION_CONTROL(
+	.init = OP(init),
+	.ssthresh = OP(ssthresh),
+	.cong_avoid = OP(cong_avoid),
+	.set_state = OP(set_state),
+	.pkts_acked = OP(pkts_acked),
+	.undo_cwnd = OP(undo_cwnd),
+);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
+/*
+ * Vegas (L. Brakmo, L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC
+ * 13(8), 1995): compares the throughput that the window would have on an empty path with the throughput it has,
+ * and keeps the difference, which is what waits in the path's queues, between alpha and beta packets. Sections
+ * below are that paper's.
+ *
+ * As Linux's vegas, and other than the paper:
+ *  - thresholds are packets in the queue, the paper's "extra buffers", not a difference of rates;
+ *  - slow start doubles the window each round trip, not every other; `alternate_rounds` does as the paper;
+ *  - retransmission and the halving after a loss are TCP's own (RFC 5681), not those of section III-A;
+ *  - a round with fewer than three RTT samples tells nothing: it grows as Reno's.
+ */
+#define CONTROL vegas
+#define PHASES(PHASE) \
+	PHASE(SLOW_START) PHASE(INCREASE) PHASE(HOLD) PHASE(DECREASE) PHASE(RENO) PHASE(RECOVERY)
+#define PARAMETERS(PARAMETER)                                                                      \
+	PARAMETER(alpha, 2, 1, 1000, 1, "with fewer packets than this in the path's queues the window grows") \
+	PARAMETER(beta, 4, 1, 1000, 1, "with more packets than this in the path's queues it shrinks")  \
+	PARAMETER(gamma, 1, 1, 1000, 1, "more packets than this in the path's queues end slow start")  \
+	PARAMETER(alternate_rounds, 0, 0, 1, 1, "1: slow start grows in every other round trip only")
+#include "tcplab_cc.h"
+
+struct state {
+	TELEMETRY; /* its bandwidth is the paper's Actual */
+
+	u32 base_rtt;  /* least RTT ever, the paper's BaseRTT, microseconds; 0: none yet */
+	u32 queued;    /* the paper's Diff, as packets in the path's queues */
+	u64 expected;  /* the paper's Expected, bit/s */
+
+	u32 round_end; /* the round ends when this is acknowledged */
+	u32 round_rtt; /* least RTT in it, microseconds */
+	u32 round_samples;
+	bool measuring; /* false in recovery, where RTTs tell of the loss */
+	bool odd_round; /* in which an alternating slow start does not grow */
+};
+
+/* A delayed ACK may stretch one or two samples of a round, so the least of fewer than this is no measure. */
+#define ROUND_SAMPLES 3
+#define RTT_MOST (1u << 27)
+
+TL_INLINE void begin_round(struct tcp_sock *tp, struct state *ca)
+{
+	ca->round_end = tp->snd_nxt;
+	ca->round_rtt = RTT_MOST;
+	ca->round_samples = 0;
+	ca->odd_round = !ca->odd_round;
+}
+
+TL_INLINE void enter_growth(struct tcp_sock *tp, struct state *ca)
+{
+	ENTER(ca, tcp_in_slow_start(tp) ? SLOW_START : RENO);
+}
+
+TL_INLINE void grow_as_reno(struct tcp_sock *tp, struct state *ca, u32 acked)
+{
+	if (!tcp_is_cwnd_limited(tp))
+		return;
+	enter_growth(tp, ca);
+	if (tcp_in_slow_start(tp))
+		acked = tl_slow_start(tp, acked);
+	if (acked)
+		tl_additive_increase(tp, tp->snd_cwnd, acked);
+}
+
+/* A packet less; the threshold goes with it, so that what follows is no slow start. */
+TL_INLINE void shrink(struct tcp_sock *tp, u32 cwnd)
+{
+	tp->snd_cwnd = max(cwnd, 2u);
+	tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd - 1), 2u);
+}
+
+/* Once a round trip, sections III-B and III-C. */
+TL_INLINE void judge_round(struct sock *sk, struct tcp_sock *tp, struct state *ca, u32 acked)
+{
+	u32 cwnd = tp->snd_cwnd, rtt = ca->round_rtt;
+	u32 base = max(ca->base_rtt, 1u);
+	/* Expected - Actual = cwnd / base - cwnd / rtt; times base, it is the packets that wait. */
+	u32 fitting = (u64)cwnd * base / max(rtt, 1u);
+
+	ca->queued = cwnd > fitting ? cwnd - fitting : 0;
+	ca->expected = tl_bits_per_second(tp, cwnd, base);
+	ca->telemetry.bandwidth = tl_bits_per_second(tp, cwnd, rtt);
+
+	if (tcp_in_slow_start(tp)) {
+		if (ca->queued <= PARAM(sk, gamma)) {
+			grow_as_reno(tp, ca, acked);
+			return;
+		}
+		/* Section III-C: a queue is building up, so back to what the path itself holds. */
+		shrink(tp, min(cwnd, fitting + 1));
+		ENTER(ca, DECREASE);
+	} else if (ca->queued > PARAM(sk, beta)) {
+		shrink(tp, cwnd - 1);
+		ENTER(ca, DECREASE);
+	} else if (ca->queued < PARAM(sk, alpha)) {
+		ENTER(ca, INCREASE);
+		if (tcp_is_cwnd_limited(tp))
+			tp->snd_cwnd = min(cwnd + 1, tp->snd_cwnd_clamp);
+	} else {
+		ENTER(ca, HOLD);
+	}
+}
+
+INIT(sk, tp, ca)
+{
+	begin_round(tp, ca);
+	ca->measuring = true;
+	enter_growth(tp, ca);
+}
+
+PKTS_ACKED(sk, tp, ca, sample)
+{
+	u32 rtt;
+
+	if (sample->rtt_us < 0)
+		return;
+	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	if (!ca->base_rtt || rtt < ca->base_rtt)
+		ca->base_rtt = rtt;
+	ca->telemetry.min_rtt_us = ca->base_rtt;
+	ca->round_rtt = min(ca->round_rtt, rtt);
+	ca->round_samples++;
+}
+
+CONG_AVOID(sk, tp, ca, ack, acked)
+{
+	if (!ca->measuring) {
+		grow_as_reno(tp, ca, acked);
+		return;
+	}
+	if (after(tp->snd_una, ca->round_end)) {
+		if (ca->round_samples < ROUND_SAMPLES)
+			grow_as_reno(tp, ca, acked);
+		else
+			judge_round(sk, tp, ca, acked);
+		begin_round(tp, ca);
+	} else if (tcp_in_slow_start(tp) && !(PARAM(sk, alternate_rounds) && ca->odd_round)) {
+		grow_as_reno(tp, ca, acked);
+	}
+}
+
+SSTHRESH(sk, tp, ca)
+{
+	/* RFC 5681 section 3.1, equation (4), on the window as Linux does it. */
+	return max(tp->snd_cwnd / 2, 2u);
+}
+
+SET_STATE(sk, tp, ca, state)
+{
+	/* What was measured around a loss says nothing: the rounds begin anew after it. */
+	ca->measuring = state == TCP_CA_Open;
+	if (ca->measuring)
+		begin_round(tp, ca);
+	if (state >= TCP_CA_CWR)
+		ENTER(ca, RECOVERY);
+	else if (ca->telemetry.phase == RECOVERY)
+		enter_growth(tp, ca);
+}
+
+CWND_EVENT(sk, tp, ca, event)
+{
+	/* A round that a pause was part of would measure the pause. */
+	if (event == CA_EVENT_CWND_RESTART || event == CA_EVENT_TX_START)
+		begin_round(tp, ca);
+}
+
+UNDO_CWND(sk, tp, ca)
+{
+	return tl_undo_cwnd(tp);
+}
+
+CONGESTION_CONTROL(
+	.init = OP(init),
+	.ssthresh = OP(ssthresh),
+	.cong_avoid = OP(cong_avoid),
+	.set_state = OP(set_state),
+	.cwnd_event = OP(cwnd_event),
+	.pkts_acked = OP(pkts_acked),
+	.undo_cwnd = OP(undo_cwnd),
+);
