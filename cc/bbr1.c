@@ -16,26 +16,17 @@
 	PARAMETER(policer, 1, 0, 1, 1, "1: recognise a policer and keep to its rate")                    \
 	PARAMETER(ack_aggregation, 1, 0, 1, 1, "1: enlarge the window for ACKs that come in bursts")
 #include "tcplab_cc.h"
+#include "tcplab_bbr.h"
 
-/* Gains are in 1/256, bandwidth is in packets a microsecond times 2^24. */
-#define UNIT 256u
-#define BW_SHIFT 24
-/* 64 packets a microsecond, 700 Gbit/s: up to here every product below fits into 64 bits. */
-#define BW_MOST (1ull << 30)
 #define HIGH_GAIN (UNIT * 2885 / 1000 + 1) /* section 4.3.2.1: 2 / ln 2 */
 #define DRAIN_GAIN (UNIT * 1000 / 2885)    /* section 4.3.3 */
 #define FULL_BW_GROWTH (UNIT * 5 / 4)      /* section 4.3.2.2 */
 #define FULL_BW_ROUNDS 3
 #define BTL_BW_ROUNDS 10    /* section 2: BtlBwFilterLen */
 #define GAIN_CYCLE_LENGTH 8 /* section 4.3.4.1 */
-#define MIN_PIPE_CWND 4u    /* section 4.2.3.3 */
-#define INFLIGHT_MOST (1u << 28)
-#define RTT_MOST (1u << 27)
 
 /* Linux: ACK aggregation is remembered for 5 to 10 rounds, and worth 100 ms of data at most. */
-#define AGGREGATION_ROUNDS 5
 #define AGGREGATION_MOST_US 100000
-#define AGGREGATION_EPOCH_MOST (1u << 20)
 
 /* Linux: a policer shows in two intervals of 4 to 16 rounds, each with 20 % loss, and at the same rate. */
 #define POLICER_ROUNDS 4
@@ -77,12 +68,7 @@ struct state {
 	bool idle_restart;
 	bool has_seen_rtt;
 
-	/* ACK aggregation. */
-	u64 ack_epoch_start;
-	u32 ack_epoch_acked;
-	u32 extra_acked[2]; /* most packets acknowledged beyond expectation, in this window of rounds and the last */
-	u32 extra_acked_rounds;
-	u32 extra_acked_index;
+	struct aggregation aggregation;
 
 	/* Policer. */
 	bool policer_sampling;
@@ -137,40 +123,18 @@ TL_INLINE u64 bandwidth(const struct state *ca)
 	return ca->policed ? ca->policed_bw : ca->btl_bw[0].value;
 }
 
-TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
-{
-	return us ? clamp((packets << BW_SHIFT) / us, 1ull, BW_MOST) : BW_MOST;
-}
-
 /* ---- Control parameters: section 4.2 --------------------------------------------------------- */
-
-/* Bytes per second at `gain`, `margin` percent short: 10^6 / 100 / 2^24 is 625 / 2^20. */
-TL_INLINE u64 bytes_per_second(const struct tcp_sock *tp, u64 bw, u32 gain, u32 margin)
-{
-	u64 rate = bw * (tp->mss_cache & 0xffff) * gain >> 8;
-
-	return rate * (625 * (100 - margin)) >> 20;
-}
 
 TL_INLINE u64 pacing_rate(struct sock *sk, u64 bw, u32 gain)
 {
-	u64 rate = bytes_per_second(tcp_sk(sk), bw, gain, PARAM(sk, pacing_margin));
-
-	/* Never 0, at which nothing would leave. */
-	return min(max(rate, 1ull), (u64)sk->sk_max_pacing_rate);
+	return pacing_rate_of(sk, bw, gain, PARAM(sk, pacing_margin));
 }
 
-/* Section 4.2.1, BBRInitPacingRate: the window over the RTT, or over 1 ms while there is none. */
+/* Section 4.2.1, BBRInitPacingRate. */
 TL_INLINE void init_pacing_rate(struct sock *sk, struct state *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt = USEC_PER_MSEC;
-
-	if (tp->srtt_us) {
-		rtt = max(tp->srtt_us >> 3, 1u);
-		ca->has_seen_rtt = true;
-	}
-	sk->sk_pacing_rate = pacing_rate(sk, bandwidth_of(tp->snd_cwnd, rtt), HIGH_GAIN);
+	ca->has_seen_rtt = tcp_sk(sk)->srtt_us != 0;
+	sk->sk_pacing_rate = pacing_rate(sk, initial_bandwidth(tcp_sk(sk)), HIGH_GAIN);
 }
 
 /* Section 4.2.1, BBRSetPacingRateWithGain: until the pipe was full, the rate only rises. */
@@ -184,31 +148,10 @@ TL_INLINE void set_pacing_rate(struct sock *sk, struct state *ca, u32 gain)
 		sk->sk_pacing_rate = rate;
 }
 
-/* Section 4.2.2: below 1.2 Mbit/s each packet leaves alone. */
-TL_INLINE u32 least_burst(struct sock *sk)
-{
-	return sk->sk_pacing_rate < 1200000 / 8 ? 1 : 2;
-}
-
-/* Section 4.2.2: packets of a burst, what a GSO packet holds at most. */
-TL_INLINE u32 send_quantum(struct sock *sk)
-{
-	u64 bytes = min((u64)sk->sk_pacing_rate >> (sk->sk_pacing_shift & 31), 65215ull);
-	u32 segments = (u32)bytes / max(tcp_sk(sk)->mss_cache, 1u);
-
-	return min(max(segments, least_burst(sk)), 127u);
-}
-
-/* Section 4.2.3.2: gain * BDP, rounded up. */
+/* Section 4.2.3.2: gain * BDP. */
 TL_INLINE u32 bdp(const struct state *ca, u64 bw, u32 gain)
 {
-	u64 packets;
-
-	if (ca->rt_prop == ~0u)
-		return TCP_INIT_CWND;
-	packets = (bw * min(ca->rt_prop, RTT_MOST) >> 8) * gain;
-	packets = (packets + (1u << BW_SHIFT) - 1) >> BW_SHIFT;
-	return min(packets, (u64)INFLIGHT_MOST);
+	return bdp_of(bw, ca->rt_prop, gain);
 }
 
 /*
@@ -230,20 +173,10 @@ TL_INLINE u32 inflight(struct sock *sk, const struct state *ca, u32 gain)
 	return with_quanta(sk, ca, bdp(ca, ca->btl_bw[0].value, gain));
 }
 
-/*
- * Linux: paced packets wait in the sender and count as in flight, though not in the network. How many will be in
- * the network when the next one leaves, `tcp_wstamp_ns`, given that `packets` are in flight now.
- */
-TL_INLINE u32 in_network(struct sock *sk, const struct state *ca, u32 packets)
+/* Linux: packets in flight, but for those that the pacer still holds. */
+TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u64 now = tp->tcp_clock_cache, departure = max((u64)tp->tcp_wstamp_ns, now);
-	u64 wait_us = min((departure - now) / 1000, (u64)RTT_MOST);
-	u64 leave = bandwidth(ca) * wait_us >> BW_SHIFT;
-
-	if (ca->telemetry.pacing_gain > UNIT)
-		packets += send_quantum(sk);
-	return leave < packets ? packets - leave : 0;
+	return in_network(sk, bandwidth(ca), ca->telemetry.pacing_gain, packets);
 }
 
 /* Section 4.2.3.4, BBRSaveCwnd: the window as it was before recovery or ProbeRTT cut it. */
@@ -284,7 +217,7 @@ TL_INLINE u32 aggregation_allowance(struct sock *sk, const struct state *ca)
 
 	if (!PARAM(sk, ack_aggregation) || !ca->filled_pipe)
 		return 0;
-	return min((u64)max(ca->extra_acked[0], ca->extra_acked[1]), most);
+	return min((u64)extra_acked(&ca->aggregation), most);
 }
 
 /* Section 4.2.3.6, BBRSetCwnd, with section 4.2.3.5 at its end. */
@@ -454,11 +387,6 @@ TL_INLINE void update_policer(struct sock *sk, struct state *ca, bool losses, bo
 
 /* ---- The model: section 4.1, and the transitions it leads to --------------------------------- */
 
-TL_INLINE bool is_valid(const struct rate_sample *rs)
-{
-	return rs->delivered >= 0 && rs->interval_us > 0;
-}
-
 /* Section 4.1.1.3, BBRUpdateRound, and section 4.1.1.5, BBRUpdateBtlBw. */
 TL_INLINE void update_btl_bw(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
@@ -482,32 +410,14 @@ TL_INLINE void update_btl_bw(struct sock *sk, struct state *ca, const struct rat
 		filter_max(ca->btl_bw, BTL_BW_ROUNDS, ca->round_count, bw);
 }
 
-/* Linux: packets acknowledged since the epoch's start beyond what the bandwidth explains. */
+/* Linux: packets acknowledged beyond what the bandwidth explains. */
 TL_INLINE void update_ack_aggregation(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u64 since, expected;
-	u32 acked = rs->acked_sacked, extra;
 
-	if (!PARAM(sk, ack_aggregation) || !acked || !is_valid(rs))
-		return;
-	if (ca->round_start && ++ca->extra_acked_rounds >= AGGREGATION_ROUNDS) {
-		ca->extra_acked_rounds = 0;
-		ca->extra_acked_index ^= 1;
-		ca->extra_acked[ca->extra_acked_index & 1] = 0;
-	}
-
-	since = tp->delivered_mstamp > ca->ack_epoch_start ? tp->delivered_mstamp - ca->ack_epoch_start : 0;
-	expected = bandwidth(ca) * min(since, 1ull << 33) >> BW_SHIFT;
-	if (ca->ack_epoch_acked <= expected || ca->ack_epoch_acked + acked >= AGGREGATION_EPOCH_MOST) {
-		ca->ack_epoch_acked = 0;
-		ca->ack_epoch_start = tp->delivered_mstamp;
-		expected = 0;
-	}
-	ca->ack_epoch_acked = min(ca->ack_epoch_acked + acked, AGGREGATION_EPOCH_MOST - 1);
-	extra = min(ca->ack_epoch_acked - (u32)expected, tp->snd_cwnd);
-	if (extra > ca->extra_acked[ca->extra_acked_index & 1])
-		ca->extra_acked[ca->extra_acked_index & 1] = extra;
+	if (PARAM(sk, ack_aggregation) && rs->acked_sacked && is_valid(rs))
+		update_aggregation(&ca->aggregation, tp, tp->delivered_mstamp, bandwidth(ca), rs->acked_sacked,
+				   ca->round_start, AGGREGATION_ROUNDS);
 }
 
 /* Section 4.3.4.3, BBRIsNextCyclePhase and BBRCheckCyclePhase. */
@@ -521,9 +431,9 @@ TL_INLINE void check_cycle_phase(struct sock *sk, struct state *ca, const struct
 		return;
 	if (gain > UNIT)
 		next = next && (rs->losses > 0 ||
-				in_network(sk, ca, rs->prior_in_flight) >= inflight(sk, ca, gain));
+				in_path(sk, ca, rs->prior_in_flight) >= inflight(sk, ca, gain));
 	else if (gain < UNIT)
-		next = next || in_network(sk, ca, rs->prior_in_flight) <= inflight(sk, ca, UNIT);
+		next = next || in_path(sk, ca, rs->prior_in_flight) <= inflight(sk, ca, UNIT);
 	if (next)
 		advance_cycle_phase(tp, ca);
 }
@@ -555,7 +465,7 @@ TL_INLINE void check_drain(struct sock *sk, struct state *ca)
 		tp->snd_ssthresh = inflight(sk, ca, UNIT);
 	}
 	if (ca->telemetry.phase == DRAIN &&
-	    in_network(sk, ca, tcp_packets_in_flight(tp)) <= inflight(sk, ca, UNIT))
+	    in_path(sk, ca, tcp_packets_in_flight(tp)) <= inflight(sk, ca, UNIT))
 		enter_probe_bw(sk, ca);
 }
 
@@ -630,7 +540,7 @@ INIT(sk, tp, ca)
 	ca->next_round_delivered = tp->delivered;
 	ca->rt_prop = tcp_min_rtt(tp);
 	ca->rt_prop_stamp = tp->tcp_mstamp;
-	ca->ack_epoch_start = tp->tcp_mstamp;
+	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	policer_forget(tp, ca);
 	set_gains(sk, ca);
 	init_pacing_rate(sk, ca);
@@ -651,9 +561,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 	set_pacing_rate(sk, ca, ca->telemetry.pacing_gain);
 	set_cwnd(sk, ca, rs->acked_sacked, rs->losses);
 
-	/* Bit/s: 8 * 10^6 / 2^24 is 15625 / 2^15. */
-	ca->telemetry.bandwidth = bandwidth(ca) * (tp->mss_cache & 0xffff) * 15625 >> 15;
-	ca->telemetry.min_rtt_us = ca->rt_prop == ~0u ? 0 : ca->rt_prop;
+	publish(&ca->telemetry, tp, bandwidth(ca), ca->rt_prop);
 }
 
 /* Section 4.3.4.4, BBRHandleRestartFromIdle. */
@@ -662,8 +570,7 @@ CWND_EVENT(sk, tp, ca, event)
 	if (event != CA_EVENT_TX_START || !tp->app_limited)
 		return;
 	ca->idle_restart = true;
-	ca->ack_epoch_start = tp->tcp_mstamp;
-	ca->ack_epoch_acked = 0;
+	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	if (ca->telemetry.phase == PROBE_BW)
 		set_pacing_rate(sk, ca, UNIT);
 	else if (ca->telemetry.phase == PROBE_RTT)

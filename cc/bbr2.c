@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * BBR, version 2 (draft-cardwell-iccrg-bbr-congestion-control-02): version 1's model of the path, and bounds on
- * rate and inflight learnt from loss. Sections below are the draft's, and so are the names.
- *
- * The draft goes by what each packet knew when it was sent: how much was in flight (P.tx_in_flight) and how much
- * had been lost (P.lost). Linux's rate_sample has neither, so they are derived:
- *  - on a path that keeps order, what was in flight when the sampled packet left is what was delivered or lost
- *    from then until it was delivered itself;
- *  - the count of losses at that time is looked up in a short history of (delivered, lost).
- * Loss is thus judged with the next delivery, not at the lost packet (sections 4.5.6.2: BBRHandleLostPacket and
- * BBRInflightHiFromLostPacket), and inflight_hi becomes what was in flight, not the part before the loss.
- * BBR.bw_hi never has a finite value in the draft and is left out; of ECN the draft says nothing.
+ * rate and inflight learnt from loss. Sections below are the draft's, and so are the names; what Linux's
+ * rate_sample lacks is derived in tcplab_bbr.h. BBR.bw_hi never has a finite value in the draft and is left out.
+ * Of ECN the draft says nothing; the response is described in tcplab_bbr.h too.
  */
 #define CONTROL bbr2
 #define PHASES(PHASE)                                                                                  \
@@ -24,33 +17,16 @@
 	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the least RTT is replaced, seconds") \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")
 #include "tcplab_cc.h"
+#include "tcplab_bbr.h"
 
-/* Gains are in 1/256, bandwidth is in packets a microsecond times 2^24. */
-#define UNIT 256u
-#define BW_SHIFT 24
-/* 64 packets a microsecond, 700 Gbit/s: up to here every product below fits into 64 bits. */
-#define BW_MOST (1ull << 30)
-#define NO_BOUND ~0u
-#define NO_BW_BOUND ~0ull
-#define RTT_MOST (1u << 27)
-#define INFLIGHT_MOST (1u << 28)
-#define MIN_PIPE_CWND 4u                       /* section 4.6.4.3 */
 #define STARTUP_PACING_GAIN (UNIT * 277 / 100) /* section 2.6 */
 #define STARTUP_CWND_GAIN (UNIT * 2)
 #define CWND_GAIN (UNIT * 2) /* section 4.6.1 */
 #define STARTUP_LOSS_EVENTS 6 /* section 4.3.1.3 */
 #define PROBE_RTT_MS 200     /* section 4.3.4.4 */
-#define EXTRA_ACKED_ROUNDS 5
-#define EXTRA_ACKED_MOST (1u << 20)
-#define MARKS 16
 
 /* How the ACKs that arrive relate to probing: section 4.3.3.6. */
 enum ack_phase { ACKS_INIT, ACKS_REFILLING, ACKS_PROBE_STARTING, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STOPPING };
-
-struct mark {
-	u32 delivered;
-	u32 lost;
-};
 
 struct state {
 	TELEMETRY; /* its phase and gains are BBR.state, BBR.pacing_gain and BBR.cwnd_gain */
@@ -105,80 +81,18 @@ struct state {
 	bool idle_restart;
 	bool has_seen_rtt;
 
-	/* ACK aggregation, section 4.5.5. */
-	u64 extra_acked_start;
-	u32 extra_acked_delivered;
-	u32 extra_acked[2];
-	u32 extra_acked_rounds;
-	u32 extra_acked_index;
-
-	/* What the rate sample lacks. */
-	struct mark marks[MARKS];
-	u32 marks_made;
-	u32 tx_in_flight; /* of the sampled packet */
-	u32 lost;         /* since it was sent */
+	struct aggregation aggregation; /* section 4.5.5 */
+	struct flight flight;
+	struct ecn ecn;
 };
 
-/* ---- What the rate sample lacks -------------------------------------------------------------- */
-
-TL_INLINE void remember_losses(struct tcp_sock *tp, struct state *ca)
-{
-	struct mark *last = &ca->marks[(ca->marks_made - 1) & (MARKS - 1)];
-
-	/* Half of the history is a window, so it reaches back to packets sent a round trip ago. */
-	if (ca->marks_made && tp->delivered - last->delivered < max(tp->snd_cwnd / (MARKS / 2), 1u))
-		return;
-	last = &ca->marks[ca->marks_made & (MARKS - 1)];
-	last->delivered = tp->delivered;
-	last->lost = tp->lost;
-	ca->marks_made++;
-}
-
-/* The count of losses when `delivered` packets had been delivered. */
-TL_INLINE u32 losses_at(const struct state *ca, u32 delivered)
-{
-	u32 known = min(ca->marks_made, (u32)MARKS), lost = 0;
-
-	for (u32 back = 1; back <= MARKS; back++) {
-		const struct mark *mark = &ca->marks[(ca->marks_made - back) & (MARKS - 1)];
-
-		if (back > known)
-			break;
-		lost = mark->lost;
-		if (!after(mark->delivered, delivered))
-			break;
-	}
-	return lost;
-}
-
-TL_INLINE bool is_valid(const struct rate_sample *rs)
-{
-	return rs->delivered >= 0 && rs->interval_us > 0;
-}
-
-TL_INLINE void derive_flight(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs)
-{
-	ca->lost = 0;
-	ca->tx_in_flight = 0;
-	if (!is_valid(rs))
-		return;
-	/* Bounds against samples that make no sense. */
-	ca->lost = min(tp->lost - losses_at(ca, rs->prior_delivered), INFLIGHT_MOST);
-	ca->tx_in_flight = min((u32)rs->delivered, INFLIGHT_MOST) + ca->lost;
-}
-
 /* Section 4.5.6.2, IsInflightTooHigh. */
-TL_INLINE bool is_inflight_too_high(struct sock *sk, const struct state *ca)
+TL_INLINE bool is_inflight_too_high(struct sock *sk, const struct state *ca, const struct rate_sample *rs)
 {
-	return (u64)ca->lost * 1000 > (u64)ca->tx_in_flight * PARAM(sk, loss_threshold);
+	return is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold)) || is_ecn_too_high(rs);
 }
 
 /* ---- Estimates ------------------------------------------------------------------------------- */
-
-TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
-{
-	return us ? clamp((packets << BW_SHIFT) / us, 1ull, BW_MOST) : BW_MOST;
-}
 
 TL_INLINE u64 max_bw(const struct state *ca)
 {
@@ -188,26 +102,7 @@ TL_INLINE u64 max_bw(const struct state *ca)
 /* Section 4.6.4.2, BBRBDPMultiple. */
 TL_INLINE u32 bdp_multiple(const struct state *ca, u64 bw, u32 gain)
 {
-	u64 packets;
-
-	if (ca->min_rtt == ~0u)
-		return TCP_INIT_CWND;
-	packets = (bw * min(ca->min_rtt, RTT_MOST) >> 8) * gain;
-	packets = (packets + (1u << BW_SHIFT) - 1) >> BW_SHIFT;
-	return min(packets, (u64)INFLIGHT_MOST);
-}
-
-/* Section 4.6.3: below 1.2 Mbit/s each packet leaves alone. */
-TL_INLINE u32 least_burst(struct sock *sk)
-{
-	return sk->sk_pacing_rate < 1200000 / 8 ? 1 : 2;
-}
-
-TL_INLINE u32 send_quantum(struct sock *sk)
-{
-	u64 bytes = min((u64)sk->sk_pacing_rate >> (sk->sk_pacing_shift & 31), 65215ull);
-
-	return max((u32)bytes / max(tcp_sk(sk)->mss_cache, 1u), least_burst(sk));
+	return bdp_of(bw, ca->min_rtt, gain);
 }
 
 /* Section 4.6.4.2, BBRQuantizationBudget, with section 4.5.4's offload budget. */
@@ -220,6 +115,12 @@ TL_INLINE u32 quantization_budget(struct sock *sk, const struct state *ca, u32 p
 TL_INLINE u32 inflight(struct sock *sk, const struct state *ca, u64 bw, u32 gain)
 {
 	return quantization_budget(sk, ca, bdp_multiple(ca, bw, gain));
+}
+
+/* What the draft calls packets_in_flight, of `packets`: those that the pacer still holds are none yet. */
+TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
+{
+	return in_network(sk, ca->bw, UNIT, packets);
 }
 
 /* Section 4.3.3.6, BBRInflightWithHeadroom. */
@@ -346,25 +247,15 @@ TL_INLINE void set_gains(struct state *ca)
 
 /* ---- Pacing: section 4.6.2 ------------------------------------------------------------------- */
 
-/* 10^6 / 100 / 2^24 is 625 / 2^20. */
 TL_INLINE u64 pacing_rate(struct sock *sk, u64 bw, u32 gain)
 {
-	u64 rate = bw * (tcp_sk(sk)->mss_cache & 0xffff) * gain >> 8;
-
-	rate = rate * (625 * (100 - PARAM(sk, pacing_margin))) >> 20;
-	return min(max(rate, 1ull), (u64)sk->sk_max_pacing_rate);
+	return pacing_rate_of(sk, bw, gain, PARAM(sk, pacing_margin));
 }
 
 TL_INLINE void init_pacing_rate(struct sock *sk, struct state *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtt = USEC_PER_MSEC;
-
-	if (tp->srtt_us) {
-		rtt = max(tp->srtt_us >> 3, 1u);
-		ca->has_seen_rtt = true;
-	}
-	sk->sk_pacing_rate = pacing_rate(sk, bandwidth_of(tp->snd_cwnd, rtt), STARTUP_PACING_GAIN);
+	ca->has_seen_rtt = tcp_sk(sk)->srtt_us != 0;
+	sk->sk_pacing_rate = pacing_rate(sk, initial_bandwidth(tcp_sk(sk)), STARTUP_PACING_GAIN);
 }
 
 TL_INLINE void set_pacing_rate(struct sock *sk, struct state *ca, u32 gain)
@@ -410,26 +301,40 @@ TL_INLINE void update_max_bw(struct tcp_sock *tp, struct state *ca, const struct
 		ca->max_bw[1] = max(ca->max_bw[1], bw);
 }
 
-/* Section 4.5.6.3, BBRAdaptLowerBoundsFromCongestion: once a round, and not while probing. */
-TL_INLINE void adapt_lower_bounds(struct sock *sk, struct state *ca)
+/* Section 4.5.6.3, BBRLossLowerBounds. */
+TL_INLINE void loss_lower_bounds(struct sock *sk, struct state *ca)
 {
 	u32 beta = PARAM(sk, beta);
 
-	if (is_probing_bw(ca) || !ca->loss_in_round)
-		return;
 	if (ca->bw_lo == NO_BW_BOUND)
 		ca->bw_lo = max_bw(ca);
-	if (ca->inflight_lo == NO_BOUND)
-		ca->inflight_lo = tcp_sk(sk)->snd_cwnd;
 	ca->bw_lo = max(max(ca->bw_latest, ca->bw_lo * beta >> 10), 1ull);
 	ca->inflight_lo = max(ca->inflight_latest, (u32)((u64)ca->inflight_lo * beta >> 10));
 }
 
+/* Section 4.5.6.3, BBRAdaptLowerBoundsFromCongestion: once a round, and not while probing. */
+TL_INLINE void adapt_lower_bounds(struct sock *sk, struct state *ca)
+{
+	u32 by_marks = NO_BOUND;
+
+	if (is_probing_bw(ca) || !(ca->loss_in_round || ca->ecn.in_round))
+		return;
+	if (ca->inflight_lo == NO_BOUND)
+		ca->inflight_lo = tcp_sk(sk)->snd_cwnd;
+	if (ca->ecn.in_round)
+		by_marks = ecn_reduced(&ca->ecn, ca->inflight_lo);
+	if (ca->loss_in_round)
+		loss_lower_bounds(sk, ca);
+	ca->inflight_lo = min(ca->inflight_lo, by_marks);
+}
+
 /* Section 4.5.6, BBRUpdateCongestionSignals. */
-TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, const struct rate_sample *rs, u64 bw)
+TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, const struct rate_sample *rs, u64 bw,
+					 bool losses)
 {
 	update_max_bw(tcp_sk(sk), ca, rs, bw);
-	if (rs->losses > 0) {
+	update_ecn(&ca->ecn, tcp_sk(sk), ca->round_start);
+	if (losses) {
 		ca->loss_in_round = true;
 		/* The draft counts runs of lost packets; the nearest to be had are ACKs that reveal losses. */
 		ca->loss_events_in_round = min(ca->loss_events_in_round + 1, 1u << 16);
@@ -438,32 +343,15 @@ TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, cons
 		return;
 	adapt_lower_bounds(sk, ca);
 	ca->loss_in_round = false;
+	ca->ecn.in_round = false;
 }
 
 /* Section 4.5.5, BBRUpdateACKAggregation; the ten rounds' maximum as two windows of five. */
 TL_INLINE void update_ack_aggregation(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs)
 {
-	u32 acked = rs->acked_sacked, extra;
-	u64 since, expected;
-
-	if (!acked || !is_valid(rs))
-		return;
-	if (ca->round_start && ++ca->extra_acked_rounds >= EXTRA_ACKED_ROUNDS) {
-		ca->extra_acked_rounds = 0;
-		ca->extra_acked_index ^= 1;
-		ca->extra_acked[ca->extra_acked_index & 1] = 0;
-	}
-	since = tp->tcp_mstamp > ca->extra_acked_start ? tp->tcp_mstamp - ca->extra_acked_start : 0;
-	expected = ca->bw * min(since, 1ull << 33) >> BW_SHIFT;
-	if (ca->extra_acked_delivered <= expected || ca->extra_acked_delivered + acked >= EXTRA_ACKED_MOST) {
-		ca->extra_acked_delivered = 0;
-		ca->extra_acked_start = tp->tcp_mstamp;
-		expected = 0;
-	}
-	ca->extra_acked_delivered = min(ca->extra_acked_delivered + acked, EXTRA_ACKED_MOST - 1);
-	extra = min(ca->extra_acked_delivered - (u32)expected, tp->snd_cwnd);
-	if (extra > ca->extra_acked[ca->extra_acked_index & 1])
-		ca->extra_acked[ca->extra_acked_index & 1] = extra;
+	if (rs->acked_sacked && is_valid(rs))
+		update_aggregation(&ca->aggregation, tp, tp->tcp_mstamp, ca->bw, rs->acked_sacked,
+				   ca->round_start, AGGREGATION_ROUNDS);
 }
 
 /* Section 4.3.1.2, BBRCheckStartupFullBandwidth. */
@@ -480,12 +368,15 @@ TL_INLINE void check_startup_full_bandwidth(struct state *ca, const struct rate_
 		ca->filled_pipe = true;
 }
 
-/* Section 4.3.1.3, BBRCheckStartupHighLoss. */
+/* Section 4.3.1.3, BBRCheckStartupHighLoss; marks in most of two rounds say the same. */
 TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 {
 	bool high = ca->loss_round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
-		    ca->loss_events_in_round >= STARTUP_LOSS_EVENTS && is_inflight_too_high(sk, ca);
+		    ca->loss_events_in_round >= STARTUP_LOSS_EVENTS &&
+		    is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold));
 
+	if (ca->round_start && ca->ecn.rounds_too_high >= ECN_STARTUP_ROUNDS)
+		high = true;
 	if (high && !ca->filled_pipe) {
 		ca->filled_pipe = true;
 		ca->inflight_hi = max(inflight(sk, ca, max_bw(ca), UNIT), ca->inflight_latest);
@@ -500,19 +391,23 @@ TL_INLINE void check_drain(struct sock *sk, struct state *ca)
 	if (ca->telemetry.phase == STARTUP && ca->filled_pipe)
 		ENTER(ca, DRAIN);
 	if (ca->telemetry.phase == DRAIN &&
-	    tcp_packets_in_flight(tcp_sk(sk)) <= inflight(sk, ca, max_bw(ca), UNIT))
+	    in_path(sk, ca, tcp_packets_in_flight(tcp_sk(sk))) <= inflight(sk, ca, max_bw(ca), UNIT))
 		start_down(sk, ca);
 }
 
-/* Section 4.5.6.2, BBRHandleInflightTooHigh. */
-TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, bool app_limited)
+/* Section 4.5.6.2, BBRHandleInflightTooHigh, with what was in flight as in BBRInflightHiFromLostPacket. */
+TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 reduced = (u64)target_inflight(tp, ca) * PARAM(sk, beta) >> 10;
+	u32 safe = ca->flight.tx_in_flight;
+
+	if (ca->flight.newly_lost)
+		safe = inflight_at_loss(&ca->flight, PARAM(sk, loss_threshold));
 
 	ca->bw_probe_samples = false;
-	if (!app_limited)
-		ca->inflight_hi = max(ca->tx_in_flight, reduced);
+	if (!rs->is_app_limited)
+		ca->inflight_hi = max(safe, reduced);
 	if (ca->telemetry.phase == PROBE_BW_UP)
 		start_down(sk, ca);
 }
@@ -549,14 +444,14 @@ TL_INLINE void adapt_upper_bounds(struct sock *sk, struct state *ca, const struc
 		}
 	}
 
-	if (is_inflight_too_high(sk, ca)) {
+	if (is_inflight_too_high(sk, ca, rs)) {
 		if (ca->bw_probe_samples)
-			handle_inflight_too_high(sk, ca, rs->is_app_limited);
+			handle_inflight_too_high(sk, ca, rs);
 		return;
 	}
 	if (ca->inflight_hi == NO_BOUND)
 		return;
-	ca->inflight_hi = max(ca->inflight_hi, ca->tx_in_flight);
+	ca->inflight_hi = max(ca->inflight_hi, ca->flight.tx_in_flight);
 	if (ca->telemetry.phase == PROBE_BW_UP)
 		probe_inflight_hi_upward(tp, ca, rs->acked_sacked);
 }
@@ -572,7 +467,7 @@ TL_INLINE bool is_time_to_probe_bw(struct tcp_sock *tp, struct state *ca)
 TL_INLINE void update_probe_bw_cycle_phase(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = tcp_packets_in_flight(tp);
+	u32 in_flight = in_path(sk, ca, rs->prior_in_flight);
 
 	if (!ca->filled_pipe)
 		return;
@@ -685,8 +580,9 @@ TL_INLINE void check_probe_rtt(struct sock *sk, struct state *ca, const struct r
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (ca->telemetry.phase != PROBE_RTT && ca->probe_rtt_expired && !ca->idle_restart) {
-		save_cwnd(tp, ca);
+		/* In the section's order, which makes BBRSaveCwnd keep what an earlier recovery saved if larger. */
 		ENTER(ca, PROBE_RTT);
+		save_cwnd(tp, ca);
 		ca->probe_rtt_done_stamp = 0;
 		ca->ack_phase = ACKS_PROBE_STOPPING;
 		start_round(tp, ca);
@@ -742,7 +638,7 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 	if (acked) {
 		cwnd = modulate_cwnd_for_recovery(sk, ca, cwnd, acked, losses);
 		if (!ca->packet_conservation) {
-			u32 extra = max(ca->extra_acked[0], ca->extra_acked[1]);
+			u32 extra = extra_acked(&ca->aggregation);
 			u32 target = bdp_multiple(ca, ca->bw, ca->telemetry.cwnd_gain);
 
 			target = quantization_budget(sk, ca, target + (ca->filled_pipe ? extra : 0));
@@ -769,11 +665,12 @@ INIT(sk, tp, ca)
 	ca->probe_rtt_min_delay = ca->min_rtt;
 	ca->min_rtt_stamp = tp->tcp_mstamp;
 	ca->probe_rtt_min_stamp = tp->tcp_mstamp;
-	ca->extra_acked_start = tp->tcp_mstamp;
+	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	ca->inflight_hi = NO_BOUND;
 	ca->probe_up_cnt = NO_BOUND;
 	reset_lower_bounds(ca);
-	remember_losses(tp, ca);
+	init_flight(&ca->flight, tp);
+	init_ecn(&ca->ecn, tp);
 	set_gains(ca);
 	init_pacing_rate(sk, ca);
 	tl_request_pacing(sk);
@@ -783,10 +680,10 @@ INIT(sk, tp, ca)
 CONG_CONTROL(sk, tp, ca, rs)
 {
 	u64 bw = is_valid(rs) ? bandwidth_of((u32)rs->delivered, rs->interval_us) : 0;
+	bool losses = derive_flight(&ca->flight, sk, rs);
 
-	derive_flight(tp, ca, rs);
 	update_latest_delivery_signals(tp, ca, rs, bw);
-	update_congestion_signals(sk, ca, rs, bw);
+	update_congestion_signals(sk, ca, rs, bw, losses);
 	update_ack_aggregation(tp, ca, rs);
 	check_startup_full_bandwidth(ca, rs);
 	check_startup_high_loss(sk, ca);
@@ -805,11 +702,10 @@ CONG_CONTROL(sk, tp, ca, rs)
 
 	set_pacing_rate(sk, ca, ca->telemetry.pacing_gain);
 	set_cwnd(sk, ca, rs->acked_sacked, rs->losses);
-	remember_losses(tp, ca);
-
-	/* Bit/s: 8 * 10^6 / 2^24 is 15625 / 2^15. */
-	ca->telemetry.bandwidth = ca->bw * (tp->mss_cache & 0xffff) * 15625 >> 15;
-	ca->telemetry.min_rtt_us = ca->min_rtt == ~0u ? 0 : ca->min_rtt;
+	if (is_valid(rs))
+		ca->flight.newly_lost = 0;
+	remember_losses(&ca->flight, tp);
+	publish(&ca->telemetry, tp, ca->bw, ca->min_rtt);
 }
 
 /* Section 4.4.3, BBRHandleRestartFromIdle. */
@@ -818,8 +714,7 @@ CWND_EVENT(sk, tp, ca, event)
 	if (event != CA_EVENT_TX_START || !tp->app_limited)
 		return;
 	ca->idle_restart = true;
-	ca->extra_acked_start = tp->tcp_mstamp;
-	ca->extra_acked_delivered = 0;
+	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	if (is_in_probe_bw(ca))
 		set_pacing_rate(sk, ca, UNIT);
 	else if (ca->telemetry.phase == PROBE_RTT)
@@ -835,8 +730,10 @@ SSTHRESH(sk, tp, ca)
 
 SET_STATE(sk, tp, ca, state)
 {
-	if (state == TCP_CA_Loss)
-		ca->prior_ca_state = TCP_CA_Loss;
+	if (state != TCP_CA_Loss)
+		return;
+	ca->loss_in_round = true;
+	ca->prior_ca_state = TCP_CA_Loss;
 }
 
 /* Section 4.6.4.4: BBRSetCwnd restores the window; a spurious loss is no sign of congestion. */

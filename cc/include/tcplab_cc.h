@@ -53,6 +53,10 @@ enum tcp_ca_event {
 };
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum { TCP_CONG_NEEDS_ECN = 2 };
+/* Of ecn_flags: ECN was negotiated; acknowledgments echo congestion (ECE). */
+enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4 };
+/* Of icsk_ack.pending: the timer of a delayed ACK runs; an ACK is due at once. */
+enum { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 };
 #define TCP_INFINITE_SSTHRESH 0x7fffffffu
 #define TCP_INIT_CWND 10u
 #define USEC_PER_MSEC 1000u
@@ -69,10 +73,37 @@ struct tl_telemetry {
 #define TELEMETRY struct tl_telemetry telemetry
 #define ENTER(ca, which) ((ca)->telemetry.phase = (which))
 
+/* Room for a name and for a parameter's description, with the final zero. */
+#define TL_NAME_SIZE 32
+#define TL_DOC_SIZE 160
+
+#if !defined(CONTROL) && !defined(TL_LAYOUT)
+#error "a control begins with `#define CONTROL name`, before it includes tcplab_cc.h"
+#endif
+
 #ifdef __bpf__
 #include "tcplab_cc_bpf.h"
 #else
 #include "tcplab_cc_native.h"
+#endif
+
+#ifdef CONTROL
+/* Linux's TCP_CA_NAME_MAX, 16, with "tl_" before the name. */
+_Static_assert(sizeof("tl_" TL_STRING(CONTROL)) <= 16, "the name of a CONTROL has at most 12 characters");
+#define TL_CHECK_PHASE(phase) \
+	_Static_assert(sizeof(#phase) <= TL_NAME_SIZE, "PHASES: the name " #phase " is too long");
+#define TL_CHECK_PARAMETER(name, initial, least, most, scale, doc)                                     \
+	_Static_assert(sizeof(#name) <= TL_NAME_SIZE, "PARAMETERS: the name " #name " is too long");    \
+	_Static_assert(sizeof(doc) <= TL_DOC_SIZE, "PARAMETERS: the description of " #name " is too long"); \
+	_Static_assert((scale) > 0, "PARAMETERS: the scale of " #name " is not above zero");            \
+	_Static_assert((least) <= (initial) && (initial) <= (most),                                     \
+		       "PARAMETERS: the default of " #name " is not between its least and its most");
+#ifdef PHASES
+PHASES(TL_CHECK_PHASE)
+#endif
+#ifdef PARAMETERS
+PARAMETERS(TL_CHECK_PARAMETER)
+#endif
 #endif
 
 /* min, max and clamp evaluate each argument once. */
@@ -145,10 +176,46 @@ TL_INLINE void tl_additive_increase(struct tcp_sock *tp, u32 w, u32 acked)
 	tp->snd_cwnd = min(cwnd + steps, tp->snd_cwnd_clamp);
 }
 
+/* Windows larger than this are beyond what any path needs, packets: 24 GB. TCP's own pacing rate fits 64 bits. */
+#define TL_CWND_MOST (1u << 24)
+
+/*
+ * `per_round` / 256 packets more window for each window acknowledged, the fraction being kept in `credit`.
+ * For controls whose increase is not a whole number, or is more than a packet a round trip.
+ */
+TL_INLINE void tl_increase(struct tcp_sock *tp, u64 *credit, u32 per_round, u32 acked)
+{
+	u64 cwnd = max(tp->snd_cwnd, 1u), steps;
+
+	*credit += (u64)per_round * acked;
+	steps = *credit / (cwnd << 8);
+	*credit -= steps * (cwnd << 8);
+	cwnd = min(cwnd + steps, (u64)TL_CWND_MOST);
+	tp->snd_cwnd = min((u32)cwnd, tp->snd_cwnd_clamp);
+}
+
+/* What `packets` in `us` microseconds are in bit/s; 0: unknown. */
+TL_INLINE u64 tl_bits_per_second(const struct tcp_sock *tp, u64 packets, u64 us)
+{
+	u64 bits = min(packets, (u64)TL_CWND_MOST) * (tp->mss_cache & 0xffff) * 8;
+
+	/* In two steps, for the product would have 67 bits. */
+	return us ? min(bits * 1000 / us, 1ull << 50) * 1000 : 0;
+}
+
 /* RFC 3522 and RFC 5682 after a reduction that proved spurious: back to the window before it. */
 TL_INLINE u32 tl_undo_cwnd(const struct tcp_sock *tp)
 {
 	return max(tp->snd_cwnd, tp->prior_cwnd);
+}
+
+/* Whether acknowledgments echo congestion from now on. */
+TL_INLINE void tl_echo_congestion(struct tcp_sock *tp, bool echo)
+{
+	if (echo)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
 }
 
 /* Lets TCP pace unless a queue discipline already does. */
@@ -168,7 +235,11 @@ TL_INLINE void tl_request_pacing(struct sock *sk)
 #define CONG_AVOID(sk, tp, ca, ack, acked) TL_OP(void, cong_avoid, (void)0, sk, tp, ca, u32, ack, u32, acked)
 /* The congestion avoidance state is about to become `state`. */
 #define SET_STATE(sk, tp, ca, state) TL_OP(void, set_state, (void)0, sk, tp, ca, u8, state)
-/* One of `tcp_ca_event`. */
+/*
+ * One of `tcp_ca_event`. CA_EVENT_ECN_IS_CE and CA_EVENT_ECN_NO_CE say whether arriving data was marked; they come
+ * only to a control with TCP_CONG_NEEDS_ECN, after rcv_nxt has advanced. tl_send_ack(tp, n) then acknowledges up
+ * to `n` before anything else leaves.
+ */
 #define CWND_EVENT(sk, tp, ca, event) TL_OP(void, cwnd_event, (void)0, sk, tp, ca, u32, event)
 /* An ACK arrived and is not yet processed. */
 #define IN_ACK_EVENT(sk, tp, ca, flags) TL_OP(void, in_ack_event, (void)0, sk, tp, ca, u32, flags)

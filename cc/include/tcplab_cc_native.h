@@ -20,6 +20,10 @@ struct inet_connection_sock {
 	struct sock sk;
 	u32 icsk_ca_state;
 	u32 icsk_retransmits;
+	struct {
+		u32 pending;
+	} icsk_ack;
+	u32 tl_acks_asked;
 };
 
 struct tcp_sock {
@@ -52,7 +56,10 @@ struct tcp_sock {
 	u32 lost;
 	u32 app_limited;
 	u32 segs_out;
-	u32 ecn_ok;
+	u32 ecn_flags;
+	u32 rcv_nxt;
+	u32 tl_ack_nxt;
+	u32 tl_ack_ecn_flags;
 	u64 bytes_acked;
 	u64 tl_random;
 	void *tl_state;
@@ -103,6 +110,14 @@ static inline bool tl_cwnd_limited(const struct tcp_sock *tp)
 static inline u32 tcp_min_rtt(const struct tcp_sock *tp)
 {
 	return tp->rtt_min_us;
+}
+
+/* The endpoint sends it when the event is over, with the flags of now. */
+static inline void tl_send_ack(struct tcp_sock *tp, u32 rcv_nxt)
+{
+	tp->inet_conn.tl_acks_asked++;
+	tp->tl_ack_nxt = rcv_nxt;
+	tp->tl_ack_ecn_flags = tp->ecn_flags;
 }
 
 /* A step of xorshift64*: 32 random bits from the connection's own stream. */
@@ -244,6 +259,15 @@ enum { TL_PARAMETER_COUNT };
 	}                                                                                              \
 	TL_BODY(void, cong_control, sk, tp, ca, const struct rate_sample *rs)
 
+/* In a shared object, whoever opens it finds the control without knowing its name. */
+#ifdef TL_SHARED
+#define TL_EXPORT                                                                                      \
+	extern const struct tl_control *const tl_exported;                                              \
+	const struct tl_control *const tl_exported = &TL_JOIN(tl_control_, CONTROL)
+#else
+#define TL_EXPORT struct tl_control
+#endif
+
 /* The one exported symbol of a control: tl_control_NAME. */
 #define CONGESTION_CONTROL(...)                                                                        \
 	static const char *const tl_phases[] = { PHASES(TL_PHASE_NAME) NULL };                          \
@@ -259,7 +283,8 @@ enum { TL_PARAMETER_COUNT };
 		.parameter_count = TL_PARAMETER_COUNT,                                                  \
 		.state_size = sizeof(struct state),                                                     \
 		.ops = { __VA_ARGS__ },                                                                 \
-	}
+	};                                                                                             \
+	TL_EXPORT
 
 #endif
 #endif

@@ -25,6 +25,7 @@ fn ack(control: &mut Control, sk: &mut TcpSock) {
     sk.delivered = sk.delivered.wrapping_add(2);
     sk.snd_una = sk.snd_una.wrapping_add(2 * 1448);
     sk.snd_nxt = sk.snd_una.wrapping_add(430 * 1448);
+    control.in_ack_event(sk, 0);
     control.pkts_acked(sk, &AckSample { pkts_acked: 2, rtt_us: 50_000, in_flight: 430 });
     if control.has_cong_control() {
         let sample = RateSample {

@@ -8,18 +8,20 @@ use std::fmt::Write as _;
 use common::{Sender, threshold};
 use tcplab_control::{CaState, Control};
 
-/// A path of one queue: a packet every `gap` microseconds, `rtt` there and back, room for `buffer` packets.
+/// A path of one queue: a packet every `gap` microseconds, `rtt` there and back, room for `buffer` packets, marks
+/// for those that find more than `mark_above` waiting.
 struct Path {
     gap: u64,
     rtt: u64,
     buffer: u64,
+    mark_above: u64,
 }
 
 /// 10 Mbit/s and 40 ms: a bandwidth-delay product of 33 packets, and a buffer of as many.
-const PATH: Path = Path { gap: 1200, rtt: 40_000, buffer: 33 };
+const PATH: Path = Path { gap: 1200, rtt: 40_000, buffer: 33, mark_above: u64::MAX };
 
 /// 100 Mbit/s and 40 ms.
-const FAST_PATH: Path = Path { gap: 120, rtt: 40_000, buffer: 330 };
+const FAST_PATH: Path = Path { gap: 120, rtt: 40_000, buffer: 330, mark_above: u64::MAX };
 
 /// What happens besides: a packet number that is lost, a time without ACKs until the timer fires.
 #[derive(Default)]
@@ -38,7 +40,7 @@ fn stream(control: &str, path: &Path, script: &Script, end: u64, every: u32) -> 
     let mut sender = Sender::new(Control::new(control, []).unwrap(), path.rtt as u32, start);
     let (mut round, mut round_end, mut sent) = (0, sender.sk.snd_nxt, 0);
     let (mut busy_until, mut next_send) = (start, start);
-    let mut wire: VecDeque<(u64, bool)> = VecDeque::new();
+    let mut wire: VecDeque<(u64, bool, bool)> = VecDeque::new();
     let mut timeout = script.timeout_at.map(|at| at + start);
     let pause = script.pause.map(|(from, until)| (from + start, until + start));
     let mut seen = (sender.control.telemetry().phase, CaState::Open);
@@ -64,11 +66,13 @@ fn stream(control: &str, path: &Path, script: &Script, end: u64, every: u32) -> 
         while !paused && sender.sk.packets_out < sender.sk.snd_cwnd && next_send <= now {
             sender.send();
             let depart = busy_until.max(now) + path.gap;
-            let dropped = (depart - now) / path.gap > path.buffer + 1 || script.lose.contains(&sent);
+            let ahead = (depart - now) / path.gap;
+            let dropped = ahead > path.buffer + 1 || script.lose.contains(&sent);
+            let marked = ahead > path.mark_above.saturating_add(1);
             if !dropped {
                 busy_until = depart;
             }
-            wire.push_back((if dropped { busy_until } else { depart } + path.rtt, dropped));
+            wire.push_back((if dropped { busy_until } else { depart } + path.rtt, dropped, marked));
             sent += 1;
             if sender.sk.sk_pacing_status != 0 {
                 let bytes = u64::from(sender.sk.mss_cache);
@@ -81,7 +85,7 @@ fn stream(control: &str, path: &Path, script: &Script, end: u64, every: u32) -> 
 
         // Whatever comes first: an arrival, leave to send, the end of the pause, the timer.
         let can_send = !paused && sender.sk.packets_out < sender.sk.snd_cwnd;
-        let arrival = wire.front().map(|&(at, _)| at);
+        let arrival = wire.front().map(|&(at, ..)| at);
         let wake = [arrival, can_send.then_some(next_send), paused.then(|| pause.unwrap().1), timeout];
         now = wake.into_iter().flatten().min().expect("the sender never stalls");
         sender.set_time(now);
@@ -93,13 +97,14 @@ fn stream(control: &str, path: &Path, script: &Script, end: u64, every: u32) -> 
         }
         if arrival == Some(now) && !wire.is_empty() {
             let mut lost = 0;
-            while wire.front().is_some_and(|&(at, dropped)| dropped && at <= now) {
+            while wire.front().is_some_and(|&(at, dropped, _)| dropped && at <= now) {
                 wire.pop_front();
                 lost += 1;
             }
-            let arrived = wire.front().is_some_and(|&(at, _)| at <= now);
-            if arrived {
-                wire.pop_front();
+            let arrived = wire.front().is_some_and(|&(at, ..)| at <= now);
+            if arrived && wire.pop_front().is_some_and(|(.., marked)| marked) {
+                sender.marked = 1;
+                sender.ecn_echo();
             }
             sender.ack(lost, u32::from(arrived), None);
         }
@@ -175,6 +180,84 @@ fn bbr2_probes_in_four_phases_and_probes_the_rtt_at_half_the_product() {
 
 #[test]
 fn bbr2_leaves_headroom_once_a_shallow_buffer_has_lost() {
-    let path = Path { gap: 1200, rtt: 40_000, buffer: 8 };
+    let path = Path { buffer: 8, ..PATH };
     insta::assert_snapshot!(stream("bbr2", &path, &Script::default(), 5_300_000, 40));
+}
+
+#[test]
+fn bbr2_lowers_its_bound_where_packets_are_marked() {
+    let path = Path { mark_above: 4, ..PATH };
+    insta::assert_snapshot!(stream("bbr2", &path, &Script::default(), 3_500_000, 20));
+}
+
+#[test]
+fn bbr3_probes_until_the_bandwidth_no_longer_rises() {
+    insta::assert_snapshot!(stream("bbr3", &PATH, &Script::default(), 6_800_000, 40));
+}
+
+#[test]
+fn bbr3_probes_with_caution_after_a_probe_that_lost() {
+    let path = Path { buffer: 8, ..PATH };
+    insta::assert_snapshot!(stream("bbr3", &path, &Script::default(), 5_300_000, 40));
+}
+
+#[test]
+fn bbr3_goes_on_after_a_loss_and_a_timeout() {
+    let script = Script { lose: &[800], timeout_at: Some(3_000_000), ..Script::default() };
+    insta::assert_snapshot!(stream("bbr3", &PATH, &script, 4_000_000, 20));
+}
+
+#[test]
+fn dctcp_keeps_the_queue_near_the_threshold() {
+    let path = Path { buffer: 1000, mark_above: 10, ..PATH };
+    insta::assert_snapshot!(stream("dctcp", &path, &Script::default(), 4_000_000, 10));
+}
+
+#[test]
+fn vegas_keeps_two_to_four_packets_queued() {
+    insta::assert_snapshot!(stream("vegas", &PATH, &Script::default(), 4_000_000, 10));
+}
+
+/// 20 Mbit/s over a satellite: a bandwidth-delay product of 917 packets.
+const SATELLITE: Path = Path { gap: 600, rtt: 550_000, buffer: 450, ..PATH };
+
+#[test]
+fn hybla_fills_a_satellite_path_in_two_rounds_and_recovers_at_the_pace_of_a_short_one() {
+    let script = Script { lose: &[6000], ..Script::default() };
+    insta::assert_snapshot!(stream("hybla", &SATELLITE, &script, 20_000_000, 4));
+}
+
+#[test]
+fn htcp_grows_faster_the_longer_it_has_not_lost() {
+    let path = Path { buffer: 80, ..FAST_PATH };
+    insta::assert_snapshot!(stream("htcp", &path, &Script::default(), 12_000_000, 20));
+}
+
+#[test]
+fn westwood_goes_on_with_what_the_path_holds_after_a_loss_without_a_queue() {
+    let script = Script { lose: &[1500, 6000], ..Script::default() };
+    insta::assert_snapshot!(stream("westwood", &FAST_PATH, &script, 6_000_000, 20));
+}
+
+#[test]
+fn illinois_grows_fast_while_the_queue_is_empty_and_carefully_when_it_is_not() {
+    let script = Script { timeout_at: Some(1_000_000), ..Script::default() };
+    insta::assert_snapshot!(stream("illinois", &FAST_PATH, &script, 5_000_000, 10));
+}
+
+#[test]
+fn ledbatpp_keeps_to_the_target_and_slows_down_to_see_the_empty_path() {
+    let path = Path { buffer: 150, ..PATH };
+    insta::assert_snapshot!(stream("ledbatpp", &path, &Script::default(), 12_000_000, 20));
+}
+
+#[test]
+fn copa_swings_about_a_queue_of_two_packets() {
+    insta::assert_snapshot!(stream("copa", &PATH, &Script::default(), 3_000_000, 4));
+}
+
+#[test]
+fn copa_starts_over_after_a_timeout() {
+    let script = Script { lose: &[1200], timeout_at: Some(2_000_000), ..Script::default() };
+    insta::assert_snapshot!(stream("copa", &PATH, &script, 3_000_000, 4));
 }

@@ -42,6 +42,10 @@ pub enum Queue {
     Droptail {
         /// How much may wait; none: no limit.
         limit: Option<Limit>,
+        /// A packet that can carry a mark gets one ("congestion experienced") when more than this waits as it
+        /// arrives; none: nothing is marked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        mark_above: Option<Limit>,
     },
 }
 
@@ -168,6 +172,9 @@ pub struct Change {
     /// New queue limit, for arrivals; what waits already stays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
+    /// New marking threshold, for arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_above: Option<Limit>,
     /// New one-way delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
@@ -206,6 +213,7 @@ impl fmt::Display for Change {
         }
         for (name, changed) in [
             ("limit", self.limit.is_some()),
+            ("marking threshold", self.mark_above.is_some()),
             ("jitter", self.jitter.is_some()),
             ("reorder", self.reorder.is_some()),
             ("loss", self.loss.is_some()),

@@ -1,4 +1,4 @@
-//! First in, first out; arrivals beyond the limit are dropped.
+//! First in, first out; arrivals beyond the limit are dropped, and those beyond a threshold marked.
 
 use std::collections::VecDeque;
 
@@ -6,6 +6,7 @@ use tcplab_units::{Rate, Time};
 
 use crate::config::Limit;
 use crate::packet::Packet;
+use crate::threshold::Threshold;
 
 /// A queue that drops at its tail.
 ///
@@ -16,9 +17,8 @@ pub(crate) struct Droptail<P> {
     packets: VecDeque<Waiting<P>>,
     sending: bool,
     bytes: u64,
-    limit: Option<Limit>,
-    most_packets: u64,
-    most_bytes: u64,
+    limit: Threshold,
+    mark_above: Threshold,
 }
 
 #[derive(Clone, Debug)]
@@ -28,40 +28,44 @@ struct Waiting<P> {
 }
 
 impl<P: Packet> Droptail<P> {
-    pub(crate) fn new(limit: Option<Limit>, rate: Option<Rate>) -> Droptail<P> {
-        let mut queue = Droptail {
+    pub(crate) fn new(limit: Option<Limit>, mark_above: Option<Limit>, rate: Option<Rate>) -> Droptail<P> {
+        Droptail {
             packets: VecDeque::new(),
             sending: false,
             bytes: 0,
-            limit,
-            most_packets: u64::MAX,
-            most_bytes: u64::MAX,
-        };
-        queue.set_rate(rate);
-        queue
+            limit: Threshold::new(limit, rate),
+            mark_above: Threshold::new(mark_above, rate),
+        }
     }
 
     /// A new limit for arrivals; what waits beyond it stays.
     pub(crate) fn set_limit(&mut self, limit: Limit, rate: Option<Rate>) {
-        self.limit = Some(limit);
-        self.set_rate(rate);
+        self.limit = Threshold::new(Some(limit), rate);
     }
 
-    /// A new rate, at which a limit given as time is converted.
+    /// A new marking threshold for arrivals.
+    pub(crate) fn set_mark_above(&mut self, mark_above: Limit, rate: Option<Rate>) {
+        self.mark_above = Threshold::new(Some(mark_above), rate);
+    }
+
+    /// A new rate, at which what was given as time is converted.
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
-        (self.most_packets, self.most_bytes) = match (self.limit, rate) {
-            (None, _) | (Some(Limit::Time(_)), None) => (u64::MAX, u64::MAX),
-            (Some(Limit::Packets(packets)), _) => (packets, u64::MAX),
-            (Some(Limit::Bytes(bytes)), _) => (u64::MAX, bytes),
-            (Some(Limit::Time(span)), Some(rate)) => (u64::MAX, rate.bytes_in(span)),
-        };
+        self.limit = self.limit.at_rate(rate);
+        self.mark_above = self.mark_above.at_rate(rate);
+    }
+
+    /// Whether more than the marking threshold waits (RFC 8257, section 3.1: by the queue's instantaneous
+    /// length when a packet arrives).
+    #[inline]
+    pub(crate) fn is_marking(&self) -> bool {
+        self.mark_above.is_exceeded(u64::from(self.packets()), self.bytes)
     }
 
     /// Lets `packet` wait, or gives it back where there is no room for it.
     #[inline]
     pub(crate) fn push(&mut self, packet: P, now: Time) -> Result<(), P> {
         let bytes = self.bytes + u64::from(packet.frame_len());
-        if u64::from(self.packets()) >= self.most_packets || bytes > self.most_bytes {
+        if self.limit.is_exceeded(u64::from(self.packets()) + 1, bytes) {
             return Err(packet);
         }
         self.bytes = bytes;
@@ -159,7 +163,7 @@ mod tests {
 
     /// How many packets of 100 bytes find room.
     fn room(limit: Option<Limit>, bits_per_sec: u64) -> usize {
-        let mut queue = Droptail::new(limit, Rate::from_bits_per_sec(bits_per_sec));
+        let mut queue = Droptail::new(limit, None, Rate::from_bits_per_sec(bits_per_sec));
         (0..1000).filter(|_| queue.push(Bytes(100), Time::ZERO).is_ok()).count()
     }
 
@@ -176,14 +180,14 @@ mod tests {
 
     #[test]
     fn a_smaller_packet_may_still_fit() {
-        let mut queue = Droptail::new(Some(Limit::Bytes(250)), None);
+        let mut queue = Droptail::new(Some(Limit::Bytes(250)), None, None);
         let fits = [200, 100, 50, 1].map(|bytes| queue.push(Bytes(bytes), Time::ZERO).is_ok());
         assert_eq!(fits, [true, false, true, false]);
     }
 
     #[test]
     fn what_is_being_sent_makes_room() {
-        let mut queue = Droptail::new(Some(Limit::Bytes(100)), None);
+        let mut queue = Droptail::new(Some(Limit::Bytes(100)), None, None);
         assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
         queue.begin_sending();
         assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
@@ -191,12 +195,34 @@ mod tests {
 
     #[test]
     fn a_lower_limit_keeps_what_already_waits() {
-        let mut queue = Droptail::new(None, None);
+        let mut queue = Droptail::new(None, None, None);
         for _ in 0..5 {
             assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
         }
         queue.set_limit(Limit::Packets(3), None);
         assert!(queue.push(Bytes(100), Time::ZERO).is_err());
         assert_eq!((queue.packets(), queue.bytes()), (5, 500));
+    }
+
+    /// How many packets of 100 bytes wait before the next would be marked.
+    fn unmarked(mark_above: Option<Limit>, bits_per_sec: u64) -> usize {
+        let mut queue = Droptail::new(None, mark_above, Rate::from_bits_per_sec(bits_per_sec));
+        let marks = |queue: &mut Droptail<Bytes>| {
+            let marks = queue.is_marking();
+            assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+            marks
+        };
+        (0..1000).take_while(|_| !marks(&mut queue)).count()
+    }
+
+    #[test]
+    fn arrivals_are_marked_while_more_than_the_threshold_waits() {
+        assert_eq!(unmarked(None, 1), 1000);
+        assert_eq!(unmarked(Some(Limit::Packets(7)), 1), 8);
+        assert_eq!(unmarked(Some(Limit::Bytes(700)), 1), 8);
+        assert_eq!(unmarked(Some(Limit::Bytes(699)), 1), 7);
+        // 1 ms at 8 Mbit/s is 1000 bytes.
+        assert_eq!(unmarked(Some(Limit::Time(Span::from_ms(1))), 8_000_000), 11);
+        assert_eq!(unmarked(Some(Limit::Time(Span::from_ms(1))), 0), 1000);
     }
 }

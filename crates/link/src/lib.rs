@@ -26,6 +26,7 @@ mod service;
 mod shaper;
 mod stats;
 mod strikes;
+mod threshold;
 mod trace;
 
 pub use config::Direction;

@@ -49,11 +49,11 @@ impl<P: Packet> Link<P> {
     /// `seed` should come from `component_seed(run seed, name of this direction)`.
     pub fn new(config: &Direction, seed: u64) -> Link<P> {
         let service = Service::new(config);
-        let Queue::Droptail { limit } = config.queue;
+        let Queue::Droptail { limit, mark_above } = config.queue;
         let mut changes = config.changes.clone();
         changes.sort_by_key(|change| change.at);
         Link {
-            queue: Droptail::new(limit, service.rate()),
+            queue: Droptail::new(limit, mark_above, service.rate()),
             service,
             next_step: Time::NEVER,
             end: Time::NEVER,
@@ -170,13 +170,21 @@ impl<P: Packet> Link<P> {
     }
 
     /// Lets `packet` wait for its turn.
-    fn wait(&mut self, packet: P, now: Time, free: bool, observer: &mut impl Observer<P>) {
+    fn wait(&mut self, mut packet: P, now: Time, free: bool, observer: &mut impl Observer<P>) {
         let len = packet.frame_len();
+        let marked = self.queue.is_marking() && packet.is_ect();
+        if marked {
+            packet.mark_ce();
+        }
         match self.queue.push(packet, now) {
             Err(packet) => self.drop_packet(packet, now, observer),
             Ok(()) => {
+                self.stats.marked += u64::from(marked);
                 if let Some(packet) = self.queue.tail() {
                     observer.on(Event::Enqueue, now, packet, self.queue.packets());
+                    if marked {
+                        observer.on(Event::Mark, now, packet, self.queue.packets());
+                    }
                 }
                 if free {
                     self.schedule(now, false, len);
@@ -269,6 +277,9 @@ impl<P: Packet> Link<P> {
         }
         if let Some(limit) = change.limit {
             self.queue.set_limit(limit, self.service.rate());
+        }
+        if let Some(mark_above) = change.mark_above {
+            self.queue.set_mark_above(mark_above, self.service.rate());
         }
         self.delay = change.delay.unwrap_or(self.delay);
         if let Some(loss) = &change.loss {

@@ -6,14 +6,14 @@
 
 mod common;
 
-use common::{Numbered, chance, drain, droptail, nothing, rate};
+use common::{Numbered, chance, drain, nothing, rate};
 use proptest::prelude::*;
 use tcplab_link::config::{Change, Limit, Loss, LossModel, Queue, Reorder, Trace};
 use tcplab_link::{Direction, Link};
 use tcplab_units::{Span, Time};
 
-/// Delivery time in ns, packet number, corrupted, copy.
-type Delivery = (u64, u64, bool, bool);
+/// Delivery time in ns, packet number, marked, corrupted, copy.
+type Delivery = (u64, u64, bool, bool, bool);
 
 /// The naive model.
 struct Reference {
@@ -34,6 +34,7 @@ struct Reference {
     launched: Vec<(u64, Numbered, bool)>,
     lost: Vec<u64>,
     dropped: Vec<u64>,
+    marked: u64,
 }
 
 impl Reference {
@@ -55,6 +56,7 @@ impl Reference {
             launched: Vec::new(),
             lost: Vec::new(),
             dropped: Vec::new(),
+            marked: 0,
         }
     }
 
@@ -96,9 +98,9 @@ impl Reference {
             self.now.rate = Some(rate);
             (self.busy_since, self.busy_bits) = (self.end, 0);
         }
-        if let Some(limit) = change.limit {
-            self.now.queue = droptail(limit);
-        }
+        let Queue::Droptail { limit, mark_above } = self.now.queue;
+        self.now.queue =
+            Queue::Droptail { limit: change.limit.or(limit), mark_above: change.mark_above.or(mark_above) };
         self.now.delay = change.delay.unwrap_or(self.now.delay);
         self.now.reorder = change.reorder.or(self.now.reorder);
         self.now.corrupt = change.corrupt.or(self.now.corrupt);
@@ -167,20 +169,30 @@ impl Reference {
             return self.begin(packet, at);
         }
         let bytes: u64 = self.waiting.iter().map(|waiting| u64::from(waiting.len)).sum();
-        let bytes_with_it = bytes + u64::from(packet.len);
-        let Queue::Droptail { limit } = self.now.queue;
-        let fits = match limit {
+        let packets = self.waiting.len() as u64;
+        let Queue::Droptail { limit, mark_above } = self.now.queue;
+        if self.is_within(limit, packets + 1, bytes + u64::from(packet.len)) {
+            let marked = packet.number % 2 == 1 && !self.is_within(mark_above, packets, bytes);
+            self.marked += u64::from(marked);
+            self.waiting.push(Numbered { marked, ..packet });
+        } else {
+            self.dropped.push(packet.number);
+        }
+    }
+
+    /// Whether this many packets and bytes are no more than `limit`.
+    fn is_within(&self, limit: Option<Limit>, packets: u64, bytes: u64) -> bool {
+        match limit {
             None => true,
-            Some(Limit::Packets(packets)) => (self.waiting.len() as u64) < packets,
-            Some(Limit::Bytes(bytes)) => bytes_with_it <= bytes,
+            Some(Limit::Packets(most)) => packets <= most,
+            Some(Limit::Bytes(most)) => bytes <= most,
             Some(Limit::Time(span)) => {
                 let mean = self.now.trace.as_ref().and_then(Trace::mean_rate);
                 let rate = mean.or(self.now.rate).expect("a rate");
-                u128::from(bytes_with_it) * 8_000_000_000
+                u128::from(bytes) * 8_000_000_000
                     <= u128::from(rate.bits_per_sec()) * u128::from(span.as_ns())
             }
-        };
-        if fits { self.waiting.push(packet) } else { self.dropped.push(packet.number) }
+        }
     }
 
     fn loses(&mut self) -> bool {
@@ -221,7 +233,7 @@ impl Reference {
             if !may_overtake {
                 last = at;
             }
-            deliveries.push((at, packet.number, packet.corrupted, packet.copy));
+            deliveries.push((at, packet.number, packet.marked, packet.corrupted, packet.copy));
         }
         deliveries.sort_by_key(|delivery| delivery.0);
         deliveries.retain(|delivery| delivery.0 <= now);
@@ -290,6 +302,7 @@ fn changes() -> impl Strategy<Value = Change> {
     let settings = (
         prop::option::weighted(0.3, rates()),
         prop::option::weighted(0.3, limits()),
+        prop::option::weighted(0.3, limits()),
         prop::option::weighted(0.3, delays()),
         prop::option::weighted(0.1, reorders()),
         prop::option::weighted(0.2, losses()),
@@ -297,23 +310,27 @@ fn changes() -> impl Strategy<Value = Change> {
         prop::option::weighted(0.2, certain()),
         prop::option::weighted(0.3, any::<bool>()),
     );
-    (at, settings).prop_map(|(at, (rate, limit, delay, reorder, loss, corrupt, duplicate, up))| Change {
-        at,
-        rate,
-        limit,
-        delay,
-        jitter: None,
-        reorder,
-        loss,
-        corrupt,
-        duplicate,
-        up,
-    })
+    (at, settings).prop_map(
+        |(at, (rate, limit, mark_above, delay, reorder, loss, corrupt, duplicate, up))| Change {
+            at,
+            rate,
+            limit,
+            mark_above,
+            delay,
+            jitter: None,
+            reorder,
+            loss,
+            corrupt,
+            duplicate,
+            up,
+        },
+    )
 }
 
 fn directions() -> impl Strategy<Value = Direction> {
     let path = (
         prop::option::weighted(0.8, rates()),
+        prop::option::of(limits()),
         prop::option::of(limits()),
         delays(),
         prop::option::weighted(0.2, traces()),
@@ -326,9 +343,9 @@ fn directions() -> impl Strategy<Value = Direction> {
         prop::collection::vec(changes(), 0..4),
     );
     (path, impairments).prop_map(
-        |((rate, limit, delay, trace), (reorder, loss, corrupt, duplicate, changes))| Direction {
+        |((rate, limit, mark_above, delay, trace), (reorder, loss, corrupt, duplicate, changes))| Direction {
             rate,
-            queue: Queue::Droptail { limit },
+            queue: Queue::Droptail { limit, mark_above },
             delay,
             trace,
             reorder,
@@ -342,7 +359,7 @@ fn directions() -> impl Strategy<Value = Direction> {
 }
 
 fn summary((at, packet): (u64, Numbered)) -> Delivery {
-    (at, packet.number, packet.corrupted, packet.copy)
+    (at, packet.number, packet.marked, packet.corrupted, packet.copy)
 }
 
 /// As the simulator drives it: polled whenever the link asks for it.
@@ -394,6 +411,7 @@ proptest! {
 
         let (link, deliveries) = eagerly(&direction, &arrivals);
         prop_assert_eq!(&deliveries, &expected);
+        prop_assert_eq!(link.stats().marked, reference.marked);
         prop_assert_eq!(link.stats().dropped, reference.dropped.len() as u64);
         prop_assert_eq!(link.stats().lost, reference.lost.len() as u64);
         prop_assert_eq!(link.held(), 0);

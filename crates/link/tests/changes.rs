@@ -13,6 +13,7 @@ fn at(ms: u64) -> Change {
         at: Time::from_ns(ms * 1_000_000),
         rate: None,
         limit: None,
+        mark_above: None,
         delay: None,
         jitter: None,
         reorder: None,
@@ -44,6 +45,22 @@ fn a_new_rate_holds_for_the_packets_not_yet_being_sent() {
     let mut link = Link::new(&Direction { changes, ..eight_mbit() }, 1);
     let deliveries = offer(&mut link, 3, 1000, Span::ZERO, &mut ());
     assert_eq!(times(&deliveries), [1, 11, 12]);
+}
+
+#[test]
+fn a_marking_threshold_holds_for_those_that_arrive_after_it() {
+    let changes = vec![Change { mark_above: Some(Limit::Packets(1)), ..at(1) }];
+    let mut link = Link::new(&Direction { changes, ..eight_mbit() }, 1);
+    let mut seen = Recorder::default();
+    for number in 1..=4 {
+        link.enqueue(Numbered::new(number, 1000), Time::ZERO, &mut seen);
+    }
+    for number in 5..=8 {
+        link.enqueue(Numbered::new(number, 1000), Time::from_ns(1_000_000), &mut seen);
+    }
+    // Only those with odd numbers can be marked.
+    assert_eq!(seen.numbers(Event::Mark), [5, 7]);
+    assert_eq!((link.stats().marked, link.stats().dropped), (2, 0));
 }
 
 #[test]

@@ -282,11 +282,27 @@ impl Connection {
         self.out.push_back(ack);
     }
 
+    /// Sends an ACK that goes up to `nxt` only, for a control that wants to speak for earlier data
+    /// (`__tcp_send_ack`).
+    pub(crate) fn send_ack_up_to(&mut self, nxt: u32) {
+        if nxt == self.rcv.nxt {
+            return self.send_ack();
+        }
+        let ack = self.header_up_to(nxt);
+        self.out.push_back(ack);
+    }
+
     /// The header of anything that leaves: acknowledges, so whatever ACK was owed is paid.
     pub(crate) fn header(&mut self) -> Segment {
+        let segment = self.header_up_to(self.rcv.nxt);
+        self.note_ack_sent();
+        segment
+    }
+
+    fn header_up_to(&mut self, nxt: u32) -> Segment {
         let mut segment = Segment {
             seq: self.sk.snd_nxt,
-            ack: self.rcv.nxt,
+            ack: nxt,
             len: 0,
             ts_val: 0,
             ts_ecr: 0,
@@ -311,7 +327,6 @@ impl Connection {
             segment.sack_count = self.rcv.held.write_blocks(&mut segment.sack, room);
         }
         self.ecn_header(&mut segment);
-        self.note_ack_sent();
         segment
     }
 

@@ -23,13 +23,14 @@ impl Connection {
     pub(crate) fn send_syn(&mut self) {
         let mut syn = self.syn_header();
         syn.flags = SYN | self.ecn_syn_flags();
+        syn.ecn = self.ecn_syn_codepoint();
         syn.window = self.window.advertised as u16;
         self.emit_syn(syn);
     }
 
     pub(crate) fn send_syn_ack(&mut self) {
         let mut syn = self.syn_header();
-        syn.flags = SYN | ACK | if self.ecn.ok { ECE } else { 0 };
+        syn.flags = SYN | ACK | if self.ecn_ok() { ECE } else { 0 };
         syn.ack = self.rcv.nxt;
         self.emit_syn(syn);
     }
@@ -85,6 +86,7 @@ impl Connection {
         let options = if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 };
         self.sk.mss_cache = peer.min(self.config.mss).saturating_sub(options).max(MSS_MIN);
         self.rcv.nxt = syn.seq.wrapping_add(1);
+        self.sk.rcv_nxt = self.rcv.nxt;
         self.rcv.copied = self.rcv.nxt;
         self.window.advertised_at = self.rcv.nxt;
         self.snd.wl1 = syn.seq;

@@ -26,7 +26,7 @@ impl Connection {
         self.sk.prior_cwnd = self.sk.snd_cwnd;
         self.prr = Prr::default();
         self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
-        self.ecn.queue_cwr();
+        self.ecn_queue_cwr();
     }
 
     /// Sends in proportion while above the threshold; below it, slow start only while ACKs advance and

@@ -111,12 +111,10 @@ impl Connection {
     }
 
     fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
-        if segment.len > 0 {
-            self.ecn_on_data(segment.ecn);
-        }
         self.advance_receive(end);
         if segment.len > 0 {
             self.note_data_received(size, segment.flags & PSH != 0);
+            self.ecn_on_data(segment.ecn);
             if segment.len >= 128 {
                 self.grow_window(size);
             }
@@ -147,6 +145,7 @@ impl Connection {
             bytes -= 1;
         }
         self.rcv.nxt = to;
+        self.sk.rcv_nxt = to;
         self.rcv.bytes += u64::from(bytes);
         self.rcv.unread += u64::from(bytes);
     }

@@ -95,7 +95,7 @@ impl Connection {
         self.set_ca_state(CaState::Loss);
         self.sk.high_seq = self.sk.snd_nxt;
         self.tail_loss.high_seq = None;
-        self.ecn.queue_cwr();
+        self.ecn_queue_cwr();
         self.frto = new_recovery || self.sk.icsk_retransmits > 0;
     }
 

@@ -13,6 +13,7 @@ use tcplab_control::{AckSample, CaEvent, CaState, Control, RateSample, TcpSock};
 struct Sent {
     at: u64,
     delivered: u32,
+    delivered_ce: u32,
     delivered_mstamp: u64,
     first_tx_mstamp: u64,
     app_limited: bool,
@@ -26,6 +27,8 @@ pub struct Sender {
     /// When the sampled state began: recovery lasts until this is acknowledged.
     recovery_end: u32,
     outstanding: VecDeque<Sent>,
+    /// How many of the packets that the next ACK acknowledges were marked.
+    pub marked: u32,
 }
 
 impl Sender {
@@ -43,7 +46,9 @@ impl Sender {
             ..TcpSock::default()
         };
         control.init(&mut sk);
-        Sender { sk, control, recovery_end: 0, outstanding: VecDeque::new() }
+        let mut sender = Sender { sk, control, recovery_end: 0, outstanding: VecDeque::new(), marked: 0 };
+        sender.update_pacing_rate();
+        sender
     }
 
     pub fn state(&self) -> CaState {
@@ -78,6 +83,7 @@ impl Sender {
         self.outstanding.push_back(Sent {
             at: now,
             delivered: sk.delivered,
+            delivered_ce: sk.delivered_ce,
             delivered_mstamp: sk.delivered_mstamp,
             first_tx_mstamp: sk.first_tx_mstamp,
             app_limited: sk.app_limited != 0,
@@ -140,6 +146,18 @@ impl Sender {
             let ack = self.sk.snd_una;
             self.control.cong_avoid(&mut self.sk, ack, acked);
         }
+        self.update_pacing_rate();
+    }
+
+    /// The rate at which TCP itself paces for a control that asks for pacing and sets none.
+    fn update_pacing_rate(&mut self) {
+        let sk = &mut self.sk;
+        if self.control.has_cong_control() || sk.sk_pacing_status == 0 {
+            return;
+        }
+        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
+        let window = u128::from(sk.mss_cache) * u128::from(sk.snd_cwnd.max(sk.packets_out));
+        sk.sk_pacing_rate = (window * 8 * percent * 10_000 / u128::from(sk.srtt_us.max(1))) as u64;
     }
 
     /// An ACK carried an ECN echo.
@@ -213,6 +231,7 @@ impl Sender {
         sk.packets_out -= acked;
         sk.snd_una = last.end_seq;
         sk.delivered = sk.delivered.wrapping_add(acked);
+        sk.delivered_ce = sk.delivered_ce.wrapping_add(core::mem::take(&mut self.marked).min(acked));
         sk.delivered_mstamp = now;
         sk.first_tx_mstamp = last.at;
         if sk.app_limited != 0 && sk.delivered > sk.app_limited {
@@ -231,6 +250,7 @@ impl Sender {
         if interval >= u64::from(sk.rtt_min_us) {
             sample.interval_us = interval as i64;
             sample.delivered = sk.delivered.wrapping_sub(last.delivered) as i32;
+            sample.delivered_ce = sk.delivered_ce.wrapping_sub(last.delivered_ce) as i32;
         }
         acked
     }

@@ -12,13 +12,14 @@ use tcplab_units::{Probability, Rate, Span, Time};
 pub struct Numbered {
     pub number: u64,
     pub len: u32,
+    pub marked: bool,
     pub corrupted: bool,
     pub copy: bool,
 }
 
 impl Numbered {
     pub fn new(number: u64, len: u32) -> Numbered {
-        Numbered { number, len, corrupted: false, copy: false }
+        Numbered { number, len, marked: false, corrupted: false, copy: false }
     }
 }
 
@@ -26,10 +27,13 @@ impl Packet for Numbered {
     fn frame_len(&self) -> u32 {
         self.len
     }
+    /// Those with odd numbers can be marked.
     fn is_ect(&self) -> bool {
-        false
+        self.number % 2 == 1
     }
-    fn mark_ce(&mut self) {}
+    fn mark_ce(&mut self) {
+        self.marked = true;
+    }
     fn corrupt(&mut self) {
         self.corrupted = true;
     }
@@ -64,7 +68,7 @@ impl Observer<Numbered> for Recorder {
 pub fn nothing() -> Direction {
     Direction {
         rate: None,
-        queue: Queue::Droptail { limit: None },
+        queue: Queue::Droptail { limit: None, mark_above: None },
         delay: Span::ZERO,
         jitter: None,
         reorder: None,
@@ -82,7 +86,7 @@ pub fn rate(bits: u64) -> Rate {
 }
 
 pub fn droptail(limit: Limit) -> Queue {
-    Queue::Droptail { limit: Some(limit) }
+    Queue::Droptail { limit: Some(limit), mark_above: None }
 }
 
 /// `rate` and `correlation` in parts per million.

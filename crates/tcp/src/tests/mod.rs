@@ -1,6 +1,7 @@
 //! Conformance scripts and property tests of whole connections.
 
 mod acking;
+mod ecn;
 mod invariants;
 mod opening;
 mod pair;

@@ -1,10 +1,7 @@
-//! Bursts, buffers, pacing, Nagle, ECN, application limits.
+//! Bursts, buffers, pacing, Nagle, application limits.
 
 use super::script::{Script, ack, data, plain, run};
-use crate::config::Ecn;
-use crate::segment::{CWR, ECE};
-use crate::{Config, Notice};
-use tcplab_control::CaState;
+use crate::Config;
 
 #[test]
 fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window() {
@@ -138,61 +135,6 @@ fn an_application_that_does_not_use_its_window_does_not_grow_it() {
         t.at(200.0 + f64::from(round) * 100.0, ack(next));
     }
     assert_eq!(t.cwnd(), 10);
-}
-
-fn ecn_client() -> Script {
-    Script::client(&Config { ecn: Ecn::On, ..plain() }, "reno", 100.0)
-}
-
-#[test]
-fn data_is_ecn_capable_and_retransmissions_and_acks_are_not() {
-    let mut t = ecn_client();
-    t.offer(u64::MAX);
-    assert!(t.segments().iter().all(|s| s.ecn == 2));
-    t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
-    let again: Vec<_> = t.segments().into_iter().filter(|s| s.retransmission).collect();
-    assert_eq!((again.len(), again[0].ecn), (1, 0));
-    t.at(201.0, data(1, 1001));
-    assert!(t.segments().iter().filter(|s| s.len == 0).all(|s| s.ecn == 0));
-}
-
-#[test]
-fn an_echo_reduces_the_window_once_a_round_trip_and_is_confirmed_by_cwr() {
-    let mut t = ecn_client();
-    t.offer(u64::MAX);
-    t.sent();
-    t.at(200.0, ack(1001).flagged(ECE));
-    assert_eq!(t.end.info(t.now).ca_state, CaState::Cwr);
-    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
-    assert!(t.noticed(Notice::EcnResponse));
-    let mut confirmed = t.sent();
-    for i in 2..=10 {
-        t.at(200.0 + f64::from(i), ack(i * 1000 + 1).flagged(ECE));
-        confirmed.extend(t.sent());
-    }
-    assert_eq!(confirmed.iter().filter(|s| s.contains('W')).count(), 1, "{confirmed:?}");
-    assert!(!t.noticed(Notice::EcnResponse), "one response a round trip");
-    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
-    assert_eq!(t.end.info(t.now).retransmits, 0);
-}
-
-#[test]
-fn a_mark_is_echoed_until_the_sender_confirms() {
-    let mut t = ecn_client();
-    t.at(110.0, data(1, 1001).codepoint(2));
-    t.at(111.0, data(1001, 2001).codepoint(3));
-    t.at(112.0, data(2001, 3001).codepoint(2));
-    t.at(113.0, data(3001, 4001).codepoint(2).flagged(CWR));
-    assert_eq!(t.sent(), ["ack 1001", "ack 2001 E", "ack 3001 E", "ack 4001"]);
-}
-
-#[test]
-fn ecn_is_used_only_if_both_ends_agree() {
-    for (ours, asks) in [(Ecn::Off, false), (Ecn::Passive, false), (Ecn::On, true)] {
-        let mut t = Script::client(&Config { ecn: ours, ..plain() }, "reno", 100.0);
-        t.offer(1000);
-        assert_eq!(t.segments()[0].ecn == 2, asks);
-    }
 }
 
 #[test]
