@@ -11,7 +11,7 @@ const SANITIZE: &str = "TCPLAB_CC_SANITIZE";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../cc");
-    let controls = c_files(&root)?;
+    let controls = named(&root, "c")?;
 
     let mut build = cc::Build::new();
     build
@@ -35,16 +35,33 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     println!("cargo:rerun-if-changed={}", root.display());
     println!("cargo:rerun-if-changed=src/layout.c");
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("controls.rs"), registry(&controls)?)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("controls.rs"), registry(&controls)?)?;
+    let headers = named(&root.join("include"), "h")?;
+    let texts = [("SOURCES", &root, &controls, ""), ("HEADERS", &root.join("include"), &headers, ".h")]
+        .map(|(name, folder, files, suffix)| embedded(name, folder, files, suffix));
+    fs::write(out.join("files.rs"), texts.concat())?;
     Ok(())
 }
 
-/// Names, without `.c`, of the C files in `folder`, sorted.
-fn c_files(folder: &Path) -> std::io::Result<Vec<String>> {
+/// Rust source with the texts of files, by their name and `suffix`.
+fn embedded(constant: &str, folder: &Path, names: &[String], suffix: &str) -> String {
+    let extension = if suffix.is_empty() { ".c" } else { suffix };
+    let rows = names.iter().map(|name| {
+        let path = folder.join(format!("{name}{extension}"));
+        let path = path.canonicalize().unwrap_or(path);
+        format!("    ({:?}, include_str!({:?})),\n", format!("{name}{suffix}"), path.display().to_string())
+    });
+    let rows: String = rows.collect();
+    format!("static {constant}: [(&str, &str); {}] = [\n{rows}];\n", names.len())
+}
+
+/// Names, without their extension, of the files in `folder` that have it, sorted.
+fn named(folder: &Path, wanted: &str) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "c")
+        if path.extension().is_some_and(|extension| extension == wanted)
             && let Some(name) = path.file_stem().and_then(|stem| stem.to_str())
         {
             names.push(name.to_owned());

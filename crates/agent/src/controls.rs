@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_kernelcc::Loaded;
+use tcplab_kernelcc::{KernelccError, Loaded};
 use tcplab_probe::clock;
 
 use crate::output;
@@ -26,8 +27,10 @@ struct Request {
 enum Command {
     /// Offer a control to the whole machine.
     Load {
-        /// Its name, with or without `tl_`.
+        /// Its name, with or without `tl_`; of a control that is in `object`, what messages call it.
         name: String,
+        /// The eBPF object of a control that is not among tcplab's own.
+        object: Option<PathBuf>,
         /// Parameters that differ from their defaults.
         #[serde(default)]
         params: BTreeMap<String, f64>,
@@ -40,7 +43,8 @@ pub fn main() -> u8 {
         output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
         return 3;
     }
-    let obstacle = tcplab_kernelcc::obstacle();
+    let said = |why: KernelccError| json!({"message": why.to_string(), "mend": why.mend()});
+    let obstacle = tcplab_kernelcc::obstacle().map(said);
     output::emit(&json!({
         "event": "hello",
         "protocol": VERSION,
@@ -48,7 +52,8 @@ pub fn main() -> u8 {
         "pid": std::process::id(),
         "monotonic": clock::now(),
         "controls": tcplab_kernelcc::names().collect::<Vec<_>>(),
-        "obstacle": obstacle.map(|why| json!({"message": why.to_string(), "mend": why.mend()})),
+        "obstacle": obstacle,
+        "not_built": tcplab_kernelcc::built().err().map(said),
     }));
     let mut held = Vec::new();
     for line in std::io::stdin().lock().lines() {
@@ -70,8 +75,20 @@ fn serve(line: &str) -> Option<Loaded> {
             return None;
         }
     };
-    let Command::Load { name, params } = request.command;
-    match Loaded::load(&name, params.iter().map(|(name, value)| (name.as_str(), *value))) {
+    let Command::Load { name, object, params } = request.command;
+    let params = params.iter().map(|(name, value)| (name.as_str(), *value));
+    let loaded = match object {
+        None => Loaded::load(&name, params),
+        Some(path) => match std::fs::read(&path) {
+            Ok(object) => Loaded::load_object(&object, &name, params),
+            Err(error) => {
+                let message = format!("cannot read {}: {error}", path.display());
+                output::refuse(request.id, &message, "compile the control again");
+                return None;
+            }
+        },
+    };
+    match loaded {
         Ok(loaded) => {
             let answer = json!({
                 "registered": loaded.registered(),
@@ -82,8 +99,24 @@ fn serve(line: &str) -> Option<Loaded> {
             Some(loaded)
         }
         Err(error) => {
-            output::refuse(request.id, &error.to_string(), &error.mend());
+            refuse(request.id, &error);
             None
         }
     }
+}
+
+/// Of a refusal by the verifier the parts come too, so that a tool can show them in its own way.
+fn refuse(id: Option<u64>, error: &KernelccError) {
+    let mut answer = json!({"event": "error", "id": id, "message": error.to_string(), "mend": error.mend()});
+    if let KernelccError::Refused { refusal, .. } = error {
+        answer["refusal"] = json!({
+            "meaning": refusal.meaning,
+            "verdict": refusal.verdict,
+            "file": refusal.place.as_ref().map(|(file, _)| file),
+            "line": refusal.place.as_ref().map(|(_, line)| line),
+            "source": refusal.source,
+            "log": refusal.log,
+        });
+    }
+    output::emit(&answer);
 }

@@ -53,8 +53,8 @@ pub(crate) struct RawTelemetry {
 #[repr(C)]
 pub(crate) struct Definition {
     name: *const c_char,
-    phases: *const *const c_char,
-    parameters: *const RawParameter,
+    pub phases: *const *const c_char,
+    pub parameters: *const RawParameter,
     phase_count: u32,
     parameter_count: u32,
     /// Size of the private state, bytes.
@@ -70,6 +70,26 @@ impl Definition {
     pub(crate) fn name(&'static self) -> &'static str {
         // SAFETY: `CONGESTION_CONTROL` sets it to a string literal.
         unsafe { literal(self.name) }
+    }
+
+    /// What keeps it from being called; none if nothing does. Linux refuses the same (`tcp_validate_congestion_control`).
+    pub(crate) fn fault(&'static self) -> Option<&'static str> {
+        let ops = &self.ops;
+        match () {
+            () if self.name.is_null() || self.name().is_empty() => Some("it has no name"),
+            () if self.phases.is_null() || self.parameters.is_null() => {
+                Some("it has no CONGESTION_CONTROL of this version of tcplab_cc.h")
+            }
+            () if (self.state_size as usize) < size_of::<RawTelemetry>() => {
+                Some("its struct state does not begin with TELEMETRY")
+            }
+            () if ops.ssthresh.is_none() => Some("it has no SSTHRESH among its operations"),
+            () if ops.undo_cwnd.is_none() => Some("it has no UNDO_CWND among its operations"),
+            () if ops.cong_avoid.is_none() && ops.cong_control.is_none() => {
+                Some("it has neither CONG_AVOID nor CONG_CONTROL among its operations")
+            }
+            () => None,
+        }
     }
 
     pub(crate) fn parameters(&'static self) -> &'static [RawParameter] {

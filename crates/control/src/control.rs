@@ -74,7 +74,15 @@ impl Control {
         name: &str,
         params: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<Control, ControlError> {
-        let definition = registry::find(name).ok_or_else(|| ControlError::Unknown(name.to_owned()))?;
+        Control::of(registry::Table::find(name)?, params)
+    }
+
+    /// A control at work with the parameters that differ from their defaults.
+    pub fn of<'a>(
+        table: registry::Table,
+        params: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<Control, ControlError> {
+        let definition = table.0;
         let mut parameters: Box<[u32]> = definition.parameters().iter().map(|row| row.initial).collect();
         for (name, value) in params {
             let index = definition.parameters().iter().position(|row| row.name() == name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Where the C compiler put what controls see, for the test of layout.rs. */
+#define TL_LAYOUT
 #include "tcplab_cc.h"
 
 struct tl_layout_row {
@@ -20,6 +21,8 @@ const struct tl_layout_row tl_layout[] = {
 	ROW_OF(tcp_sock, sk_pacing_shift, inet_conn.sk.sk_pacing_shift)
 	ROW_OF(tcp_sock, icsk_ca_state, inet_conn.icsk_ca_state)
 	ROW_OF(tcp_sock, icsk_retransmits, inet_conn.icsk_retransmits)
+	ROW_OF(tcp_sock, icsk_ack_pending, inet_conn.icsk_ack.pending)
+	ROW_OF(tcp_sock, tl_acks_asked, inet_conn.tl_acks_asked)
 	ROW(tcp_sock, tcp_mstamp)
 	ROW(tcp_sock, first_tx_mstamp)
 	ROW(tcp_sock, delivered_mstamp)
@@ -48,7 +51,10 @@ const struct tl_layout_row tl_layout[] = {
 	ROW(tcp_sock, lost)
 	ROW(tcp_sock, app_limited)
 	ROW(tcp_sock, segs_out)
-	ROW(tcp_sock, ecn_ok)
+	ROW(tcp_sock, ecn_flags)
+	ROW(tcp_sock, rcv_nxt)
+	ROW(tcp_sock, tl_ack_nxt)
+	ROW(tcp_sock, tl_ack_ecn_flags)
 	ROW(tcp_sock, bytes_acked)
 	ROW(tcp_sock, tl_random)
 	ROW(tcp_sock, tl_state)

@@ -58,12 +58,13 @@ fn rust_layout() -> Vec<Member> {
     let mut out = Vec::new();
     {
         members!(out, TcpSock, "tcp_sock":
-            sk_pacing_rate sk_max_pacing_rate sk_pacing_status sk_pacing_shift icsk_ca_state icsk_retransmits
+            sk_pacing_rate sk_max_pacing_rate sk_pacing_status sk_pacing_shift icsk_ca_state icsk_retransmits icsk_ack_pending tl_acks_asked
             tcp_mstamp first_tx_mstamp delivered_mstamp tcp_clock_cache tcp_wstamp_ns
             snd_cwnd snd_ssthresh snd_cwnd_cnt snd_cwnd_clamp prior_cwnd prior_ssthresh
             packets_out sacked_out lost_out retrans_out max_packets_out is_cwnd_limited
             snd_una snd_nxt high_seq mss_cache srtt_us rtt_min_us
-            delivered delivered_ce lost app_limited segs_out ecn_ok bytes_acked
+            delivered delivered_ce lost app_limited segs_out ecn_flags rcv_nxt tl_ack_nxt
+            tl_ack_ecn_flags bytes_acked
             tl_random tl_state tl_params);
     }
     {

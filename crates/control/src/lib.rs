@@ -6,8 +6,8 @@
 //! - `cc/include/tcplab_cc.h` is the header a control is written with; `cc/reno.c` the shortest example.
 //! - `build.rs` compiles every `cc/*.c` it finds: a new control is a new file and nothing else.
 //! - [`sock`] is the connection as a control sees it: the twin, member for member, of the C structures.
-//! - [`control`] is one control at work on one connection; [`registry`] says which there are, and what can
-//!   be set in each.
+//! - [`control`] is one control at work on one connection; [`registry`] says which there are, what can be set
+//!   in each, and takes in those that were compiled elsewhere; [`files`] are the C files themselves.
 //!
 //! ```
 //! use tcplab_control::{AckSample, Control, TcpSock};
@@ -24,11 +24,12 @@
 
 mod binding;
 pub mod control;
+pub mod files;
 #[cfg(test)]
 mod layout;
 pub mod registry;
 pub mod sock;
 
 pub use control::{Control, ControlError, Telemetry};
-pub use registry::Parameter;
+pub use registry::{Parameter, Registry, Table};
 pub use sock::{AckSample, CaEvent, CaState, RateSample, TcpSock};

@@ -47,6 +47,15 @@ pub const PACING_NEEDED: u32 = 1;
 /// A pacing queue discipline does (`SK_PACING_FQ`).
 pub const PACING_FQ: u32 = 2;
 
+/// `TcpSock::ecn_flags`: ECN was negotiated (`TCP_ECN_OK`).
+pub const ECN_OK: u32 = 1;
+/// `TcpSock::ecn_flags`: acknowledgments echo congestion (`TCP_ECN_DEMAND_CWR`).
+pub const ECN_DEMAND_CWR: u32 = 4;
+/// `TcpSock::icsk_ack_pending`: the timer of a delayed ACK runs (`ICSK_ACK_TIMER`).
+pub const ACK_TIMER: u32 = 2;
+/// `TcpSock::icsk_ack_pending`: an ACK is due at once (`ICSK_ACK_NOW`).
+pub const ACK_NOW: u32 = 16;
+
 /// The connection as a control sees it. Windows are in segments, RTTs in microseconds.
 #[derive(Clone, Debug)]
 #[repr(C)]
@@ -65,6 +74,10 @@ pub struct TcpSock {
     pub icsk_ca_state: u32,
     /// Consecutive retransmission timeouts.
     pub icsk_retransmits: u32,
+    /// What acknowledgment is owed, `ACK_*`; valid while the control is told of arriving data's marks.
+    pub icsk_ack_pending: u32,
+    /// Acknowledgments the control has asked for, ever.
+    pub tl_acks_asked: u32,
     // struct tcp_sock: clocks, microseconds
     /// Now.
     pub tcp_mstamp: u64,
@@ -127,8 +140,14 @@ pub struct TcpSock {
     pub app_limited: u32,
     /// Segments sent, retransmissions included.
     pub segs_out: u32,
-    /// ECN negotiated (0 or 1).
-    pub ecn_ok: u32,
+    /// `ECN_*`.
+    pub ecn_flags: u32,
+    /// Next sequence number expected from the peer.
+    pub rcv_nxt: u32,
+    /// Up to where the acknowledgment asked for shall go.
+    pub tl_ack_nxt: u32,
+    /// `ecn_flags` when it was asked for.
+    pub tl_ack_ecn_flags: u32,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// State of a per-connection pseudo-random generator for the control.
@@ -211,6 +230,8 @@ impl Default for TcpSock {
             sk_pacing_shift: 10,
             icsk_ca_state: CaState::Open as u32,
             icsk_retransmits: 0,
+            icsk_ack_pending: 0,
+            tl_acks_asked: 0,
             tcp_mstamp: 0,
             first_tx_mstamp: 0,
             delivered_mstamp: 0,
@@ -239,7 +260,10 @@ impl Default for TcpSock {
             lost: 0,
             app_limited: u32::MAX,
             segs_out: 0,
-            ecn_ok: 0,
+            ecn_flags: 0,
+            rcv_nxt: 0,
+            tl_ack_nxt: 0,
+            tl_ack_ecn_flags: 0,
             bytes_acked: 0,
             tl_random: 0,
             tl_state: core::ptr::null_mut(),

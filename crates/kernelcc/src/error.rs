@@ -2,6 +2,8 @@
 
 use tcplab_control::ControlError;
 
+use crate::explain::Refusal;
+
 /// Why a control is not loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelccError {
@@ -37,12 +39,12 @@ pub enum KernelccError {
     #[error("this process may not load controls: it lacks {0}")]
     NotPermitted(&'static str),
     /// The verifier found fault with it.
-    #[error("the kernel's verifier refuses {name}:\n{log}")]
+    #[error("the kernel's verifier refuses {name}: {refusal}")]
     Refused {
         /// The control.
         name: String,
-        /// The end of what the kernel and the loader said.
-        log: String,
+        /// What it says.
+        refusal: Box<Refusal>,
     },
     /// No name is left for it.
     #[error("every name for {name} from {first} to {last} is taken by other processes")]
@@ -84,14 +86,20 @@ impl KernelccError {
                 "sudo apt-get install clang, then build tcplab again: uv sync --reinstall-package tcplab".into()
             }
             KernelccError::Unknown { known, .. } => format!("use one of {known}"),
-            KernelccError::Control(_) => "see the control's PARAMETERS in cc/".into(),
+            KernelccError::Control(_) => "`tcplab cc list -v` shows what can be set in each".into(),
             KernelccError::Old { .. } => "use Linux 6.4 or newer, or the simulator".into(),
             KernelccError::NoBtf { .. } => "use a kernel built with CONFIG_DEBUG_INFO_BTF=y".into(),
             KernelccError::NotPermitted(_) => "run as root of the host (CAP_BPF and CAP_PERFMON; those of a user namespace do not count)".into(),
             KernelccError::Refused { .. } => {
-                "look the last instruction up in the control's source; `cc/check-bpf.sh` says which lines compile".into()
+                "`tcplab cc check FILE` shows more of its log; docs/controls.md says what the verifier asks for".into()
             }
             KernelccError::Taken { .. } => "end other runs: bpftool struct_ops list shows what is loaded".into(),
+            KernelccError::Failed { log, .. } if log.contains("for extern") => {
+                "a control calls nothing but what tcplab_cc.h gives: write the function into the file".into()
+            }
+            KernelccError::Failed { log, .. } if log.contains("isn't referenced anywhere") => {
+                "name the operation in CONGESTION_CONTROL, or leave it out".into()
+            }
             KernelccError::Failed { .. } => "the kernel needs CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y".into(),
             KernelccError::Malformed { .. } => "write the control as cc/include/tcplab_cc.h says".into(),
         }

@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{DataSec, Var};
+use libbpf_rs::btf::types::{DataSec, FuncProto, Ptr, Struct, Var};
+use libbpf_rs::btf::{Btf, ReferencesType as _};
 use libbpf_rs::{
     AsRawLibbpf as _, ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject,
 };
-use tcplab_control::{Control, ControlError};
 
+use crate::about::About;
+use crate::explain::Refusal;
 use crate::name::{candidates, taken};
 use crate::{KernelccError, log, machine, objects};
 
@@ -16,6 +17,8 @@ use crate::{KernelccError, log, machine, objects};
 const STATE: &str = "tl_state";
 /// The name that it gives the parameters.
 const PARAMETERS: &str = "tl_parameters";
+/// The name that it gives the number of arguments of `cong_control`.
+const ARGUMENTS: &str = "tl_cong_control_arguments";
 /// `BPF_F_LINK` of the kernel's UAPI: the map is registered by a link instead of by itself.
 const BPF_F_LINK: u32 = 1 << 13;
 /// Size of the name in `struct tcp_congestion_ops` (TCP_CA_NAME_MAX).
@@ -29,36 +32,42 @@ pub struct Loaded {
     _object: Object,
     registered: String,
     state: u32,
-    phases: Vec<&'static str>,
+    phases: Vec<String>,
 }
 
 impl Loaded {
-    /// Loads the control called `name`, with the parameters that differ from their defaults, and registers it as
-    /// [`registered`](Loaded::registered) says.
+    /// Loads the control of `cc/` called `name`, with the parameters that differ from their defaults, and registers
+    /// it as [`registered`](Loaded::registered) says.
     pub fn load<'a>(
         name: &str,
         params: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<Loaded, KernelccError> {
-        // The simulator's half knows the parameters' ranges and the phases' names.
-        let control = Control::new(name, params).map_err(|error| match error {
-            ControlError::Unknown(name) => objects::unknown(&name),
-            error => error.into(),
-        })?;
+        Loaded::load_object(objects::find(name)?, name, params)
+    }
+
+    /// Loads the control in an eBPF object that was compiled from a C file with `tcplab_cc.h`. Errors that come
+    /// before its own name is known call it `file`.
+    pub fn load_object<'a>(
+        object: &[u8],
+        file: &str,
+        params: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<Loaded, KernelccError> {
+        let about = About::read(object, file)?;
+        let values = about.set(params)?;
         if let Some(obstacle) = machine::obstacle() {
             return Err(obstacle);
         }
-        let object = objects::find(control.name())?;
-        let names: Vec<String> = candidates(control.name()).collect();
+        let names: Vec<String> = candidates(&about.name).collect();
         let taken = taken();
         for name in names.iter().filter(|name| !taken.contains(name)) {
-            match register(&control, object, name) {
+            match register(&about, &values, object, name) {
                 // Another process was quicker.
                 Err(KernelccError::Failed { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {}
                 result => return result,
             }
         }
         Err(KernelccError::Taken {
-            name: control.name().to_owned(),
+            name: about.name,
             first: names[0].clone(),
             last: names[names.len() - 1].clone(),
         })
@@ -75,24 +84,30 @@ impl Loaded {
     }
 
     /// Names of the phases, by number.
-    pub fn phases(&self) -> &[&'static str] {
+    pub fn phases(&self) -> &[String] {
         &self.phases
     }
 }
 
-fn register(control: &Control, object: &[u8], registered: &str) -> Result<Loaded, KernelccError> {
-    let name = control.name();
-    let failed =
-        |step| move |(source, log)| KernelccError::Failed { step, name: name.to_owned(), source, log };
+fn register(about: &About, values: &[u32], object: &[u8], registered: &str) -> Result<Loaded, KernelccError> {
+    let name = about.name.as_str();
+    let failed = |step| {
+        move |(source, log): (_, String)| {
+            let log = log::tail(&log).to_owned();
+            KernelccError::Failed { step, name: name.to_owned(), source, log }
+        }
+    };
     let mut open =
         attempt(|| ObjectBuilder::default().name(registered)?.open_memory(object)).map_err(failed("open"))?;
-    prepare(&mut open, control, registered)?;
+    prepare(&mut open, name, values, registered)?;
     let mut object = attempt(|| open.load()).map_err(|(source, log)| {
         // The verifier answers EACCES or EINVAL and says why in its log; EPERM is about the process.
         match source.kind() {
             ErrorKind::PermissionDenied if log.contains("-EPERM") => KernelccError::NotPermitted("CAP_BPF"),
-            _ if log.contains("PROG LOAD LOG") => KernelccError::Refused { name: name.to_owned(), log },
-            _ => KernelccError::Failed { step: "load", name: name.to_owned(), source, log },
+            _ => match Refusal::read(&log) {
+                Some(refusal) => KernelccError::Refused { name: name.to_owned(), refusal: Box::new(refusal) },
+                None => failed("load")((source, log)),
+            },
         }
     })?;
     let malformed = |what| KernelccError::Malformed { name: name.to_owned(), what };
@@ -106,7 +121,7 @@ fn register(control: &Control, object: &[u8], registered: &str) -> Result<Loaded
         _object: object,
         registered: registered.to_owned(),
         state,
-        phases: control.phases().to_vec(),
+        phases: about.phases.clone(),
     })
 }
 
@@ -115,48 +130,67 @@ fn attempt<T>(action: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, (libbp
     result.map_err(|error| (error, log))
 }
 
-/// Sets name and parameters of an object that is not loaded yet.
-fn prepare(open: &mut OpenObject, control: &Control, registered: &str) -> Result<(), KernelccError> {
-    let name = control.name();
+/// Sets name and parameters of an object that is not loaded yet, and how the kernel calls `cong_control`.
+fn prepare(open: &mut OpenObject, name: &str, wanted: &[u32], registered: &str) -> Result<(), KernelccError> {
     let malformed = |what| KernelccError::Malformed { name: name.to_owned(), what };
     let failed =
         |source| KernelccError::Failed { step: "prepare", name: name.to_owned(), source, log: String::new() };
-    let parameters = parameters(open);
+    let parameters = place(open, PARAMETERS);
+    let arguments = place(open, ARGUMENTS);
+    let given = Btf::from_vmlinux().ok().and_then(|kernel| cong_control_arguments(&kernel)).unwrap_or(0);
     let mut named = false;
-    let mut set = control.parameters().is_empty();
+    let mut set = wanted.is_empty();
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
             map.set_map_flags(BPF_F_LINK).map_err(failed)?;
             named = map.initial_value_mut().is_some_and(|value| rename(value, name, registered));
         } else if map.name().to_string_lossy().ends_with(".rodata")
-            && let Some(value) = map.initial_value_mut()
+            && let Some(data) = map.initial_value_mut()
         {
-            let value = parameters.clone().and_then(|place| value.get_mut(place)).unwrap_or_default();
-            let (values, _) = value.as_chunks_mut::<4>();
-            set = values.len() == control.parameters().len();
-            for (value, parameter) in values.iter_mut().zip(control.parameters()) {
-                *value = parameter.to_ne_bytes();
+            if let Some(place) = &parameters {
+                set = write(data, place, wanted);
+            }
+            if let Some(place) = &arguments {
+                write(data, place, &[given]);
             }
         }
     }
     match (named, set) {
         (true, true) => Ok(()),
         (false, _) => Err(malformed("CONGESTION_CONTROL")),
-        (_, false) => Err(malformed("PARAMETERS as the simulator has them")),
+        (_, false) => Err(malformed("room for its PARAMETERS")),
     }
 }
 
-/// Where the parameters are in the read-only data, which holds the control's constant tables too.
-fn parameters(open: &OpenObject) -> Option<Range<usize>> {
+/// Writes numbers where a variable is; false if that has another size.
+fn write(data: &mut [u8], place: &Range<usize>, numbers: &[u32]) -> bool {
+    let (words, _) = data.get_mut(place.clone()).unwrap_or_default().as_chunks_mut::<4>();
+    for (word, number) in words.iter_mut().zip(numbers) {
+        *word = number.to_ne_bytes();
+    }
+    words.len() == numbers.len()
+}
+
+/// Where a variable is in the read-only data, which holds the control's constant tables too.
+fn place(open: &OpenObject, name: &str) -> Option<Range<usize>> {
     // SAFETY: the object is open for as long as it is borrowed, and so is what is read of it here.
     let btf = Btf::from_bpf_object(unsafe { open.as_libbpf_object().as_ref() }).ok()??;
     let data = btf.type_by_name::<DataSec<'_>>(".rodata")?;
     let place = data.iter().find(|variable| {
         let declared = btf.type_by_id::<Var<'_>>(variable.ty);
-        declared.is_some_and(|declared| declared.name().is_some_and(|name| name == PARAMETERS))
+        declared.is_some_and(|declared| declared.name().is_some_and(|known| known == name))
     })?;
     let begin = place.offset as usize;
     Some(begin..begin + place.size)
+}
+
+/// How many arguments `tcp_congestion_ops.cong_control` takes by these types: 2 before Linux 6.10, 4 since.
+fn cong_control_arguments(btf: &Btf<'_>) -> Option<u32> {
+    let operations = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops")?;
+    let member = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
+    let pointer = btf.type_by_id::<Ptr<'_>>(member.ty)?;
+    let function = FuncProto::try_from(pointer.referenced_type()).ok()?;
+    u32::try_from(function.len()).ok()
 }
 
 /// Overwrites the name in the operations with which they were compiled; false if it is not there.
@@ -169,12 +203,70 @@ fn rename(operations: &mut [u8], name: &str, registered: &str) -> bool {
     true
 }
 
+/// Reno with something more, for tests of what becomes of it.
+#[cfg(test)]
+pub(crate) mod trial {
+    use std::path::Path;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Default)]
+    pub(crate) struct Trial<'a> {
+        /// Put before everything else.
+        pub(crate) head: &'a str,
+        /// Where the statement is put: after this.
+        pub(crate) at: &'a str,
+        pub(crate) statement: &'a str,
+    }
+
+    impl Trial<'_> {
+        /// None without a compiler.
+        pub(crate) fn object(&self) -> Option<Vec<u8>> {
+            let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
+            let source = std::fs::read_to_string(cc.join("reno.c")).unwrap();
+            assert!(source.contains(self.at));
+            let with = format!("{}\n\t{}", self.at, self.statement);
+            let body = source.replacen(self.at, &with, 1);
+            let declared = body.replacen("INIT(sk", &format!("{}INIT(sk", self.head), 1);
+            // A file of its own: the compiler reads it once more for the lines that the verifier quotes.
+            static TRIALS: AtomicUsize = AtomicUsize::new(0);
+            let number = TRIALS.fetch_add(1, Ordering::Relaxed);
+            let file = std::env::temp_dir().join(format!("tcplab-trial-{}-{number}.c", std::process::id()));
+            std::fs::write(&file, declared).unwrap();
+            let clang = Command::new("clang")
+                .args(["-target", "bpf", "-O2", "-g", "-std=gnu11", "-o", "/dev/stdout", "-I"])
+                .arg(cc.join("include"))
+                .arg("-c")
+                .arg(&file)
+                .output();
+            std::fs::remove_file(&file).unwrap();
+            let output = clang.ok()?;
+            assert!(output.status.success());
+            Some(output.stdout)
+        }
+    }
+
+    /// What the kernel says of it; why it cannot be asked otherwise.
+    pub(crate) fn refusal(trial: Trial<'_>) -> Result<Refusal, String> {
+        if let Some(why) = machine::obstacle() {
+            return Err(why.to_string());
+        }
+        let object = trial.object().ok_or("no clang")?;
+        let about = About::read(&object, "reno.o").unwrap();
+        let values = about.set([]).unwrap();
+        let error = register(&about, &values, &object, "tl_faulty").unwrap_err();
+        assert!(!taken().contains(&"tl_faulty".to_owned()));
+        let KernelccError::Refused { name, refusal } = error else { panic!("{error}") };
+        assert_eq!(name, "reno");
+        Ok(*refusal)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
-    use std::path::Path;
-    use std::process::{Command, Stdio};
-
+    use super::trial::Trial;
     use super::*;
 
     #[test]
@@ -185,66 +277,53 @@ mod tests {
         assert!(!rename(&mut operations, "cubic", "tl_c_2"), "the old name is gone");
     }
 
-    /// The object of reno with more at the beginning of its file and of its INIT; none without a compiler.
-    fn reno_with(head: &str, statement: &str) -> Option<Vec<u8>> {
-        let cc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cc");
-        let source = std::fs::read_to_string(cc.join("reno.c")).unwrap();
-        let begin = "INIT(sk, tp, ca)\n{";
-        assert!(source.contains(begin));
-        let source = head.to_owned() + &source.replace(begin, &format!("{begin}\n\t{statement}"));
-        let mut clang = Command::new("clang")
-            .args([
-                "-target",
-                "bpf",
-                "-O2",
-                "-g",
-                "-std=gnu11",
-                "-x",
-                "c",
-                "-c",
-                "-",
-                "-o",
-                "/dev/stdout",
-                "-I",
-            ])
-            .arg(cc.join("include"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .ok()?;
-        clang.stdin.take().unwrap().write_all(source.as_bytes()).unwrap();
-        let output = clang.wait_with_output().unwrap();
-        assert!(output.status.success());
-        Some(output.stdout)
-    }
-
     #[test]
     fn parameters_are_found_beside_constant_tables() {
-        let Some(object) = reno_with("const unsigned table[3] = {1, 2, 3};\n", "") else {
-            return eprintln!("skipped: no clang");
-        };
+        let trial = Trial { head: "const unsigned table[3] = {1, 2, 3};\n", ..Trial::default() };
+        let Some(object) = trial.object() else { return eprintln!("skipped: no clang") };
         let mut open = ObjectBuilder::default().open_memory(&object).unwrap();
-        let place = parameters(&open).unwrap();
+        let place = place(&open, PARAMETERS).unwrap();
         assert_eq!(place.len(), 4, "reno has one parameter");
-        prepare(&mut open, &Control::new("reno", [("beta", 0.75)]).unwrap(), "tl_reno_7").unwrap();
+        prepare(&mut open, "reno", &[768], "tl_reno_7").unwrap();
         let data = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
         let value = data.initial_value().unwrap();
-        assert_eq!(value.len(), 16);
+        assert_eq!(value.len(), 20);
         assert_eq!(value[place], 768u32.to_ne_bytes());
     }
 
+    /// The types of a C text; none without a compiler.
+    fn types_of(text: &str) -> Option<Btf<'static>> {
+        let object =
+            std::env::temp_dir().join(format!("tcplab-types-{}-{}.o", std::process::id(), text.len()));
+        let mut clang = std::process::Command::new("clang")
+            .args(["-target", "bpf", "-g", "-x", "c", "-c", "-", "-o"])
+            .arg(&object)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .ok()?;
+        std::io::Write::write_all(&mut clang.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(clang.wait().unwrap().success());
+        let btf = Btf::from_path(&object);
+        std::fs::remove_file(&object).unwrap();
+        Some(btf.unwrap())
+    }
+
     #[test]
-    fn what_the_verifier_refuses_comes_with_its_verdict() {
-        if let Some(why) = machine::obstacle() {
-            return eprintln!("skipped: {why}");
+    fn the_kernels_types_say_how_cong_control_is_called() {
+        let sources = [
+            // Linux 4.9 to 6.9, and since 6.10.
+            ("struct sock *sk, const struct rate_sample *rs", 2),
+            ("struct sock *sk, unsigned ack, int flag, const struct rate_sample *rs", 4),
+        ];
+        for (arguments, count) in sources {
+            let operations = format!(
+                "struct sock; struct rate_sample; \
+                 struct tcp_congestion_ops {{ int flags; void (*cong_control)({arguments}); }} ops;"
+            );
+            let Some(btf) = types_of(&operations) else { return eprintln!("skipped: no clang") };
+            assert_eq!(cong_control_arguments(&btf), Some(count));
         }
-        let Some(object) = reno_with("", "*((volatile u32 *)sk + 100000) = 1;") else {
-            return eprintln!("skipped: no clang");
-        };
-        let error = register(&Control::new("reno", []).unwrap(), &object, "tl_faulty").unwrap_err();
-        let KernelccError::Refused { name, log } = &error else { panic!("{error}") };
-        assert_eq!(name, "reno");
-        assert!(log.contains("400000") && log.contains("reno_init"), "{log}");
-        assert!(!taken().contains(&"tl_faulty".to_owned()));
+        let Some(btf) = types_of("struct tcp_congestion_ops { int flags; } ops;") else { return };
+        assert_eq!(cong_control_arguments(&btf), None);
     }
 }

@@ -14,7 +14,7 @@ fn said() -> MutexGuard<'static, String> {
     SAID.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `action` and returns with its result the end of what was said meanwhile. libbpf has one listener a
+/// Runs `action` and returns with its result what was said meanwhile. libbpf has one listener a
 /// process, so one action runs at a time.
 pub(crate) fn listening<T>(action: impl FnOnce() -> T) -> (T, String) {
     let _one = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -22,9 +22,14 @@ pub(crate) fn listening<T>(action: impl FnOnce() -> T) -> (T, String) {
     let before = set_print(Some((PrintLevel::Warn, |_, text| said().push_str(&text))));
     let result = action();
     set_print(before);
-    let text = std::mem::take(&mut *said());
-    let lines: Vec<&str> = text.lines().collect();
-    (result, lines[lines.len().saturating_sub(LINES)..].join("\n"))
+    (result, std::mem::take(&mut *said()))
+}
+
+/// The last lines of what was said.
+pub(crate) fn tail(text: &str) -> &str {
+    let text = text.trim_end();
+    let begin = text.rmatch_indices('\n').nth(LINES - 1).map_or(0, |(at, _)| at + 1);
+    &text[begin..]
 }
 
 #[cfg(test)]
@@ -34,7 +39,9 @@ mod tests {
     #[test]
     fn the_end_of_a_long_log_is_kept() {
         let ((), log) = listening(|| (0..100).for_each(|n| said().push_str(&format!("line {n}\n"))));
-        assert!(log.starts_with("line 75") && log.ends_with("line 99"), "{log}");
-        assert_eq!(listening(|| ()).1, "");
+        let end = tail(&log);
+        assert!(end.starts_with("line 75") && end.ends_with("line 99"), "{end}");
+        assert_eq!(tail("one\ntwo\n"), "one\ntwo");
+        assert_eq!(listening(|| ()).1, "", "what was said is forgotten");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use crate::{KernelccError, objects};
+use crate::KernelccError;
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 const CAP_SYS_ADMIN: u32 = 21;
@@ -11,13 +11,13 @@ const CAP_BPF: u32 = 39;
 /// The first release with struct_ops links. Before it a registered control outlives its process.
 const FIRST_WITH_LINKS: (u32, u32) = (6, 4);
 
-/// The first thing that stands in the way here; none if controls can be loaded, as far as one can tell.
+/// The first thing that stands in the way of loading any control here; none if it can be done, as far as one can
+/// tell.
 pub fn obstacle() -> Option<KernelccError> {
     checked().err()
 }
 
 fn checked() -> Result<(), KernelccError> {
-    objects::built()?;
     let release = release();
     if version(&release).is_none_or(|version| version < FIRST_WITH_LINKS) {
         return Err(KernelccError::Old { release });

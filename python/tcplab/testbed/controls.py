@@ -1,6 +1,7 @@
 """Congestion controls in the running kernel: its own, and those of tcplab that a run loads into it.
 
-`tl_NAME` is tcplab's; any other name is the kernel's own where it has it, and else tcplab's too.
+`tl_NAME` is tcplab's; any other name is the kernel's own where it has it, and else tcplab's too. A C file is
+whatever it says.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcplab.cc.compiler import Source, ebpf
+from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.cc.plans import source_of
 from tcplab.testbed.agents import Agents, Json
+from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.testbed import CONTROLS, agent_command
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -26,10 +31,12 @@ _PATIENCE = 30.0
 
 @dataclass(frozen=True)
 class Ours:
-    """A control of tcplab's with the parameters that differ from their defaults."""
+    """A control to be loaded, with the parameters that differ from their defaults."""
 
     name: str
     params: tuple[tuple[str, float], ...] = ()
+    source: Source | None = None
+    """The C file, of one that is not tcplab's own."""
 
 
 class Loaded:
@@ -57,10 +64,13 @@ def kernel_name(control: str) -> str:
 def ours(cc: Mapping[str, Any]) -> Ours | None:
     """The control that must be loaded for a plan's `cc`; none if the kernel has its own."""
     name = str(cc["name"])
+    params = {key: float(value) for key, value in (cc.get("params") or {}).items()}
+    source = source_of(cc)
+    if source is not None:
+        return Ours(name, tuple(sorted(params.items())), source)
     kernels = kernel_name(name)
     if not name.startswith(_OURS) and (kernels in available() or kernels in loadable(platform.release())):
         return None
-    params = {key: float(value) for key, value in (cc.get("params") or {}).items()}
     return Ours(name.removeprefix(_OURS), tuple(sorted(params.items())))
 
 
@@ -76,15 +86,32 @@ def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:
     There is a loader among the agents if `wanted` names any control.
     """
     asked = wanted(plan)
-    commands = [{"do": "load", "name": one.name, "params": dict(one.params)} for one in asked]
+    commands = [load_command(one) for one in asked]
     answers = agents.ask((CONTROLS, command) for command in commands)
     keys = ("registered", "state", "phases")
     told = [{key: answer[key] for key in keys} for answer in answers]
     return Loaded(dict(zip(asked, told, strict=True)))
 
 
+def load_command(control: Ours) -> Json:
+    """What to tell a loader; raises TestbedError when the control's file cannot be compiled."""
+    command = {"do": "load", "name": control.name, "params": dict(control.params)}
+    if control.source is None:
+        return command
+    try:
+        return {**command, "object": str(ebpf(control.source))}
+    except ControlFileError as problem:
+        raise TestbedError(str(problem)) from None
+    except NoCompilerError as problem:
+        raise TestbedError(problem.message, problem.mend) from None
+
+
 def loader() -> Json:
-    """What the loader says of itself: the `controls` it has, the `obstacle` to loading any or none."""
+    """What the loader says of itself.
+
+    `controls` are those of tcplab's own that it has; `not_built` says why it has none, `obstacle` why none
+    at all can be loaded here, a user's included.
+    """
     try:
         said = subprocess.run(
             agent_command("controls"),
@@ -97,8 +124,9 @@ def loader() -> Json:
         hello: Json = json.loads(said.splitlines()[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as problem:
         message = f"the process that loads controls does not start: {problem}"
-        return {"controls": [], "obstacle": {"message": message, "mend": "install tcplab again: uv sync"}}
-    return {"controls": hello["controls"], "obstacle": hello["obstacle"]}
+        mend = "install tcplab again: uv sync"
+        return {"controls": [], "not_built": None, "obstacle": {"message": message, "mend": mend}}
+    return {key: hello[key] for key in ("controls", "not_built", "obstacle")}
 
 
 def available() -> list[str]:

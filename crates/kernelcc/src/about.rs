@@ -1,0 +1,130 @@
+//! What an object says of the control in it: the sections that `tcplab_cc_bpf.h` makes for this.
+
+use object::read::elf::ElfFile64;
+use object::{Endianness, Object as _, ObjectSection as _};
+use tcplab_control::ControlError;
+use tcplab_control::registry::whole;
+
+use crate::KernelccError;
+
+/// `TL_NAME_SIZE` and `TL_DOC_SIZE` of `tcplab_cc.h`.
+const NAME: usize = 32;
+const DOC: usize = 160;
+/// `struct tl_parameter_row`: name, description, default, least, most and scale.
+const ROW: usize = NAME + DOC + 4 * 4;
+
+/// A control as its object describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct About {
+    pub(crate) name: String,
+    pub(crate) phases: Vec<String>,
+    pub(crate) parameters: Vec<Parameter>,
+}
+
+/// A number that can be set, in the control's own whole numbers: a user's value times `scale`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) initial: u32,
+    pub(crate) least: u32,
+    pub(crate) most: u32,
+    pub(crate) scale: u32,
+}
+
+impl About {
+    /// Reads the description in an object; what it is called in errors is `file`.
+    pub(crate) fn read(object: &[u8], file: &str) -> Result<About, KernelccError> {
+        let malformed = |what| KernelccError::Malformed { name: file.to_owned(), what };
+        let elf = ElfFile64::<Endianness>::parse(object).map_err(|_| malformed("ELF header"))?;
+        let section = |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or(&[]);
+        let name = text(section("tcplab.name"));
+        if name.is_empty() {
+            return Err(malformed("description: it was not made with this version of tcplab_cc.h"));
+        }
+        let phases = section("tcplab.phases").chunks_exact(NAME).map(text).collect();
+        let parameters = section("tcplab.parameters").chunks_exact(ROW).map(Parameter::read).collect();
+        Ok(About { name, phases, parameters })
+    }
+
+    /// Every parameter in the control's own numbers, with those of `params` instead of their defaults.
+    pub(crate) fn set<'a>(
+        &self,
+        params: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<Vec<u32>, ControlError> {
+        let mut values: Vec<u32> = self.parameters.iter().map(|row| row.initial).collect();
+        for (name, value) in params {
+            let control = self.name.clone();
+            let Some(index) = self.parameters.iter().position(|row| row.name == name) else {
+                return Err(ControlError::UnknownParameter { control, name: name.to_owned() });
+            };
+            let row = &self.parameters[index];
+            values[index] = whole(value, row.least, row.most, row.scale).ok_or_else(|| {
+                let [min, max] = [row.least, row.most].map(|edge| f64::from(edge) / f64::from(row.scale));
+                ControlError::OutOfRange { control, name: name.to_owned(), value, min, max }
+            })?;
+        }
+        Ok(values)
+    }
+}
+
+impl Parameter {
+    fn read(row: &[u8]) -> Parameter {
+        let (words, _) = row[NAME + DOC..].as_chunks::<4>();
+        let word = |index: usize| u32::from_ne_bytes(words[index]);
+        Parameter {
+            name: text(&row[..NAME]),
+            initial: word(0),
+            least: word(1),
+            most: word(2),
+            scale: word(3).max(1),
+        }
+    }
+}
+
+/// A C string in a field of its own.
+fn text(field: &[u8]) -> String {
+    let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+    String::from_utf8_lossy(&field[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects;
+
+    #[test]
+    fn an_object_says_what_the_native_control_says() {
+        for name in objects::names() {
+            let about = About::read(objects::find(name).unwrap(), name).unwrap();
+            let native = tcplab_control::Table::find(name).unwrap();
+            assert_eq!(about.name, native.name());
+            assert_eq!(about.phases, *native.phases());
+            let edges = |row: &Parameter| {
+                let numbers = [row.initial, row.least, row.most];
+                (row.name.clone(), numbers.map(|number| f64::from(number) / f64::from(row.scale)))
+            };
+            let told: Vec<_> = about.parameters.iter().map(edges).collect();
+            let known: Vec<_> = native
+                .parameters()
+                .map(|row| (row.name.to_owned(), [row.default, row.min, row.max]))
+                .collect();
+            assert_eq!(told, known, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_object_is_refused() {
+        let error = About::read(b"int main;", "mine.o").unwrap_err();
+        assert!(error.to_string().contains("mine.o"), "{error}");
+    }
+
+    #[test]
+    fn parameters_are_checked_against_their_ranges() {
+        let Ok(object) = objects::find("cubic") else { return eprintln!("skipped: no objects") };
+        let about = About::read(object, "cubic").unwrap();
+        assert_eq!(about.set([("beta", 0.5)]).unwrap()[0], 512);
+        assert!(matches!(about.set([("bta", 0.5)]), Err(ControlError::UnknownParameter { .. })));
+        let error = about.set([("beta", 1.8)]).unwrap_err().to_string();
+        assert!(error.contains("1.8"), "{error}");
+    }
+}

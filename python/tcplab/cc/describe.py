@@ -1,0 +1,170 @@
+"""What a control says of itself: its name, phases and parameters, and where it is published."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcplab.cc.compiler import Source, native
+from tcplab.cc.errors import ControlFileError
+
+_PREFIX = "tl_"
+# Names under which a control is known besides its own.
+_ALIASES = {"bbr": "bbr1", "ledbat++": "ledbatpp", "westwood+": "westwood"}
+_PUBLISHED = re.compile(r"RFC \d+|draft-[a-z0-9]+(?:-[a-z0-9]+)*")
+_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number of a control that can be set."""
+
+    name: str
+    doc: str
+    default: float
+    least: float
+    most: float
+    step: float
+
+    @property
+    def range(self) -> str:
+        """The least and the most, in few digits."""
+        return f"{_short(self.least, self.step)} to {_short(self.most, self.step)}"
+
+    @property
+    def usual(self) -> str:
+        """The default in few digits."""
+        return _short(self.default, self.step)
+
+    def holds(self, value: float) -> bool:
+        """Whether it can be set to this, as the loaders of both sides judge."""
+        steps = round(value / self.step)
+        return round(self.least / self.step) <= steps <= round(self.most / self.step)
+
+
+@dataclass(frozen=True)
+class Description:
+    """A control."""
+
+    name: str
+    phases: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    about: str
+    """The first sentence of its file's first comment."""
+    published: tuple[str, ...]
+    """The RFCs and drafts that specify it, or the title of the paper, as that comment names them."""
+
+
+def shipped() -> list[str]:
+    """Names of tcplab's own controls."""
+    from tcplab import _core
+
+    return sorted(_core.controls())
+
+
+def known_as(name: str) -> str:
+    """What tcplab's file of the control is called."""
+    name = name.removeprefix(_PREFIX)
+    return _ALIASES.get(name, name)
+
+
+def describe(name: str) -> Description:
+    """One of tcplab's own; raises ValueError when there is none of that name."""
+    from tcplab import _core
+
+    told = _core.control(known_as(name))
+    _, text = _core.control_files(known_as(name))
+    return _description(told, text or "")
+
+
+def described_file(source: Source) -> Description:
+    """A control in a file; raises ControlFileError, and NoCompilerError where nothing can compile it."""
+    from tcplab import _core
+
+    library = native(source)
+    try:
+        told = _core.control(source.file.name, str(library))
+    except ValueError as problem:
+        raise ControlFileError(str(source.file), f"is not a control: {_reason(str(problem))}") from None
+    return _description(told, source.text)
+
+
+def file_of(name: str) -> tuple[Path, str]:
+    """The C file of one of tcplab's own, as (name, text)."""
+    from tcplab import _core
+
+    _, text = _core.control_files(known_as(name))
+    if text is None:
+        raise ValueError(f"there is no control called {name!r}")
+    return Path(f"{known_as(name)}.c"), text
+
+
+def _description(told: dict[str, Any], text: str) -> Description:
+    said = first_comment(text)
+    return Description(
+        name=told["name"],
+        phases=tuple(told["phases"]),
+        parameters=tuple(Parameter(**row) for row in told["parameters"]),
+        about=_sentence(said),
+        published=_published(said),
+    )
+
+
+def first_comment(text: str) -> str:
+    """The words of a C file's first comment, its licence aside."""
+    for found in _COMMENT.finditer(text):
+        lines = (line.strip().removeprefix("*").strip() for line in found[1].splitlines())
+        words = " ".join(" ".join(lines).split())
+        if not words.startswith("SPDX"):
+            return words
+    return ""
+
+
+def _sentence(words: str) -> str:
+    """The first sentence; what stands in brackets or quotation marks does not end it."""
+    return _until(words, re.compile(r"\.(?= [A-Z]|$)"))
+
+
+def _published(words: str) -> tuple[str, ...]:
+    """Where it is published: in the comment's `NAME (source): what it does`, or in its first sentence."""
+    for part in (_until(words, re.compile(":")), _sentence(words)):
+        named = _PUBLISHED.findall(part) or re.findall(r'"([^"]+)"', part)
+        if named:
+            return tuple(dict.fromkeys(name.rstrip(",.") for name in named))
+    return ()
+
+
+def _until(words: str, end: re.Pattern[str]) -> str:
+    depth, quoted = 0, False
+    for at, char in enumerate(words):
+        if char == '"':
+            quoted = not quoted
+        depth += (char == "(") - (char == ")")
+        if depth == 0 and not quoted and end.match(words, at):
+            return words[:at]
+    return words
+
+
+def _reason(message: str) -> str:
+    """What the loader says, without the file that it opened; a function that is nowhere, by its name."""
+    missing = re.search(r"undefined symbol: (\S+)", message)
+    if missing:
+        return f"it calls {missing[1]}, which is not there: a control has only what tcplab_cc.h gives"
+    return message.partition(".so: ")[2] or message
+
+
+def _figure(number: float) -> str:
+    """A number without an exponent and without zeros at its end."""
+    text = f"{number:.9f}"
+    return text.rstrip("0").rstrip(".")
+
+
+def _short(number: float, step: float) -> str:
+    """A number in the fewest digits that mean the same multiple of `step`."""
+    for digits in range(1, 12):
+        near = float(f"{number:.{digits}g}")
+        if round(near / step) == round(number / step):
+            return _figure(near)
+    return _figure(number)

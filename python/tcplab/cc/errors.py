@@ -1,0 +1,56 @@
+"""What can be wrong with a control's file, and with the machine that shall compile it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# A first mistake often makes more.
+_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Something that is wrong in a file; line and column count from 1, 0 where none is known."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        where = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        return f"{where}: {self.message}"
+
+
+class ControlFileError(Exception):
+    """A file is not a control."""
+
+    def __init__(self, file: str, what: str, mistakes: Sequence[Mistake] = ()) -> None:
+        self.file = file
+        self.what = what
+        """Such as `does not compile`."""
+        self.mistakes = tuple(mistakes)
+        super().__init__(file, what, self.mistakes)
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.file} {self.what}", *self.details()])
+
+    def details(self) -> list[str]:
+        """The first mistakes, one a line."""
+        more = len(self.mistakes) - _SHOWN
+        lines = [f"  {mistake}" for mistake in self.mistakes[:_SHOWN]]
+        return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+class NoCompilerError(Exception):
+    """There is no compiler here for what is asked."""
+
+    def __init__(self, message: str, mend: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+        """The command that installs one."""
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.mend})"

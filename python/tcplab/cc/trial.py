@@ -1,0 +1,161 @@
+"""Everything that shows whether a control is fit for use: step by step, each with its reason."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+from pathlib import Path
+from typing import Any
+
+from tcplab.cc import smoke
+from tcplab.cc.compiler import Source, ebpf, native
+from tcplab.cc.describe import described_file
+from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.cc.loading import Held, RefusedError
+from tcplab.testbed.controls import Ours, loader
+from tcplab.testbed.errors import TestbedError
+
+
+class Verdict(StrEnum):
+    """What became of a step."""
+
+    OK = "ok"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Outcome(Enum):
+    """What the simulator's half says of a file."""
+
+    RUNS = auto()
+    FAILED = auto()
+    NO_CONTROL = auto()
+    """The other half would say the same."""
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that was tried."""
+
+    name: str
+    verdict: Verdict
+    said: str = ""
+    details: tuple[str, ...] = ()
+    """More lines: a compiler's messages, the end of the verifier's log."""
+
+
+def steps(file: Path) -> Iterator[Step]:
+    """Try a control out. A step that needs one that failed is left out."""
+    source = Source.read(file)
+    outcome = yield from _simulator(source)
+    if outcome is not Outcome.NO_CONTROL:
+        yield from _kernel(source, runs=outcome is not Outcome.FAILED)
+
+
+def _simulator(source: Source) -> Generator[Step, None, Outcome]:
+    name = "compiles for the simulator"
+    try:
+        native(source)
+        control = described_file(source)
+    except ControlFileError as problem:
+        yield _wrong(name, problem)
+        return Outcome.NO_CONTROL
+    except NoCompilerError as problem:
+        yield Step(name, Verdict.SKIPPED, str(problem))
+        return Outcome.UNKNOWN
+    parameters = ", ".join(f"{one.name} {one.usual} ({one.range})" for one in control.parameters)
+    said = [f"{control.name}; phases {', '.join(control.phases)}" if control.phases else control.name]
+    said += [f"parameters {parameters}"] if parameters else []
+    yield Step(name, Verdict.OK, "; ".join(said))
+    name = f"runs {smoke.SECONDS} s in the simulator"
+    try:
+        done = smoke.simulated(source)
+    except smoke.SmokeError as problem:
+        yield Step(name, Verdict.FAILED, str(problem))
+        return Outcome.FAILED
+    yield Step(name, Verdict.OK, _came_to(done.goodput, done.retransmits, done.phases))
+    return Outcome.RUNS
+
+
+def _kernel(source: Source, *, runs: bool) -> Iterator[Step]:
+    name = "compiles for the kernel"
+    try:
+        ebpf(source)
+    except ControlFileError as problem:
+        yield _wrong(name, problem)
+        return
+    except NoCompilerError as problem:
+        yield Step(name, Verdict.SKIPPED, str(problem))
+        return
+    yield Step(name, Verdict.OK)
+    name = "loads into the kernel"
+    obstacle = loader()["obstacle"]
+    if obstacle is not None:
+        yield Step(name, Verdict.SKIPPED, f"{obstacle['message']} ({obstacle['mend']})")
+        return
+    try:
+        with Held(Ours(source.file.name, source=source)) as held:
+            registered = held.registered
+    except RefusedError as problem:
+        yield _refused(name, problem)
+        return
+    except TestbedError as problem:
+        yield Step(name, Verdict.FAILED, str(problem))
+        return
+    yield Step(name, Verdict.OK, f"as {registered}")
+    name = f"runs {smoke.SECONDS} s on the kernel"
+    if runs:
+        yield _run(name, source)
+
+
+def _run(name: str, source: Source) -> Step:
+    from tcplab import engine, runner
+    from tcplab.progress import watcher
+    from tcplab.results import load
+    from tcplab.scenario import from_data
+
+    scenario = from_data(smoke.scenario(source.file))
+    chosen = engine.load("kernel")
+    try:
+        prepared = runner.prepare(scenario, source="smoke", engine=chosen)
+    except runner.UnsupportedError as problem:
+        first = problem.problems[0]
+        return Step(name, Verdict.SKIPPED, f"{first.message} ({first.mend})" if first.mend else first.message)
+    with tempfile.TemporaryDirectory(prefix="tcplab-cc-") as folder:
+        place = Path(folder) / "run"
+        runner.claim(prepared, place)
+        with watcher(quiet=True) as display:
+            (finished,) = runner.execute([(prepared, place)], watcher=display)
+        if finished.message or finished.status.value != "done":
+            return Step(name, Verdict.FAILED, finished.message or finished.status.value)
+        run: Any = load(place)
+        received = int(run.flows["bytes_received"].sum())
+        phases = tuple(dict.fromkeys(run.sockets["phase"].drop_nulls().to_list()))
+        resent = int(run.flows["retransmits"].sum())
+    if not received:
+        return Step(name, Verdict.FAILED, "nothing arrived")
+    return Step(name, Verdict.OK, _came_to(received * 8 / smoke.SECONDS, resent, phases))
+
+
+def _came_to(goodput: float, retransmits: int, phases: tuple[str, ...]) -> str:
+    went = f"; {', '.join(phases)}" if phases else ""
+    return f"{goodput / 1e6:.2f} Mbit/s of 20, {retransmits} retransmits{went}"
+
+
+def _wrong(name: str, problem: ControlFileError) -> Step:
+    return Step(name, Verdict.FAILED, f"{Path(problem.file).name} {problem.what}", tuple(problem.details()))
+
+
+def _refused(name: str, problem: RefusedError) -> Step:
+    refusal = problem.refusal
+    if refusal is None:
+        return Step(name, Verdict.FAILED, str(problem))
+    place = f"{Path(refusal['file']).name}:{refusal['line']}: " if refusal["file"] else ""
+    words = refusal["meaning"] or refusal["verdict"]
+    said = f"the verifier refuses it. {place}{words}"
+    quoted = [f"    {refusal['source']}"] if refusal["source"] else []
+    log = [f"  | {line}" for line in refusal["log"].splitlines()]
+    return Step(name, Verdict.FAILED, said, (*quoted, "  the verifier's own last words:", *log))

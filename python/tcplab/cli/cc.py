@@ -1,0 +1,250 @@
+"""`tcplab cc`: list congestion controls, try one out, begin one, offer one to the whole machine."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json
+
+if TYPE_CHECKING:
+    from tcplab.cc.places import Listed, Place
+    from tcplab.cc.trial import Step
+    from tcplab.testbed.controls import Ours
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Congestion controls: list them, try one out, begin one, offer one to the whole machine.",
+)
+
+
+# The table shows this much of a long title; -v shows all of it.
+_WIDTH = 48
+
+
+def _example(text: str) -> str:
+    return f"\b\nExample:\n  {text}"
+
+
+@app.command("list", epilog=_example("tcplab cc list -v"))
+@guarded
+def list_controls(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="With parameters, phases, and what mends what is missing.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Say which controls there are, and where each can run on this machine."""
+    from tcplab.cc.places import everywhere
+    from tcplab.cli.output import say, say_json, table
+
+    found = everywhere()
+    if json:
+        say_json([_as_json(one) for one in found])
+        return
+    rows = [
+        (one.name, _published(one), _short(one.simulator), _short(one.kernel), _short(one.loaded))
+        for one in found
+    ]
+    table(("control", "published", "simulator", "kernel's own", "as tl_NAME"), rows)
+    reasons = {one.loaded.why: one.loaded.mend for one in found if one.description and not one.loaded.runs}
+    for why, mend in reasons.items():
+        say()
+        say(f"Not loaded as tl_NAME: {why} ({mend})")
+    if not verbose:
+        return
+    for one in found:
+        for line in _details(one):
+            say(line)
+
+
+def _published(one: Listed) -> str:
+    if one.description is None:
+        return "the kernel's"
+    text = ", ".join(one.description.published)
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1].rsplit(" ", 1)[0] + " …"
+
+
+def _short(place: Place) -> str:
+    if place.runs:
+        return f"yes, {place.why}" if place.why else "yes"
+    return f"no: {place.mend}" if place.mend.startswith("sudo modprobe") else "no"
+
+
+def _details(one: Listed) -> list[str]:
+    told = one.description
+    lines = ["", one.name]
+    if told is not None:
+        lines += [f"  {told.about}"]
+        if told.phases:
+            lines += [f"  phases: {', '.join(told.phases)}"]
+        lines += [f"  {row.name} = {row.usual} ({row.range}): {row.doc}" for row in told.parameters]
+    for where, place in (("kernel's own", one.kernel), ("as tl_NAME", one.loaded)):
+        if not place.runs:
+            lines += [f"  not {where}: {place.why}" + (f" ({place.mend})" if place.mend else "")]
+    return lines
+
+
+def _as_json(one: Listed) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    places = {"simulator": one.simulator, "kernel": one.kernel, "loaded": one.loaded}
+    told = asdict(one.description) if one.description else {}
+    return {"about": None, "published": [], "phases": [], "parameters": [], **told, "name": one.name} | {
+        key: asdict(place) for key, place in places.items()
+    }
+
+
+@app.command("check", epilog=_example("tcplab cc check mine.c"))
+@guarded
+def check_control(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The C file.", show_default=False)],
+    json: Json = False,
+) -> None:
+    """Try a control out: compile it, have the kernel verify it, run it for 5 s in both engines.
+
+    What the machine does not allow is skipped with the reason. Exit code 1 when a step fails, 2 when the
+    file cannot be read, 3 when this machine can try nothing.
+    """
+    from tcplab.cc.errors import ControlFileError
+    from tcplab.cc.trial import Verdict, steps
+    from tcplab.cli.output import say, say_json
+
+    done: list[Step] = []
+    try:
+        for step in steps(file):
+            done.append(step)
+            if json:
+                continue
+            say(f"{step.verdict.value:8}{step.name}" + (f": {step.said}" if step.said else ""))
+            for line in step.details:
+                say(f"        {line}")
+            sys.stdout.flush()
+    except ControlFileError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    verdicts = {step.verdict for step in done}
+    if json:
+        report = [
+            {"step": one.name, "verdict": one.verdict.value, "said": one.said, "details": one.details}
+            for one in done
+        ]
+        say_json({"file": str(file), "ok": verdicts == {Verdict.OK}, "steps": report})
+    if Verdict.FAILED in verdicts:
+        raise typer.Exit(Code.NO)
+    if Verdict.OK not in verdicts:
+        raise typer.Exit(Code.MACHINE)
+
+
+@app.command("new", epilog=_example("tcplab cc new mine"))
+@guarded
+def new_control(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file. [default: NAME.c]")
+    ] = None,
+) -> None:
+    """Write a commented control to begin with: Reno, which compiles, loads and runs as it is."""
+    from tcplab.cc.compiler import headers
+    from tcplab.cc.template import BadNameError, starting_file
+    from tcplab.cli.output import say
+    from tcplab.cli.writing import write
+
+    try:
+        text = starting_file(name)
+    except BadNameError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    file = output or Path(f"{name}.c")
+    if file.exists():
+        raise CommandError(f"{file} is there already; give another name, or --output", Code.INPUT)
+    write(file, text)
+    say(f"{file}: a control called {name}. Try it out: tcplab cc check {file}")
+    say(f"tcplab_cc.h, for your editor: {headers()}")
+
+
+@app.command("load", epilog=_example("tcplab cc load bbr2 --set loss_threshold=0.05"))
+@guarded
+def load_control(
+    control: Annotated[
+        str, typer.Argument(metavar="NAME|FILE", help="A control's name, or a C file.", show_default=False)
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", metavar="NAME=VALUE", help="Set a parameter. Repeatable."),
+    ] = None,
+) -> None:
+    """Offer a control to every program of this machine, until interrupted.
+
+    It is gone when this command ends, however it ends. Connections that use it keep it until they are closed.
+    """
+    from tcplab.cc.loading import Held
+    from tcplab.cli.output import say
+    from tcplab.testbed.controls import loader
+    from tcplab.testbed.errors import TestbedError
+
+    wanted = _wanted(control, settings or [])
+    hello = loader()
+    obstacle = hello["obstacle"] or (hello["not_built"] if wanted.source is None else None)
+    if obstacle is not None:
+        raise CommandError(f"{obstacle['message']} ({obstacle['mend']})", Code.MACHINE)
+    # SIGTERM ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with Held(wanted) as held:
+            name = held.registered
+            say(f"{name} is offered to every program of this machine until you press Ctrl-C.")
+            say()
+            say(f"  for one test         iperf3 -c HOST -C {name}")
+            say(f"  for new connections  sudo sysctl -w net.ipv4.tcp_congestion_control={name}")
+            say(f'  in a program         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "{name}", {len(name)})')
+            say("  without CAP_NET_ADMIN a program may choose it once it is among")
+            say("  net.ipv4.tcp_allowed_congestion_control")
+            sys.stdout.flush()
+            held.wait()
+            raise CommandError(f"the process that held {name} has ended", Code.MACHINE)
+    except KeyboardInterrupt:
+        raise typer.Exit(Code.INTERRUPTED) from None
+    except TestbedError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+
+
+def _wanted(control: str, settings: list[str]) -> Ours:
+    """The control with its parameters; what is wrong with either is bad input."""
+    from tcplab.cc.compiler import Source
+    from tcplab.cc.describe import describe, described_file, known_as
+    from tcplab.cc.errors import ControlFileError, NoCompilerError
+    from tcplab.testbed.controls import Ours
+
+    source = None
+    try:
+        if control.endswith(".c"):
+            source = Source.read(Path(control))
+            described = described_file(source)
+        else:
+            described = describe(control)
+    except (ControlFileError, ValueError) as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    except NoCompilerError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+    known = {parameter.name: parameter for parameter in described.parameters}
+    params = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise CommandError(f"{described.name} has no parameter `{name}`; it has {has}", Code.INPUT)
+        try:
+            params[name] = float(text)
+        except ValueError:
+            raise CommandError(f"--set {setting}: `{text}` is not a number", Code.INPUT) from None
+        if not known[name].holds(params[name]):
+            message = f"--set {setting}: {params[name]:g} is outside {known[name].range}"
+            raise CommandError(message, Code.INPUT)
+    called = source.file.name if source else known_as(control)
+    return Ours(called, tuple(sorted(params.items())), source)
