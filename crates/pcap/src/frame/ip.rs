@@ -1,10 +1,12 @@
-//! Ethernet and IPv4 headers.
+//! Ethernet and IP headers; those of IPv4.
 
 use super::checksum;
+use super::ipv6::{self, Ipv6};
 
 pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
+pub(super) const ICMPV6: u8 = 58;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERNET_LEN: usize = 14;
@@ -21,10 +23,69 @@ pub struct Ethernet {
 }
 
 impl Ethernet {
-    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+    pub(super) fn write(&self, bytes: &mut Vec<u8>, ip: &Ip) {
+        let ethertype = match ip {
+            Ip::V4(_) => ETHERTYPE_IPV4,
+            Ip::V6(_) => ipv6::ETHERTYPE,
+        };
         bytes.extend_from_slice(&self.destination);
         bytes.extend_from_slice(&self.source);
-        bytes.extend_from_slice(&ETHERTYPE_IPV4.to_be_bytes());
+        bytes.extend_from_slice(&ethertype.to_be_bytes());
+    }
+}
+
+/// An IP header of either version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ip {
+    /// Version 4.
+    V4(Ipv4),
+    /// Version 6.
+    V6(Ipv6),
+}
+
+impl From<&Ipv4> for Ip {
+    fn from(header: &Ipv4) -> Ip {
+        Ip::V4(*header)
+    }
+}
+
+impl From<&Ipv6> for Ip {
+    fn from(header: &Ipv6) -> Ip {
+        Ip::V6(*header)
+    }
+}
+
+impl From<&Ip> for Ip {
+    fn from(header: &Ip) -> Ip {
+        *header
+    }
+}
+
+impl Ip {
+    /// The header without what depends on the length.
+    pub(super) fn write_unfinished(&self, bytes: &mut Vec<u8>, protocol: u8) {
+        match self {
+            Ip::V4(header) => header.write_unfinished(bytes, protocol),
+            Ip::V6(header) => header.write_unfinished(bytes, protocol),
+        }
+    }
+
+    /// Writes what depends on the length into the header behind the Ethernet header.
+    pub(super) fn finish(&self, bytes: &mut [u8], transport_len: u32) {
+        match self {
+            Ip::V4(header) => header.finish(bytes, transport_len),
+            Ip::V6(header) => header.finish(bytes, ETHERNET_LEN, transport_len),
+        }
+    }
+
+    /// What the pseudo header adds to the checksum of `protocol`.
+    pub(super) fn pseudo_header_sum(&self, protocol: u8, transport_len: u32) -> u32 {
+        match self {
+            // ICMP's checksum covers the message alone (RFC 792), ICMPv6's its pseudo header too (RFC 4443 2.3).
+            Ip::V4(_) if protocol == ICMP => 0,
+            Ip::V4(header) => header.pseudo_header_sum(protocol, transport_len),
+            Ip::V6(header) => header.pseudo_header_sum(protocol, transport_len),
+        }
     }
 }
 

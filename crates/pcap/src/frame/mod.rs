@@ -3,11 +3,13 @@
 mod checksum;
 mod icmp;
 mod ip;
+mod ipv6;
 mod tcp;
 mod udp;
 
 pub use icmp::Echo;
-pub use ip::{Ethernet, Ipv4};
+pub use ip::{Ethernet, Ip, Ipv4};
+pub use ipv6::Ipv6;
 pub use tcp::{Tcp, TcpOptions};
 pub use udp::Udp;
 
@@ -49,25 +51,42 @@ impl FrameBuffer {
     }
 
     /// A TCP segment with `payload_len` zero bytes.
-    pub fn tcp(&mut self, ethernet: &Ethernet, ip: &Ipv4, tcp: &Tcp<'_>, payload_len: u32) -> Frame<'_> {
-        self.build(ethernet, ip, ip::TCP, payload_len, |bytes| tcp.write(bytes), 16)
+    pub fn tcp(
+        &mut self,
+        ethernet: &Ethernet,
+        ip: impl Into<Ip>,
+        tcp: &Tcp<'_>,
+        payload_len: u32,
+    ) -> Frame<'_> {
+        self.build(ethernet, &ip.into(), ip::TCP, payload_len, |bytes| tcp.write(bytes), 16)
     }
 
     /// A UDP datagram with `payload_len` zero bytes.
-    pub fn udp(&mut self, ethernet: &Ethernet, ip: &Ipv4, udp: &Udp, payload_len: u32) -> Frame<'_> {
-        self.build(ethernet, ip, ip::UDP, payload_len, |bytes| udp.write(bytes, payload_len), 6)
+    pub fn udp(&mut self, ethernet: &Ethernet, ip: impl Into<Ip>, udp: &Udp, payload_len: u32) -> Frame<'_> {
+        self.build(ethernet, &ip.into(), ip::UDP, payload_len, |bytes| udp.write(bytes, payload_len), 6)
     }
 
-    /// An ICMP echo request or reply with `payload_len` zero bytes.
-    pub fn echo(&mut self, ethernet: &Ethernet, ip: &Ipv4, echo: &Echo, payload_len: u32) -> Frame<'_> {
-        self.build(ethernet, ip, ip::ICMP, payload_len, |bytes| echo.write(bytes), 2)
+    /// An ICMP or ICMPv6 echo request or reply with `payload_len` zero bytes.
+    pub fn echo(
+        &mut self,
+        ethernet: &Ethernet,
+        ip: impl Into<Ip>,
+        echo: &Echo,
+        payload_len: u32,
+    ) -> Frame<'_> {
+        let ip = ip.into();
+        let (protocol, v6) = match ip {
+            Ip::V4(_) => (ip::ICMP, false),
+            Ip::V6(_) => (ip::ICMPV6, true),
+        };
+        self.build(ethernet, &ip, protocol, payload_len, |bytes| echo.write(bytes, v6), 2)
     }
 
     /// Writes all headers, then the transport checksum at `checksum_at` of the transport header.
     fn build(
         &mut self,
         ethernet: &Ethernet,
-        ip: &Ipv4,
+        ip: &Ip,
         protocol: u8,
         payload_len: u32,
         write_transport: impl FnOnce(&mut Vec<u8>),
@@ -75,14 +94,13 @@ impl FrameBuffer {
     ) -> Frame<'_> {
         let bytes = &mut self.bytes;
         bytes.clear();
-        ethernet.write(bytes);
+        ethernet.write(bytes, ip);
         ip.write_unfinished(bytes, protocol);
         let transport = bytes.len();
         write_transport(bytes);
         let transport_len = (bytes.len() - transport) as u32 + payload_len;
         ip.finish(bytes, transport_len);
-        let pseudo_header =
-            if protocol == ip::ICMP { 0 } else { ip.pseudo_header_sum(protocol, transport_len) };
+        let pseudo_header = ip.pseudo_header_sum(protocol, transport_len);
         let mut checksum = checksum::finish(pseudo_header + checksum::sum(&bytes[transport..])) ^ self.damage;
         self.damage = 0;
         if protocol == ip::UDP && checksum == 0 {
@@ -154,6 +172,31 @@ mod tests {
         expected.extend([1, 2, 0, 3, 0, 0]);
         let mut buffer = FrameBuffer::new(Keep::Full);
         assert_eq!(buffer.echo(&ETHERNET, &IP, &echo, 2), Frame { bytes: &expected, original_len: 44 });
+    }
+
+    #[test]
+    fn over_ipv6_the_pseudo_header_has_the_long_addresses_and_icmp_one_too() {
+        let mut address = [0; 16];
+        (address[0], address[15]) = (0xfd, 1);
+        let ip = Ipv6 { source: address, destination: address, ttl: 64, ecn: 2 };
+        let mut buffer = FrameBuffer::new(Keep::Full);
+        let mut expected =
+            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0x20, 0, 0, 0, 11, 17, 64];
+        expected.extend(address);
+        expected.extend(address);
+        let echo_header = expected.clone();
+        expected.extend([0x9c, 0x40, 0x13, 0x89, 0, 11]);
+        // RFC 1071 by hand: 2 * (0xfd00 + 1) + 17 + 11 + 0x9c40 + 0x1389 + 11, carries folded, complemented.
+        expected.extend([0x56, 0x0b]);
+        expected.extend([0; 3]);
+        let udp = Udp { source_port: 40000, destination_port: 5001 };
+        assert_eq!(buffer.udp(&ETHERNET, &ip, &udp, 3), Frame { bytes: &expected, original_len: 65 });
+        let mut expected = echo_header;
+        (expected[19], expected[20]) = (10, 58);
+        // Likewise: 2 * (0xfd00 + 1) + 58 + 10 + 0x8100 + 0x0102 + 3.
+        expected.extend([129, 0, 0x83, 0xb2, 1, 2, 0, 3, 0, 0]);
+        let echo = Echo { reply: true, identifier: 0x0102, sequence: 3 };
+        assert_eq!(buffer.echo(&ETHERNET, &ip, &echo, 2), Frame { bytes: &expected, original_len: 64 });
     }
 
     #[test]

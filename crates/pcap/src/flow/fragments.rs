@@ -1,0 +1,122 @@
+//! IP fragments put together again, by length: a segment counts when its last fragment has come.
+
+use crate::parse::{Address, Fragment, Protocol, Segment};
+
+/// Datagrams put together at a time; what is older is given up, as a host would (RFC 791 section 3.2).
+const MOST_DATAGRAMS: usize = 256;
+/// A datagram of 65,535 bytes in fragments of 576-byte packets has 119.
+const MOST_FRAGMENTS: u32 = 256;
+
+#[derive(Debug, Default)]
+pub(super) struct Fragments {
+    /// In the order of their first fragments.
+    datagrams: Vec<Datagram>,
+    /// Fragments given up.
+    pub given_up: u64,
+}
+
+#[derive(Debug)]
+struct Datagram {
+    id: Id,
+    /// The fragment with the transport header, if it has come.
+    head: Option<Segment>,
+    /// Payload bytes that have come, each fragment once.
+    received: u32,
+    fragments: u32,
+    /// Payload bytes of the whole; known when the last has come.
+    len: Option<u32>,
+    ip_len: u32,
+    frame_len: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Id {
+    source: Address,
+    destination: Address,
+    protocol: Protocol,
+    identification: u32,
+    interface: u32,
+}
+
+/// A datagram whose fragments have all come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Whole {
+    pub segment: Segment,
+    /// How many packets it came in.
+    pub packets: u32,
+}
+
+impl Fragments {
+    /// Takes a fragment; the whole datagram if it was the last one missing.
+    #[cold]
+    pub fn add(&mut self, segment: &Segment, fragment: &Fragment, interface: u32) -> Option<Whole> {
+        let id = Id {
+            source: segment.source,
+            destination: segment.destination,
+            protocol: segment.protocol,
+            identification: fragment.identification,
+            interface,
+        };
+        let index = match self.datagrams.iter().position(|datagram| datagram.id == id) {
+            Some(index) => index,
+            None => self.begin(id),
+        };
+        let datagram = &mut self.datagrams[index];
+        datagram.fragments += 1;
+        datagram.received = datagram.received.saturating_add(fragment.len);
+        datagram.ip_len = datagram.ip_len.saturating_add(segment.ip_len);
+        datagram.frame_len = datagram.frame_len.saturating_add(segment.frame_len);
+        if fragment.offset == 0 {
+            datagram.head = Some(*segment);
+        }
+        if !fragment.more {
+            datagram.len = Some(fragment.offset.saturating_add(fragment.len));
+        }
+        if let (Some(len), Some(head)) = (datagram.len, datagram.head)
+            && datagram.received >= len
+        {
+            let datagram = self.datagrams.remove(index);
+            let header = u32::from(head.payload_at.saturating_sub(head.transport_at));
+            let segment = Segment {
+                payload_len: len.saturating_sub(header),
+                ip_len: datagram.ip_len,
+                frame_len: datagram.frame_len,
+                ..head
+            };
+            return Some(Whole { segment, packets: datagram.fragments });
+        }
+        if datagram.fragments >= MOST_FRAGMENTS {
+            self.give_up(index);
+        }
+        None
+    }
+
+    fn begin(&mut self, id: Id) -> usize {
+        if self.datagrams.len() >= MOST_DATAGRAMS {
+            self.give_up(0);
+        }
+        self.datagrams.push(Datagram {
+            id,
+            head: None,
+            received: 0,
+            fragments: 0,
+            len: None,
+            ip_len: 0,
+            frame_len: 0,
+        });
+        self.datagrams.len() - 1
+    }
+
+    fn give_up(&mut self, index: usize) {
+        let datagram = self.datagrams.remove(index);
+        self.given_up += u64::from(datagram.fragments);
+    }
+
+    /// Gives up what is still incomplete.
+    pub fn finish(&mut self) -> u64 {
+        while !self.datagrams.is_empty() {
+            self.give_up(0);
+        }
+        self.given_up
+    }
+}

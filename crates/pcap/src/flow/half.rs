@@ -1,0 +1,298 @@
+//! One direction of a connection: what its sender has sent, and what its receiver has said about it.
+
+use super::connection::Verdict;
+use super::observe::Kind;
+use super::retransmission::{self, Distance};
+use super::sent::Sent;
+use super::summary::{Cause, TcpHalf};
+use crate::parse::{Segment, flag};
+
+/// Retransmitted ranges remembered until a DSACK block names them.
+const REMEMBERED: usize = 32;
+
+/// No TCP window is larger (RFC 7323 section 2.3), so no segment can be farther off.
+const LARGEST_WINDOW: u64 = 1 << 30;
+
+/// Extended sequence numbers begin here, so that what was sent before the first seen is not negative.
+const BASE: u64 = 1 << 32;
+
+#[derive(Debug, Default)]
+pub(super) struct Half {
+    pub summary: TcpHalf,
+    pub sent: Sent,
+    /// The extended initial sequence number; `None` until a number of this side is known.
+    pub base: Option<u64>,
+    /// The highest sequence number the other side acknowledged, extended.
+    pub una: u64,
+    pub fin_end: Option<u64>,
+    /// It has sent an acknowledgment.
+    pub has_acknowledged: bool,
+    /// The latest time that this side sent anything, anything that takes sequence numbers (ns).
+    pub last_seen: i64,
+    pub last_sent: i64,
+    /// The window it advertises, as on the wire.
+    pub window: u32,
+    pub zero_window_since: Option<i64>,
+    /// Duplicate ACKs for `una` in a row.
+    pub duplicate_acks: u32,
+    /// The highest right edge of a SACK block.
+    pub highest_sacked: u64,
+    /// When the latest sent of what was acknowledged was sent (RFC 8985's RACK.xmit_ts; ns).
+    pub delivered_sent: i64,
+    /// What was the highest number sent when a fast recovery began.
+    pub recovery_until: u64,
+    /// What was the highest number sent when a timeout came.
+    pub timeout_until: u64,
+    pub round_trip: RoundTrip,
+    /// The MSS that the other side told.
+    pub segment_len: Option<u16>,
+    /// Retransmitted ranges, a ring.
+    remembered: Vec<(u64, u64)>,
+    next_remembered: usize,
+}
+
+/// The smoothed RTT of RFC 6298, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoundTrip {
+    pub smoothed: Option<i64>,
+    variation: i64,
+    pub least: Option<i64>,
+}
+
+impl RoundTrip {
+    pub fn sample(&mut self, rtt: i64) {
+        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        match &mut self.smoothed {
+            None => {
+                self.smoothed = Some(rtt);
+                self.variation = rtt / 2;
+            }
+            Some(smoothed) => {
+                self.variation += ((*smoothed - rtt).abs() - self.variation) / 4;
+                *smoothed += (rtt - *smoothed) / 8;
+            }
+        }
+    }
+
+    /// Four times the variation, as it goes into the timeout.
+    pub fn four_variations(&self) -> i64 {
+        self.variation.saturating_mul(4)
+    }
+}
+
+impl Half {
+    /// The extended number nearest to the highest known, for `seq`.
+    #[inline]
+    pub fn extend(&self, seq: u32) -> u64 {
+        let near = self.sent.top();
+        near.wrapping_add_signed(i64::from(seq.wrapping_sub(near as u32) as i32))
+    }
+
+    /// Takes `seq` as the number before the first that counts.
+    pub fn begin(&mut self, initial_seq: u32) {
+        let base = BASE + u64::from(initial_seq);
+        self.base = Some(base);
+        self.summary.initial_seq = initial_seq;
+        self.sent.restart(base);
+        self.una = base;
+        self.highest_sacked = base;
+    }
+
+    /// The number before the first that was seen is that of a SYN, which must have arrived.
+    pub fn skip_syn(&mut self) {
+        self.una += 1;
+        self.sent.restart(self.una);
+        self.highest_sacked = self.una;
+    }
+
+    /// All that is known of this side is what the other acknowledged.
+    pub fn is_only_heard_of(&self) -> bool {
+        !self.summary.syn && self.base.is_some_and(|base| base + 1 == self.sent.top())
+    }
+
+    /// Whether a range from `start` can be meant.
+    #[inline]
+    pub fn is_plausible(&self, start: u64) -> bool {
+        let top = self.sent.top();
+        start <= top + LARGEST_WINDOW && start + LARGEST_WINDOW >= self.una.min(top)
+    }
+
+    /// `number` counted from the initial one.
+    #[inline]
+    pub fn relative(&self, number: u64) -> i64 {
+        number.wrapping_sub(self.base.unwrap_or(number)) as i64
+    }
+
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.sent.top().saturating_sub(self.una)
+    }
+
+    pub fn remember(&mut self, start: u64, end: u64) {
+        if self.remembered.len() < REMEMBERED {
+            self.remembered.push((start, end));
+        } else {
+            self.remembered[self.next_remembered] = (start, end);
+        }
+        self.next_remembered = (self.next_remembered + 1) % REMEMBERED;
+    }
+
+    /// How many retransmissions the DSACK block tells to have been needless: of a range sent again more than
+    /// once, one for each block.
+    pub fn forget(&mut self, left: u64, right: u64) -> u64 {
+        let mut named: [(u64, u64); REMEMBERED] = [(0, 0); REMEMBERED];
+        let mut count = 0;
+        self.remembered.retain(|&(start, end)| {
+            let is_named = start < right && left < end;
+            if !is_named || named[..count].iter().any(|&(from, to)| start < to && from < end) {
+                return true;
+            }
+            named[count] = (start, end);
+            count += 1;
+            false
+        });
+        self.next_remembered = self.remembered.len() % REMEMBERED;
+        count as u64
+    }
+
+    /// Payload bytes among the acknowledged: without SYN and FIN.
+    pub fn acked_payload(&self) -> u64 {
+        let Some(base) = self.base else { return 0 };
+        let fin = u64::from(self.fin_end.is_some_and(|end| self.una >= end));
+        self.una.saturating_sub(base + 1).saturating_sub(fin)
+    }
+
+    /// Something up to the highest sequence number was sent before: which, and why is it here again?
+    #[cold]
+    pub fn before_top(
+        &mut self,
+        segment: &Segment,
+        time: i64,
+        [start, end]: [u64; 2],
+        peer_last_seen: i64,
+        distance: &Distance,
+        new_bytes: &mut u32,
+    ) -> Kind {
+        let top = self.sent.top();
+        let again = self.sent.again(start, end.min(top), time, segment);
+        let beyond = end.saturating_sub(top);
+        if beyond > 0 {
+            self.sent.push(top, end, time, segment, true);
+        }
+        let new = (again.skipped + beyond).min(u64::from(segment.payload_len));
+        *new_bytes = new as u32;
+        self.summary.unique_bytes += new;
+        if again.seen == 0
+            && let Some(gap) = again.gap
+            && retransmission::is_reordered(segment, &gap, time, distance)
+        {
+            self.summary.out_of_order += 1;
+            return Kind::OutOfOrder;
+        }
+        if let Some(before) = again.before
+            && again.gap.is_none()
+            && beyond == 0
+            && retransmission::is_copy(segment, &before, time, distance)
+        {
+            self.summary.duplicates += 1;
+            return Kind::Duplicate;
+        }
+        let range = [start, end.min(top)];
+        let before = again.before.as_ref();
+        let cause = retransmission::cause(self, peer_last_seen, range, segment, before, time, distance);
+        self.sent.mark_retransmitted(start, end.min(top), time, segment);
+        self.count_retransmission(segment, [start, end], beyond, cause);
+        Kind::Retransmission(cause)
+    }
+
+    /// `beyond` of the range's sequence numbers are new.
+    fn count_retransmission(&mut self, segment: &Segment, [start, end]: [u64; 2], beyond: u64, cause: Cause) {
+        self.remember(start, end);
+        let summary = &mut self.summary;
+        summary.retransmissions.count(cause);
+        summary.retransmitted_bytes += u64::from(segment.payload_len).saturating_sub(beyond);
+        // The MSS counts no options (RFC 9293 section 3.7.1); timestamps take 12 bytes of it.
+        let options = if segment.options.has_timestamps { 12 } else { 0 };
+        let each = self.segment_len.map_or(u32::MAX, |mss| u32::from(mss).saturating_sub(options)).max(1);
+        summary.retransmitted_segments += u64::from(segment.payload_len.div_ceil(each).max(1));
+    }
+
+    /// New data is acknowledged.
+    #[inline]
+    pub fn acknowledged(
+        &mut self,
+        ack: u64,
+        segment: &Segment,
+        time: i64,
+        reported_gap: bool,
+        verdict: &mut Verdict,
+    ) {
+        let top = self.sent.top();
+        if ack > top {
+            self.summary.missed_bytes += ack - top;
+        }
+        let echo = segment.options.has_timestamps.then_some(segment.options.timestamp_echo);
+        if let Some(covered) = self.sent.acknowledge(ack, echo) {
+            self.summary.missed_bytes += covered.unseen;
+            self.delivered_sent = self.delivered_sent.max(covered.latest);
+            if let Some(sent) = covered.echoed {
+                let rtt = time.saturating_sub(sent).max(0);
+                self.summary.rtt_timestamps.record(rtt);
+                verdict.rtt_timestamps = Some(rtt);
+            }
+            // Karn's rule (RFC 6298 section 3); and what was only held up behind a gap tells no RTT either.
+            if !covered.ambiguous && !reported_gap {
+                let rtt = time.saturating_sub(covered.newest.first).max(0);
+                self.summary.rtt.record(rtt);
+                self.round_trip.sample(rtt);
+                verdict.rtt = Some(rtt);
+            }
+        }
+        self.una = ack;
+        self.highest_sacked = self.highest_sacked.max(ack);
+        self.duplicate_acks = 0;
+        self.summary.last_acked = Some(time);
+    }
+
+    /// SACK blocks about this side's data. The first may repeat what arrived twice (RFC 2883 section 4).
+    #[cold]
+    pub fn sack(&mut self, segment: &Segment, ack: u64, dsacks: &mut u64) {
+        let blocks = segment.options.sack();
+        let mut edges = [[0; 2]; 4];
+        for (edge, block) in edges.iter_mut().zip(blocks) {
+            *edge = [self.extend(block.left), self.extend(block.right)];
+        }
+        let edges = &edges[..blocks.len()];
+        let mut first = 0;
+        if let [[left, right], rest @ ..] = edges {
+            let within = rest.first().is_some_and(|next| next[0] <= *left && *right <= next[1]);
+            if *right <= ack || within {
+                *dsacks += 1;
+                self.summary.spurious += self.forget(*left, *right);
+                first = 1;
+            }
+        }
+        for &[left, right] in &edges[first..] {
+            if left < right && right <= self.sent.top() {
+                self.highest_sacked = self.highest_sacked.max(right);
+            }
+        }
+    }
+
+    /// Notes the window this side advertises.
+    #[inline]
+    pub fn advertise(&mut self, segment: &Segment, window: u64, time: i64) {
+        if segment.flags & (flag::SYN | flag::RST) != 0 {
+            return;
+        }
+        let summary = &mut self.summary;
+        summary.window_min = Some(summary.window_min.map_or(window, |least| least.min(window)));
+        summary.window_max = Some(summary.window_max.map_or(window, |most| most.max(window)));
+        if window == 0 {
+            summary.zero_windows += 1;
+            self.zero_window_since.get_or_insert(time);
+        } else if let Some(since) = self.zero_window_since.take() {
+            summary.add_zero_window(since, time);
+        }
+    }
+}

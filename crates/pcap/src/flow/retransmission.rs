@@ -1,0 +1,119 @@
+//! Sent again, overtaken, or copied by the network? And if sent again, why?
+//!
+//! The rules are those of Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a
+//! Tier-1 IP Backbone" (IMC 2002), brought up to date by what SACK, timestamps and tail loss probes tell.
+
+use super::half::Half;
+use super::sent::Piece;
+use super::summary::Cause;
+use crate::parse::Segment;
+
+/// Linux's `TCP_RTO_MIN`; RFC 6298 would have a second.
+const RTO_MIN: i64 = 200_000_000;
+/// RFC 6298 section 2.1.
+const RTO_INITIAL: i64 = 1_000_000_000;
+/// Without an RTT, what is overtaken by less than this was reordered: the value Wireshark documents.
+const REORDERING_DEFAULT: i64 = 3_000_000;
+/// RFC 5681 section 3.2.
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// How far the sender and the receiver are from where packets were captured.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Distance {
+    /// To the sender and back (ns); from the handshake, 0 if unknown.
+    pub sender: i64,
+    /// To the receiver and back (ns), smoothed.
+    pub receiver: Option<i64>,
+    /// To the receiver and back (ns), the least.
+    pub receiver_least: Option<i64>,
+}
+
+impl Distance {
+    fn round_trip(&self) -> Option<i64> {
+        self.receiver.map(|receiver| receiver.saturating_add(self.sender))
+    }
+
+    fn least_round_trip(&self) -> Option<i64> {
+        self.receiver_least.map(|receiver| receiver.saturating_add(self.sender))
+    }
+}
+
+/// Whether a packet that fills a gap was only overtaken: it was sent once, before what showed the gap.
+///
+/// Timestamps and IPv4 identifications count up as packets are sent, so they decide where they differ. Else
+/// time does: the sender can't learn of the gap and mend it in less than a round trip.
+pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: &Distance) -> bool {
+    if segment.options.has_timestamps {
+        let later = segment.options.timestamp.wrapping_sub(gap.last_timestamp) as i32;
+        if later != 0 {
+            return later < 0;
+        }
+    }
+    let later = segment.identification.wrapping_sub(gap.identification) as i16;
+    if segment.identification != 0 && gap.identification != 0 && later != 0 {
+        return later < 0;
+    }
+    let least = distance.least_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt - rtt / 8);
+    time.saturating_sub(gap.last) < least.max(1)
+}
+
+/// Whether a packet is a copy that the network made of one seen: the same in every field that a sender would
+/// have changed, and sooner than any sender can know of a loss.
+pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &Distance) -> bool {
+    let same =
+        segment.options.timestamp == before.last_timestamp && segment.identification == before.identification;
+    let soonest = distance.least_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
+    same && time.saturating_sub(before.last) < soonest
+}
+
+/// Why `start` to `end` was sent again at `time`.
+///
+/// A sender sends again when an acknowledgment told it to, or when a timer ran out: a timer shows as quiet in
+/// both directions, longer than a round trip. The probe timer (about two round trips, RFC 8985 section 7.2)
+/// sends the last segment, the retransmission timer (RFC 6298) the first.
+pub(super) fn cause(
+    half: &mut Half,
+    peer_last_seen: i64,
+    [start, end]: [u64; 2],
+    segment: &Segment,
+    before: Option<&Piece>,
+    time: i64,
+    distance: &Distance,
+) -> Cause {
+    let top = half.sent.top();
+    let timeout = distance
+        .round_trip()
+        .map_or(RTO_INITIAL, |rtt| rtt.saturating_add(half.round_trip.four_variations().max(RTO_MIN)));
+    let quiet = time.saturating_sub(half.last_sent.max(peer_last_seen)).saturating_sub(distance.sender);
+    // The timer runs from the last acknowledgment of new data or the last sending of the first segment (RFC
+    // 6298 section 5); of a segment that was lost before it could be seen, only the quiet tells.
+    let timer_began = before.map(|before| before.last.max(half.summary.last_acked.unwrap_or(before.last)));
+    let waited =
+        timer_began.map_or(quiet, |began| time.saturating_sub(began).saturating_sub(distance.sender));
+    let first = start <= half.una;
+    let sacked_above = half.highest_sacked > end.min(top.saturating_sub(1));
+    // RFC 8985 section 6.2: what was sent later has arrived.
+    let outrun = before.is_some_and(|before| before.last < half.delivered_sent);
+    let told = sacked_above || outrun || half.duplicate_acks >= DUPLICATE_THRESHOLD;
+    let fired = segment.has(crate::parse::flag::SYN) || first && waited >= timeout - timeout / 8;
+    let cause = if fired {
+        half.summary.timeouts += 1;
+        Cause::Timeout
+    } else if start < half.timeout_until {
+        Cause::Timeout
+    } else if told || start < half.recovery_until {
+        Cause::Fast
+    } else if end == top && quiet > distance.round_trip().unwrap_or(0) {
+        Cause::Probe
+    } else if first && quiet > distance.round_trip().unwrap_or(RTO_MIN) {
+        Cause::Timeout
+    } else {
+        Cause::Unknown
+    };
+    match cause {
+        Cause::Timeout => half.timeout_until = half.timeout_until.max(top),
+        Cause::Fast if start >= half.recovery_until => half.recovery_until = top,
+        _ => {}
+    }
+    cause
+}

@@ -1,0 +1,140 @@
+//! How one clock runs against another, from the delays that both together show.
+//!
+//! The skew is the slope of the line under the delays of one direction that lies closest to them: no packet is
+//! faster than the path, so that line is the path's delay as two clocks tell it. S. Moon, P. Skelly, D. Towsley,
+//! "Estimation and Removal of Clock Skew from Network Delay Measurements" (INFOCOM 1999), find it by linear
+//! programming; of all lines below the points, the one that minimises the sum of distances is the edge of their
+//! lower convex hull at their mean time. Both directions are used, for they see the skew with opposite signs.
+//!
+//! The offset can't be told from a path whose two directions differ: it is taken to be what makes the least
+//! delays of both directions equal, as NTP does (RFC 5905 section 8).
+
+/// What the second clock showed more than the first: `offset` at `since`, growing by `skew` a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// ns.
+    pub offset: i64,
+    /// ns per ns: 1e-6 is 1 ppm.
+    pub skew: f64,
+    /// The first clock's time of the offset (ns since 1970).
+    pub since: i64,
+}
+
+impl Clock {
+    /// What the second clock showed more than the first when the first showed `time` (ns).
+    pub fn ahead(&self, time: i64) -> i64 {
+        self.offset.saturating_add((self.skew * time.saturating_sub(self.since) as f64).round() as i64)
+    }
+
+    /// What the first clock showed when the second showed `time` (ns).
+    pub fn by_first(&self, time: i64) -> i64 {
+        // Off by the skew's square, which no clock's matters.
+        time.saturating_sub(self.ahead(time.saturating_sub(self.offset)))
+    }
+}
+
+/// Time and difference (second clock less first) of packets, by where they were sent.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Differences {
+    /// Sent at the first capture: delay plus offset.
+    pub from_first: Vec<(i64, i64)>,
+    /// Sent at the second capture: offset less delay.
+    pub from_second: Vec<(i64, i64)>,
+}
+
+/// Too few packets, or too short a time, tell no skew.
+const LEAST_PACKETS: usize = 10;
+const LEAST_TIME: i64 = 1_000_000_000;
+
+pub(super) fn estimate(differences: &Differences) -> Clock {
+    let all = || differences.from_first.iter().chain(&differences.from_second);
+    let Some(since) = all().map(|point| point.0).min() else { return Clock::default() };
+    let below = points(&differences.from_first, since, 1);
+    let above = points(&differences.from_second, since, -1);
+    let slopes: Vec<f64> =
+        [slope_below(&below), slope_below(&above).map(|slope| -slope)].into_iter().flatten().collect();
+    let skew = if slopes.is_empty() { 0.0 } else { slopes.iter().sum::<f64>() / slopes.len() as f64 };
+    let least = |points: &[(f64, f64)], sign: f64| {
+        points.iter().map(|&(x, y)| y - sign * skew * x).min_by(f64::total_cmp)
+    };
+    let offset = match (least(&below, 1.0), least(&above, -1.0)) {
+        (Some(there), Some(back)) => (there - back) / 2.0,
+        // Of one direction only the changes of the delay can be told: its least is set to 0.
+        (Some(there), None) => there,
+        (None, Some(back)) => -back,
+        (None, None) => 0.0,
+    };
+    Clock { offset: offset.round() as i64, skew, since }
+}
+
+/// Points as floating-point numbers from `since` on, sorted by time.
+fn points(differences: &[(i64, i64)], since: i64, sign: i64) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = differences
+        .iter()
+        .map(|&(time, difference)| (time.saturating_sub(since) as f64, (sign as f64) * difference as f64))
+        .collect();
+    points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    points
+}
+
+/// The slope of the lower convex hull's edge at the mean time.
+fn slope_below(points: &[(f64, f64)]) -> Option<f64> {
+    let (first, last) = (points.first()?, points.last()?);
+    if points.len() < LEAST_PACKETS || last.0 - first.0 < LEAST_TIME as f64 {
+        return None;
+    }
+    let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len() as f64;
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for &point in points {
+        while let [.., a, b] = hull[..]
+            && (b.0 - a.0) * (point.1 - a.1) <= (point.0 - a.0) * (b.1 - a.1)
+        {
+            hull.pop();
+        }
+        hull.push(point);
+    }
+    let edge = hull.windows(2).find(|edge| edge[1].0 >= mean)?;
+    let run = edge[1].0 - edge[0].0;
+    (run > 0.0).then(|| (edge[1].1 - edge[0].1) / run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays of at least 10 ms under a clock that is `offset` ahead and runs `skew` too fast.
+    fn differences(offset: i64, skew: f64) -> Differences {
+        let mut differences = Differences::default();
+        for n in 0..5000i64 {
+            let time = n * 10_000_000;
+            let queue = (n * 7_919 % 1000) * 20_000;
+            let ahead = offset + (skew * time as f64) as i64;
+            differences.from_first.push((time, 10_000_000 + queue + ahead));
+            differences.from_second.push((time + 5_000_000, ahead - 10_000_000 - queue / 3));
+        }
+        differences
+    }
+
+    #[test]
+    fn offset_and_skew_are_found_under_queueing() {
+        for (offset, skew) in [(0, 0.0), (3_000_000_000, 20e-6), (-77_000_000, -150e-6)] {
+            let clock = estimate(&differences(offset, skew));
+            assert!((clock.skew - skew).abs() < 1e-7, "{} for {skew}", clock.skew);
+            assert!((clock.offset - offset).abs() < 10_000, "{} for {offset}", clock.offset);
+        }
+    }
+
+    #[test]
+    fn few_packets_tell_no_skew() {
+        let mut few = differences(5_000_000, 100e-6);
+        few.from_first.truncate(3);
+        few.from_second.truncate(3);
+        let clock = estimate(&few);
+        assert_eq!(clock.skew, 0.0);
+    }
+
+    #[test]
+    fn no_packets_tell_nothing() {
+        assert_eq!(estimate(&Differences::default()), Clock::default());
+    }
+}

@@ -1,0 +1,234 @@
+//! Which packet of one capture is which of the other.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use tcplab_tables::Dictionary;
+
+use super::clock::{Clock, Differences};
+use super::{Capture, PairRow, PairedFlow, PairedHalf, Pairing, Pairs};
+use crate::flow::{Analysis, Direction, Endpoint, Kind, Observer, Options, Seen};
+use crate::parse::Protocol;
+use crate::read::Reader;
+
+/// What is remembered of a packet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observed {
+    fingerprint: u64,
+    time: i64,
+    packet: u64,
+    flow: u64,
+    direction: Direction,
+    seq: i64,
+    len: u32,
+    kind: Kind,
+}
+
+#[derive(Debug, Default)]
+struct Collector(Vec<Observed>);
+
+impl Observer for Collector {
+    fn seen(&mut self, seen: &Seen<'_>) {
+        let segment = seen.segment;
+        if segment.protocol != Protocol::Tcp {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        (segment.source, segment.destination, segment.source_port, segment.destination_port)
+            .hash(&mut hasher);
+        (segment.seq, segment.ack, segment.flags, segment.window, segment.payload_len).hash(&mut hasher);
+        let options = &segment.options;
+        (segment.identification, options.timestamp, options.timestamp_echo).hash(&mut hasher);
+        for block in options.sack() {
+            (block.left, block.right).hash(&mut hasher);
+        }
+        self.0.push(Observed {
+            fingerprint: hasher.finish(),
+            time: seen.time,
+            packet: seen.packet,
+            flow: seen.flow,
+            direction: seen.direction,
+            seq: seen.seq,
+            len: segment.sequence_len(),
+            kind: seen.kind,
+        });
+    }
+}
+
+pub(super) fn observe(reader: &mut Reader) -> Capture {
+    let mut analysis = Analysis::with_observer(Options::default(), Collector::default());
+    while let Some(packet) = reader.next_packet() {
+        analysis.packet(&packet);
+    }
+    let (mut flows, counts, collector) = analysis.finish();
+    flows.retain(|flow| flow.tcp.is_some());
+    let (first, last) = (counts.first.unwrap_or(0), counts.last.unwrap_or(0));
+    Capture { observed: collector.0, flows, first, last }
+}
+
+/// For each packet of the first capture its counterpart in the second, and the other way round.
+#[derive(Debug)]
+pub(super) struct Matched {
+    partners: [Vec<Option<u32>>; 2],
+    /// For each flow of the first capture (by number) the flow of the second.
+    flows: HashMap<u64, u64>,
+    /// For each of these flows, who sends at the first capture's end.
+    sent_at_first: HashMap<u64, Direction>,
+}
+
+impl Matched {
+    pub fn of(first: &Capture, second: &Capture) -> Matched {
+        let mut waiting: HashMap<u64, std::collections::VecDeque<u32>> = HashMap::new();
+        for (index, observed) in (0..).zip(&first.observed) {
+            waiting.entry(observed.fingerprint).or_default().push_back(index);
+        }
+        let mut partners = [vec![None; first.observed.len()], vec![None; second.observed.len()]];
+        let mut flows = HashMap::new();
+        let mut medians: HashMap<u64, [Vec<i64>; 2]> = HashMap::new();
+        for (index, observed) in (0..).zip(&second.observed) {
+            let Some(partner) = waiting.get_mut(&observed.fingerprint).and_then(|queue| queue.pop_front())
+            else {
+                continue;
+            };
+            partners[0][partner as usize] = Some(index);
+            partners[1][index as usize] = Some(partner);
+            let there = &first.observed[partner as usize];
+            flows.entry(there.flow).or_insert(observed.flow);
+            let differences = &mut medians.entry(there.flow).or_default()[there.direction.index()];
+            differences.push(observed.time.saturating_sub(there.time));
+        }
+        let sent_at_first =
+            medians.into_iter().map(|(flow, differences)| (flow, nearer(differences))).collect();
+        Matched { partners, flows, sent_at_first }
+    }
+
+    /// Time and clock difference of each matched packet.
+    pub fn differences(&self, first: &Capture, second: &Capture) -> Differences {
+        let mut differences = Differences::default();
+        for (there, partner) in first.observed.iter().zip(&self.partners[0]) {
+            let Some(partner) = partner else { continue };
+            let point = (there.time, second.observed[*partner as usize].time.saturating_sub(there.time));
+            if self.sent_at_first.get(&there.flow) == Some(&there.direction) {
+                differences.from_first.push(point);
+            } else {
+                differences.from_second.push(point);
+            }
+        }
+        differences
+    }
+
+    fn longest_delay(&self, first: &Capture, second: &Capture, clock: Clock) -> i64 {
+        let differences = self.differences(first, second);
+        let there = differences.from_first.iter().map(|&(time, more)| more.saturating_sub(clock.ahead(time)));
+        let back = differences.from_second.iter().map(|&(time, more)| clock.ahead(time).saturating_sub(more));
+        there.chain(back).max().unwrap_or(0).max(0)
+    }
+
+    pub fn report(&self, first: &Capture, second: &Capture, clock: Clock) -> Pairing {
+        let mut dictionary = Dictionary::default();
+        let mut pairs = Pairs::default();
+        let mut halves: HashMap<u64, [PairedHalf; 2]> = HashMap::new();
+        // By the first clock: while both captures ran. What was sent later than the longest delay before the end
+        // may have been on its way.
+        let longest = self.longest_delay(first, second, clock);
+        let begin = first.first.max(clock.by_first(second.first));
+        let end = first.last.min(clock.by_first(second.last));
+        let judged = begin..=end.saturating_sub(longest);
+        let number_at_first: HashMap<u64, u64> = self.flows.iter().map(|(&a, &b)| (b, a)).collect();
+        for (which, capture) in [first, second].into_iter().enumerate() {
+            let other = if which == 0 { second } else { first };
+            let mut arrived_before: HashMap<(u64, i64, u32), bool> = HashMap::new();
+            for (observed, partner) in capture.observed.iter().zip(&self.partners[which]) {
+                let number = if which == 0 {
+                    Some(observed.flow)
+                } else {
+                    number_at_first.get(&observed.flow).copied()
+                };
+                let Some((number, &sent_at_first)) =
+                    number.and_then(|number| Some((number, self.sent_at_first.get(&number)?)))
+                else {
+                    continue;
+                };
+                let half = &mut halves.entry(number).or_default()[observed.direction.index()];
+                let is_sender = (observed.direction == sent_at_first) == (which == 0);
+                let time = if which == 0 { observed.time } else { clock.by_first(observed.time) };
+                if !is_sender {
+                    half.unsent += u64::from(partner.is_none() && judged.contains(&time));
+                    continue;
+                }
+                let partner = partner.map(|partner| &other.observed[partner as usize]);
+                if partner.is_none() && !judged.contains(&time) {
+                    continue;
+                }
+                let delay = partner.map(|partner| {
+                    let there = if which == 0 { clock.by_first(partner.time) } else { partner.time };
+                    there.saturating_sub(time)
+                });
+                half.sent += 1;
+                half.arrived += u64::from(delay.is_some());
+                if let Some(delay) = delay {
+                    half.delay.record(delay);
+                } else if observed.len > 0 {
+                    half.lost += 1;
+                } else {
+                    half.lost_acks += 1;
+                }
+                if observed.len > 0 {
+                    let before =
+                        arrived_before.entry((observed.flow, observed.seq, observed.len)).or_default();
+                    if matches!(observed.kind, Kind::Retransmission(_)) {
+                        half.retransmissions += 1;
+                        half.needless += u64::from(*before);
+                    }
+                    *before |= delay.is_some();
+                }
+                pairs.push(PairRow {
+                    time,
+                    packet: observed.packet,
+                    arrived: partner.map(|partner| partner.packet),
+                    flow: number,
+                    forward: observed.direction == Direction::Forward,
+                    seq: observed.seq,
+                    len: u64::from(observed.len),
+                    kind: dictionary.symbol(observed.kind.name()),
+                    delay,
+                });
+            }
+        }
+        let flows: Vec<PairedFlow> = first
+            .flows
+            .iter()
+            .filter_map(|flow| self.flow(flow.number, flow.endpoints, &mut halves))
+            .collect();
+        let unpaired = [first.flows.len() - flows.len(), second.flows.len().saturating_sub(flows.len())];
+        Pairing { flows, clock, pairs, dictionary, unpaired: unpaired.map(|count| count as u64) }
+    }
+
+    fn flow(
+        &self,
+        number: u64,
+        endpoints: [Endpoint; 2],
+        halves: &mut HashMap<u64, [PairedHalf; 2]>,
+    ) -> Option<PairedFlow> {
+        Some(PairedFlow {
+            numbers: [number, *self.flows.get(&number)?],
+            endpoints,
+            sent_at_first: *self.sent_at_first.get(&number)?,
+            halves: halves.remove(&number)?,
+        })
+    }
+}
+
+/// Which direction is sent where the first capture was taken: packets of it show the delay added to the clocks'
+/// difference, those of the other show it subtracted. Of one direction alone it is the opener's.
+fn nearer(mut differences: [Vec<i64>; 2]) -> Direction {
+    let mut median = |index: usize| {
+        let values = &mut differences[index];
+        let middle = values.len() / 2;
+        (!values.is_empty()).then(|| *values.select_nth_unstable(middle).1)
+    };
+    match (median(0), median(1)) {
+        (Some(forward), Some(backward)) if backward > forward => Direction::Backward,
+        _ => Direction::Forward,
+    }
+}

@@ -1,0 +1,110 @@
+//! Many flows at a time: what makes a flow, how many are kept in mind, and several cores.
+
+mod common;
+
+use common::*;
+use tcplab_pcap::flow::{Analysis, Direction, End, FlowSummary, Options};
+use tcplab_pcap::frame::{FrameBuffer, Keep};
+use tcplab_pcap::parse::Protocol;
+use tcplab_pcap::{Packet, Reader, summarise};
+
+/// A hundred connections with a few segments each, side by side.
+fn hundred() -> Vec<u8> {
+    let mut sends = Vec::new();
+    for n in 0..100u16 {
+        let at = |send: Send<'static>| Send { at: send.at + u64::from(n) * MS, port: 30_000 + n, ..send };
+        sends.extend(handshake().into_iter().map(at));
+        for k in 0..u32::from(n % 7) {
+            sends.push(at(client(20 + u64::from(k), ACK, 1 + k * 500, 1, 500)));
+        }
+        sends.push(at(client(40, FIN | ACK, 1 + u32::from(n % 7) * 500, 1, 0)));
+    }
+    sends.sort_by_key(|send| send.at);
+    capture(&sends)
+}
+
+/// What tells flows apart, and something of what they did.
+fn digest(flow: &FlowSummary) -> (u64, u64, String, u64, End) {
+    let endpoints = format!("{} {}", flow.endpoints[0], flow.endpoints[1]);
+    (flow.number, flow.first_packet, endpoints, flow.halves[0].payload_bytes, flow.end)
+}
+
+#[test]
+fn any_number_of_cores_gives_the_same_flows() {
+    let digests = |cores| {
+        let mut reader = Reader::from_bytes(hundred()).expect("a capture");
+        let summary = summarise(&mut reader, Options::default(), cores);
+        assert!(reader.ending().is_some());
+        assert_eq!(reader.counts().packets, summary.counts.packets);
+        (summary.flows.iter().map(digest).collect::<Vec<_>>(), summary.counts)
+    };
+    let one = digests(1);
+    assert_eq!(one.0.len(), 100);
+    assert_eq!(digests(2), one);
+    assert_eq!(digests(5), one);
+}
+
+#[test]
+fn a_stream_is_summarised_on_one_core() {
+    let mut reader = Reader::from_stream(std::io::Cursor::new(hundred())).expect("a capture");
+    assert_eq!(summarise(&mut reader, Options::default(), 2).flows.len(), 100);
+}
+
+#[test]
+fn beyond_the_most_flows_those_idle_for_longest_are_ended() {
+    let mut reader = Reader::from_bytes(hundred()).expect("a capture");
+    let mut analysis = Analysis::new(Options { most_flows: 20, ..Options::default() });
+    let mut evicted = 0;
+    while let Some(packet) = reader.next_packet() {
+        analysis.packet(&packet);
+        evicted += analysis.drain().filter(|flow| flow.end != End::Open).count();
+    }
+    assert!(evicted >= 80, "{evicted}");
+    assert!(analysis.finish().0.len() <= 20);
+}
+
+#[test]
+fn an_ended_connection_is_forgotten_after_a_while() {
+    let close = [client(20, RST, 1, 0, 0)];
+    let other = Send { port: 41_000, ..client(20_000, SYN, 0, 0, 0) };
+    let sends: Vec<_> = handshake().into_iter().chain(close).chain([other]).collect();
+    let mut reader = Reader::from_bytes(capture(&sends)).expect("a capture");
+    let mut analysis = Analysis::new(Options::default());
+    let mut ended = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        analysis.packet(&packet);
+        ended.extend(analysis.drain().map(|flow| (packet.number, flow.end)));
+    }
+    assert_eq!(ended, [(5, End::Reset)]);
+}
+
+#[test]
+fn one_packet_on_two_interfaces_is_two_flows() {
+    let mut buffer = FrameBuffer::new(Keep::Full);
+    let bytes = frame(&mut buffer, &client(0, ACK, 1, 1, 100)).bytes.to_vec();
+    let mut analysis = Analysis::new(Options::default());
+    for interface in [0, 1] {
+        analysis.packet(&Packet { interface, ..ethernet(u64::from(interface) + 1, 0, &bytes) });
+    }
+    let (flows, ..) = analysis.finish();
+    assert_eq!(flows.iter().map(|flow| flow.interface).collect::<Vec<_>>(), [0, 1]);
+    assert!(flows.iter().all(|flow| flow.tcp.as_ref().expect("TCP").halves[0].retransmissions.total() == 0));
+}
+
+#[test]
+fn datagrams_are_counted_and_timed() {
+    let mut buffer = FrameBuffer::new(Keep::Full);
+    let [there, back] = [true, false].map(|client| udp_frame(&mut buffer, client, 100));
+    let mut analysis = Analysis::new(Options::default());
+    for (number, at) in (1..).zip([0, 10, 20, 40]) {
+        analysis.packet(&ethernet(number, at * MS as i64, &there));
+    }
+    analysis.packet(&ethernet(5, 41 * MS as i64, &back));
+    let (flows, counts, ()) = analysis.finish();
+    let flow = &flows[0];
+    assert_eq!((flows.len(), counts.udp, flow.protocol), (1, 5, Protocol::Udp));
+    let half = &flow.halves[Direction::Forward.index()];
+    assert_eq!((half.packets, half.payload_bytes, half.interarrival.count()), (4, 400, 3));
+    assert_eq!((half.interarrival.min(), half.interarrival.max()), (Some(10_000_000), Some(20_000_000)));
+    assert_eq!(flow.goodput(Direction::Forward), Some(400.0 * 8.0 / 0.04));
+}

@@ -1,0 +1,111 @@
+//! Captures of both ends of a path whose delays, losses and clocks are known.
+
+mod common;
+
+use common::*;
+use tcplab_pcap::Reader;
+use tcplab_pcap::flow::Direction;
+use tcplab_pcap::pairing::{Clocks, Pairing, pair};
+
+const THERE: u64 = 10 * MS;
+const BACK: u64 = 10 * MS;
+/// The second clock is this far ahead, and this much faster.
+const OFFSET: u64 = 5_000 * MS;
+const SKEW: f64 = 50e-6;
+
+/// 400 segments, each acknowledged; every 50th is lost and sent again, every 70th acknowledgment is lost.
+fn both_ends() -> [Vec<Send<'static>>; 2] {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let ahead = |at: u64| at + OFFSET + (at as f64 * SKEW) as u64;
+    let mut to_server = |at: u64, send: Send<'static>, lost: bool, queue: u64| {
+        first.push(Send { at, ..send });
+        if !lost {
+            second.push(Send { at: ahead(at + THERE + queue), ..send });
+        }
+    };
+    let mut acks = Vec::new();
+    to_server(0, client(0, SYN, 0, 0, 0), false, 0);
+    acks.push((THERE, server(0, SYN | ACK, 0, 1, 0), false));
+    for n in 0..400u32 {
+        let at = (50 + u64::from(n) * 20) * MS;
+        let stamp = |at: u64| Some(((at / MS) as u32, 0));
+        let data = Send { timestamps: stamp(at), ..client(0, ACK, 1 + n * 100, 1, 100) };
+        let lost = n % 50 == 7;
+        to_server(at, data, lost, u64::from(n % 7) * MS / 10);
+        if lost {
+            to_server(at + 300 * MS, Send { timestamps: stamp(at + 300 * MS), ..data }, false, 0);
+        }
+        let answered = at + THERE + MS + if lost { 300 * MS } else { 0 };
+        acks.push((answered, server(0, ACK, 1, 1 + (n + 1) * 100, 0), n % 70 == 20));
+    }
+    for (at, ack, lost) in acks {
+        second.push(Send { at: ahead(at), ..ack });
+        if !lost {
+            first.push(Send { at: at + BACK, ..ack });
+        }
+    }
+    first.sort_by_key(|send| send.at);
+    second.sort_by_key(|send| send.at);
+    [first, second]
+}
+
+fn paired(ends: &[&[Send<'static>]; 2], clocks: Clocks) -> Pairing {
+    let [mut first, mut second] = ends.map(|sends| Reader::from_bytes(capture(sends)).expect("a capture"));
+    pair(&mut first, &mut second, clocks)
+}
+
+#[test]
+fn delays_and_losses_are_found_under_offset_and_skew() {
+    let [first, second] = both_ends();
+    let pairing = paired(&[&first, &second], Clocks::Different);
+    assert!((pairing.clock.skew - SKEW).abs() < 1e-6, "{:?}", pairing.clock);
+    assert!(pairing.clock.offset.abs_diff(OFFSET as i64) < 50_000, "{:?}", pairing.clock);
+    let flow = &pairing.flows[0];
+    assert_eq!((pairing.flows.len(), pairing.unpaired, flow.sent_at_first), (1, [0, 0], Direction::Forward));
+    let [there, back] = &flow.halves;
+    assert_eq!((there.sent, there.lost, there.retransmissions, there.needless), (409, 8, 8, 0));
+    assert_eq!((back.lost_acks, back.lost, back.unsent), (6, 0, 0));
+    let close =
+        |delay: Option<i64>, truth: u64| delay.is_some_and(|delay| delay.abs_diff(truth as i64) < 100_000);
+    assert!(close(there.delay.min(), THERE) && close(there.delay.max(), THERE + 6 * MS / 10), "{there:?}");
+    assert!(close(back.delay.min(), BACK) && close(back.delay.max(), BACK), "{back:?}");
+}
+
+#[test]
+fn the_ends_are_told_apart_whichever_comes_first() {
+    let [first, second] = both_ends();
+    let pairing = paired(&[&second, &first], Clocks::Different);
+    let flow = &pairing.flows[0];
+    assert_eq!(flow.sent_at_first, Direction::Backward);
+    assert_eq!((flow.halves[0].lost, flow.halves[1].lost_acks), (8, 6));
+}
+
+#[test]
+fn one_clock_is_left_as_it_is() {
+    let [first, _] = both_ends();
+    let later = |sends: &[Send<'static>]| -> Vec<Send<'static>> {
+        sends.iter().filter(|send| send.client).map(|send| Send { at: send.at + 3 * MS, ..*send }).collect()
+    };
+    let second = later(&first);
+    let pairing = paired(&[&first, &second], Clocks::Same);
+    assert_eq!(pairing.flows[0].halves[0].delay.max(), Some(3 * MS as i64));
+    assert_eq!(pairing.flows[0].halves[0].lost, 0);
+}
+
+#[test]
+fn a_retransmission_of_what_had_arrived_is_needless() {
+    let mut first = handshake();
+    let data = client(20, ACK, 1, 1, 100);
+    let stamped = |at: u64| Send { at: at * MS, timestamps: Some((at as u32, 0)), ..data };
+    first.extend([stamped(20), stamped(400), server(401, ACK, 1, 101, 0)]);
+    let second: Vec<_> = first.iter().map(|send| Send { at: send.at + MS, ..*send }).collect();
+    let half = &paired(&[&first, &second], Clocks::Same).flows[0].halves[0];
+    assert_eq!((half.retransmissions, half.needless), (1, 1));
+}
+
+#[test]
+fn other_connections_have_no_pair() {
+    let other: Vec<_> = handshake().iter().map(|send| Send { port: 41_000, ..*send }).collect();
+    let pairing = paired(&[&handshake(), &other], Clocks::Different);
+    assert_eq!((pairing.flows.len(), pairing.unpaired), (0, [1, 1]));
+}

@@ -1,0 +1,74 @@
+"""A capture from Python: its flows and their packets as polars frames."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab.captures.frames import flows_frame, packets_frame
+from tcplab.captures.series import follow
+from tcplab.captures.summary import Summary, summarise
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcplab.captures.flow import Flow
+
+
+class Capture:
+    """A capture that has been read."""
+
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self._summary.path
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was read: packets by what became of them, and how the capture ended."""
+        return self._summary.facts
+
+    @property
+    def remarks(self) -> list[str]:
+        """What could not be read, in words; empty when all was."""
+        from tcplab.captures.ending import remarks
+
+        return list(remarks(self.facts))
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """A row per flow."""
+        return flows_frame(self._summary.flows)
+
+    def flow(self, number: int) -> Flow:
+        """One flow. Raises CaptureError if there is none of this number."""
+        return self._summary.flow(number)
+
+    def __iter__(self) -> Any:
+        return iter(self._summary.flows)
+
+    def __len__(self) -> int:
+        return len(self._summary.flows)
+
+    def series(self, flows: int | Sequence[int] | None = None) -> pl.DataFrame:
+        """A row per packet of a flow, of several, or of all."""
+        numbers = [flows] if isinstance(flows, int) else flows
+        packets, _ = follow(self.path, numbers)
+        return packets_frame(packets)
+
+    def __repr__(self) -> str:
+        return f"<Capture {str(self.path)!r}: {self.facts['packets']} packets, {len(self)} flows>"
+
+
+def read(path: str | os.PathLike[str], *, filter: str | None = None) -> Capture:  # noqa: A002 - as --filter
+    """Read a capture: pcap or pcapng, plain, gzip or zstd.
+
+    `filter` keeps the flows it means, as "port 5201 and host 10.0.0.1". Raises CaptureError.
+    """
+    return Capture(summarise(Path(path), filter))

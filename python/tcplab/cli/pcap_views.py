@@ -1,0 +1,240 @@
+"""The views of `tcplab pcap` beside the table of flows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tcplab.cli.failure import Code, CommandError
+from tcplab.cli.pcap_reading import (
+    flow_of,
+    followed,
+    interruptible,
+    only,
+    print_lines,
+    print_remarks,
+    seekable,
+    summary_of,
+    width,
+)
+
+PLOTS = ("throughput", "inflight", "rtt", "window", "sequence", "retransmissions", "interarrival")
+
+
+def packets(
+    captures: list[Path],
+    number: int | None,
+    flow: int | None,
+    filter_text: str | None,
+    limit: int,
+    wide: bool,
+    json: bool,
+) -> None:
+    """The packet list, or one packet field by field."""
+    from tcplab.captures.listing import lines, open_list, rows
+    from tcplab.captures.opening import CaptureError
+
+    path = only(captures, "--packet" if number is not None else "--packets")
+    try:
+        found = open_list(path, flow, filter_text, 0 if wide else width())
+    except CaptureError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    if number is not None:
+        _print_packet(found, path, number, json)
+        return
+    if json:
+        _stream_json(rows(found, limit))
+    else:
+        sys.stdout.write(found.heading() + "\n")
+        for text in lines(found, limit):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        facts = found.facts()
+        if facts["ending"] not in (None, "complete"):
+            from tcplab.cli.output import warn
+
+            warn(f"the capture is {facts['ending']}")
+
+
+def _print_packet(found: Any, path: Path, number: int, json: bool) -> None:
+    from tcplab.captures.listing import dissection, packet_json
+
+    details = found.details(number)
+    if details is None:
+        count = found.facts()["packets"]
+        raise CommandError(f"{path}: there is no packet {number}: the capture has {count}", Code.INPUT)
+    if json:
+        from tcplab.cli.output import say_json
+
+        say_json(packet_json(details))
+    else:
+        print_lines(dissection(details, width()))
+
+
+def _stream_json(rows: Iterable[dict[str, Any]]) -> None:
+    """An array, an element a line, written while the capture is read."""
+    from json import dumps
+
+    lead = "["
+    for row in rows:
+        sys.stdout.write(f"{lead}\n{dumps(row)}")
+        lead = ","
+    sys.stdout.write("[]\n" if lead == "[" else "\n]\n")
+
+
+def plot(
+    captures: list[Path],
+    kind: str,
+    flow: int | None,
+    filter_text: str | None,
+    output: Path | None,
+) -> None:
+    """Figures of flows, as a page or as images."""
+    from tcplab.captures.figures import MOST_FLOWS, figures
+    from tcplab.words import plural
+
+    if kind != "all" and kind not in PLOTS:
+        raise CommandError(f"--plot: there is {', '.join(PLOTS)} and all, not {kind!r}", Code.INPUT)
+    named = only(captures, "--plot")
+    path = seekable(named)
+    summary = summary_of(path, filter_text, named)
+    flows = summary.flows if flow is None else [flow_of(summary, flow)]
+    if not flows:
+        raise CommandError(f"{named}: there is no flow to draw", Code.INPUT)
+    shown = sorted(sorted(flows, key=lambda one: -one.frame_bytes)[:MOST_FLOWS], key=lambda one: one.number)
+    packets = followed(path, [one.number for one in shown])
+    start = shown[0].first if len(shown) == 1 else summary.facts["first"]
+    made = figures(kind, shown, packets, start)
+    if not made:
+        raise CommandError(f"{named}: there is nothing to draw for {kind}", Code.INPUT)
+    lead = shown[0].name if len(shown) == 1 else plural(len(shown), "flow")
+    if len(shown) < len(flows):
+        lead += f", those with most bytes of {len(flows)}"
+    _write_figures(made, named, lead, summary.facts, kind, output)
+
+
+def _write_figures(
+    made: list[Any], path: Path, lead: str, facts: dict[str, Any], kind: str, output: Path | None
+) -> None:
+    from tcplab.captures.ending import remarks
+    from tcplab.captures.page import IMAGES, write_image, write_page
+    from tcplab.cli.output import say
+    from tcplab.cli.writing import naming
+
+    title = "standard input" if str(path) == "-" else path.name
+    target = (
+        output if output is not None else Path(f"{'capture' if str(path) == '-' else path.stem}-{kind}.html")
+    )
+    written = []
+    with naming(target):
+        if target.suffix == ".html":
+            write_page(target, title, lead, made, list(remarks(facts)))
+            written = [target]
+        elif target.suffix in IMAGES:
+            for figure in made:
+                several = len(made) > 1
+                file = target.with_name(f"{target.stem}-{figure.name}{target.suffix}") if several else target
+                write_image(file, figure)
+                written.append(file)
+        elif target.suffix and not target.is_dir():
+            raise CommandError(
+                f"--output: .html, {', '.join(IMAGES)} or a directory, not {target.name}", Code.INPUT
+            )
+        else:
+            from tcplab.report.images import write_images
+
+            written = write_images(made, target)
+            page = target / f"{kind}.html"
+            write_page(page, title, lead, made, list(remarks(facts)))
+            written.append(page)
+    for file in written:
+        say(f"written  {file}")
+
+
+def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None) -> None:
+    """The flow graph, as text or SVG."""
+    from tcplab.captures.ladder import ladder, text_lines
+
+    named = only(captures, "--ladder")
+    path = seekable(named)
+    summary = summary_of(path, None, named)
+    if flow is None and len(summary.flows) != 1:
+        raise CommandError(f"--ladder needs --flow N: the capture has {len(summary.flows)} flows", Code.INPUT)
+    chosen = summary.flows[0] if flow is None else flow_of(summary, flow)
+    if output is not None:
+        from tcplab.captures.ladder_svg import svg
+        from tcplab.cli.output import say
+        from tcplab.cli.writing import write
+
+        if output.suffix != ".svg":
+            raise CommandError(f"--output: the flow graph is drawn as .svg, not as {output.name}", Code.INPUT)
+        write(output, svg(ladder(chosen, followed(path, [chosen.number]), limit or 200)))
+        say(f"ladder   {output}")
+        return
+    rungs = ladder(chosen, followed(path, [chosen.number]), limit)
+    print_lines(text_lines(rungs, width(), color=_colored()))
+
+
+def _colored() -> bool:
+    import os
+
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def segmentation(captures: list[Path], flow: int | None, filter_text: str | None, json: bool) -> None:
+    """How data were cut into packets."""
+    from tcplab.captures.segmentation import cuts, lines, to_json
+    from tcplab.cli.output import say, say_json
+
+    named = only(captures, "--segmentation")
+    path = seekable(named)
+    summary = summary_of(path, filter_text, named)
+    flows = summary.flows if flow is None else [flow_of(summary, flow)]
+    packets = followed(path, [one.number for one in flows])
+    found = [(one, cuts(one, packets.of_flow(one.number))) for one in flows]
+    if json:
+        say_json([to_json(one, cut) for one, cut in found])
+        return
+    for index, (one, cut) in enumerate(found):
+        if index:
+            say()
+        print_lines(lines(one, cut, width()))
+    print_remarks(summary.facts)
+
+
+def ends(
+    captures: list[Path],
+    other: Path,
+    same_clock: bool | None,
+    plot: str | None,
+    output: Path | None,
+    json: bool,
+) -> None:
+    """Both ends of a path, matched."""
+    from tcplab.captures.ends import delay_figure, lines, match_ends, to_json
+    from tcplab.captures.opening import CaptureError
+    from tcplab.cli.output import say_json
+
+    path = only(captures, "--with")
+    if "-" in (str(path), str(other)):
+        raise CommandError("--with needs two files: they are read twice", Code.INPUT)
+    try:
+        with interruptible():
+            ends = match_ends(path, other, same_clock=same_clock)
+    except CaptureError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    if plot is not None:
+        if plot not in ("delay", "all"):
+            raise CommandError(f"--plot: with both ends there is delay, not {plot!r}", Code.INPUT)
+        figure = delay_figure(ends)
+        if not figure.panels:
+            raise CommandError("the two captures have no packet in common", Code.INPUT)
+        _write_figures([figure], path, f"{path.name} and {other.name}", ends.raw["read"][0], "delay", output)
+    elif json:
+        say_json(to_json(ends))
+    else:
+        print_lines(lines(ends, width()))
+        for facts in ends.raw["read"]:
+            print_remarks(facts)
