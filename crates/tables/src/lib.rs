@@ -12,8 +12,10 @@ pub mod arrow;
 mod column;
 mod dictionary;
 mod schema;
+mod tally;
 
 pub use column::{Bools, Cell, Column, Floats, Ints, Strings, Validity};
 pub use dictionary::{Dictionary, Symbol};
 pub use schema::*;
 pub use table::Table;
+pub use tally::{Batch, ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};

@@ -16,7 +16,7 @@ table! {
     from: Symbol,
     /// Receiving node.
     to: Symbol,
-    /// `tcp`, `udp`, `request` or ping.
+    /// `tcp`, `udp`, `request`, `echo` or ping.
     kind: Symbol,
     /// Congestion control; null where there is none.
     cc: Option<Symbol>,
@@ -195,7 +195,8 @@ table! {
 }
 
 table! {
-    /// Echoes: one row per request and response.
+    /// Echoes: one row per request and response, or of a flow with more than 10^6 echoes, per client, size and
+    /// round-trip time.
     Echoes, EchoRow, "echoes";
     /// Flow name.
     flow: Symbol,
@@ -203,12 +204,35 @@ table! {
     client: u64,
     /// Request bytes (B).
     size: u64,
-    /// Number of the exchange on its connection, from 0.
-    iteration: u64,
-    /// When the request was issued (ns).
-    time: u64,
-    /// From the request's first byte written to the response's last byte read.
+    /// Number of the exchange from 0: on its connection, for echo flows at its size; null of many exchanges.
+    iteration: Option<u64>,
+    /// When the request was issued; null of many exchanges (ns).
+    time: Option<u64>,
+    /// From the request's first byte written to the response's last byte read; of many, within 0.1 % (ns).
     rtt: u64,
+    /// How many exchanges the row stands for.
+    count: u64,
+}
+
+table! {
+    /// Echo batches: where echoes are told as histograms, one row per batch of consecutive ones.
+    EchoBatches, EchoBatchRow, "echo_batches";
+    /// Flow name.
+    flow: Symbol,
+    /// Client (stream) number.
+    client: u64,
+    /// Message bytes (B).
+    size: u64,
+    /// Number of the batch's first exchange at its size.
+    iteration: u64,
+    /// When that was issued (ns).
+    time: u64,
+    /// Exchanges in the batch.
+    count: u64,
+    /// Mean round-trip time (ns).
+    rtt_mean: f64,
+    /// Longest round-trip time (ns).
+    rtt_max: u64,
 }
 
 table! {

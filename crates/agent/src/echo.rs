@@ -1,0 +1,361 @@
+//! `tcplab-agent echo-serve` and `echo-run`: the two ends of `tcplab echo`, between any two machines.
+//!
+//! Both are told what to do by one JSON object on their first line of input, tell what happens as events on
+//! standard output, and end when their input does.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tcplab_probe::clock;
+use tcplab_tables::{ECHO_HEAD, EchoTally};
+use tcplab_traffic::echo::{
+    self, EchoError, Facts, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served, Server,
+    ServerObserver, Unserved,
+};
+use tcplab_traffic::{Settings, TrafficError};
+
+use crate::{output, process};
+
+/// How often a run tells how far it has come.
+const TELL: Duration = Duration::from_millis(250);
+/// Connections that are not served are told one by one up to so many a second, then counted.
+const TOLD_A_SECOND: u64 = 10;
+
+type Socket = socket2::Socket;
+
+/// What `echo-serve` is told.
+#[derive(Debug, Deserialize)]
+struct Serve {
+    /// Where it listens.
+    addresses: Vec<SocketAddr>,
+    /// Clients at a time.
+    clients: u32,
+    /// Longest message, bytes.
+    size: u32,
+    /// Clients may have it poll.
+    busy_poll: bool,
+    /// CPUs for its threads, in turn.
+    #[serde(default)]
+    cpus: Vec<usize>,
+}
+
+/// What `echo-run` is told. Times in ns.
+#[derive(Debug, Deserialize)]
+struct Run {
+    addresses: Vec<SocketAddr>,
+    sizes: Vec<u32>,
+    iterations: u64,
+    clients: usize,
+    warmup: u64,
+    interval: u64,
+    timeout: u64,
+    nodelay: bool,
+    busy_poll: bool,
+    /// Congestion control of both ends; empty: the kernels' defaults.
+    control: String,
+    #[serde(default)]
+    cpus: Vec<usize>,
+    /// Write every round trip there.
+    raw: Option<PathBuf>,
+}
+
+/// Serves until the input ends.
+pub fn serve() -> u8 {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told: Serve = match told(&stop) {
+        Ok(told) => told,
+        Err(code) => return code,
+    };
+    let mut listeners = Vec::new();
+    let mut addresses = Vec::new();
+    for address in told.addresses {
+        match echo::listen(address, &Settings::default(), "") {
+            Ok((listener, port)) => {
+                listeners.push(listener);
+                addresses.push(SocketAddr::new(address.ip(), port).to_string());
+            }
+            Err(error) => return failed(&error),
+        }
+    }
+    output::emit(&json!({
+        "event": "listening", "protocol": echo::VERSION, "addresses": addresses, "pid": std::process::id(),
+    }));
+    let limits =
+        Limits { clients: told.clients, size: told.size, busy_poll: told.busy_poll, ..Limits::default() };
+    let server = Server::new(listeners, limits, told.cpus);
+    let teller = ServerTeller::default();
+    let outcome = std::thread::scope(|scope| {
+        let counted = scope.spawn(|| teller.count(&stop));
+        let outcome = server.run(Limit { stop: &stop, end: u64::MAX }, None, &teller);
+        stop.store(true, Ordering::Relaxed);
+        let _ = counted.join();
+        outcome
+    });
+    output::emit(&json!({"event": "done"}));
+    match outcome {
+        Ok(()) => 0,
+        Err(error) => {
+            output::refuse(None, &format!("cannot wait for connections: {error}"), "end other programs");
+            3
+        }
+    }
+}
+
+/// Runs the clients to their end.
+pub fn run() -> u8 {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told: Run = match told(&stop) {
+        Ok(told) => told,
+        Err(code) => return code,
+    };
+    let raw = match told.raw.as_ref().map(|path| Raw::create(path)).transpose() {
+        Ok(raw) => raw,
+        Err(error) => {
+            let path = told.raw.unwrap_or_default();
+            output::refuse(None, &format!("cannot write {}: {error}", path.display()), "write elsewhere");
+            return 3;
+        }
+    };
+    let settings = Settings { nagle: !told.nodelay, ..Settings::default() };
+    let open =
+        |client: usize| echo::open(told.addresses[client % told.addresses.len()], &settings, &told.control);
+    let sockets = match (0..told.clients).map(open).collect::<Result<Vec<_>, _>>() {
+        Ok(sockets) => sockets,
+        Err(error) => return failed(&error),
+    };
+    let head = told.warmup.max(ECHO_HEAD);
+    let keep = match &raw {
+        Some(_) => Keep { rounds: u64::MAX, tally_from: head },
+        None => Keep::head(head),
+    };
+    let job = Job {
+        addresses: told.addresses,
+        sizes: told.sizes,
+        iterations: told.iterations,
+        interval: told.interval,
+        timeout: told.timeout,
+        nodelay: told.nodelay,
+        busy_poll: told.busy_poll,
+        control: told.control,
+        cpus: told.cpus,
+        keep,
+        zero: clock::now(),
+    };
+    let lives: Vec<Live> = sockets.iter().map(|_| Live::default()).collect();
+    let teller = ClientTeller { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
+    let over = AtomicBool::new(false);
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| tell(&lives, &job, &over));
+        let outcome = job.run(sockets, &lives, Limit { stop: &stop, end: u64::MAX }, &teller);
+        over.store(true, Ordering::Release);
+        outcome
+    });
+    if let Err(error) = outcome {
+        output::refuse(None, &format!("cannot start a thread: {error}"), "use fewer clients");
+    }
+    teller.finish();
+    output::emit(&json!({"event": "done", "time": clock::now() - job.zero}));
+    0
+}
+
+/// Reads what to do, and raises `stop` when the input or its patience ends.
+fn told<T: for<'de> Deserialize<'de>>(stop: &Arc<AtomicBool>) -> Result<T, u8> {
+    let refuse = |message: String| {
+        output::refuse(None, &message, "use `tcplab echo`");
+        2
+    };
+    process::raise_file_limit();
+    let raise = stop.clone();
+    let ended = process::on_end(move || raise.store(true, Ordering::Relaxed));
+    ended.map_err(|error| refuse(format!("cannot wait for signals: {error}")))?;
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.map_err(|error| refuse(format!("cannot read what to do: {error}")))?;
+    let told = serde_json::from_str(&line).map_err(|error| refuse(format!("cannot understand: {error}")))?;
+    let raise = stop.clone();
+    let watch = std::thread::Builder::new().name("input".into()).spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        raise.store(true, Ordering::Relaxed);
+    });
+    watch.map_err(|error| refuse(format!("cannot start a thread: {error}")))?;
+    Ok(told)
+}
+
+fn failed(error: &TrafficError) -> u8 {
+    output::refuse(None, &error.to_string(), &error.mend());
+    3
+}
+
+/// Tells now and then how far each client has come.
+fn tell(lives: &[Live], job: &Job, over: &AtomicBool) {
+    while !over.load(Ordering::Acquire) {
+        // In slices, so as not to hold up the end.
+        for _ in 0..5 {
+            std::thread::sleep(TELL / 5);
+            if over.load(Ordering::Acquire) {
+                return;
+            }
+        }
+        let clients: Vec<Value> = lives
+            .iter()
+            .map(|live| {
+                let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
+                json!({
+                    "size": job.sizes.get(load(&live.place) as usize),
+                    "done": load(&live.done), "sum": load(&live.sum), "max": load(&live.max),
+                })
+            })
+            .collect();
+        output::emit(&json!({"event": "progress", "time": clock::now() - job.zero, "clients": clients}));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells what clients measured.
+struct ClientTeller {
+    head: u64,
+    raw: Option<Raw>,
+    /// The first round trips at its present size, by client.
+    heads: Mutex<BTreeMap<u32, Vec<(u64, u64)>>>,
+    failed: AtomicBool,
+}
+
+impl ClientTeller {
+    fn finish(&self) {
+        if let Some(raw) = &self.raw
+            && let Err(error) = lock(&raw.file).flush()
+        {
+            self.unwritable(raw, &error);
+        }
+    }
+
+    fn unwritable(&self, raw: &Raw, error: &io::Error) {
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            let message = format!("cannot write {}: {error}", raw.path.display());
+            output::warn(&message, "free space on this disk, or write elsewhere");
+        }
+    }
+}
+
+impl Observer for ClientTeller {
+    fn connected(&self, client: u32, _: &Socket, facts: &Facts) {
+        output::emit(&json!({
+            "event": "connected", "client": client, "port": facts.local_port, "mss": facts.mss,
+            "control": facts.control, "server_polls": facts.server_polls, "words": facts.words,
+        }));
+    }
+
+    fn rounds(&self, client: u32, size: u32, rounds: &[Round]) {
+        let head = rounds.iter().take_while(|round| round.iteration < self.head);
+        lock(&self.heads).entry(client).or_default().extend(head.map(|round| (round.time, round.rtt)));
+        if let Some(raw) = &self.raw
+            && let Err(error) = raw.write(client, size, rounds)
+        {
+            self.unwritable(raw, &error);
+        }
+    }
+
+    fn size_done(&self, client: u32, size: u32, done: u64, tally: &EchoTally) {
+        let head = lock(&self.heads).remove(&client).unwrap_or_default();
+        let batches = tally.batches();
+        output::emit(&json!({
+            "event": "series", "client": client, "size": size, "done": done, "rounds": head,
+            "buckets": tally.buckets().collect::<Vec<_>>(),
+            "batches": batches.map(|b| (b.iteration, b.time, b.count, b.mean(), b.max)).collect::<Vec<_>>(),
+        }));
+    }
+
+    fn ended(&self, client: u32, _: Option<&Socket>, outcome: Result<(), EchoError>) {
+        let (error, mend) = match &outcome {
+            Err(error) if !error.is_over() => (Some(error.to_string()), Some(error.mend())),
+            _ => (None, None),
+        };
+        output::emit(&json!({
+            "event": "ended", "client": client, "complete": outcome.is_ok(), "error": error, "mend": mend,
+        }));
+    }
+}
+
+/// Every round trip, as CSV.
+struct Raw {
+    path: PathBuf,
+    file: Mutex<BufWriter<File>>,
+}
+
+impl Raw {
+    fn create(path: &std::path::Path) -> io::Result<Raw> {
+        let mut file = BufWriter::new(File::create(path)?);
+        writeln!(file, "client,size,iteration,time_ns,rtt_ns")?;
+        Ok(Raw { path: path.to_owned(), file: Mutex::new(file) })
+    }
+
+    fn write(&self, client: u32, size: u32, rounds: &[Round]) -> io::Result<()> {
+        let mut file = lock(&self.file);
+        for Round { iteration, time, rtt } in rounds {
+            writeln!(file, "{client},{size},{iteration},{time},{rtt}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells who is served and who is not.
+#[derive(Default)]
+struct ServerTeller {
+    told: AtomicU64,
+    untold: AtomicU64,
+}
+
+impl ServerTeller {
+    /// Once a second: how many more connections were not served.
+    fn count(&self, stop: &AtomicBool) {
+        while clock::sleep_until(clock::now() + 1_000_000_000, stop) {
+            self.told.store(0, Ordering::Relaxed);
+            let untold = self.untold.swap(0, Ordering::Relaxed);
+            if untold > 0 {
+                output::emit(&json!({"event": "unserved", "count": untold}));
+            }
+        }
+    }
+}
+
+impl ServerObserver for ServerTeller {
+    fn accepted(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, _: &Arc<AtomicU64>) {
+        output::emit(&json!({
+            "event": "accepted", "peer": peer.to_string(), "client": greeting.client,
+            "clients": greeting.clients, "iterations": greeting.iterations, "sizes": greeting.sizes,
+        }));
+    }
+
+    fn ended(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, served: Served) {
+        let client = greeting.client;
+        let error = served
+            .broken
+            .map(|(size, iteration, source)| EchoError::Lost { client, size, iteration, source }.to_string());
+        output::emit(&json!({
+            "event": "ended", "peer": peer.to_string(), "client": client, "messages": served.messages,
+            "error": error,
+        }));
+    }
+
+    fn unserved(&self, peer: SocketAddr, why: &Unserved) {
+        if self.told.fetch_add(1, Ordering::Relaxed) < TOLD_A_SECOND {
+            let reason = why.to_string();
+            output::emit(
+                &json!({"event": "unserved", "peer": peer.to_string(), "reason": reason, "count": 1}),
+            );
+        } else {
+            self.untold.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

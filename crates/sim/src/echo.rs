@@ -1,0 +1,272 @@
+//! Messages sent back in full: a client that waits for each echo, and its server.
+
+use std::sync::Arc;
+
+use tcplab_tables::{ECHO_HEAD, EchoBatches, EchoRow, EchoTally, Echoes, MOST_ECHO_ROWS, Symbol};
+use tcplab_tcp::Connection;
+use tcplab_units::{Span, Time};
+
+/// What the clients of a flow do.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// Bytes of a message, size after size.
+    pub(crate) sizes: Arc<[u32]>,
+    /// Messages of each size.
+    pub(crate) iterations: u64,
+    /// Least time from one message to the next.
+    pub(crate) interval: Span,
+    /// The first so many of each size have rows of their own.
+    pub(crate) head: u64,
+}
+
+impl Job {
+    /// One for `clients`; beyond a million round trips only the first of each size have rows of their own, at
+    /// least `warmup`.
+    pub(crate) fn new(sizes: &[u32], iterations: u64, interval: Span, warmup: u64, clients: u32) -> Job {
+        let trips = iterations.saturating_mul(sizes.len() as u64).saturating_mul(u64::from(clients));
+        let head = if trips > MOST_ECHO_ROWS { warmup.max(ECHO_HEAD) } else { u64::MAX };
+        Job { sizes: sizes.into(), iterations, interval, head }
+    }
+
+    fn size(&self, at: Place) -> Option<u64> {
+        self.sizes.get(at.size).map(|&size| u64::from(size))
+    }
+}
+
+/// Where in its work an end is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Place {
+    /// Which size.
+    size: usize,
+    iteration: u64,
+}
+
+impl Place {
+    fn next(self, job: &Job) -> Place {
+        if self.iteration + 1 < job.iterations {
+            Place { iteration: self.iteration + 1, ..self }
+        } else {
+            Place { size: self.size + 1, iteration: 0 }
+        }
+    }
+}
+
+/// A client and its server.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    job: Job,
+    stop: Time,
+    client: Place,
+    /// Bytes the client has when the present echo is complete.
+    awaited: u64,
+    issued: Option<Time>,
+    /// The connection has been asked for. The next wake-up is the gate's then.
+    opened: bool,
+    stopped: bool,
+    left: bool,
+    server: Place,
+    /// Bytes the server has when the message it is receiving is complete.
+    expected: u64,
+    tally: Option<Box<EchoTally>>,
+}
+
+/// What a client does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It waits for the network.
+    Wait,
+    /// It wants to be woken.
+    At(Time),
+    /// It waits until all clients have come so far.
+    Gate,
+}
+
+impl Echo {
+    /// A client that does `job`, and sends nothing from `stop` on.
+    pub(crate) fn new(job: Job, stop: Time) -> Echo {
+        let expected = job.size(Place::default()).unwrap_or(u64::MAX);
+        let tally = (job.head < job.iterations).then(Box::default);
+        Echo {
+            job,
+            stop,
+            client: Place::default(),
+            awaited: 0,
+            issued: None,
+            opened: false,
+            stopped: false,
+            left: false,
+            server: Place::default(),
+            expected,
+            tally,
+        }
+    }
+
+    /// The gate has opened, or the time of the next message has come, or only the connection is to be opened.
+    pub(crate) fn wake(&mut self, client: &mut Connection, now: Time) -> Time {
+        if self.opened && self.issued.is_none() {
+            self.send_or_stop(client, now);
+        }
+        self.opened = true;
+        Time::NEVER
+    }
+
+    /// True once, when it has stopped or `broke` and nobody should wait for it any more.
+    pub(crate) fn leaves(&mut self, broke: bool) -> bool {
+        let leaves = !self.left && (self.stopped || broke);
+        self.left |= leaves;
+        leaves
+    }
+
+    fn send_or_stop(&mut self, client: &mut Connection, now: Time) {
+        let Some(size) = self.job.size(self.client).filter(|_| now < self.stop) else {
+            if !self.stopped {
+                self.stopped = true;
+                client.close(now);
+            }
+            return;
+        };
+        self.issued = Some(now);
+        self.awaited += size;
+        client.offer(size, now);
+    }
+
+    /// Data arrived at the server; whether it completed a message, which is sent back at once.
+    pub(crate) fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
+        let mut acted = false;
+        while server.bytes_received() >= self.expected
+            && let Some(size) = self.job.size(self.server)
+        {
+            server.offer(size, now);
+            self.server = self.server.next(&self.job);
+            self.expected += self.job.size(self.server).unwrap_or(u64::MAX / 2);
+            acted = true;
+        }
+        acted
+    }
+
+    /// Data arrived at the client. If that completes the echo, it is recorded, and it is said what is next.
+    pub(crate) fn receive(
+        &mut self,
+        client: &mut Connection,
+        now: Time,
+        names: (Symbol, u64),
+        tables: (&mut Echoes, &mut EchoBatches),
+    ) -> Option<Next> {
+        let issued = self.issued?;
+        if client.bytes_received() < self.awaited {
+            return None;
+        }
+        self.issued = None;
+        let place = self.client;
+        self.client = place.next(&self.job);
+        self.record(place, issued, now.since(issued), names, tables.0);
+        if self.client.size != place.size {
+            self.pour(place, names, tables);
+            if self.client.size < self.job.sizes.len() {
+                return Some(Next::Gate);
+            }
+        }
+        let due = (issued + self.job.interval).min(self.stop);
+        if due > now && self.client.size < self.job.sizes.len() {
+            return Some(Next::At(due));
+        }
+        self.send_or_stop(client, now);
+        Some(Next::Wait)
+    }
+
+    fn record(&mut self, at: Place, issued: Time, rtt: Span, names: (Symbol, u64), echoes: &mut Echoes) {
+        let (time, rtt) = (issued.as_ns(), rtt.as_ns());
+        match &mut self.tally {
+            Some(tally) if at.iteration >= self.job.head => tally.record(at.iteration, time, rtt),
+            _ => echoes.push(EchoRow {
+                flow: names.0,
+                client: names.1,
+                size: self.job.size(at).unwrap_or(0),
+                iteration: Some(at.iteration),
+                time: Some(time),
+                rtt,
+                count: 1,
+            }),
+        }
+    }
+
+    fn pour(&mut self, at: Place, names: (Symbol, u64), tables: (&mut Echoes, &mut EchoBatches)) {
+        if let Some(tally) = &mut self.tally {
+            tally.pour(names.0, names.1, self.job.size(at).unwrap_or(0), tables.0, tables.1);
+            tally.clear();
+        }
+    }
+
+    /// Writes down what is not yet of a series that the run's end cut off.
+    pub(crate) fn finish(&self, names: (Symbol, u64), tables: (&mut Echoes, &mut EchoBatches)) {
+        if let Some(tally) = &self.tally
+            && tally.count() > 0
+        {
+            tally.pour(names.0, names.1, self.job.size(self.client).unwrap_or(0), tables.0, tables.1);
+        }
+    }
+
+    /// Whether every message came back.
+    pub(crate) fn complete(&self) -> bool {
+        self.client.size == self.job.sizes.len()
+    }
+}
+
+/// Where the clients of a flow wait for each other before each size.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    members: u32,
+    waiting: Vec<u32>,
+}
+
+impl Gate {
+    /// A gate for so many clients.
+    pub(crate) fn new(members: u32) -> Gate {
+        Gate { members, waiting: Vec::new() }
+    }
+
+    /// `stream` waits from now on; those that may go on if it is the last one.
+    pub(crate) fn arrive(&mut self, stream: u32) -> Vec<u32> {
+        self.waiting.push(stream);
+        self.open_if_complete()
+    }
+
+    /// A client goes for good; those that may go on if they were waiting only for it.
+    pub(crate) fn leave(&mut self, stream: u32) -> Vec<u32> {
+        self.waiting.retain(|one| *one != stream);
+        self.members = self.members.saturating_sub(1);
+        self.open_if_complete()
+    }
+
+    fn open_if_complete(&mut self) -> Vec<u32> {
+        if self.waiting.len() as u32 >= self.members { std::mem::take(&mut self.waiting) } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_to_come_opens_the_gate_for_all() {
+        let mut gate = Gate::new(3);
+        assert!(gate.arrive(4).is_empty());
+        assert!(gate.arrive(5).is_empty());
+        assert_eq!(gate.arrive(6), [4, 5, 6]);
+        assert!(gate.arrive(5).is_empty());
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_has_gone() {
+        let mut gate = Gate::new(2);
+        assert!(gate.arrive(1).is_empty());
+        assert_eq!(gate.leave(0), [1]);
+        assert_eq!(gate.arrive(1), [1]);
+    }
+
+    #[test]
+    fn a_million_round_trips_have_rows_and_more_have_not() {
+        let head = |clients| Job::new(&[1, 2, 4, 8], 50_000, Span::ZERO, 0, clients).head;
+        assert_eq!((head(5), head(6)), (u64::MAX, ECHO_HEAD));
+    }
+}

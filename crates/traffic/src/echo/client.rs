@@ -1,0 +1,305 @@
+//! Clients: each sends a message, waits for its echo, and times the two together.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+
+use socket2::Socket;
+use tcplab_probe::{TcpInfo, clock};
+use tcplab_tables::EchoTally;
+
+use super::error::EchoError;
+use super::gate::Gate;
+use super::line::{Broken, Limit, Line, Wait};
+use super::pin::pin;
+use super::record::{Keep, Live, Record, Round};
+use super::wire::{Answer, Greeting};
+
+/// What all clients do.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Where the server listens, for each client.
+    pub addresses: Vec<SocketAddr>,
+    /// Bytes of a message, size after size.
+    pub sizes: Vec<u32>,
+    /// Messages of each size.
+    pub iterations: u64,
+    /// Least time from one message to the next, ns.
+    pub interval: u64,
+    /// How long connecting, or one round trip, may take, ns.
+    pub timeout: u64,
+    /// The server shall switch Nagle's algorithm off.
+    pub nodelay: bool,
+    /// Both ends poll instead of sleeping.
+    pub busy_poll: bool,
+    /// Congestion control of the server's end; empty: its default.
+    pub control: String,
+    /// Client n runs on the n-th of these CPUs, and round again; none: where the kernel likes.
+    pub cpus: Vec<usize>,
+    /// What is kept of the round trips.
+    pub keep: Keep,
+    /// The run's zero, ns on CLOCK_MONOTONIC.
+    pub zero: u64,
+}
+
+/// What a client learnt when it connected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its own port.
+    pub local_port: u16,
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+    /// Congestion control of its end.
+    pub control: String,
+    /// The server polls too.
+    pub server_polls: bool,
+    /// What the server does otherwise than asked.
+    pub words: String,
+}
+
+/// Sees what clients do, on their threads and between their round trips.
+pub trait Observer: Sync {
+    /// A client has been accepted.
+    fn connected(&self, client: u32, socket: &Socket, facts: &Facts);
+    /// Round trips kept one by one, in order.
+    fn rounds(&self, client: u32, size: u32, rounds: &[Round]);
+    /// A client is through with a size, or cannot go on; `done` round trips were made at it.
+    fn size_done(&self, client: u32, size: u32, done: u64, tally: &EchoTally);
+    /// A client has ended. There is a socket if it had connected.
+    fn ended(&self, client: u32, socket: Option<&Socket>, outcome: Result<(), EchoError>);
+}
+
+impl Job {
+    /// Has every socket (fresh, its options set) do its part; returns when all have ended. `lives` has one
+    /// entry a client. A client that fails leaves the others going.
+    pub fn run(
+        &self,
+        sockets: Vec<Socket>,
+        lives: &[Live],
+        limit: Limit,
+        observer: &dyn Observer,
+    ) -> io::Result<()> {
+        let gate = Gate::new(sockets.len() as u32);
+        std::thread::scope(|scope| {
+            let mut refused = None;
+            for ((number, socket), live) in sockets.into_iter().enumerate().zip(lives) {
+                let (gate, clients) = (&gate, lives.len() as u32);
+                let client = Client { job: self, number: number as u32, clients, limit };
+                let spawned = std::thread::Builder::new()
+                    .name(format!("client {number}"))
+                    .stack_size(crate::tcp::STACK)
+                    .spawn_scoped(scope, move || {
+                        client.run(socket, gate, live, observer);
+                        gate.leave();
+                    });
+                if let Err(error) = spawned {
+                    gate.leave();
+                    refused = Some(error);
+                }
+            }
+            refused.map_or(Ok(()), Err)
+        })
+    }
+}
+
+struct Client<'a> {
+    job: &'a Job,
+    number: u32,
+    clients: u32,
+    limit: Limit<'a>,
+}
+
+impl Client<'_> {
+    fn run(&self, socket: Socket, gate: &Gate, live: &Live, observer: &dyn Observer) {
+        let facts = match self.connect(&socket) {
+            Ok(facts) => facts,
+            Err(error) => return observer.ended(self.number, None, Err(error)),
+        };
+        observer.connected(self.number, &socket, &facts);
+        let outcome = self.echo(&socket, gate, live, observer);
+        observer.ended(self.number, Some(&socket), outcome);
+    }
+
+    fn connect(&self, socket: &Socket) -> Result<Facts, EchoError> {
+        let (client, job) = (self.number, self.job);
+        let address = job.addresses[client as usize % job.addresses.len()];
+        if let Some(&cpu) = job.cpus.get(client as usize % job.cpus.len().max(1)) {
+            pin(cpu).map_err(|source| EchoError::Pin { client, cpu, source })?;
+        }
+        self.reach(socket, address).map_err(|source| EchoError::Connect { client, address, source })?;
+        let greeting = Greeting {
+            nodelay: job.nodelay,
+            busy_poll: job.busy_poll,
+            client,
+            clients: self.clients,
+            iterations: job.iterations,
+            interval: job.interval,
+            control: job.control.clone(),
+            sizes: job.sizes.clone(),
+        };
+        let answer = self.greet(socket, &greeting).map_err(|source| match source {
+            None => EchoError::Foreign { client, address },
+            Some(source) => EchoError::NoAnswer { client, address, source },
+        })?;
+        if !answer.accepted {
+            let Answer { words, version, .. } = answer;
+            return Err(EchoError::Refused { client, address, words, version });
+        }
+        Ok(Facts {
+            local_port: crate::socket::local_port(socket).unwrap_or(0),
+            mss: TcpInfo::of(socket.as_raw_fd()).map_or(0, |info| info.snd_mss),
+            control: super::options::control(socket),
+            server_polls: answer.busy_poll,
+            words: answer.words,
+        })
+    }
+
+    /// Connects within the time one operation may take.
+    fn reach(&self, socket: &Socket, address: SocketAddr) -> io::Result<()> {
+        let begun = clock::now();
+        socket.set_nonblocking(true)?;
+        match socket.connect(&address.into()) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {
+                while !crate::socket::wait(socket, libc::POLLOUT)? {
+                    if self.limit.over() || clock::now() - begun >= self.job.timeout {
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, "no answer"));
+                    }
+                }
+                if let Some(error) = socket.take_error()? {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+        socket.set_nonblocking(false)
+    }
+
+    /// Sends the greeting and reads the answer; an error without a cause: what came is no answer.
+    fn greet(&self, socket: &Socket, greeting: &Greeting) -> Result<Answer, Option<Broken>> {
+        let begun = clock::now();
+        let line = Line::new(socket, Wait::Sleep, self.job.timeout, self.limit).map_err(Broken::Io)?;
+        line.send(&greeting.encode(), begun)?;
+        let mut bytes = Vec::new();
+        loop {
+            let length = Answer::length(&bytes).ok_or(None)?;
+            if length == bytes.len() {
+                return Answer::parse(&bytes).ok_or(None);
+            }
+            let had = bytes.len();
+            bytes.resize(length, 0);
+            if let Err(broken) = line.receive(&mut bytes[had..], begun) {
+                // A short answer of something else may be all that comes.
+                let Broken::Closed { moved, .. } = broken else { return Err(Some(broken)) };
+                bytes.truncate(had + moved);
+                return Err(Answer::length(&bytes).map(|_| broken));
+            }
+        }
+    }
+
+    fn echo(
+        &self,
+        socket: &Socket,
+        gate: &Gate,
+        live: &Live,
+        observer: &dyn Observer,
+    ) -> Result<(), EchoError> {
+        let (client, job) = (self.number, self.job);
+        let line = Line::new(socket, Wait::of(job.busy_poll, self.clients), job.timeout, self.limit)
+            .map_err(|source| EchoError::Option { client, source })?;
+        let longest = job.sizes.iter().copied().max().unwrap_or(0) as usize;
+        let mut message: Vec<u8> = (0..longest).map(|at| at as u8).collect();
+        let mut answer = vec![0; longest];
+        let mut record = Record::new(job.keep, job.iterations, live);
+        for (place, &size) in job.sizes.iter().enumerate() {
+            record.turn_to(place, size);
+            let lost = |iteration, source| EchoError::Lost { client, size, iteration, source };
+            if !gate.wait(&self.limit) {
+                return Err(lost(0, Broken::Over));
+            }
+            let length = size as usize;
+            let (message, answer) = (&mut message[..length], &mut answer[..length]);
+            let outcome = self.series(&line, size, message, answer, &mut record, observer);
+            // What was measured is kept, also of a series that broke off.
+            if !record.rounds().is_empty() {
+                observer.rounds(client, size, record.rounds());
+            }
+            observer.size_done(client, size, record.done(), record.tally());
+            outcome?;
+        }
+        // The server sees by this that all is well.
+        let _ = socket.shutdown(std::net::Shutdown::Write);
+        Ok(())
+    }
+
+    /// All round trips of one size. Nothing is allocated, locked or formatted on the way.
+    fn series(
+        &self,
+        line: &Line,
+        size: u32,
+        message: &mut [u8],
+        answer: &mut [u8],
+        record: &mut Record,
+        observer: &dyn Observer,
+    ) -> Result<(), EchoError> {
+        let (client, job) = (self.number, self.job);
+        let mut due = 0;
+        for iteration in 0..job.iterations {
+            stamp(message, iteration);
+            if job.interval > 0 {
+                self.pause(due);
+            }
+            let begun = clock::now();
+            due = begun.saturating_add(job.interval);
+            let done = line.send(message, begun).and_then(|()| line.receive(answer, begun));
+            let ended = clock::now();
+            done.map_err(|source| EchoError::Lost { client, size, iteration, source })?;
+            if !same_stamp(message, answer) {
+                return Err(EchoError::Wrong { client, size, iteration });
+            }
+            let time = begun.saturating_sub(job.zero);
+            if record.take(Round { iteration, time, rtt: ended - begun }) {
+                observer.rounds(client, size, record.rounds());
+                record.forget();
+            }
+            if iteration % LOOK == LOOK - 1 && self.limit.over() {
+                return Err(EchoError::Lost { client, size, iteration, source: Broken::Over });
+            }
+        }
+        Ok(())
+    }
+
+    fn pause(&self, due: u64) {
+        if self.job.busy_poll {
+            clock::spin_until(due.min(self.limit.end), SPIN, self.limit.stop);
+        } else {
+            clock::sleep_until(due.min(self.limit.end), self.limit.stop);
+        }
+    }
+}
+
+/// Round trips between two looks at whether all is over.
+const LOOK: u64 = 16;
+/// How long before a message is due a polling client stops sleeping, ns.
+const SPIN: u64 = 200_000;
+/// Bytes of the number at each end of a message.
+const STAMP: usize = 8;
+
+/// Numbers a message, so that an answer to another one, or one cut and joined wrongly, is noticed.
+#[inline]
+fn stamp(message: &mut [u8], iteration: u64) {
+    let number = iteration.to_le_bytes();
+    let length = message.len().min(STAMP);
+    message[..length].copy_from_slice(&number[..length]);
+    if message.len() >= 2 * STAMP {
+        let tail = message.len() - STAMP;
+        message[tail..].copy_from_slice(&number);
+    }
+}
+
+#[inline]
+fn same_stamp(message: &[u8], answer: &[u8]) -> bool {
+    let length = message.len().min(STAMP);
+    let tail = message.len() - length;
+    message[..length] == answer[..length] && message[tail..] == answer[tail..]
+}

@@ -1,0 +1,349 @@
+//! A flow of `kind: echo`: the clients at one node, the server at the other, as rows of the run's tables.
+
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use socket2::Socket;
+use tcplab_probe::sockets::Owner;
+use tcplab_probe::{TcpInfo, clock};
+use tcplab_tables::{ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};
+
+use super::client::{Facts, Job, Observer};
+use super::error::EchoError;
+use super::line::Limit;
+use super::record::{Keep, Live, Round};
+use super::server::{Limits, Served, Server, ServerObserver, Unserved};
+use super::wire::Greeting;
+use crate::socket::{self, Clamped};
+use crate::{
+    Context, EchoTraffic, End, Exchange, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError,
+};
+
+/// How much earlier than this end the other may end a run, ns.
+const MOMENT: u64 = 200_000_000;
+/// How often the collector looks whether all clients are through, ns.
+const GLANCE: u64 = 20_000_000;
+
+/// A prepared end of an echo flow.
+#[derive(Debug)]
+pub(crate) struct Echo {
+    sockets: Vec<(Socket, SocketAddr)>,
+    clamped: Vec<Clamped>,
+}
+
+impl Echo {
+    pub fn prepare(end: &End) -> Result<(Echo, Vec<u16>), TrafficError> {
+        let mut echo = Echo { sockets: Vec::new(), clamped: Vec::new() };
+        let mut ports = Vec::new();
+        let Traffic::Echo(traffic) = &end.flow.traffic else { return Ok((echo, ports)) };
+        for (is_zero, what) in [(traffic.sizes.is_empty(), "sizes"), (traffic.iterations == 0, "iterations")]
+        {
+            if is_zero {
+                return Err(TrafficError::Zero { what });
+            }
+        }
+        for address in end.addresses() {
+            let (socket, clamped) = socket::tcp(address, settings(end, traffic), &traffic.cc.name)?;
+            let (socket, port) = match end.role {
+                Role::Server => socket::listen(socket, address)?,
+                Role::Client => (socket, address.port()),
+            };
+            ports.push(port);
+            echo.sockets.push((socket, SocketAddr::new(address.ip(), port)));
+            echo.clamped = clamped;
+        }
+        Ok((echo, ports))
+    }
+
+    pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
+        let Traffic::Echo(traffic) = &end.flow.traffic else { return Ok(()) };
+        for clamped in &self.clamped {
+            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
+        }
+        let slots = self.sockets.iter().map(|_| Slot::default()).collect();
+        let lives: Vec<Live> = self.sockets.iter().map(|_| Live::default()).collect();
+        let (sockets, addresses): (Vec<_>, Vec<_>) = self.sockets.into_iter().unzip();
+        let part = Part { end, context, traffic, slots, addresses, over: AtomicBool::new(false) };
+        let stop = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration);
+        let limit = Limit { stop: &context.stop, end: context.clock.instant(stop) };
+        std::thread::scope(|scope| {
+            let collector = std::thread::Builder::new()
+                .stack_size(crate::tcp::STACK)
+                .spawn_scoped(scope, || part.collect(&lives, totals));
+            let outcome = match end.role {
+                Role::Client => part.ask(sockets, &lives, limit),
+                Role::Server => part.answer(sockets, limit),
+            };
+            part.over.store(true, Ordering::Release);
+            collector.map_err(TrafficError::Thread).map(|_| ()).and(outcome)
+        })
+    }
+}
+
+fn settings<'a>(end: &End, traffic: &'a EchoTraffic) -> &'a Settings {
+    match end.role {
+        Role::Client => &traffic.sender,
+        Role::Server => &traffic.receiver,
+    }
+}
+
+/// One client's connection, as this end sees it.
+#[derive(Default)]
+struct Slot {
+    socket: Mutex<Option<Socket>>,
+    received: Mutex<Option<Arc<AtomicU64>>>,
+    started: AtomicU64,
+    port: AtomicU64,
+}
+
+struct Part<'a> {
+    end: &'a End,
+    context: &'a Context,
+    traffic: &'a EchoTraffic,
+    slots: Vec<Slot>,
+    addresses: Vec<SocketAddr>,
+    over: AtomicBool,
+}
+
+impl Part<'_> {
+    fn ask(&self, sockets: Vec<Socket>, lives: &[Live], limit: Limit) -> Result<(), TrafficError> {
+        if !self.context.sleep_until(self.end.flow.start) {
+            return Ok(());
+        }
+        let traffic = self.traffic;
+        let trips = traffic.iterations.saturating_mul((traffic.sizes.len() * sockets.len()) as u64);
+        let keep = if trips > MOST_ECHO_ROWS { Keep::head(traffic.warmup.max(ECHO_HEAD)) } else { Keep::ALL };
+        let job = Job {
+            addresses: self.addresses.clone(),
+            sizes: traffic.sizes.clone(),
+            iterations: traffic.iterations,
+            interval: traffic.interval,
+            timeout: traffic.timeout,
+            nodelay: !traffic.receiver.nagle,
+            busy_poll: traffic.busy_poll,
+            control: traffic.cc.name.clone(),
+            cpus: Vec::new(),
+            keep,
+            zero: self.context.clock.start,
+        };
+        job.run(sockets, lives, limit, self).map_err(TrafficError::Thread)
+    }
+
+    fn answer(&self, sockets: Vec<Socket>, limit: Limit) -> Result<(), TrafficError> {
+        let limits = Limits {
+            clients: u32::MAX,
+            size: u32::MAX,
+            messages: u64::MAX,
+            interval: u64::MAX / 4,
+            message: self.traffic.timeout.saturating_mul(2),
+            busy_poll: true,
+            ..Limits::default()
+        };
+        let expected = sockets.len() as u32;
+        let address = self.addresses[0];
+        let server = Server::new(sockets, limits, Vec::new());
+        server.run(limit, Some(expected), self).map_err(|source| TrafficError::Listen { address, source })
+    }
+
+    /// Whether the flow's time is over, or ends in a moment, so that what breaks now is no failure.
+    fn ends(&self) -> bool {
+        let stop = self.end.flow.stop.unwrap_or(u64::MAX);
+        let over = || self.context.over() || self.context.clock.now() >= stop;
+        let begun = clock::now();
+        while !over() && clock::now() < begun + MOMENT {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        over()
+    }
+
+    fn begin(&self, slot: &Slot, stream: u64, socket: &Socket) {
+        let now = self.context.clock.now();
+        slot.started.store(now, Ordering::Relaxed);
+        *lock(&slot.socket) = socket.try_clone().ok();
+        let paced = {
+            let settings = settings(self.end, self.traffic);
+            settings.pacing || settings.max_pacing_rate.is_some()
+        };
+        let (local, remote, ipv6) = ports(socket);
+        slot.port.store(u64::from(local) << 16 | u64::from(remote), Ordering::Relaxed);
+        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream, paced };
+        self.context.registry.add(local, remote, ipv6, owner);
+        if self.end.role == Role::Client {
+            self.context.sink.event(&self.end.flow, now, stream, "established");
+        }
+    }
+
+    fn finish(&self, slot: &Slot) {
+        let ports = slot.port.load(Ordering::Relaxed);
+        self.context.registry.remove((ports >> 16) as u16, ports as u16);
+        *lock(&slot.socket) = None;
+    }
+
+    /// Tells payload so far, and interval rows at their boundaries where they are wanted.
+    fn collect(&self, lives: &[Live], totals: &Totals) {
+        let width = self.end.sample.unwrap_or(crate::collect::DEFAULT);
+        let clock = self.context.clock;
+        let mut before: Vec<Interval> = self.slots.iter().map(|_| Interval::default()).collect();
+        let mut boundary = (self.end.flow.start / width + 1) * width;
+        clock::be_prompt();
+        loop {
+            let due = boundary.min(clock.duration);
+            let over = loop {
+                let over = self.over.load(Ordering::Acquire) || self.context.stop.load(Ordering::Relaxed);
+                let next = due.min(clock.now() + GLANCE);
+                if over || !clock::sleep_until(clock.instant(next), &self.context.stop) || next == due {
+                    break over;
+                }
+            };
+            let (mut sent, mut received) = (0, 0);
+            for (number, slot) in self.slots.iter().enumerate() {
+                let bytes = match self.end.role {
+                    Role::Client => lives[number].bytes.load(Ordering::Relaxed),
+                    Role::Server => lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed)),
+                };
+                (sent, received) = (sent + bytes, received + bytes);
+                if self.end.sample.is_some() {
+                    let now = Interval {
+                        time: if over { clock.now().clamp(boundary - width, due) } else { due },
+                        stream: number as u64,
+                        ..Interval::default()
+                    };
+                    self.interval(slot, bytes, now, &mut before[number], boundary - width);
+                }
+            }
+            totals.sent.store(sent, Ordering::Relaxed);
+            totals.received.store(received, Ordering::Relaxed);
+            if over || due == clock.duration {
+                return;
+            }
+            boundary += width;
+        }
+    }
+
+    fn interval(&self, slot: &Slot, bytes: u64, now: Interval, before: &mut Interval, from: u64) {
+        let mut row = now;
+        row.duration = row.time - from;
+        if row.duration == 0 {
+            return;
+        }
+        let mut counts = row.clone();
+        match self.end.role {
+            Role::Server => {
+                counts.bytes_received = Some(bytes);
+                row.bytes_received = Some(bytes - before.bytes_received.unwrap_or(0));
+            }
+            Role::Client => {
+                let info = lock(&slot.socket).as_ref().and_then(|s| TcpInfo::of(s.as_raw_fd()).ok());
+                let retransmits = info.map_or(before.retransmits, |i| Some(u64::from(i.total_retrans)));
+                counts.bytes_sent = Some(bytes);
+                counts.retransmits = retransmits;
+                row.bytes_sent = Some(bytes - before.bytes_sent.unwrap_or(0));
+                row.retransmits = retransmits.map(|now| now.saturating_sub(before.retransmits.unwrap_or(0)));
+            }
+        }
+        *before = counts;
+        self.context.sink.interval(&self.end.flow, &row);
+    }
+}
+
+fn ports(socket: &Socket) -> (u16, u16, bool) {
+    let of = |address: std::io::Result<socket2::SockAddr>| address.ok().and_then(|a| a.as_socket());
+    let (local, peer) = (of(socket.local_addr()), of(socket.peer_addr()));
+    (local.map_or(0, |a| a.port()), peer.map_or(0, |a| a.port()), local.is_some_and(|a| a.is_ipv6()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Observer for Part<'_> {
+    fn connected(&self, client: u32, socket: &Socket, facts: &Facts) {
+        self.begin(&self.slots[client as usize], u64::from(client), socket);
+        if !facts.words.is_empty() {
+            let message =
+                format!("{}: the server says of client {client}: {}", self.end.flow.name, facts.words);
+            self.context.sink.warning(message, String::new());
+        }
+    }
+
+    fn rounds(&self, client: u32, size: u32, rounds: &[Round]) {
+        let (client, size) = (u64::from(client), u64::from(size));
+        for &Round { iteration, time, rtt } in rounds {
+            self.context.sink.exchange(&self.end.flow, &Exchange { client, size, iteration, time, rtt });
+        }
+    }
+
+    fn size_done(&self, client: u32, size: u32, _done: u64, tally: &EchoTally) {
+        if tally.count() > 0 {
+            self.context.sink.tally(&self.end.flow, u64::from(client), u64::from(size), tally);
+        }
+    }
+
+    fn ended(&self, client: u32, socket: Option<&Socket>, outcome: Result<(), EchoError>) {
+        let flow = &self.end.flow;
+        let slot = &self.slots[client as usize];
+        let now = self.context.clock.now();
+        let mut summary = Summary {
+            stream: u64::from(client),
+            start: flow.start,
+            end: now.max(flow.start),
+            cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
+            complete: outcome.is_ok(),
+            ..Summary::default()
+        };
+        if let Some(info) = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok()) {
+            summary.bytes_sent = Some(info.first_sent());
+            summary.segments_sent = Some(u64::from(info.data_segs_out));
+            summary.retransmits = Some(u64::from(info.total_retrans));
+            summary.rtos = Some(u64::from(info.total_rto));
+        }
+        self.finish(slot);
+        self.context.sink.summary(flow, &summary);
+        let event = if outcome.is_ok() { "closed" } else { "aborted" };
+        self.context.sink.event(flow, now, u64::from(client), event);
+        if let Err(error) = outcome
+            && !self.ends()
+        {
+            self.context.sink.failed(flow, &TrafficError::Echo(error));
+        }
+    }
+}
+
+impl ServerObserver for Part<'_> {
+    fn accepted(&self, _: SocketAddr, greeting: &Greeting, socket: &Socket, received: &Arc<AtomicU64>) {
+        let Some(slot) = self.slots.get(greeting.client as usize) else { return };
+        *lock(&slot.received) = Some(received.clone());
+        self.begin(slot, u64::from(greeting.client), socket);
+    }
+
+    fn ended(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, served: Served) {
+        let Some(slot) = self.slots.get(greeting.client as usize) else { return };
+        let (flow, now) = (&self.end.flow, self.context.clock.now());
+        self.finish(slot);
+        let received = lock(&slot.received).as_ref().map_or(0, |r| r.load(Ordering::Relaxed));
+        let summary = Summary {
+            stream: u64::from(greeting.client),
+            start: slot.started.load(Ordering::Relaxed),
+            end: now,
+            bytes_received: Some(received),
+            cpu_receiver: Some(clock::thread_cpu() as f64 / 1e9),
+            complete: served.broken.is_none(),
+            ..Summary::default()
+        };
+        self.context.sink.summary(flow, &summary);
+        if let Some((size, iteration, source)) = served.broken
+            && !self.ends()
+        {
+            let client = greeting.client;
+            let error = EchoError::Lost { client, size, iteration, source };
+            self.context.sink.failed(flow, &TrafficError::EchoServer { peer, source: error });
+        }
+    }
+
+    fn unserved(&self, peer: SocketAddr, why: &Unserved) {
+        let message = format!("{}: {peer} was not served: {why}", self.end.flow.name);
+        self.context.sink.warning(message, String::new());
+    }
+}

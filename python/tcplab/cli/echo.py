@@ -1,0 +1,332 @@
+"""`tcplab echo`: how long messages take to come back, between two machines or on one."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json
+
+if TYPE_CHECKING:
+    from tcplab.echo.standalone import Test
+
+PORT = 1025
+_MOST_CLIENTS = 4096
+
+SERVE_EXAMPLE = "tcplab echo serve --port 1025 --max-clients 16"
+RUN_EXAMPLE = (
+    "tcplab echo run server.example.org --sizes 1..65536 --iterations 50000 --clients 2 --csv echo.csv"
+)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Time messages and their echoes over TCP, by size and number of clients.",
+)
+
+Cpus = Annotated[
+    str, typer.Option("--cpus", metavar="LIST", help="CPUs for its threads in turn, as 0,1 or 0-3.")
+]
+
+
+@app.command("serve", epilog=f"\b\nExample:\n  {SERVE_EXAMPLE}")
+@guarded
+def serve(
+    bind: Annotated[
+        str, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
+    ] = "",
+    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = PORT,
+    max_clients: Annotated[
+        int, typer.Option("--max-clients", min=1, max=100_000, metavar="N", help="Clients at a time.")
+    ] = 64,
+    max_size: Annotated[
+        str, typer.Option("--max-size", metavar="SIZE", help="Longest message it takes.")
+    ] = "1 MiB",
+    busy_poll: Annotated[
+        bool, typer.Option("--busy-poll", help="Clients may have it poll instead of sleep: a CPU for each.")
+    ] = False,
+    cpus: Cpus = "",
+    json: Json = False,
+) -> None:
+    """Echo messages for any number of clients, until interrupted."""
+    from tcplab.cli.output import say
+    from tcplab.echo.agent import EchoAgent, EchoAgentError
+
+    told = {
+        "addresses": _addresses(bind or None, port, passive=True),
+        "clients": max_clients,
+        "size": _quantity(max_size, "positive_size", "--max-size"),
+        "busy_poll": busy_poll,
+        "cpus": _cpus(cpus),
+    }
+    try:
+        with EchoAgent("echo-serve", told) as agent:
+            try:
+                for event in agent:
+                    say(_dumped(event) if json else _heard(event))
+                    sys.stdout.flush()
+            except KeyboardInterrupt:
+                # How a server ends.
+                agent.stop()
+                for event in agent:
+                    say(_dumped(event) if json else _heard(event))
+    except EchoAgentError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+
+
+@app.command("run", epilog=f"\b\nExample:\n  {RUN_EXAMPLE}")
+@guarded
+def run(
+    host: Annotated[
+        str, typer.Argument(metavar="HOST", help="Where `tcplab echo serve` runs.", show_default=False)
+    ],
+    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Its port.")] = PORT,
+    sizes: Annotated[
+        str,
+        typer.Option(
+            "--sizes", metavar="SIZES", help="Bytes of a message: 1..65536 (doubling), 1,1024 or one."
+        ),
+    ] = "1..65536",
+    iterations: Annotated[
+        int, typer.Option("--iterations", "-n", min=1, max=4_000_000_000, help="Messages of each size.")
+    ] = 1000,
+    clients: Annotated[
+        int, typer.Option("--clients", "-c", min=1, max=_MOST_CLIENTS, help="Clients at the same time.")
+    ] = 2,
+    confidence: Annotated[
+        str, typer.Option("--confidence", metavar="SHARE", help="Level of the bounds.")
+    ] = "98 %",
+    warmup: Annotated[
+        int,
+        typer.Option("--warmup", min=0, max=100_000, metavar="N", help="Leave out the first N of each size."),
+    ] = 0,
+    nodelay: Annotated[
+        bool, typer.Option("--nodelay/--nagle", help="Nagle's algorithm off or on, at both ends.")
+    ] = True,
+    busy_poll: Annotated[
+        bool, typer.Option("--busy-poll", help="Poll instead of sleep; the server too if it was started so.")
+    ] = False,
+    interval: Annotated[
+        str, typer.Option("--interval", metavar="TIME", help="Least time from one message to the next.")
+    ] = "0 s",
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="TIME", help="How long a round trip may take.")
+    ] = "10 s",
+    cc: Annotated[
+        str,
+        typer.Option("--cc", metavar="NAME", help="Congestion control of both ends. [default: the kernels']"),
+    ] = "",
+    cpus: Cpus = "",
+    labels: Annotated[str, typer.Option("--labels", help="Row names: en, or pt as published.")] = "en",
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the tables as CSV.")
+    ] = None,
+    raw: Annotated[
+        Path | None, typer.Option("--raw", metavar="FILE", help="Also write every round trip as CSV.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Time messages and their echoes, size by size."""
+    from tcplab.cli.writing import naming
+    from tcplab.echo.standalone import Asked, Test
+    from tcplab.echo.table import LABELS, csv_text
+    from tcplab.results.files import write_text
+
+    if labels not in LABELS:
+        raise CommandError(f"--labels {labels}: there are {' and '.join(LABELS)}", Code.INPUT)
+    asked = Asked(
+        addresses=tuple(_addresses(host, port)[:1]),
+        sizes=_sizes(sizes),
+        iterations=iterations,
+        clients=clients,
+        warmup=min(warmup, iterations),
+        interval=_quantity("0 s" if interval == "0" else interval, "time", "--interval"),
+        timeout=_quantity(timeout, "positive_time", "--timeout"),
+        nodelay=nodelay,
+        busy_poll=busy_poll,
+        control=cc,
+        cpus=tuple(_cpus(cpus)),
+        raw=str(raw) if raw else None,
+    )
+    test = Test(asked, _level(confidence))
+    interrupted = _follow(test, quiet=json and not sys.stderr.isatty(), labels=labels)
+    if test.series:
+        if csv is not None:
+            with naming(csv):
+                write_text(csv, csv_text(test.echoes(), labels))
+        _print(test, labels, json)
+    for text in test.warnings:
+        sys.stderr.write(f"tcplab: {text}\n")
+    if interrupted:
+        raise CommandError("interrupted; what had been measured is above", Code.INTERRUPTED)
+    if test.errors:
+        kept = "" if not test.series else "; what had been measured is above"
+        raise CommandError("\n".join(test.errors) + kept, Code.MACHINE)
+
+
+def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
+    """Run the test and show how it goes; whether it was interrupted."""
+    from tcplab.cli.echo_live import display
+    from tcplab.echo.agent import EchoAgent, EchoAgentError
+
+    interrupted = False
+    try:
+        with (
+            EchoAgent("echo-run", test.asked.to_json()) as agent,
+            display(test, quiet=quiet, labels=labels) as shown,
+        ):
+            try:
+                for event in agent:
+                    test.note(event)
+                    shown.update(event)
+            except KeyboardInterrupt:
+                interrupted = True
+                agent.stop()
+                for event in agent:
+                    test.note(event)
+    except EchoAgentError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+    return interrupted
+
+
+def _print(test: Test, labels: str, json: bool) -> None:
+    from tcplab.cli.output import console, say, say_json
+    from tcplab.echo import document, explain, tables
+
+    echoes = test.echoes()
+    steps = explain(echoes, test.path())
+    if json:
+        say_json(
+            {
+                **document(echoes),
+                "server": test.asked.addresses[0],
+                "mode": test.mode(),
+                "sockets": test.connected,
+                "asked": test.asked.to_json(),
+                "errors": test.errors,
+                "warnings": test.warnings,
+                "findings": [{"kind": step.kind, "text": step.text} for step in steps],
+            }
+        )
+        return
+    width = console().width
+    for table in tables(echoes, labels):
+        for line in table.lines(width):
+            say(line)
+        say()
+    say(f"In ms; bounds of the mean at {echoes.level:.4g}, by Student's t and by batch means. {test.mode()}.")
+    for step in steps:
+        say(f"- {step.text}")
+
+
+def _addresses(host: str | None, port: int, *, passive: bool = False) -> list[str]:
+    """IP addresses with the port, as the agent reads them."""
+    flags = socket.AI_PASSIVE if passive else socket.AI_ADDRCONFIG
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except OSError as problem:
+        raise CommandError(f"{host}: no address: {problem.strerror or problem}", Code.INPUT) from None
+    texts = []
+    for family, _, _, _, address in found:
+        if family == socket.AF_INET6 and not socket.has_ipv6:
+            continue
+        ip = str(address[0]).partition("%")[0]
+        texts.append(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}")
+    if passive and host is None and not _ipv6():
+        texts = [text for text in texts if not text.startswith("[")]
+    return list(dict.fromkeys(texts))
+
+
+def _ipv6() -> bool:
+    """Whether this machine lets IPv6 sockets be opened."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _quantity(text: str, kind: str, option: str) -> int:
+    from tcplab.scenario import quantity
+
+    try:
+        value: int = getattr(quantity, kind)(text)
+    except quantity.QuantityError as problem:
+        near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
+        raise CommandError(f"{option}: {problem.message}{near}", Code.INPUT) from None
+    return value
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    from tcplab.scenario.quantity import QuantityError
+    from tcplab.scenario.sizes import read_sizes
+
+    try:
+        return read_sizes(text)
+    except QuantityError as problem:
+        near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
+        raise CommandError(f"--sizes: {problem.message}{near}", Code.INPUT) from None
+
+
+def _level(text: str) -> float:
+    """`98 %` or `0.98`."""
+    share = text.strip()
+    try:
+        level = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
+    except ValueError:
+        raise CommandError(f"--confidence {text}: a share such as 98 %", Code.INPUT) from None
+    if not 0 < level < 1:
+        raise CommandError(f"--confidence {text}: a level lies between 0 and 100 %", Code.INPUT)
+    return level
+
+
+def _cpus(text: str) -> list[int]:
+    """`0,1` or `0-3`."""
+    numbers: list[int] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        first, _, last = part.partition("-")
+        try:
+            numbers += range(int(first), int(last or first) + 1)
+        except ValueError:
+            raise CommandError(f"--cpus {text}: numbers such as 0,1 or 0-3", Code.INPUT) from None
+    return numbers
+
+
+def _dumped(event: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(event)
+
+
+def _heard(event: dict[str, Any]) -> str:
+    """What a server says, for people."""
+    match event["event"]:
+        case "listening":
+            return f"listening on {', '.join(event['addresses'])}; Ctrl-C ends it"
+        case "accepted":
+            sizes = event["sizes"]
+            spread = (
+                f"{len(sizes)} sizes from {min(sizes)} to {max(sizes)} B"
+                if len(sizes) > 1
+                else f"{sizes[0]} B"
+            )
+            return (
+                f"{event['peer']}: client {event['client'] + 1} of {event['clients']}, {event['iterations']}"
+                f" messages each of {spread}"
+            )
+        case "ended" if event["error"]:
+            return f"{event['peer']}: ended after {event['messages']} messages: {event['error']}"
+        case "ended":
+            return f"{event['peer']}: done, {event['messages']} messages"
+        case "unserved" if "peer" in event:
+            return f"{event['peer']}: not served: {event['reason']}"
+        case "unserved":
+            return f"{event['count']} more connections were not served"
+        case _:
+            return "ended"

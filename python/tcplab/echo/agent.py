@@ -1,0 +1,68 @@
+"""The program behind `tcplab echo`: the agent, told by one line and telling what happens by lines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+from tcplab.testbed.testbed import agent_command, agent_missing
+
+Event = dict[str, Any]
+# How long it may take to end once it is told to, seconds.
+_PATIENCE = 10.0
+
+
+class EchoAgentError(Exception):
+    """The agent cannot do what it was told."""
+
+
+class EchoAgent:
+    """An agent at one end of an echo; its events, in order, by iterating over it."""
+
+    def __init__(self, command: str, told: dict[str, Any]) -> None:
+        missing = agent_missing()
+        if missing:
+            raise EchoAgentError(missing)
+        self._process = subprocess.Popen(
+            agent_command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        self._tell(json.dumps(told) + "\n")
+
+    def __enter__(self) -> EchoAgent:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def __iter__(self) -> Iterator[Event]:
+        if self._process.stdout is None:
+            return
+        for line in self._process.stdout:
+            event = json.loads(line)
+            if event["event"] == "error":
+                mend = f" ({event['mend']})" if event.get("mend") else ""
+                raise EchoAgentError(f"{event['message']}{mend}")
+            yield event
+
+    def stop(self) -> None:
+        """Have it end. What it has measured is still told."""
+        if self._process.stdin is not None and not self._process.stdin.closed:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    def _tell(self, line: str) -> None:
+        if self._process.stdin is not None:
+            # One that has ended already has told why.
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
