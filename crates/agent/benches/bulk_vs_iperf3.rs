@@ -1,7 +1,7 @@
 //! Bulk TCP over a plain veth pair: this agent and iperf3 by turns, since machines drift by the minute.
 //!
-//! `cargo bench -p tcplab-agent --bench bulk_vs_iperf3 -- [ROUNDS] [SECONDS] [STREAMS]` prints the ratio of
-//! medians, and the CPU time per Gbit/s of the whole machine.
+//! `cargo bench -p tcplab-agent --bench bulk_vs_iperf3 -- [ROUNDS] [SECONDS]` prints medians and their ratios for one
+//! stream and for four: rate, and CPU time per Gbit/s of the whole machine.
 
 #[path = "../tests/lab/mod.rs"]
 mod lab;
@@ -17,28 +17,35 @@ type Figure = (f64, f64);
 
 fn main() {
     if let Some(why) = lab::obstacle() {
-        return eprintln!("skipped: {why}");
+        return println!("bulk over veth: skipped: {why}");
+    }
+    if let Err(error) = Command::new("iperf3").arg("--version").output() {
+        return println!("bulk over veth: skipped: iperf3 cannot be run ({error}): apt-get install iperf3");
     }
     let arguments: Vec<u64> = std::env::args().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let [rounds, seconds, streams] = [(0, 5), (1, 3), (2, 1)].map(|(i, d)| *arguments.get(i).unwrap_or(&d));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        ours.push(agent(seconds, streams));
-        theirs.push(iperf3(seconds, streams));
-        let ((rate, cpu), (their_rate, their_cpu)) = (ours[round as usize], theirs[round as usize]);
+    let [rounds, seconds] = [(0, 3), (1, 3)].map(|(i, default)| *arguments.get(i).unwrap_or(&default));
+    println!("{:22} {:^24}   {:^24}", "bulk over veth", "Gbit/s", "CPUs per Gbit/s");
+    let columns = ["tcplab", "iperf3", "ratio"].map(|name| format!("{name:>8}")).concat();
+    println!("{:22} {columns}   {columns}", "");
+    for streams in [1, 4] {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            ours.push(agent(seconds, streams));
+            theirs.push(iperf3(seconds, streams));
+        }
+        let rates = [&ours, &theirs].map(|figures| median(figures.iter().map(|f| f.0)));
+        let costs = [&ours, &theirs].map(|figures| median(figures.iter().map(|f| f.1 / f.0)));
         println!(
-            "agent {rate:6.2} Gbit/s {cpu:.2} CPUs    iperf3 {their_rate:6.2} Gbit/s {their_cpu:.2} CPUs"
+            "{:22} {:8.1}{:8.1}{:8.2}   {:8.4}{:8.4}{:8.2}",
+            format!("{streams} stream{}", if streams == 1 { "" } else { "s" }),
+            rates[0],
+            rates[1],
+            rates[0] / rates[1],
+            costs[0],
+            costs[1],
+            costs[0] / costs[1]
         );
     }
-    let rate = |figures: &[Figure]| median(figures.iter().map(|f| f.0));
-    let cost = |figures: &[Figure]| median(figures.iter().map(|f| f.1 / f.0));
-    println!("rate: {:.2} of iperf3's", rate(&ours) / rate(&theirs));
-    println!(
-        "CPUs per Gbit/s: {:.4} and {:.4}, {:.2} of iperf3's",
-        cost(&ours),
-        cost(&theirs),
-        cost(&ours) / cost(&theirs)
-    );
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -14,14 +14,14 @@ const SECONDS: u64 = 3;
 
 fn main() {
     if let Some(why) = lab::obstacle() {
-        return eprintln!("skipped: {why}");
+        return println!("sampling sockets: skipped: {why}");
     }
     let mut loader = Agent::start(&["controls"]);
     let ours = loader.ask(json!({"do": "load", "name": "bbr2"}));
     measure("bbr", &[]);
     match ours["registered"].as_str() {
         Some(name) => measure(name, &[&ours]),
-        None => eprintln!("skipped: {}", ours["message"]),
+        None => println!("sampling sockets of a control of tcplab's: skipped: {}", ours["message"]),
     }
 }
 

@@ -121,10 +121,18 @@ impl Captures {
             file.packets += 1;
             file.writer.write_packet(file.interface, seen.at, bytes, seen.len)?;
         }
-        if self.seen.is_empty() {
-            self.bytes.clear();
-        }
+        self.make_room();
         Ok(())
+    }
+
+    /// Forgets the bytes that are written.
+    fn make_room(&mut self) {
+        let needed = self.seen.iter().map(|seen| seen.from).min().unwrap_or(self.bytes.len());
+        // Moving what is still needed costs no more than writing what is not.
+        if needed >= self.bytes.len() / 2 {
+            self.bytes.drain(..needed);
+            self.seen.iter_mut().for_each(|seen| seen.from -= needed);
+        }
     }
 
     /// The run is over.

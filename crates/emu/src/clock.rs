@@ -5,10 +5,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// How late sleeps are taken to end before the first has, ns.
 const FIRST: Quantiles = Quantiles { half: 30_000, most: 60_000 };
-/// The most that a sleep is shortened by, ns. On a machine so busy that they end later, spinning does not help.
+/// The most that a sleep is shortened by, ns, in a stream of packets and after a pause. On a machine so busy that sleeps end
+/// later, spinning does not help.
 const MARGIN: u64 = 60_000;
+pub(crate) const PRECISE: u64 = 250_000;
 /// How far one sleep moves what is known of them, ns.
 const STEP: u64 = 250;
+/// A look at the devices that took longer was a sleep, ns.
+const GLANCE: u64 = 5_000;
 /// More devices than this become ready at once only to be found at the next look.
 const EVENTS: usize = 64;
 
@@ -43,9 +47,11 @@ pub(crate) struct Waiter {
     events: Vec<libc::epoll_event>,
     ready: usize,
     late: Quantiles,
+    /// When the thread slept last.
+    slept: u64,
 }
 
-/// How late half of all sleeps end at most, and seven of eight, ns. Both follow the sleeps by steps, so that a few very
+/// How late half of all sleeps end at most, and 31 of 32, ns. Both follow the sleeps by steps, so that a few very
 /// long ones, of which a busy machine has many, do not count for more than others.
 #[derive(Clone, Copy, Debug)]
 struct Quantiles {
@@ -56,9 +62,9 @@ struct Quantiles {
 impl Quantiles {
     fn record(&mut self, late: u64) {
         self.half = if late > self.half { self.half + STEP } else { self.half.saturating_sub(STEP) };
-        self.most = if late > self.most { self.most + 7 * STEP } else { self.most.saturating_sub(STEP) };
+        self.most = if late > self.most { self.most + 31 * STEP } else { self.most.saturating_sub(STEP) };
         self.half = self.half.min(MARGIN);
-        self.most = self.most.min(MARGIN);
+        self.most = self.most.min(PRECISE);
     }
 }
 
@@ -73,7 +79,7 @@ impl Waiter {
             OwnedFd::from_raw_fd(fd)
         };
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS];
-        Ok(Waiter { epoll, events, ready: 0, late: FIRST })
+        Ok(Waiter { epoll, events, ready: 0, late: FIRST, slept: now() })
     }
 
     /// Watches `fd` for input under the number `token`.
@@ -95,9 +101,31 @@ impl Waiter {
     pub(crate) fn wait(&mut self, now: u64, until: u64) {
         let sleep = until.saturating_sub(now);
         self.poll(sleep);
-        if sleep > 0 && self.ready == 0 {
-            self.late.record(crate::clock::now().saturating_sub(until));
+        if sleep == 0 {
+            return;
         }
+        let awake = crate::clock::now();
+        // Where there was input already it has not slept.
+        if awake > now + GLANCE {
+            self.slept = awake;
+        }
+        if self.ready == 0 {
+            self.late.record(awake.saturating_sub(until));
+        }
+    }
+
+    /// Since when the thread has been awake.
+    #[inline]
+    pub(crate) fn awake(&self) -> u64 {
+        self.slept
+    }
+
+    /// Sleeps for the shortest time there is, whatever comes.
+    pub(crate) fn rest(&mut self) {
+        let shortest = libc::timespec { tv_sec: 0, tv_nsec: 1 };
+        // SAFETY: the time is valid for the call; what would remain of it is of no interest.
+        unsafe { libc::nanosleep(&shortest, std::ptr::null_mut()) };
+        self.slept = now();
     }
 
     /// The number of the `index`th of what has input.

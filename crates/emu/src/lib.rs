@@ -5,8 +5,9 @@
 //! writes it when the model says it arrives; packets that leave together are joined again. So every
 //! packet is treated by itself while system calls are made by burst.
 //!
-//! Time is logical: a packet enters when it is read, and from there on the model computes. That a
-//! delivery is late delays nothing after it. How late deliveries are is measured and judged.
+//! Time is logical: a packet enters when its node handed it over, which the kernel notes, and from there on
+//! the model computes. That a delivery is late delays nothing after it. How late deliveries are is measured
+//! and judged.
 
 mod arena;
 mod capture;
@@ -28,8 +29,10 @@ mod report;
 #[cfg(test)]
 mod roundtrip;
 mod run;
+mod stamps;
 mod streams;
 mod tap;
+mod urgency;
 mod virtio;
 mod way;
 mod wire;

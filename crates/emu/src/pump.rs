@@ -13,6 +13,8 @@ use crate::port::Port;
 use crate::recording::{Recording, Watcher};
 use crate::run::Run;
 use crate::tap::Tap;
+use crate::urgency::Urgency;
+use crate::virtio;
 use crate::way::Way;
 use crate::writer::Work;
 
@@ -22,6 +24,10 @@ const READS: usize = 32;
 const READ_BYTES: usize = 256 << 10;
 /// The longest sleep, ns: queue samples are exact whenever they are taken, but many at once take time.
 const ATTENTION: u64 = 50_000_000;
+/// How often records of single packets are put in order, ns.
+const SETTLING: u64 = 5_000_000;
+/// How long ago a packet may have entered when it is read, ns; records are held back so long.
+pub(crate) const HOLD: u64 = 20_000_000;
 /// A time on CLOCK_MONOTONIC that does not come.
 const NEVER: u64 = u64::MAX;
 
@@ -42,6 +48,8 @@ pub(crate) struct Pump {
     /// By way, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
     pub(crate) due: Vec<u64>,
     wake: Vec<u64>,
+    /// By way, when a delivery that must be precise is due (CLOCK_MONOTONIC, ns).
+    aim: Vec<u64>,
     pub(crate) arena: Arena,
     port: Port,
     waiter: Waiter,
@@ -55,6 +63,12 @@ pub(crate) struct Pump {
     /// When the run wants something done (CLOCK_MONOTONIC, ns).
     pub(crate) duty: u64,
     pub(crate) malformed: u64,
+    /// Frames that entered when they were read, for want of a stamp.
+    pub(crate) unstamped: u64,
+    /// By way, when the last packet entered (CLOCK_MONOTONIC, ns).
+    entered: Vec<u64>,
+    /// When the records were settled last (CLOCK_MONOTONIC, ns).
+    settled: u64,
 }
 
 impl Pump {
@@ -76,9 +90,11 @@ impl Pump {
         waiter.watch(bell.fd(), taps.len()).map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.as_str());
         let recording = Recording::new(names, setup.sample.packets);
+        let entered = vec![0; ways.len()];
         Ok(Pump {
             due: vec![NEVER; ways.len()],
             wake: vec![NEVER; ways.len()],
+            aim: vec![NEVER; ways.len()],
             taps,
             ways,
             arena: Arena::new(),
@@ -92,12 +108,17 @@ impl Pump {
             run: None,
             duty: NEVER,
             malformed: 0,
+            unstamped: 0,
+            entered,
+            settled: 0,
             setup,
         })
     }
 
     /// Serves the links until nobody gives orders any more.
     pub(crate) fn serve(mut self) {
+        let mut urgency = Urgency::new();
+        let mut before = clock::now();
         loop {
             let mut input = 0;
             while let Some(number) = self.waiter.ready(input) {
@@ -109,19 +130,36 @@ impl Pump {
                 }
             }
             self.keep_time(clock::now());
-            self.deliver();
-            if self.recording.is_eager() {
-                self.settle();
-            }
+            let delivered = self.deliver();
             let now = clock::now();
+            if input == 0 && !delivered {
+                urgency.note_spinning(now - before);
+            }
+            if self.recording.is_eager() && now >= self.settled + SETTLING {
+                self.settled = now;
+                self.settle(now);
+            }
+            urgency.review(now);
             let wake = self.wake.iter().copied().min().unwrap_or(NEVER).min(self.duty);
-            self.waiter.wait(now, wake.min(now + ATTENTION));
+            if urgency.must_rest(now, self.waiter.awake()) && !self.is_aiming(now) {
+                self.waiter.rest();
+                self.waiter.wait(now, now);
+            } else {
+                self.waiter.wait(now, wake.min(now + ATTENTION));
+            }
+            before = self.waiter.awake().max(now);
         }
+    }
+
+    /// Whether a delivery that must be precise is about to come.
+    fn is_aiming(&self, now: u64) -> bool {
+        self.aim.iter().any(|aim| (now..now + clock::PRECISE).contains(aim))
     }
 
     /// Reads what a device has, and offers it to its way.
     fn read(&mut self, number: usize) {
         let mut bytes = 0;
+        let wall = clock::since_1970().wrapping_sub(clock::now());
         for _ in 0..READS {
             if bytes >= READ_BYTES {
                 break;
@@ -129,13 +167,13 @@ impl Pump {
             // An interface that is down has nothing either.
             let Ok(Some(read)) = self.taps[number].read(self.arena.room()) else { break };
             bytes += read;
-            let now = clock::now();
-            self.keep_time(now);
+            let entry = self.entry(number, read, wall);
+            self.keep_time(entry);
             let Ok(packets) = cut::take(&mut self.arena, read) else {
                 self.malformed += 1;
                 continue;
             };
-            let at = Time::from_ns(now.saturating_sub(self.zero));
+            let at = Time::from_ns(entry.saturating_sub(self.zero));
             let (way, tap) = (&mut self.ways[number], &self.taps[number ^ 1]);
             let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             for packet in packets.iter() {
@@ -145,10 +183,31 @@ impl Pump {
         }
     }
 
-    /// Writes what is due.
-    fn deliver(&mut self) {
+    /// When the frame of `read` bytes at the front of the room was handed over by its node: not before the one before it,
+    /// nor so long ago that the records of that time are complete. `wall` leads from CLOCK_MONOTONIC to CLOCK_REALTIME.
+    #[inline]
+    fn entry(&mut self, number: usize, read: usize, wall: u64) -> u64 {
+        let now = clock::now();
+        let frame = self.arena.room().get(virtio::LEN..read).unwrap_or_default();
+        let entry = match self.taps[number].stamp(frame) {
+            Some(stamp) => {
+                let earliest = self.entered[number].max(now.saturating_sub(HOLD));
+                stamp.wrapping_sub(wall).clamp(earliest, now)
+            }
+            None => {
+                self.unstamped += 1;
+                now
+            }
+        };
+        self.entered[number] = entry;
+        entry
+    }
+
+    /// Writes what is due; false: nothing is.
+    fn deliver(&mut self) -> bool {
         let now = clock::now();
         let zero = self.zero;
+        let mut delivered = false;
         for number in 0..self.ways.len() {
             if self.due[number] > now {
                 continue;
@@ -156,10 +215,13 @@ impl Pump {
             let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             let time = || Time::from_ns(clock::now().saturating_sub(zero));
             let next = self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
+            delivered = true;
             self.due[number] = next.due.as_ns().saturating_add(zero);
             let wake = next.wake.as_ns().saturating_add(zero);
             self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));
+            self.aim[number] = if next.precise { wake } else { NEVER };
         }
+        delivered
     }
 
     /// Does what the run wants done by `now`.

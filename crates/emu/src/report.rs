@@ -46,6 +46,8 @@ pub struct Facts {
     pub overflows: u64,
     /// Frames that no link can carry.
     pub malformed: u64,
+    /// Frames that entered their link when they were read, as the kernel had not noted when they left their node.
+    pub unstamped: u64,
     /// Packets of streams that links dropped or lost.
     pub losses: Vec<StreamLosses>,
     /// CPU time of the emulator, s.

@@ -11,7 +11,7 @@ use crate::clock;
 use crate::config::{Start, What};
 use crate::frame::Keep;
 use crate::lateness::Lateness;
-use crate::pump::Pump;
+use crate::pump::{HOLD, Pump};
 use crate::recording::Watcher;
 use crate::report::{Facts, LinkFacts, Progress, WayFacts};
 use crate::streams::Streams;
@@ -42,6 +42,7 @@ struct Before {
     cpu: u64,
     overflows: u64,
     malformed: u64,
+    unstamped: u64,
 }
 
 impl Pump {
@@ -122,6 +123,7 @@ impl Pump {
             cpu: clock::thread_cpu(),
             overflows: self.taps.iter().map(|tap| tap.overflows()).sum(),
             malformed: self.malformed,
+            unstamped: self.unstamped,
         };
         let captures = self.captures();
         self.recording.begin(Streams::new(&run.start.streams), captures);
@@ -195,8 +197,9 @@ impl Pump {
     }
 
     /// Writes the captures as far as all has been told.
-    pub(crate) fn settle(&mut self) {
-        let told = self.advance(Time::from_ns(clock::now().saturating_sub(self.zero)));
+    pub(crate) fn settle(&mut self, now: u64) {
+        let now = now.saturating_sub(self.zero);
+        let told = self.advance(Time::from_ns(now)).min(Time::from_ns(now.saturating_sub(HOLD)));
         if let Some(captures) = &mut self.recording.captures
             && (captures.settle(told).is_err() || captures.waiting() > CAPTURED)
         {
@@ -281,6 +284,7 @@ impl Pump {
             overloaded: lateness.overloaded || overflows > 0,
             overflows,
             malformed: self.malformed - before.malformed,
+            unstamped: self.unstamped - before.unstamped,
             losses: self.recording.streams.losses().to_vec(),
             cpu: (clock::thread_cpu() - before.cpu) as f64 / 1e9,
             memory: self.arena.size(),

@@ -9,6 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::config::End;
 use crate::join::Joining;
+use crate::stamps::Stamps;
 
 /// Frames that wait in the device for the emulator. The default of 500 is filled by one burst of datagrams; what does
 /// not find room is lost to the sender's namespace unseen.
@@ -60,6 +61,8 @@ pub(crate) struct Tap {
     file: OwnedFd,
     /// What the namespace takes joined.
     pub(crate) joining: Joining,
+    /// None where the kernel does not note when frames leave their node.
+    stamps: Option<Stamps>,
     /// The counters of the namespace's devices.
     counters: File,
     name: String,
@@ -78,8 +81,8 @@ impl Tap {
         let made = make(end);
         // Only a thread that is back may go on.
         enter(&own).map_err(|e| failed("leave the node's namespace", e))?;
-        let (file, joining) = made.map_err(|(doing, e)| failed(doing, e))?;
-        Ok(Tap { file, joining, counters, name: end.interface.clone() })
+        let (file, joining, stamps) = made.map_err(|(doing, e)| failed(doing, e))?;
+        Ok(Tap { file, joining, stamps, counters, name: end.interface.clone() })
     }
 
     pub(crate) fn fd(&self) -> RawFd {
@@ -99,6 +102,12 @@ impl Tap {
             error if error.kind() == io::ErrorKind::Interrupted => Ok(None),
             error => Err(error),
         }
+    }
+
+    /// When `frame`, which was read, left its node: CLOCK_REALTIME, ns; none: nobody noted it.
+    #[inline]
+    pub(crate) fn stamp(&mut self, frame: &[u8]) -> Option<u64> {
+        self.stamps.as_mut()?.find(frame)
     }
 
     /// Writes one frame that lies in several parts.
@@ -127,7 +136,7 @@ fn enter(namespace: &File) -> io::Result<()> {
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })
 }
 
-type Made = Result<(OwnedFd, Joining), (&'static str, io::Error)>;
+type Made = Result<(OwnedFd, Joining, Option<Stamps>), (&'static str, io::Error)>;
 
 fn make(end: &End) -> Made {
     let path = CString::from(c"/dev/net/tun");
@@ -163,7 +172,11 @@ fn make(end: &End) -> Made {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
         done => done.map_err(|e| ("set the queue length", e))?,
     }
-    Ok((file, joining))
+    ioctl(socket, libc::SIOCGIFINDEX, &mut request).map_err(|e| ("find the number", e))?;
+    // SAFETY: the field just filled is the valid one.
+    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    // Where packet sockets are not to be had (CAP_NET_RAW over the namespace), the time of reading has to do.
+    Ok((file, joining, Stamps::of(index).ok()))
 }
 
 /// Has the namespace leave checksums, and segmentation if it may, to the device.

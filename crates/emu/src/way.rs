@@ -17,8 +17,10 @@ const AT_A_GO: usize = 512;
 const SLACK_SHARE: u64 = 500;
 const SLACK_LEAST: Span = Span::from_us(20);
 const SLACK_MOST: Span = Span::from_us(200);
-/// A way that has delivered nothing for so long is idle: what comes next is delivered precisely, whatever it costs.
+/// A way that has delivered nothing for so long, or on a short path for this share of its RTT, is idle: what comes next
+/// is delivered precisely, whatever it costs. It may be an answer that is waited for.
 const IDLE: Span = Span::from_ms(1);
+const IDLE_SHARE: u64 = 4;
 
 /// One direction of a link.
 #[derive(Debug)]
@@ -27,6 +29,7 @@ pub(crate) struct Way {
     link: Option<Link<Wire>>,
     group: Group,
     slack: Span,
+    idle: Span,
     tolerance: Span,
     lateness: Lateness,
     undeliverable: u64,
@@ -52,6 +55,7 @@ impl Way {
             link: None,
             group: Group::new(),
             slack: Span::ZERO,
+            idle: IDLE,
             tolerance: Span::ZERO,
             lateness: Lateness::new(),
             undeliverable: 0,
@@ -69,6 +73,7 @@ impl Way {
     /// The link's round-trip time is now this.
     pub(crate) fn set_rtt(&mut self, rtt: Span) {
         self.tolerance = tolerance(rtt);
+        self.idle = (rtt / IDLE_SHARE).min(IDLE);
         self.slack = (rtt / SLACK_SHARE).max(SLACK_LEAST).min(SLACK_MOST);
     }
 
@@ -103,7 +108,7 @@ impl Way {
         }
     }
 
-    /// Writes what is due at the time that `clock` tells.
+    /// Writes what is due at the time that `clock` tells, and so tells when it wants calling again.
     pub(crate) fn deliver(
         &mut self,
         clock: impl Fn() -> Time,
@@ -127,7 +132,7 @@ impl Way {
             }
             self.flush(&clock, watch, tap, port);
         }
-        if next.since(self.written) > IDLE {
+        if next.since(self.written) > self.idle {
             return Next { due: next, wake: next, precise: true };
         }
         Next { due: next, wake: next + self.slack / 2, precise: false }

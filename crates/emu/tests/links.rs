@@ -6,11 +6,11 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use lab::{A, B, Lab, Node, Options, delay, monotonic, percent};
+use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
 use tcplab_emu::config::{Sample, What};
 use tcplab_emu::{Emulator, WayFacts};
 use tcplab_link::config::{Limit, Loss, LossModel, Queue, Reorder};
-use tcplab_units::{Rate, Span};
+use tcplab_units::{Rate, Span, Time};
 
 const MS: u64 = 1_000_000;
 
@@ -47,7 +47,11 @@ fn assert_share(count: usize, of: usize, p: f64) {
 
 /// Sends `len` bytes from `a` to `b` over TCP, and asserts that just these arrive.
 fn assert_transfer(lab: &Lab, len: usize) {
-    let (mut client, mut server) = lab.connect(5000);
+    assert_transfer_to(lab, B, len);
+}
+
+fn assert_transfer_to(lab: &Lab, address: &str, len: usize) {
+    let (mut client, mut server) = lab.connect(address, 5000);
     let content = |at: usize| (at as u32).wrapping_mul(2_654_435_761).to_be_bytes()[0];
     let sender = std::thread::spawn(move || {
         let bytes: Vec<u8> = (0..len).map(content).collect();
@@ -116,18 +120,96 @@ fn packets_come_twice_as_often_as_asked() {
     assert_conserved(&lab.stop().links["path"].forward);
 }
 
+/// Those of `came` that arrived before one sent earlier: what others overtake only falls back.
+fn overtakers(came: &[u32]) -> Vec<u32> {
+    let mut found: Vec<u32> =
+        (0..).zip(came).filter(|(place, number)| *place < **number).map(|(_, number)| *number).collect();
+    found.sort_unstable();
+    found
+}
+
+/// In which order the model itself delivers `count` packets, sent one every 50 us.
+fn modelled(direction: &tcplab_link::Direction, count: u32) -> Vec<u32> {
+    #[derive(Clone, Copy)]
+    struct Numbered(u32);
+    impl tcplab_link::Packet for Numbered {
+        fn frame_len(&self) -> u32 {
+            46
+        }
+        fn is_ect(&self) -> bool {
+            false
+        }
+        fn mark_ce(&mut self) {}
+        fn corrupt(&mut self) {}
+        fn duplicate(&self) -> Numbered {
+            *self
+        }
+    }
+    let seed = tcplab_link::component_seed(1, "link.path.forward");
+    let mut link = tcplab_link::Link::<Numbered>::new(direction, seed);
+    let mut came = Vec::new();
+    for number in 0..count {
+        let now = Time::from_ns(u64::from(number) * 50_000);
+        came.extend(std::iter::from_fn(|| link.poll(now, &mut ())).map(|(_, packet)| packet.0));
+        link.enqueue(Numbered(number), now, &mut ());
+    }
+    came.extend(std::iter::from_fn(|| link.poll(Time::from_ns(u64::MAX / 2), &mut ())).map(|(_, p)| p.0));
+    came
+}
+
 #[test]
-fn packets_overtake_as_often_as_asked() {
+fn the_very_packets_overtake_that_overtake_in_the_model() {
     skip_if_unable!();
     let reorder = Some(Reorder { chance: percent(5), by: None });
     let forward = tcplab_link::Direction { reorder, ..delay(Span::from_ms(20)) };
-    let lab = Lab::new("overtake", forward, delay(Span::ZERO), Options::default());
+    let lab = Lab::new("overtake", forward.clone(), delay(Span::ZERO), Options::default());
     let came = datagrams(&lab, 5000);
-    assert_eq!(came.len(), 5000);
-    // One that skips the delay is followed, at its arrival, by one that was sent long before.
-    let overtaking = came.windows(2).filter(|pair| pair[1] + 20 < pair[0]).count();
-    assert!(overtaking > 50, "{overtaking}");
+    let found = overtakers(&came);
+    assert_eq!((came.len(), &found), (5000, &overtakers(&modelled(&forward, 5000))));
+    assert_share(found.len(), 5000, 0.05);
+    // What overtakes skips the whole delay: at least one burst of 20 that left before it is still on its way.
+    let places: HashMap<u32, u32> = came.iter().copied().zip(0..).collect();
+    let skipped = found.iter().filter(|number| places[number] + 20 <= **number).count();
+    assert!(skipped * 100 >= found.len() * 95, "{skipped} of {}", found.len());
     assert_conserved(&lab.stop().links["path"].forward);
+}
+
+#[test]
+fn bursts_over_ipv6_are_cut_into_packets_and_arrive_byte_by_byte() {
+    skip_if_unable!();
+    let loss = Loss { model: LossModel::Random { chance: percent(1) }, before_queue: false };
+    let forward = tcplab_link::Direction {
+        rate: Rate::from_bits_per_sec(400_000_000),
+        queue: Queue::Droptail { limit: Some(Limit::Packets(200)), mark_above: None },
+        loss: Some(loss),
+        duplicate: Some(percent(1)),
+        corrupt: Some(percent(1)),
+        ..delay(Span::from_ms(1))
+    };
+    for (tso, gro) in [(true, true), (false, true), (true, false)] {
+        let name = format!("ip6-{tso}-{gro}");
+        let options = Options { tso, gro, ..Options::default() };
+        let lab = Lab::new(&name, forward.clone(), delay(Span::from_ms(1)), options);
+        lab.add_ip6();
+        assert_transfer_to(&lab, B6, 5_000_000);
+        let facts = lab.stop();
+        let way = &facts.links["path"].forward;
+        assert_conserved(way);
+        assert!(way.lost > 0 && way.corrupted > 0 && way.duplicated > 0, "{way:?}");
+        // 1500 less 40 of IPv6 and 32 of TCP with time stamps.
+        assert!(way.packets_in >= 5_000_000 / 1428, "{way:?}");
+        assert!(way.bytes_in <= way.packets_in * 1514, "{way:?}");
+        assert_eq!((facts.malformed, facts.overflows), (0, 0));
+    }
+}
+
+#[test]
+fn packets_enter_their_link_when_their_node_sends_them() {
+    skip_if_unable!();
+    let lab = Lab::new("stamps", delay(Span::from_ms(1)), delay(Span::ZERO), Options::default());
+    assert_eq!(datagrams(&lab, 1000).len(), 1000);
+    let facts = lab.stop();
+    assert_eq!((facts.links["path"].forward.packets_in, facts.unstamped), (1000, 0));
 }
 
 #[test]
@@ -148,7 +230,7 @@ fn a_transfer_is_byte_exact_whatever_happens_to_its_packets() {
     let loss = Loss { model: LossModel::Random { chance: percent(1) }, before_queue: false };
     let harsh = tcplab_link::Direction {
         rate: Rate::from_bits_per_sec(400_000_000),
-        queue: Queue::Droptail { limit: Some(Limit::Packets(200)) },
+        queue: Queue::Droptail { limit: Some(Limit::Packets(200)), mark_above: None },
         loss: Some(loss),
         duplicate: Some(percent(1)),
         corrupt: Some(percent(1)),

@@ -138,6 +138,8 @@ pub enum Traffic {
         #[serde(default)]
         receiver: Settings,
     },
+    /// Messages echoed by the server, by size; a stream is a client.
+    Echo(EchoTraffic),
     /// ICMP echo requests.
     Ping {
         /// Time between two, ns.
@@ -156,6 +158,7 @@ impl Traffic {
             Traffic::Tcp { .. } => "tcp",
             Traffic::Udp { .. } => "udp",
             Traffic::Request { .. } => "request",
+            Traffic::Echo(_) => "echo",
             Traffic::Ping { .. } => "ping",
         }
     }
@@ -164,9 +167,43 @@ impl Traffic {
     pub fn cc(&self) -> Option<&str> {
         match self {
             Traffic::Tcp { cc, .. } | Traffic::Request { cc, .. } => Some(&cc.name),
+            Traffic::Echo(echo) => Some(&echo.cc.name),
             Traffic::Udp { .. } | Traffic::Ping { .. } => None,
         }
     }
+}
+
+/// What the clients of an echo flow do, each on a connection of its own.
+#[derive(Clone, Debug, Deserialize)]
+pub struct EchoTraffic {
+    /// Congestion control of both ends.
+    pub cc: Cc,
+    /// Bytes of a message, size after size.
+    pub sizes: Vec<u32>,
+    /// Messages of each size.
+    pub iterations: u64,
+    /// The first so many of each size are kept one by one, so that they can be left out.
+    #[serde(default)]
+    pub warmup: u64,
+    /// Least time from one message to the next, ns.
+    #[serde(default)]
+    pub interval: u64,
+    /// How long one round trip may take, ns.
+    #[serde(default = "ten_seconds")]
+    pub timeout: u64,
+    /// Both ends poll instead of sleeping.
+    #[serde(default)]
+    pub busy_poll: bool,
+    /// The clients' settings.
+    #[serde(default)]
+    pub sender: Settings,
+    /// The server's settings.
+    #[serde(default)]
+    pub receiver: Settings,
+}
+
+fn ten_seconds() -> u64 {
+    10_000_000_000
 }
 
 /// A congestion control by name.

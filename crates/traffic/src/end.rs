@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::echo::Echo;
 use crate::iperf3::Iperf3;
 use crate::ping::Pings;
 use crate::tcp::Tcp;
@@ -22,6 +23,7 @@ enum Work {
     Tcp(Tcp),
     Udp(Udp),
     Ping(Pings),
+    Echo(Echo),
     Iperf3(Iperf3),
 }
 
@@ -50,6 +52,10 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
         Traffic::Udp { .. } => {
             let (udp, ports) = Udp::prepare(&end)?;
             (Work::Udp(udp), ports)
+        }
+        Traffic::Echo(_) => {
+            let (echo, ports) = Echo::prepare(&end)?;
+            (Work::Echo(echo), ports)
         }
         Traffic::Ping { .. } => (Work::Ping(Pings::prepare(&end)?), Vec::new()),
     };
@@ -84,6 +90,7 @@ impl Prepared {
                         Work::Tcp(tcp) => tcp.run(end, &context, &totals),
                         Work::Udp(udp) => udp.run(end, &context, &totals),
                         Work::Ping(pings) => pings.run(end, &context),
+                        Work::Echo(echo) => echo.run(end, &context, &totals),
                         Work::Iperf3(iperf3) => iperf3.run(end, &context, &totals),
                     };
                     if let Err(error) = result {

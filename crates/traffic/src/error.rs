@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::echo::EchoError;
+
 /// Why a flow cannot run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the fields are the values in the message
@@ -29,6 +31,10 @@ pub enum TrafficError {
     Zero { what: &'static str },
     #[error("cannot start a thread for a stream: {0}")]
     Thread(io::Error),
+    #[error("{0}")]
+    Echo(EchoError),
+    #[error("echoing for {peer}: {source}")]
+    EchoServer { peer: SocketAddr, source: EchoError },
     #[error("iperf3 cannot be run: {0}")]
     Iperf3Missing(io::Error),
     #[error("iperf3 is {found}; 3.12 or newer is needed")]
@@ -72,6 +78,7 @@ impl TrafficError {
             TrafficError::Ports { .. } => "give one port a stream".into(),
             TrafficError::Payload { .. } => "choose a payload within these bounds".into(),
             TrafficError::Zero { .. } => "give a positive value".into(),
+            TrafficError::Echo(error) | TrafficError::EchoServer { source: error, .. } => error.mend(),
             TrafficError::Iperf3Missing(_) | TrafficError::Iperf3Old { .. } => {
                 "apt install iperf3, or leave out `generator: iperf3`".into()
             }

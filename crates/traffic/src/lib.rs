@@ -1,4 +1,4 @@
-//! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests and pings.
+//! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests, echoes and pings.
 //!
 //! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and launched
 //! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known
@@ -8,6 +8,7 @@ mod bulk;
 mod collect;
 mod config;
 mod counter;
+pub mod echo;
 mod end;
 mod error;
 mod iperf3;
@@ -20,7 +21,7 @@ mod socket;
 mod tcp;
 mod udp;
 
-pub use config::{Cc, End, Flow, Pattern, Role, Settings, Traffic};
+pub use config::{Cc, EchoTraffic, End, Flow, Pattern, Role, Settings, Traffic};
 pub use end::{Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Interval, Ping, Sink, Summary};

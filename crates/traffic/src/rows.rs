@@ -1,5 +1,7 @@
 //! What traffic reports. Times are ns since the run's start; a figure this end does not know is none.
 
+use tcplab_tables::EchoTally;
+
 use crate::{Flow, Role, TrafficError};
 
 /// One stream in one interval.
@@ -92,6 +94,8 @@ pub trait Sink: Send + Sync {
     fn summary(&self, flow: &Flow, row: &Summary);
     /// A response came.
     fn exchange(&self, flow: &Flow, row: &Exchange);
+    /// The round trips of a client at a size that are too many for a row each.
+    fn tally(&self, flow: &Flow, client: u64, size: u64, tally: &EchoTally);
     /// An echo request was answered or is lost.
     fn ping(&self, flow: &Flow, row: &Ping);
     /// Something happened to a stream: `established`, `closed` or `aborted`.

@@ -32,7 +32,7 @@ impl Clamped {
     }
 }
 
-/// Opens a TCP socket for `address` with `settings` and congestion control `cc`.
+/// Opens a TCP socket for `address` with `settings` and congestion control `cc`; empty: the kernel's default.
 pub(crate) fn tcp(
     address: SocketAddr,
     settings: &Settings,
@@ -41,11 +41,13 @@ pub(crate) fn tcp(
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
         .map_err(|source| TrafficError::Socket { what: "TCP", source })?;
     // Always set: what a namespace takes for its default depends on the host.
-    socket.set_tcp_congestion(cc.as_bytes()).map_err(|source| TrafficError::Control {
-        name: cc.to_owned(),
-        available: available_controls().join(", "),
-        source,
-    })?;
+    if !cc.is_empty() {
+        socket.set_tcp_congestion(cc.as_bytes()).map_err(|source| TrafficError::Control {
+            name: cc.to_owned(),
+            available: available_controls().join(", "),
+            source,
+        })?;
+    }
     if let Some(mss) = settings.mss {
         option("TCP_MAXSEG", u64::from(mss), socket.set_tcp_mss(mss))?;
     }

@@ -111,7 +111,7 @@ fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
     let (cc, sender, receiver, reverse) = match &end.flow.traffic {
         Traffic::Tcp { cc, sender, receiver, reverse, .. } => (cc, sender, receiver, *reverse),
         Traffic::Request { cc, sender, receiver, .. } => (cc, sender, receiver, false),
-        Traffic::Udp { .. } | Traffic::Ping { .. } => return None,
+        Traffic::Udp { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => return None,
     };
     let sends = (end.role == Role::Server) == reverse;
     Some((cc, if sends { sender } else { receiver }, sends))

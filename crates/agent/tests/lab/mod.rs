@@ -124,6 +124,12 @@ impl Agent {
         self.seen.iter().filter(|e| e["event"] == kind).collect()
     }
 
+    /// Ends it as if the power had failed.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     pub fn close_input(&mut self) {
         self.input = None;
     }
@@ -167,14 +173,22 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// Joined by a veth pair.
     pub fn new(name: &str) -> Lab {
+        Lab::joined(name, |a, b, _| {
+            let b = b.pid().to_string();
+            a.within(&[
+                "ip", "link", "add", "name", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &b,
+            ]);
+        })
+    }
+
+    /// Joined by what `join` does: afterwards both nodes have an interface eth0.
+    pub fn joined(name: &str, join: impl FnOnce(&Agent, &Agent, &Path)) -> Lab {
         let dir = std::env::temp_dir().join(format!("tcplab-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a temporary directory");
         let (mut a, mut b) = (Agent::new(), Agent::new());
-        let pid_b = b.pid().to_string();
-        a.within(&[
-            "ip", "link", "add", "name", "eth0", "type", "veth", "peer", "name", "eth0", "netns", &pid_b,
-        ]);
+        join(&a, &b, &dir);
         for (agent, address) in [(&a, A), (&b, B)] {
             agent.within(&["ip", "address", "add", &format!("{address}/24"), "dev", "eth0"]);
             agent.within(&["ip", "link", "set", "eth0", "up"]);
@@ -182,7 +196,9 @@ impl Lab {
         // The kernel notices a carrier up to a second late (linkwatch), and drops what is sent until then.
         for agent in [&a, &b] {
             let deadline = Instant::now() + Duration::from_secs(5);
-            while !agent.within(&["ip", "-o", "link", "show", "eth0"]).contains("state UP") {
+            let state = || agent.within(&["ip", "-o", "link", "show", "eth0"]);
+            // Some devices never tell.
+            while !["state UP", "state UNKNOWN"].iter().any(|good| state().contains(good)) {
                 assert!(Instant::now() < deadline, "the link does not come up");
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -206,12 +222,13 @@ impl Lab {
         self.a.tell(merge(client));
     }
 
-    /// Starts both nodes with one zero of time.
-    pub fn start(&mut self, duration: u64) {
+    /// Starts both nodes with one zero of time, which it tells.
+    pub fn start(&mut self, duration: u64) -> u64 {
         let at = monotonic() + 50 * MS;
         for agent in [&mut self.a, &mut self.b] {
             agent.tell(json!({"do": "start", "at": at, "duration": duration}));
         }
+        at
     }
 
     /// Starts both and waits for the end; what each said at last.

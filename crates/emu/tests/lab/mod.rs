@@ -17,6 +17,8 @@ use tcplab_units::{Probability, Span};
 
 pub const A: &str = "10.8.0.1";
 pub const B: &str = "10.8.0.2";
+pub const A6: &str = "fd08::1";
+pub const B6: &str = "fd08::2";
 
 /// Why this machine cannot run the test; none if it can.
 pub fn obstacle() -> Option<String> {
@@ -51,7 +53,7 @@ macro_rules! skip_if_unable {
 pub fn delay(span: Span) -> Direction {
     Direction {
         rate: None,
-        queue: Queue::Droptail { limit: None },
+        queue: Queue::Droptail { limit: None, mark_above: None },
         delay: span,
         jitter: None,
         reorder: None,
@@ -211,9 +213,20 @@ impl Lab {
         }
     }
 
-    /// A connection from `a` to `b`.
-    pub fn connect(&self, port: u16) -> (TcpStream, TcpStream) {
-        let address: SocketAddr = format!("{B}:{port}").parse().expect("an address");
+    /// IPv6 addresses for both nodes, without discovery of any kind.
+    pub fn add_ip6(&self) {
+        for (node, address, peer, mac) in [(&self.a, A6, B6, 2), (&self.b, B6, A6, 1)] {
+            for setting in ["accept_ra=0", "router_solicitations=0", "addr_gen_mode=1", "disable_ipv6=0"] {
+                node.run(&format!("sysctl -qw net.ipv6.conf.eth0.{setting}"));
+            }
+            node.run(&format!("ip address add {address}/64 dev eth0 nodad"));
+            node.run(&format!("ip neighbour replace {peer} lladdr 02:00:00:00:00:0{mac} dev eth0"));
+        }
+    }
+
+    /// A connection from `a` to an address of `b`.
+    pub fn connect(&self, address: &str, port: u16) -> (TcpStream, TcpStream) {
+        let address = SocketAddr::new(address.parse().expect("an address"), port);
         let listener = self.b.inside(move || TcpListener::bind(address).expect("a listener"));
         let client = self.a.inside(move || TcpStream::connect(address).expect("a connection"));
         (client, listener.accept().expect("a connection").0)
