@@ -74,11 +74,17 @@ def test_a_wrong_scenario_raises_all_its_mistakes(scenario: Path) -> None:
 
 def test_check_says_what_an_engine_cannot_do(scenario: Path) -> None:
     assert tcplab.check(scenario) == []
-    (problem,) = tcplab.check(scenario, set={"flows.bulk.cc": "./mine.c"})
+    (problem,) = tcplab.check(scenario, set={"flows.bulk.cc": "nosuch"})
     assert problem.where == "flows.bulk.cc"
     assert problem.fatal
     with pytest.raises(tcplab.UnsupportedError):
-        tcplab.run(scenario, set={"flows.bulk.cc": "./mine.c"})
+        tcplab.run(scenario, set={"flows.bulk.cc": "nosuch"})
+
+
+def test_a_file_that_is_no_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
+    for verb in (tcplab.check, tcplab.run):
+        with pytest.raises(tcplab.ScenarioErrors, match="it has no CONGESTION_CONTROL"):
+            verb(scenario, set={"flows.bulk.cc": "./mine.c"})
 
 
 def test_results_are_not_overwritten(scenario: Path) -> None:

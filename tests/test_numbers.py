@@ -73,6 +73,19 @@ def test_cubic_fills_a_link_with_an_ample_buffer(simulate: Simulate) -> None:
     assert extremes(run.queues.filter(pl.col("direction") == "forward")["packets"])[1] <= 625
 
 
+def test_over_ipv6_the_longer_header_is_missing_from_the_goodput(simulate: Simulate) -> None:
+    """40 B of IP header instead of 20 B leave 1428 B of payload in a frame."""
+    run = simulate("""
+        tcplab: 1
+        name: ipv6
+        network:
+          path: {rate: 100 Mbit/s, rtt: 10 ms, queue: 4 BDP}
+        flows:
+          - {name: bulk, kind: tcp, cc: cubic, ip: 6, duration: 10 s}
+    """)
+    assert goodput(run, "bulk", 2) == pytest.approx(100e6 * (PAYLOAD - 20) / FRAME, rel=0.001)
+
+
 def _lossy(cc: str, loss: str, rtt: float, seconds: float) -> str:
     # Buffers far above any window that the loss rates allow, so that nothing but loss limits the flow.
     return f"""

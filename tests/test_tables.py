@@ -49,8 +49,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
     return {name: pl.read_ipc(BytesIO(data)) for name, data in simulation.finish().items()}
 
 
-def test_every_table_but_that_of_real_hosts_has_rows(tables: dict[str, pl.DataFrame]) -> None:
-    assert {name for name, frame in tables.items() if len(frame)} == set(TABLES) - {"hosts"}
+def test_every_table_but_those_of_real_hosts_and_of_a_million_echoes_has_rows(
+    tables: dict[str, pl.DataFrame],
+) -> None:
+    assert {name for name, frame in tables.items() if len(frame)} == set(TABLES) - {"hosts", "echo_batches"}
 
 
 @pytest.mark.parametrize("name", sorted(set(TABLES) - {"hosts"}))

@@ -1,6 +1,8 @@
 """What is compiled: the simulator for `tcplab.engine.sim`, the agent for `tcplab.testbed`."""
 
+from collections.abc import Mapping
 from os import PathLike
+from typing import Any
 
 class Progress:
     """How far a simulation has come."""
@@ -27,7 +29,12 @@ class Simulation:
     Raises ValueError if the plan cannot be read or simulated, OSError if a capture cannot be written.
     """
 
-    def __init__(self, plan_json: str, capture_dir: str | PathLike[str] | None = None) -> None: ...
+    def __init__(
+        self,
+        plan_json: str,
+        capture_dir: str | PathLike[str] | None = None,
+        libraries: Mapping[str, str] | None = None,
+    ) -> None: ...
     def advance(self, wall_ms: int) -> Progress:
         """Simulate for `wall_ms` milliseconds of real time, or until the run ends."""
 
@@ -37,6 +44,68 @@ class Simulation:
     def facts(self) -> dict[str, int]:
         """Tell what has been done so far: events, packets, and simulated time in ns."""
 
+class CaptureError(ValueError):
+    """The file is no capture that can be read."""
+
+class FilterError(ValueError):
+    """A filter that cannot be read: message, place and length of the mistake in characters."""
+
+class PacketList:
+    """The packets of a capture, one by one.
+
+    Raises OSError if the file cannot be read, CaptureError if it is no capture, FilterError.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str] | None = None, filter_text: str | None = None, width: int = 0
+    ) -> None: ...
+    def heading(self) -> str:
+        """Name the columns."""
+
+    def lines(self, count: int) -> str:
+        """Give the next `count` packets, a line each; fewer at the end."""
+
+    def rows(self, count: int) -> list[tuple[int, int, str, str, str, int, str, int | None, str]]:
+        """Give the next `count` packets.
+
+        Of each: number, ns since the first, source, destination, protocol, length, info, flow, note.
+        """
+
+    def details(self, number: int) -> dict[str, Any] | None:
+        """Give a packet that has not been passed yet, field by field; None if there is none."""
+
+    def facts(self) -> dict[str, Any]:
+        """Tell what was read so far, and how the capture ended."""
+
+def check_filter(text: str) -> None:
+    """Raise FilterError unless the text is a filter."""
+
+def summarise(
+    path: str | PathLike[str] | None = None, filter_text: str | None = None, cores: int = 1
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Give the flows of a capture that the filter means, and what was read of it; None: standard input.
+
+    Raises OSError if the file cannot be read, CaptureError if it is no capture, FilterError.
+    """
+
+def match_ends(
+    first: str | PathLike[str], second: str | PathLike[str], same_clock: bool = False
+) -> dict[str, Any]:
+    """Match the captures of both ends packet by packet; `pairs` is an Arrow IPC file.
+
+    Raises OSError if a file cannot be read, CaptureError if it is no capture.
+    """
+
+def follow(
+    path: str | PathLike[str] | None = None, flows: list[int] | None = None, most: int = 50_000_000
+) -> tuple[dict[str, tuple[str, bytes]], dict[str, Any]]:
+    """Give every packet of these flows (None: of all) as columns, and what was read.
+
+    A column is numpy's code of its type, and its bytes.
+
+    Raises OSError if the file cannot be read, CaptureError if it is no capture.
+    """
+
 def agent_main(arguments: list[str]) -> int:
     """Be the agent that the arguments say until its input ends; returns its exit code."""
 
@@ -45,3 +114,9 @@ def version() -> str:
 
 def controls() -> list[str]:
     """Name the congestion controls the simulator has."""
+
+def control(name: str, library: str | None = None) -> dict[str, Any]:
+    """Tell what a control says of itself; raises ValueError when it is none."""
+
+def control_files(name: str) -> tuple[dict[str, str], str | None]:
+    """Give the C headers of controls by name, and the C file of a built-in one."""

@@ -76,6 +76,7 @@ def _loaded(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario, settings: Mapping[str, object] | None
 ) -> tuple[Scenario, str, str]:
     """The scenario, what messages call it, and its text."""
+    from tcplab.cc.parameters import mistakes
     from tcplab.scenario import Scenario, from_data, load
 
     sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
@@ -84,9 +85,10 @@ def _loaded(
             raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")
         return scenario, scenario.name, f"# {scenario.name} was loaded in Python: plan.yaml says what ran\n"
     if isinstance(scenario, Mapping):
-        return from_data(scenario, sets=sets), "scenario", _dump_yaml(dict(scenario))
+        loaded = from_data(scenario, sets=sets, checks=(mistakes,))
+        return loaded, "scenario", _dump_yaml(dict(scenario))
     source = os.fspath(scenario)
-    loaded = load(source, sets)
+    loaded = load(source, sets, (mistakes,))
     if "\n" in source:
         return loaded, "<text>", source
     return loaded, source, Path(source).read_text(encoding="utf-8")

@@ -129,8 +129,12 @@ def prepare(
     `source` is what messages call it, `text` what its result directory keeps of it. Raises ScenarioErrors
     and `UnsupportedError`.
     """
-    from tcplab.scenario import expand, warnings
+    from tcplab.cc.parameters import mistakes
+    from tcplab.scenario import ScenarioErrors, expand, warnings
 
+    wrong = mistakes(scenario)
+    if wrong:
+        raise ScenarioErrors(wrong)
     plan = expand(scenario)
     if seed is not None:
         plan["seed"] = seed
@@ -155,9 +159,11 @@ def place(name: str, out: Path | None, *, several: bool) -> Path:
 
 def claim(prepared: Prepared, path: Path) -> None:
     """Make the result directory; raises ResultsError when it cannot be written or holds results already."""
+    from tcplab.cc.plans import keep
     from tcplab.results import create_result_dir
 
     create_result_dir(path, prepared.text)
+    keep(prepared.plan, path)
 
 
 def execute(

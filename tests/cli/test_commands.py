@@ -81,8 +81,7 @@ def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
 
 
 def test_check_says_what_the_engine_cannot_do_and_how_to_mend_it(here: Path, tcplab: Command) -> None:
-    (here / "mine.c").write_text("/* a control */")
-    ended = tcplab("check", "short.yaml", "--set", "flows.bulk.cc=./mine.c")
+    ended = tcplab("check", "short.yaml", "--set", "flows.bulk.cc=nosuch")
     assert ended.returncode == 3
     assert "flows.bulk.cc" in ended.stderr
     assert "cubic" in ended.stderr
@@ -275,8 +274,7 @@ def test_check_refuses_a_parameter_the_control_does_not_take(
     setting = f"flows.bulk.cc={{name: cubic, {parameter}}}"
     for command in ("check", "run"):
         ended = tcplab(command, "short.yaml", "--set", setting)
-        assert ended.returncode == 3
-        assert "flows.bulk.cc: " in ended.stderr
-        assert parameter.split(":")[0] in ended.stderr
+        assert ended.returncode == 2
+        assert f"flows.bulk.cc.{parameter.split(':')[0]}: " in ended.stderr
         assert "internal error" not in ended.stderr
     assert not (here / "runs").exists()

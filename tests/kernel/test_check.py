@@ -10,6 +10,7 @@ import pytest
 import tcplab
 from tcplab.engine import kernel_check
 from tcplab.engine.base import Problem
+from tcplab.testbed.probe import Probed
 
 PATH = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms"}}
 BULK = {"name": "f", "kind": "tcp"}
@@ -19,10 +20,8 @@ def check(
     flow: dict[str, Any] | None = None, network: dict[str, Any] | None = None, **more: Any
 ) -> list[Problem]:
     flows = [{**BULK, **(flow or {})}]
-    return tcplab.check(
-        {"tcplab": 1, "name": "t", "network": network or PATH, "flows": flows, "duration": "1 s"},
-        engine="kernel",
-    )
+    scenario = {"tcplab": 1, "name": "t", "network": network or PATH, "flows": flows, "duration": "1 s"}
+    return tcplab.check({**scenario, **more}, engine="kernel")
 
 
 def only(problems: list[Problem]) -> Problem:
@@ -94,8 +93,47 @@ def test_a_cpu_that_is_not_there_is_refused() -> None:
     assert "no CPU 999" in only(check(network={"path": {**PATH["path"], "left": {"cpus": 999}}})).message
 
 
+def without(monkeypatch: pytest.MonkeyPatch, **missing: str) -> None:
+    """A machine that has everything but this."""
+    have: dict[str, Any] = {"netem": None, "ipv6": None, **missing}
+    monkeypatch.setattr(kernel_check, "probe", lambda sysctls: Probed(privileged=True, **have))
+
+
+def test_a_kernel_without_netem_is_refused_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, netem="Specified qdisc kind is unknown")
+    problem = only([one for one in check(emulator="netem") if one.fatal])
+    assert problem.where == "emulator"
+    assert "modprobe sch_netem" in problem.mend
+    assert check() == []
+
+
+def test_what_netem_cannot_do_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch)
+    path = {"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "queue": "9 packets", "loss": {"packets": [1, 2]}}}
+    found = check(network=path, emulator="netem", capture="headers", sample={"packets": "on"})
+    assert [one.where for one in found if one.fatal] == [
+        "links.path.forward.loss",
+        "sample.packets",
+        "capture.at",
+    ]
+
+
+def test_a_flow_over_ipv6_needs_a_kernel_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    without(monkeypatch, ipv6="Address family not supported by protocol")
+    problem = only(check({"ip": 6}))
+    assert problem.where == "flows.f.ip"
+    assert problem.mend
+    assert check() == []
+
+
 def test_more_nodes_than_sensible_are_refused() -> None:
     nodes = [f"n{number}" for number in range(600)]
     links = [{"ends": ["n0", node]} for node in nodes[1:]]
     found = check({"from": "n0", "to": "n1"}, {"nodes": nodes, "links": links})
     assert any("600 nodes" in problem.message for problem in found)
+
+
+def test_more_pollers_than_cpus_are_warned_of() -> None:
+    problem = only(check({"kind": "echo", "clients": 500, "busy_poll": "on"}))
+    assert problem.where == "flows.f.busy_poll"
+    assert not problem.fatal

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 import tcplab
+from tcplab.cc.template import starting_file
 from tcplab.results import Run
+from tcplab.scenario import ScenarioErrors
 from tcplab.testbed.controls import available, loader
 from tcplab.testbed.testbed import agent_command
 
@@ -60,7 +62,7 @@ def test_controls_of_a_plan_are_loaded_for_the_run_and_tell_about_themselves(run
 
 
 def test_a_parameter_out_of_range_is_refused_with_the_range(run: Callable[..., Run]) -> None:
-    with pytest.raises(RuntimeError, match="beta"):
+    with pytest.raises(ScenarioErrors, match="7 is outside"):
         run(NETWORK, [{"name": "f", "kind": "tcp", "cc": {"name": "tl_cubic", "beta": 7}}], duration="1 s")
 
 
@@ -116,3 +118,29 @@ def _wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_users_file_runs_as_any_other(run: Callable[..., Run], tmp_path: Path) -> None:
+    file = tmp_path / "mine.c"
+    file.write_text(starting_file("mine"), encoding="utf-8")
+    flows = [
+        {"name": "usual", "kind": "tcp", "cc": str(file)},
+        {"name": "mild", "kind": "tcp", "cc": {"name": str(file), "beta": 0.8}},
+    ]
+    done = run(NETWORK, flows, duration="3 s")
+    names = done.manifest.facts["controls"]
+    assert names["usual"] != names["mild"]
+    assert left(names.values()) == []
+    assert set(done.flows["cc"]) == {"mine.c"}
+    phases = set(done.sockets.filter(flow="usual")["phase"].drop_nulls())
+    assert phases >= {"SLOW_START", "CONGESTION_AVOIDANCE"}
+    assert done.tables["events"].filter(flow="mild", event="phase")["detail"][0] == "SLOW_START"
+
+
+def test_a_file_that_the_verifier_refuses_ends_the_run_with_its_line(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.c"
+    file.write_text(starting_file("mine").replace("ca->reductions++;", "tp->srtt_us = 3;"), encoding="utf-8")
+    with pytest.raises(RuntimeError, match=r"mine.c:\d+: the kernel lets a control write only snd_cwnd"):
+        run(NETWORK, [{"name": "f", "kind": "tcp", "cc": str(file)}], duration="1 s")

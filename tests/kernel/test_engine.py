@@ -76,6 +76,19 @@ def test_the_initial_window_is_the_one_asked_for(run: Callable[..., Run]) -> Non
     assert (first(4), first(20)) == (4, 20)
 
 
+def test_settings_of_sockets_are_in_force(run: Callable[..., Run]) -> None:
+    flows = [
+        {"name": "plain", "kind": "tcp", "cc": "cubic"},
+        {"name": "set", "kind": "tcp", "cc": "cubic", "mss": "1000 B", "receive_buffer": "64 kB"},
+    ]
+    done = run({"path": {**PATH, "left": {"pacing": "on"}}}, flows, duration="1 s")
+    last = {row["flow"]: row for row in done.sockets.iter_rows(named=True)}
+    # Timestamps take 12 bytes of a segment.
+    assert (last["plain"]["mss"], last["set"]["mss"]) == (1448, 988)
+    assert last["set"]["rwnd"] < 66_000 < last["plain"]["rwnd"]
+    assert last["plain"]["pacing_rate"] > 0
+
+
 def test_a_flow_that_ends_by_bytes_ends_the_run(run: Callable[..., Run]) -> None:
     began = time.monotonic()
     done = run({"path": PATH}, [{"name": "f", "kind": "tcp", "bytes": "1 MB"}], timeout="60 s")
@@ -101,7 +114,8 @@ def test_captures_are_made_at_the_host_and_on_the_wire(run: Callable[..., Run]) 
     flow = {"name": "f", "kind": "tcp", "bytes": "200 kB"}
     for at in ("host", "wire"):
         done = run({"path": PATH}, [flow], duration="2 s", capture={"what": "headers", "at": at})
-        assert sorted(done.path.glob("run-1/*.pcapng"))
+        made = sorted(path.name for path in done.path.glob("run-1/*.pcapng"))
+        assert made == ["left-path.pcapng", "right-path.pcapng"]
         assert not list(done.path.glob("run-1/*.arrows"))
 
 
@@ -129,6 +143,16 @@ def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
         assert goodput == pytest.approx(rate * 1e6 * 1448 / 1514, rel=0.05)
 
 
+def test_a_second_run_knows_nothing_of_the_first(run: Callable[..., Run]) -> None:
+    # Linux keeps what a connection has learnt of a path with the route, and begins the next with it.
+    flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
+    path = {"path": {**PATH, "rtt": "40 ms", "queue": "20 packets"}}
+    first, second = (run(path, [flow], duration="1 s") for _ in range(2))
+    assert first.sockets["ssthresh"].drop_nulls().len() > 0, "it has left slow start"
+    for row in (first.sockets.row(0, named=True), second.sockets.row(0, named=True)):
+        assert (row["cwnd"], row["ssthresh"]) == (10, None)
+
+
 def test_the_network_is_up_in_half_a_second(run: Callable[..., Run]) -> None:
     done = run({"path": PATH}, [{"name": "f", "kind": "ping"}], duration="0.2 s")
     # Not a measurement of speed: a machine under load may take longer, but not this much.
@@ -146,17 +170,45 @@ duration: 60 s
 """
 
 
-def command(folder: Path) -> subprocess.Popen[str]:
-    (folder / "long.yaml").write_text(SCENARIO, encoding="utf-8")
+def command(folder: Path, scenario: str = SCENARIO) -> subprocess.Popen[str]:
+    (folder / "long.yaml").write_text(scenario, encoding="utf-8")
     words = [sys.executable, "-m", "tcplab", "run", "long.yaml", "--engine", "kernel", "--out", "out"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
+def wait_for_rows(folder: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not list(folder.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def test_a_host_with_cpus_runs_on_those_alone(
+    tmp_path: Path, descendants: Callable[[int], dict[int, str]]
+) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    process = command(tmp_path, SCENARIO.replace("rtt: 10 ms", f"rtt: 10 ms, left: {{cpus: {usable[-1]}}}"))
+    wait_for_rows(tmp_path)
+    agents = [pid for pid, line in descendants(process.pid).items() if " node " in line]
+    # The thread that only waits for signals was there before the agent knew its CPUs.
+    at_work = [
+        [int(task.parent.name) for task in Path(f"/proc/{pid}/task").glob("*/comm") if traffic(task, pid)]
+        for pid in agents
+    ]
+    cpus = [sorted({tuple(sorted(os.sched_getaffinity(task))) for task in tasks}) for tasks in at_work]
+    process.kill()
+    process.communicate(timeout=20)
+    wanted: list[list[tuple[int, ...]]] = [[(usable[-1],)], [tuple(usable)]]
+    assert sorted(cpus) == sorted(wanted)
+
+
+def traffic(task: Path, process: int) -> bool:
+    """Whether a thread serves the flow `f`, or is the process's first."""
+    return task.parent.name == str(process) or task.read_text(encoding="ascii").startswith("f")
+
+
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     process = command(tmp_path)
-    deadline = time.monotonic() + 20
-    while not list(tmp_path.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for_rows(tmp_path)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130, said
@@ -167,18 +219,20 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("out/run-1/*.arrows"))
 
 
-def test_the_death_of_a_node_is_one_clear_message(
-    tmp_path: Path, descendants: Callable[[int], dict[int, str]]
+@pytest.mark.parametrize(("role", "called"), [(" node ", "the process of"), (" emu", "the emulator process")])
+def test_the_death_of_a_process_is_one_clear_message(
+    tmp_path: Path, descendants: Callable[[int], dict[int, str]], role: str, called: str
 ) -> None:
     process = command(tmp_path)
-    deadline = time.monotonic() + 20
-    while not list(tmp_path.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    agent = next(pid for pid, line in descendants(process.pid).items() if " node " in line)
+    wait_for_rows(tmp_path)
+    agent = next(pid for pid, line in descendants(process.pid).items() if role in line)
     os.kill(agent, signal.SIGKILL)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 3
-    assert "the process of" in said
+    assert called in said
     assert "has died" in said
+    assert "dmesg" in said
     assert "Traceback" not in said
-    assert load(tmp_path / "out").status == "failed"
+    run = load(tmp_path / "out")
+    assert run.status == "failed"
+    assert run.intervals.height > 0

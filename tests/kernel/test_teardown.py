@@ -25,7 +25,8 @@ network:
     - {ends: [r, b]}
 flows:
   - {name: bulk, kind: tcp, cc: cubic, from: a, to: b, streams: 2}
-  - {name: probe, kind: ping, from: a, to: b}
+  - {name: probe, kind: ping, from: a, to: b, ip: 6}
+  - {name: theirs, kind: tcp, generator: iperf3, cc: cubic, from: b, to: a}
 duration: 60 s
 """
 # More of them by hand: TCPLAB_KILLS=50 pytest tests/kernel/test_teardown.py

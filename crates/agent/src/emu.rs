@@ -86,7 +86,7 @@ fn serve(line: &str, links: &Links) {
         (Command::Configure(_), Some(_)) => {
             refuse("the links are made already", "start another emulator for other links");
         }
-        (Command::Configure(setup), None) => match Emulator::new(*setup, be_urgent, tell) {
+        (Command::Configure(setup), None) => match Emulator::new(*setup, clock::be_prompt, tell) {
             Ok(emulator) => {
                 *links = Some(emulator);
                 output::ok(request.id, json!({}));
@@ -102,20 +102,6 @@ fn serve(line: &str, links: &Links) {
             emulator.stop();
             output::ok(request.id, json!({}));
         }
-    }
-}
-
-/// Has the kernel run this thread before any ordinary one.
-///
-/// On a busy machine a thread that waits its turn is late by whole time slices. It sleeps whenever nothing is due, and
-/// where there is one CPU only, the nodes would have to wait for it. What is not allowed is left as it is: the
-/// emulator measures how late it is.
-fn be_urgent() {
-    clock::be_prompt();
-    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        let lowest = libc::sched_param { sched_priority: 1 };
-        // SAFETY: the parameters are valid for the call, which is for this thread (0).
-        unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) };
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod capture;
 mod controls;
+mod echo;
 mod emu;
 mod halves;
 mod node;
@@ -22,6 +23,8 @@ usage:
   tcplab-agent node [--new-net]   read commands from standard input, write events to standard output
   tcplab-agent emu                emulate links, told and telling in the same way
   tcplab-agent controls           load congestion controls into the kernel, likewise, until the input ends
+  tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
+  tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version
 
   --new-net   hold a network namespace of its own, at /proc/PID/ns/net
@@ -35,6 +38,10 @@ enum Command {
     Emu,
     /// Congestion controls of ours in the kernel.
     Controls,
+    /// The server of `tcplab echo`.
+    EchoServe,
+    /// The clients of `tcplab echo`.
+    EchoRun,
     /// Nothing but an answer.
     Say(String),
 }
@@ -45,6 +52,8 @@ pub fn main(arguments: &[String]) -> u8 {
         Ok(Command::Node { new_net }) => node::main(new_net),
         Ok(Command::Emu) => emu::main(),
         Ok(Command::Controls) => controls::main(),
+        Ok(Command::EchoServe) => echo::serve(),
+        Ok(Command::EchoRun) => echo::run(),
         Ok(Command::Say(text)) => {
             print!("{text}");
             0
@@ -76,6 +85,14 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         Some("controls") => match words.next() {
             None => Ok(Command::Controls),
             Some(other) => Err(format!("controls knows no {other:?}")),
+        },
+        Some("echo-serve") => match words.next() {
+            None => Ok(Command::EchoServe),
+            Some(other) => Err(format!("echo-serve knows no {other:?}")),
+        },
+        Some("echo-run") => match words.next() {
+            None => Ok(Command::EchoRun),
+            Some(other) => Err(format!("echo-run knows no {other:?}")),
         },
         Some("--version") => Ok(Command::Say(format!("tcplab-agent {}\n", env!("CARGO_PKG_VERSION")))),
         Some("--help" | "-h") => Ok(Command::Say(USAGE.to_owned())),

@@ -10,7 +10,8 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoRow, Echoes, EventRow, Events, PingRow, Pings, SocketRow, Sockets, Symbol, Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, PingRow, Pings, SocketRow,
+    Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
@@ -58,6 +59,7 @@ pub struct Rows {
     sockets: Sockets,
     hosts: Hosts,
     echoes: Echoes,
+    echo_batches: EchoBatches,
     pings: Pings,
     events: Events,
 }
@@ -113,6 +115,7 @@ impl Recorder {
         files.append(&full.sockets, &full.dictionary)?;
         files.append(&full.hosts, &full.dictionary)?;
         files.append(&full.echoes, &full.dictionary)?;
+        files.append(&full.echo_batches, &full.dictionary)?;
         files.append(&full.pings, &full.dictionary)?;
         files.append(&full.events, &full.dictionary)
     }
@@ -239,7 +242,22 @@ impl Sink for Recorder {
         let mut rows = self.rows();
         let flow = rows.symbol(&flow.name);
         let Exchange { client, size, iteration, time, rtt } = *row;
-        rows.echoes.push(EchoRow { flow, client, size, iteration, time, rtt });
+        rows.echoes.push(EchoRow {
+            flow,
+            client,
+            size,
+            iteration: Some(iteration),
+            time: Some(time),
+            rtt,
+            count: 1,
+        });
+    }
+
+    fn tally(&self, flow: &Flow, client: u64, size: u64, tally: &EchoTally) {
+        let mut rows = self.rows();
+        let flow = rows.symbol(&flow.name);
+        let rows = &mut *rows;
+        tally.pour(flow, client, size, &mut rows.echoes, &mut rows.echo_batches);
     }
 
     fn ping(&self, flow: &Flow, row: &Ping) {

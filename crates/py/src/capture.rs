@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tcplab_pcap::frame::{Echo, Ethernet, Ipv4, Keep, Tcp, TcpOptions, Udp};
+use tcplab_pcap::frame::{Echo, Ethernet, Ip, Ipv4, Ipv6, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::{FrameBuffer, Interface, InterfaceId, Writer};
 use tcplab_sim::capture::{self, CaptureSink, Frame};
 use tcplab_sim::packet::Body;
@@ -93,30 +94,42 @@ fn note(failure: &Failure, path: &Path, error: io::Error) {
 
 fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::frame::Frame<'a> {
     let ethernet = Ethernet { source: frame.source_mac, destination: frame.destination_mac };
-    let ip = Ipv4 {
-        source: frame.source.octets(),
-        destination: frame.destination.octets(),
-        // Atomic datagrams need no identification (RFC 6864 section 4.1).
-        identification: 0,
-        ttl: frame.ttl,
-        ecn: if let Body::Tcp(segment) = &frame.body { segment.ecn } else { 0 },
-    };
+    let ip = ip_header(frame);
     if frame.corrupted {
         buffer.damage_next();
     }
     match &frame.body {
         Body::Tcp(segment) => {
             let tcp = tcp_header(frame, segment);
-            buffer.tcp(&ethernet, &ip, &tcp, segment.len)
+            buffer.tcp(&ethernet, ip, &tcp, segment.len)
         }
         Body::Udp { payload, .. } => {
             let udp = Udp { source_port: frame.source_port, destination_port: frame.destination_port };
-            buffer.udp(&ethernet, &ip, &udp, *payload)
+            buffer.udp(&ethernet, ip, &udp, *payload)
         }
         Body::Echo { number, payload, reply, .. } => {
             let client_port = if *reply { frame.destination_port } else { frame.source_port };
             let echo = Echo { reply: *reply, identifier: client_port, sequence: *number as u16 };
-            buffer.echo(&ethernet, &ip, &echo, *payload)
+            buffer.echo(&ethernet, ip, &echo, *payload)
+        }
+    }
+}
+
+fn ip_header(frame: &Frame) -> Ip {
+    let ttl = frame.ttl;
+    let ecn = if let Body::Tcp(segment) = &frame.body { segment.ecn } else { 0 };
+    match (frame.source, frame.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let [source, destination] = [source, destination].map(|address| address.octets());
+            // Atomic datagrams need no identification (RFC 6864 section 4.1).
+            Ip::V4(Ipv4 { source, destination, identification: 0, ttl, ecn })
+        }
+        (source, destination) => {
+            let six = |address: IpAddr| match address {
+                IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                IpAddr::V6(address) => address.octets(),
+            };
+            Ip::V6(Ipv6 { source: six(source), destination: six(destination), ttl, ecn })
         }
     }
 }

@@ -1,22 +1,17 @@
 //! The Python module `tcplab._core`: conversions only, no logic.
 
 mod capture;
+mod controls;
+mod pcap;
 mod simulation;
 mod tables;
 
 use pyo3::prelude::*;
-use tcplab_control::Control;
 
 /// The version of the simulator.
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
-}
-
-/// Names of the congestion controls the simulator has.
-#[pyfunction]
-fn controls() -> Vec<&'static str> {
-    Control::names().collect()
 }
 
 /// Be the agent that the arguments say until its input ends; returns its exit code.
@@ -30,7 +25,10 @@ fn agent_main(py: Python<'_>, arguments: Vec<String>) -> u8 {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Progress>()?;
+    pcap::register(module)?;
     module.add_function(wrap_pyfunction!(agent_main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(controls, module)?)
+    module.add_function(wrap_pyfunction!(controls::control, module)?)?;
+    module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;
+    module.add_function(wrap_pyfunction!(controls::controls, module)?)
 }

@@ -1,5 +1,6 @@
 //! The class `Simulation`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use pyo3::types::PyDict;
 use tcplab_sim::plan::Plan;
 
 use crate::capture::{Failure, Files};
-use crate::tables;
+use crate::{controls, tables};
 
 /// Events between two looks at the clock: well under a millisecond's work.
 const EVENTS_A_LOOK: u64 = 2_000;
@@ -39,11 +40,16 @@ pub(crate) struct Simulation {
 #[pymethods]
 impl Simulation {
     #[new]
-    #[pyo3(signature = (plan_json, capture_dir=None))]
-    fn new(plan_json: &str, capture_dir: Option<PathBuf>) -> PyResult<Simulation> {
+    #[pyo3(signature = (plan_json, capture_dir=None, libraries=None))]
+    fn new(
+        plan_json: &str,
+        capture_dir: Option<PathBuf>,
+        libraries: Option<BTreeMap<String, PathBuf>>,
+    ) -> PyResult<Simulation> {
         let plan: Plan = serde_json::from_str(plan_json)
             .map_err(|error| PyValueError::new_err(format!("the plan cannot be read: {error}")))?;
-        let mut simulation = tcplab_sim::Simulation::new(&plan).map_err(value_error)?;
+        let controls = controls::registered(libraries.unwrap_or_default())?;
+        let mut simulation = tcplab_sim::Simulation::with_controls(&plan, &controls).map_err(value_error)?;
         let failure = Failure::default();
         if let (Some(directory), Some(capture)) = (capture_dir, &plan.capture) {
             let files =
@@ -108,7 +114,7 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 }
 
 /// With the number, message and file name that Python's own errors have.
-fn os_error(path: &std::path::Path, error: &std::io::Error) -> PyErr {
+pub(crate) fn os_error(path: &std::path::Path, error: &std::io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => {
             let text = error.to_string();

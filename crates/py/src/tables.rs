@@ -16,12 +16,18 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.queues, dictionary)?;
     add(&dict, &tables.packets, dictionary)?;
     add(&dict, &tables.echoes, dictionary)?;
+    add(&dict, &tables.echo_batches, dictionary)?;
     add(&dict, &tables.pings, dictionary)?;
     add(&dict, &tables.events, dictionary)?;
     Ok(dict)
 }
 
-fn add<T: Table + Sync>(dict: &Bound<'_, PyDict>, table: &T, dictionary: &Dictionary) -> PyResult<()> {
+/// Adds one table under its name.
+pub(crate) fn add<T: Table + Sync>(
+    dict: &Bound<'_, PyDict>,
+    table: &T,
+    dictionary: &Dictionary,
+) -> PyResult<()> {
     let encoded = dict.py().detach(|| arrow::encode(table, dictionary));
     let bytes = encoded.map_err(|error| PyValueError::new_err(format!("table {}: {error}", T::NAME)))?;
     dict.set_item(T::NAME, PyBytes::new(dict.py(), &bytes))

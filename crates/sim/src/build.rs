@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use tcplab_control::Control;
+use tcplab_control::{Control, Registry};
 use tcplab_link::component_seed;
 use tcplab_tcp::Config;
 use tcplab_units::{Span, Time};
 
 use crate::bulk::Bulk;
+use crate::echo::{Echo, Job};
 use crate::error::PlanError;
 use crate::network::{DirectionId, Names, Network};
-use crate::packet::{ICMP_HEADER, IPV4_HEADER, TCP_HEADER, UDP_HEADER};
+use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
 use crate::plan::{Cc, Flow, Pattern, Plan, Traffic};
@@ -21,7 +22,12 @@ use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
 
 /// The streams of `plan`, in its order.
-pub(crate) fn streams(plan: &Plan, network: &Network, names: &Names<'_>) -> Result<Vec<Stream>, PlanError> {
+pub(crate) fn streams(
+    plan: &Plan,
+    controls: &Registry,
+    network: &Network,
+    names: &Names<'_>,
+) -> Result<Vec<Stream>, PlanError> {
     let count: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
     const MOST: u64 = 1_000_000;
     if count > MOST {
@@ -43,11 +49,11 @@ pub(crate) fn streams(plan: &Plan, network: &Network, names: &Names<'_>) -> Resu
         };
         let mut round_trip = path(from, to, [&flow.from, &flow.to])?;
         round_trip.extend(path(to, from, [&flow.to, &flow.from])?);
-        let builder = Builder { plan, flow, mtu: least_mtu(plan, &round_trip) };
+        let builder = Builder { plan, controls, flow, mtu: least_mtu(plan, &round_trip) };
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
             streams.push(Stream {
-                ends: Ends { stream: streams.len() as u32, from, to },
+                ends: Ends { stream: streams.len() as u32, flow: number as u32, from, to, ip: flow.ip },
                 flow: number,
                 start: flow.start,
                 work: builder.work(stream)?,
@@ -64,6 +70,7 @@ fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
 
 struct Builder<'a> {
     plan: &'a Plan,
+    controls: &'a Registry,
     flow: &'a Flow,
     /// Least MTU on the way there and back, bytes.
     mtu: u32,
@@ -76,7 +83,7 @@ impl Builder<'_> {
             if is_zero { Err(PlanError::Zero { place }) } else { Ok(()) }
         };
         let too_long = |payload: u32, header: u32| {
-            let length = u64::from(payload) + u64::from(header + IPV4_HEADER);
+            let length = u64::from(payload) + u64::from(header + self.flow.ip.header_len());
             if length <= u64::from(self.mtu) {
                 return Ok(());
             }
@@ -93,6 +100,11 @@ impl Builder<'_> {
             Traffic::Request { request, response, .. } => {
                 zero(*request == 0, "request")?;
                 zero(*response == 0, "response")?;
+                self.takes_time(round_trip)
+            }
+            Traffic::Echo { sizes, iterations, .. } => {
+                zero(sizes.is_empty() || sizes.contains(&0), "sizes")?;
+                zero(*iterations == 0, "iterations")?;
                 self.takes_time(round_trip)
             }
             Traffic::Udp { payload, pattern: pauses, .. } => {
@@ -129,6 +141,11 @@ impl Builder<'_> {
                     Application::Request(Request::new(*request, *response, *think, *count, stop));
                 self.connection(stream, application, cc, [sender, receiver])?
             }
+            Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver } => {
+                let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
+                let application = Application::Echo(Box::new(Echo::new(job, stop)));
+                self.connection(stream, application, cc, [sender, receiver])?
+            }
             Traffic::Udp { rate, payload, bytes, pattern } => {
                 let pacer = Pacer::new(*rate, *payload, self.flow.start);
                 Work::Udp(Box::new(UdpStream::new(
@@ -154,11 +171,13 @@ impl Builder<'_> {
     ) -> Result<Work, PlanError> {
         let control = || {
             let params = cc.params.iter().map(|(name, value)| (name.as_str(), *value));
-            Control::new(&cc.name, params)
+            self.controls
+                .find(cc.file.as_ref().unwrap_or(&cc.name))
+                .and_then(|table| Control::of(table, params))
                 .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })
         };
         // A path with a smaller MTU than the ends' own: path MTU discovery is taken to be done.
-        let most = self.mtu.saturating_sub(IPV4_HEADER + TCP_HEADER);
+        let most = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
         const LEAST_MSS: u32 = 88;
         if most < LEAST_MSS {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });

@@ -1,6 +1,7 @@
 //! Packets as they pass the interfaces of captured nodes.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
 use tcplab_link::Event;
 use tcplab_units::Time;
@@ -8,7 +9,7 @@ use tcplab_units::Time;
 use crate::error::PlanError;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
-use crate::plan::{CaptureAt, Flow, NodeKind, Plan};
+use crate::plan::{CaptureAt, Flow, IpVersion, NodeKind, Plan};
 
 /// First port of servers; the flow's number is added.
 const SERVER_PORT: u32 = 5001;
@@ -46,9 +47,9 @@ pub struct Frame {
     /// Ethernet destination.
     pub destination_mac: [u8; 6],
     /// IP source.
-    pub source: Ipv4Addr,
-    /// IP destination.
-    pub destination: Ipv4Addr,
+    pub source: IpAddr,
+    /// IP destination, of the same version.
+    pub destination: IpAddr,
     /// Transport source port; an ICMP echo uses the client's port as its identifier.
     pub source_port: u16,
     /// Transport destination port.
@@ -78,8 +79,8 @@ pub(crate) struct Capture {
 /// The addresses of a flow's packets on their way from one end to the other.
 #[derive(Debug)]
 struct Journey {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
+    source: IpAddr,
+    destination: IpAddr,
     hops: Vec<Hop>,
 }
 
@@ -208,10 +209,14 @@ fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 
     let (from, to) = (node(&flow.from), node(&flow.to));
     let there = network.path(from, to).unwrap_or_default();
     let back = network.path(to, from).unwrap_or_default();
-    let own = |path: &[DirectionId], name: &String| -> Result<Ipv4Addr, PlanError> {
+    let own = |path: &[DirectionId], name: &String| -> Result<IpAddr, PlanError> {
         let missing = || PlanError::NoAddress { flow: flow.name.clone(), node: name.clone() };
         let first = *path.first().ok_or_else(missing)?;
-        address(plan, first, Sender)?.ok_or_else(missing)
+        match flow.ip {
+            IpVersion::V4 => address(plan, first, Sender)?.map(IpAddr::V4),
+            IpVersion::V6 => address6(plan, first)?,
+        }
+        .ok_or_else(missing)
     };
     let ends = [own(&there, &flow.from)?, own(&back, &flow.to)?];
     Ok([
@@ -254,20 +259,32 @@ enum End {
     Receiver,
 }
 
-/// The address of the interface at one end of a link direction; none: a switch's port.
+/// The IPv4 address of the interface at one end of a link direction; none: a switch's port.
 fn address(plan: &Plan, direction: DirectionId, end: End) -> Result<Option<Ipv4Addr>, PlanError> {
     let link = &plan.links[direction as usize / 2];
     let place = (direction as usize % 2) ^ usize::from(matches!(end, Receiver));
-    let Some(text) = &link.addresses[place] else { return Ok(None) };
-    let wrong = || PlanError::Address { link: link.name.clone(), address: text.clone() };
+    parsed(&link.name, link.addresses[place].as_ref(), 32)
+}
+
+/// The IPv6 address of the interface that sends into a link direction; none: a switch's port.
+fn address6(plan: &Plan, direction: DirectionId) -> Result<Option<IpAddr>, PlanError> {
+    let link = &plan.links[direction as usize / 2];
+    let own = link.addresses6[direction as usize % 2].as_ref();
+    Ok(parsed(&link.name, own, 128)?.map(IpAddr::V6))
+}
+
+/// An address with a prefix of at most so many bits.
+fn parsed<A: FromStr>(link: &str, text: Option<&String>, bits: u8) -> Result<Option<A>, PlanError> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = || PlanError::Address { link: link.to_owned(), address: text.clone() };
     let (address, prefix) = text.split_once('/').ok_or_else(wrong)?;
-    if prefix.parse::<u8>().map_or(true, |bits| bits > 32) {
+    if prefix.parse::<u8>().map_or(true, |prefix| prefix > bits) {
         return Err(wrong());
     }
     address.parse().map(Some).map_err(|_| wrong())
 }
 
-/// A locally administered MAC address that shows the IP address.
+/// A locally administered MAC address that shows the IPv4 address.
 fn mac(address: Ipv4Addr) -> [u8; 6] {
     let [a, b, c, d] = address.octets();
     [0x02, 0x00, a, b, c, d]

@@ -78,8 +78,8 @@ pub enum PlanError {
         /// The path's least MTU, bytes.
         mtu: u32,
     },
-    /// An interface address that is not IPv4 with a prefix length.
-    #[error("links.{link}.addresses: `{address}` is not an IPv4 address with a prefix length")]
+    /// An interface address that is not an IP address with a prefix length.
+    #[error("links.{link}.addresses: `{address}` is not an IP address with a prefix length")]
     Address {
         /// The link.
         link: String,

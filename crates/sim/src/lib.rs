@@ -10,6 +10,7 @@ pub mod plan;
 
 mod build;
 mod bulk;
+mod echo;
 mod error;
 mod histogram;
 mod network;

@@ -4,10 +4,10 @@ use tcplab_tcp::Segment;
 use tcplab_tcp::segment::{ACK, SYN};
 use tcplab_units::Time;
 
+use crate::plan::IpVersion;
+
 /// Bytes of an Ethernet header.
 pub const ETHERNET_HEADER: u32 = 14;
-/// Bytes of an IPv4 header without options.
-pub const IPV4_HEADER: u32 = 20;
 /// Bytes of a TCP header without options.
 pub const TCP_HEADER: u32 = 20;
 /// Bytes of a UDP header.
@@ -63,11 +63,11 @@ pub enum Body {
 }
 
 impl Body {
-    /// Bytes of the Ethernet frame that carries this.
+    /// Bytes of the Ethernet frame that carries this over `ip`.
     #[inline]
-    pub fn frame_len(&self) -> u32 {
+    pub fn frame_len(&self, ip: IpVersion) -> u32 {
         ETHERNET_HEADER
-            + IPV4_HEADER
+            + ip.header_len()
             + match self {
                 Body::Tcp(segment) => tcp_header_len(segment) + segment.len,
                 Body::Udp { payload, .. } => UDP_HEADER + payload,
@@ -124,6 +124,7 @@ impl tcplab_link::Packet for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::IpVersion::{V4, V6};
 
     fn segment() -> Segment {
         Segment {
@@ -149,14 +150,15 @@ mod tests {
     #[test]
     fn frames_are_as_long_as_linux_makes_them() {
         let ack = segment();
-        assert_eq!(Body::Tcp(ack).frame_len(), 66);
-        assert_eq!(Body::Tcp(Segment { len: 1448, ..ack }).frame_len(), 1514);
-        assert_eq!(Body::Tcp(Segment { sack_count: 3, ..ack }).frame_len(), 94);
+        assert_eq!(Body::Tcp(ack).frame_len(V4), 66);
+        assert_eq!(Body::Tcp(Segment { len: 1448, ..ack }).frame_len(V4), 1514);
+        assert_eq!(Body::Tcp(Segment { sack_count: 3, ..ack }).frame_len(V4), 94);
+        assert_eq!(Body::Tcp(Segment { len: 1428, ..ack }).frame_len(V6), 1514);
         let syn = Segment { flags: SYN, mss: 1460, sack_permitted: true, window_scale: 7, ..ack };
-        assert_eq!(Body::Tcp(syn).frame_len(), 74);
-        assert_eq!(Body::Tcp(Segment { has_timestamp: false, ..syn }).frame_len(), 66);
-        assert_eq!(Body::Udp { number: 0, sent: Time::ZERO, payload: 1472 }.frame_len(), 1514);
-        assert_eq!(Body::Echo { number: 0, row: 0, payload: 56, reply: false }.frame_len(), 98);
+        assert_eq!(Body::Tcp(syn).frame_len(V4), 74);
+        assert_eq!(Body::Tcp(Segment { has_timestamp: false, ..syn }).frame_len(V4), 66);
+        assert_eq!(Body::Udp { number: 0, sent: Time::ZERO, payload: 1472 }.frame_len(V4), 1514);
+        assert_eq!(Body::Echo { number: 0, row: 0, payload: 56, reply: false }.frame_len(V4), 98);
     }
 
     #[test]

@@ -70,6 +70,9 @@ pub struct Link {
     pub ends: [String; 2],
     /// IPv4 addresses with prefix length of the two interfaces; none: a switch's port.
     pub addresses: [Option<String>; 2],
+    /// IPv6 addresses likewise.
+    #[serde(default)]
+    pub addresses6: [Option<String>; 2],
     /// Largest IP packet.
     pub mtu: u32,
     /// First end to second end.
@@ -93,9 +96,54 @@ pub struct Flow {
     pub stop: Option<Time>,
     /// Connections (tcp, request) or sources (udp, ping).
     pub streams: u32,
+    /// Version of IP.
+    #[serde(default)]
+    pub ip: IpVersion,
     /// What it sends.
     #[serde(flatten)]
     pub traffic: Traffic,
+}
+
+/// A version of IP, in a plan 4 or 6.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub enum IpVersion {
+    /// Version 4.
+    #[default]
+    V4,
+    /// Version 6.
+    V6,
+}
+
+impl IpVersion {
+    /// Bytes of a header without options or extensions (RFC 791, RFC 8200).
+    #[inline]
+    pub fn header_len(self) -> u32 {
+        match self {
+            IpVersion::V4 => 20,
+            IpVersion::V6 => 40,
+        }
+    }
+}
+
+impl TryFrom<u8> for IpVersion {
+    type Error = String;
+    fn try_from(number: u8) -> Result<IpVersion, String> {
+        match number {
+            4 => Ok(IpVersion::V4),
+            6 => Ok(IpVersion::V6),
+            other => Err(format!("{other} is not a version of IP: 4 or 6")),
+        }
+    }
+}
+
+impl From<IpVersion> for u8 {
+    fn from(version: IpVersion) -> u8 {
+        match version {
+            IpVersion::V4 => 4,
+            IpVersion::V6 => 6,
+        }
+    }
 }
 
 /// What a flow sends.
@@ -143,6 +191,25 @@ pub enum Traffic {
         /// The server's settings.
         receiver: Box<tcplab_tcp::Config>,
     },
+    /// Clients that send messages, size after size, and wait for each to come back; a stream is a client.
+    Echo {
+        /// Congestion control of both ends.
+        cc: Cc,
+        /// Bytes of a message, size after size.
+        sizes: Vec<u32>,
+        /// Messages of each size.
+        iterations: u64,
+        /// The first so many of each size have rows of their own, so that they can be left out.
+        #[serde(default)]
+        warmup: u64,
+        /// Least time from one message to the next.
+        #[serde(default)]
+        interval: Span,
+        /// The clients' settings.
+        sender: Box<tcplab_tcp::Config>,
+        /// The server's settings.
+        receiver: Box<tcplab_tcp::Config>,
+    },
     /// Echo requests, as ICMP.
     Ping {
         /// Time between two.
@@ -159,6 +226,10 @@ pub enum Traffic {
 pub struct Cc {
     /// Its name.
     pub name: String,
+    /// The C file it is compiled from, by which it is found among the controls of the simulation; none: one of
+    /// tcplab's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Parameters that differ from their defaults, as given (for example beta = 0.8).
     #[serde(default)]
     pub params: BTreeMap<String, f64>,

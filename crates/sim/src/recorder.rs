@@ -2,8 +2,8 @@
 
 use tcplab_link::{Event, Observer, QueueSample, Stats};
 use tcplab_tables::{
-    Dictionary, Echoes, EventRow, Events, Flows, Intervals, PacketRow, Packets, Pings, QueueRow, Queues,
-    Sockets, Symbol,
+    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Intervals, PacketRow, Packets, Pings, QueueRow,
+    Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -29,6 +29,8 @@ pub struct Tables {
     pub packets: Packets,
     /// One row per request and response.
     pub echoes: Echoes,
+    /// One row per batch of echoes that are too many for a row each.
+    pub echo_batches: EchoBatches,
     /// One row per probe.
     pub pings: Pings,
     /// One row per change of state.

@@ -37,9 +37,10 @@ impl Exchange {
             flow,
             client,
             size: self.size,
-            iteration: self.iteration,
-            time: self.issued.as_ns(),
+            iteration: Some(self.iteration),
+            time: Some(self.issued.as_ns()),
             rtt: now.since(self.issued).as_ns(),
+            count: 1,
         }
     }
 }

@@ -164,6 +164,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         let (kind, cc) = match &flow.traffic {
             Traffic::Tcp { cc, .. } => ("tcp", Some(symbol(&cc.name))),
             Traffic::Request { cc, .. } => ("request", Some(symbol(&cc.name))),
+            Traffic::Echo { cc, .. } => ("echo", Some(symbol(&cc.name))),
             Traffic::Udp { .. } => ("udp", None),
             Traffic::Ping { .. } => ("ping", None),
         };
@@ -212,8 +213,12 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.losses_detected = Some(losses);
                 row.cwnd_mean = tcp.mean_window(end);
                 row.complete = started && tcp.complete(end, ended);
-                if matches!(tcp.application, Application::Request(_)) {
+                if !matches!(tcp.application, Application::Bulk(_)) {
                     row.losses_true = Some(there + back);
+                }
+                if let Application::Echo(echo) = &tcp.application {
+                    let tables = &mut world.recorder.tables;
+                    echo.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
                 }
                 (tcp.last_delivery, Some(&tcp.rtt))
             }

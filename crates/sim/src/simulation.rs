@@ -1,8 +1,10 @@
 //! The event loop.
 
+use tcplab_control::Registry;
 use tcplab_units::{Span, Time};
 
 use crate::capture::{Capture, CaptureSink, Interface};
+use crate::echo::Gate;
 use crate::error::PlanError;
 use crate::network::{DirectionId, Network};
 use crate::plan::{Plan, Sample};
@@ -57,11 +59,22 @@ pub struct Facts {
 impl Simulation {
     /// A simulation of `plan`, at time zero.
     pub fn new(plan: &Plan) -> Result<Simulation, PlanError> {
+        Simulation::with_controls(plan, &Registry::default())
+    }
+
+    /// A simulation of `plan`, at time zero, with more controls than tcplab's own.
+    pub fn with_controls(plan: &Plan, controls: &Registry) -> Result<Simulation, PlanError> {
         let (network, names) = Network::new(plan)?;
-        let streams = crate::build::streams(plan, &network, &names)?;
+        let streams = crate::build::streams(plan, controls, &network, &names)?;
         let slots = network.directions() + streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
-        let mut world =
-            World { schedule: Schedule::new(slots), network, recorder: Recorder::new(plan), packets: 0 };
+        let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
+        let mut world = World {
+            schedule: Schedule::new(slots),
+            network,
+            recorder: Recorder::new(plan),
+            packets: 0,
+            gates,
+        };
         for stream in &streams {
             world.set_timer(stream.ends.stream, Timer::Application, stream.start);
         }

@@ -5,6 +5,7 @@ use tcplab_units::Time;
 use crate::network::NodeId;
 use crate::packet::{Body, Packet};
 use crate::ping_stream::PingStream;
+use crate::plan::IpVersion;
 use crate::recorder::Mode;
 use crate::tcp_stream::TcpStream;
 use crate::udp_stream::UdpStream;
@@ -15,10 +16,14 @@ use crate::world::{Timer, World};
 pub(crate) struct Ends {
     /// Its number, counted over all flows.
     pub(crate) stream: u32,
+    /// The flow's place in the plan.
+    pub(crate) flow: u32,
     /// The node that offers the load.
     pub(crate) from: NodeId,
     /// The node at the other end.
     pub(crate) to: NodeId,
+    /// What carries its packets.
+    pub(crate) ip: IpVersion,
 }
 
 impl Ends {
@@ -27,7 +32,7 @@ impl Ends {
     pub(crate) fn packet(&self, body: Body, forward: bool) -> Packet {
         Packet {
             body,
-            frame_len: body.frame_len(),
+            frame_len: body.frame_len(self.ip),
             stream: self.stream,
             destination: if forward { self.to } else { self.from },
             forward,

@@ -7,6 +7,7 @@ use tcplab_tcp::{Config, Connection, Info, Notice, Segment};
 use tcplab_units::Time;
 
 use crate::bulk::Bulk;
+use crate::echo::{Echo, Next};
 use crate::histogram::Histogram;
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
@@ -26,6 +27,8 @@ pub(crate) enum Application {
     Bulk(Bulk),
     /// The client asks, the server answers.
     Request(Request),
+    /// The server sends back what the client sends.
+    Echo(Box<Echo>),
 }
 
 /// A connection of a flow.
@@ -121,8 +124,10 @@ impl TcpStream {
                 let next = match &mut self.application {
                     Application::Bulk(bulk) => bulk.wake(client, now),
                     Application::Request(request) => request.wake(client, now),
+                    Application::Echo(echo) => echo.wake(client, now),
                 };
                 world.set_timer(ends.stream, Timer::Application, next);
+                self.leave_gate(ends, world);
                 CLIENT
             }
             Timer::Sender => CLIENT,
@@ -200,11 +205,16 @@ impl TcpStream {
             Notice::Established => {
                 if is_client {
                     event("established", None);
-                    if let (Application::Request(request), Some(client)) =
-                        (&mut self.application, &mut self.ends[end])
-                    {
-                        request.established(client, now);
-                        return true;
+                    match (&mut self.application, &mut self.ends[end]) {
+                        (Application::Request(request), Some(client)) => {
+                            request.established(client, now);
+                            return true;
+                        }
+                        (Application::Echo(_), _) => {
+                            let open = world.gates[ends.flow as usize].arrive(ends.stream);
+                            pass(open, world);
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -231,8 +241,9 @@ impl TcpStream {
             }
             Notice::Aborted => {
                 self.closed[end] = true;
-                self.aborted = true;
                 event("aborted", None);
+                self.aborted = true;
+                self.leave_gate(ends, world);
             }
         }
         false
@@ -249,15 +260,45 @@ impl TcpStream {
         let now = world.now();
         self.delivered[end] = received;
         self.last_delivery = now;
-        let Application::Request(request) = &mut self.application else { return false };
-        if end == SERVER {
-            return request.serve(connection, now);
-        }
+        let request = match &mut self.application {
+            Application::Bulk(_) => return false,
+            Application::Echo(echo) if end == SERVER => return echo.serve(connection, now),
+            Application::Request(request) if end == SERVER => return request.serve(connection, now),
+            Application::Echo(echo) => {
+                let names = world.recorder.stream(ends.stream);
+                let tables = &mut world.recorder.tables;
+                let tables = (&mut tables.echoes, &mut tables.echo_batches);
+                match echo.receive(connection, now, names, tables) {
+                    None => return false,
+                    Some(Next::Wait) => {
+                        self.leave_gate(ends, world);
+                        return true;
+                    }
+                    Some(Next::At(due)) => world.set_timer(ends.stream, Timer::Application, due),
+                    Some(Next::Gate) => {
+                        let open = world.gates[ends.flow as usize].arrive(ends.stream);
+                        pass(open, world);
+                    }
+                }
+                return false;
+            }
+            Application::Request(request) => request,
+        };
         let Some(exchange) = request.response(connection, now) else { return false };
         world.set_timer(ends.stream, Timer::Application, exchange.next);
         let (flow, client) = world.recorder.stream(ends.stream);
         world.recorder.tables.echoes.push(exchange.row(flow, client, now));
         true
+    }
+
+    /// Has the other clients of its flow wait no more for one that has stopped.
+    fn leave_gate(&mut self, ends: &Ends, world: &mut World) {
+        if let Application::Echo(echo) = &mut self.application
+            && echo.leaves(self.aborted)
+        {
+            let open = world.gates[ends.flow as usize].leave(ends.stream);
+            pass(open, world);
+        }
     }
 
     /// Keeps account of the control's window and phase.
@@ -297,6 +338,7 @@ impl TcpStream {
         match &self.application {
             Application::Bulk(bulk) => bulk.complete(self.delivered[SERVER], end, ended),
             Application::Request(request) => request.complete(end, ended),
+            Application::Echo(echo) => echo.complete(),
         }
     }
 
@@ -307,7 +349,7 @@ impl TcpStream {
 
     /// Snapshots of the ends that send payload, with which end it is.
     pub(crate) fn senders(&self, now: Time) -> impl Iterator<Item = (usize, Info, &Connection)> {
-        let both = matches!(self.application, Application::Request(_));
+        let both = !matches!(self.application, Application::Bulk(_));
         self.ends.iter().enumerate().filter(move |(end, _)| both || *end == CLIENT).filter_map(
             move |(end, connection)| {
                 connection.as_ref().map(|connection| (end, connection.info(now), connection))
@@ -323,6 +365,14 @@ impl TcpStream {
     /// Mean congestion window over the connection's time, segments.
     pub(crate) fn mean_window(&self, now: Time) -> Option<f64> {
         self.window.mean(if self.finished() { self.last_delivery } else { now })
+    }
+}
+
+/// Wakes clients that may turn to the next size.
+fn pass(clients: Vec<u32>, world: &mut World) {
+    let now = world.now();
+    for stream in clients {
+        world.set_timer(stream, Timer::Application, now);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tcplab_units::Time;
 
+use crate::echo::Gate;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
 use crate::recorder::{Mode, Recorder, Watch};
@@ -31,6 +32,8 @@ pub(crate) struct World {
     pub(crate) recorder: Recorder,
     /// Packets handed to hosts, of every kind.
     pub(crate) packets: u64,
+    /// Where the clients of echo flows wait for each other, by the flow's place in the plan.
+    pub(crate) gates: Vec<Gate>,
 }
 
 impl World {

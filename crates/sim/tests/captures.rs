@@ -95,6 +95,26 @@ fn at_the_host_a_burst_is_one_packet() {
 }
 
 #[test]
+fn over_ipv6_segments_are_shorter_by_its_longer_header() {
+    let mut plan = transfer("wire", &["a"]);
+    plan["links"][0]["addresses6"] = json!(["fd00::1/64", "fd00::2/64"]);
+    plan["flows"][0]["ip"] = json!(6);
+    let (_, seen) = captured(&plan);
+    let syn = seen[0].2;
+    assert_eq!(
+        (syn.source.to_string(), syn.destination.to_string()),
+        ("fd00::1".to_owned(), "fd00::2".to_owned())
+    );
+    // 20 bytes more than over IPv4.
+    assert_eq!(seen[0].1.as_ns(), 94 * 8 * 10);
+    let longest = seen.iter().filter_map(|s| match s.2.body {
+        Body::Tcp(segment) => Some(segment.len),
+        _ => None,
+    });
+    assert_eq!(longest.max(), Some(1428));
+}
+
+#[test]
 fn a_router_changes_addresses_and_time_to_live_and_a_switch_does_not() {
     let fast = || direction(1_000_000_000, MS);
     let nodes = [

@@ -6,7 +6,23 @@ from typing import Annotated
 
 import typer
 
-from tcplab.cli import check, compare, doctor, export, listing, report, run, schema, show, study
+from tcplab.cli import (
+    calc,
+    cc,
+    check,
+    compare,
+    doctor,
+    echo,
+    export,
+    listing,
+    pcap,
+    report,
+    run,
+    schema,
+    show,
+    study,
+    tune,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,15 +38,24 @@ for name, command, example in (
     ("check", check.check, check.EXAMPLE),
     ("list", listing.list_runs, listing.EXAMPLE),
     ("show", show.show, show.EXAMPLE),
-    ("study", study.study, study.EXAMPLE),
+    ("tune", tune.tune, tune.EXAMPLE),
+    ("calc", calc.calc, calc.EXAMPLE),
     ("report", report.report, report.EXAMPLE),
     ("compare", compare.compare, compare.EXAMPLE),
     ("export", export.export, export.EXAMPLE),
+    ("pcap", pcap.pcap, pcap.EXAMPLE),
     ("schema", schema.schema, schema.EXAMPLE),
     ("doctor", doctor.doctor, doctor.EXAMPLE),
 ):
     # A line that begins with a backspace keeps its paragraph from being wrapped.
     app.command(name, epilog=f"\b\nExample:\n  {example}")(command)
+
+
+app.add_typer(cc.app, name="cc")
+app.add_typer(echo.app, name="echo")
+
+
+app.add_typer(study.app, name="study")
 
 
 def _version(asked: bool) -> None:

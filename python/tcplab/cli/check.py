@@ -17,6 +17,7 @@ def check(
     scenario: Scenarios, engine: EngineName = "sim", settings: Settings = None, json: Json = False
 ) -> None:
     """Say what is wrong with scenarios, or what would run."""
+    from tcplab.cc.parameters import mistakes as of_controls
     from tcplab.cli.output import say, say_json, warn
     from tcplab.scenario import ScenarioErrors, expand, load, warnings
 
@@ -27,7 +28,7 @@ def check(
         found: dict[str, Any] = {"file": str(path), "ok": False, "errors": [], "problems": [], "warnings": []}
         reports.append(found)
         try:
-            loaded = load(path, settings or ())
+            loaded = load(path, settings or (), (of_controls,))
             plan = expand(loaded)
         except ScenarioErrors as mistakes:
             worst = Code.INPUT

@@ -109,7 +109,10 @@ def _flow(flow: dict[str, Any]) -> str:
     start = seconds(flow["start"] / 1e9)
     stop = f" to {seconds(flow['stop'] / 1e9)}" if flow.get("stop") is not None else ""
     streams = f", {flow['streams']} streams" if flow["streams"] > 1 else ""
-    return f"{flow['name']}: {_traffic(flow)}{streams}, {flow['from']} to {flow['to']}, from {start}{stop}"
+    over = " over IPv6" if flow["ip"] == 6 else ""
+    return (
+        f"{flow['name']}: {_traffic(flow)}{over}{streams}, {flow['from']} to {flow['to']}, from {start}{stop}"
+    )
 
 
 def _traffic(flow: dict[str, Any]) -> str:
@@ -125,6 +128,11 @@ def _traffic(flow: dict[str, Any]) -> str:
         case "request":
             exchange = f"{size(flow['request'])} asked, {size(flow['response'])} answered"
             return f"requests with {_control(flow['cc'])}, {exchange}"
+        case "echo":
+            sizes = flow["sizes"]
+            spread = f"{len(sizes)} sizes, {size(min(sizes))} to " if len(sizes) > 1 else ""
+            spread += size(max(sizes))
+            return f"echoes with {_control(flow['cc'])}, {spread}, {flow['iterations']} of each"
         case _:
             return f"ping every {seconds(flow['interval'] / 1e9)}"
 

@@ -41,13 +41,14 @@ def engine_called(name: str) -> Engine:
 
 def scenarios(paths: list[Path], settings: list[str] | None) -> list[Scenario]:
     """Load every scenario; the mistakes of all of them are reported together."""
+    from tcplab.cc.parameters import mistakes as of_controls
     from tcplab.scenario import ScenarioErrors, load
 
     loaded: list[Scenario] = []
     mistakes = []
     for path in paths:
         try:
-            loaded.append(load(path, settings or ()))
+            loaded.append(load(path, settings or (), (of_controls,)))
         except ScenarioErrors as problem:
             mistakes.extend(problem.errors)
     if mistakes:

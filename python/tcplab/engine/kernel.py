@@ -14,9 +14,9 @@ from typing import Any
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
-from tcplab.engine.kernel_tables import write_tables
+from tcplab.engine.kernel_tables import name_captures, write_tables
 from tcplab.testbed import controls
-from tcplab.testbed.agents import Event, Json, failure
+from tcplab.testbed.agents import Event, Json, called, failure
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
@@ -52,6 +52,7 @@ class KernelEngine:
         findings = execution.findings
         findings.facts["wall_time"] = time.monotonic() - began
         write_tables(plan, run_dir, findings.losses)
+        name_captures(run_dir, execution.layout)
         return Outcome(status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts())
 
 
@@ -79,7 +80,7 @@ class _Execution:
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])
         self.bed.build()
-        self.bed.verify((flow["from"], flow["to"]) for flow in self.plan["flows"])
+        self.bed.verify((flow["from"], flow["to"], flow["ip"]) for flow in self.plan["flows"])
         self._configure()
         self.findings.came_up(self.bed, self.loaded, time.monotonic() - began)
         start = self._start()
@@ -147,7 +148,7 @@ class _Execution:
         return {
             "do": "flow",
             "role": role,
-            "address": arrival.ip,
+            "address": arrival.ip(flow["ip"]),
             "ports": ports,
             "sample": self.plan["sample"]["flows"],
             "seed": _seed(self.plan["seed"], flow["name"]),
@@ -158,8 +159,8 @@ class _Execution:
     def _probes(self) -> list[tuple[str, Json]]:
         sample = self.plan["sample"]
         flows = self.plan["flows"]
-        senders = {flow["from"] for flow in flows if flow["kind"] in ("tcp", "request")}
-        senders |= {flow["to"] for flow in flows if flow["kind"] == "request"}
+        senders = {flow["from"] for flow in flows if flow["kind"] in ("tcp", "request", "echo")}
+        senders |= {flow["to"] for flow in flows if flow["kind"] in ("request", "echo")}
         commands = []
         for number, name in enumerate(self.hosts):
             # One of them looks after what belongs to no node.
@@ -189,7 +190,7 @@ class _Execution:
             {
                 "flow": name,
                 "stream": stream,
-                "address": self.layout.arrival(flow["from"], flow["to"]).ip,
+                "address": self.layout.arrival(flow["from"], flow["to"]).ip(flow["ip"]),
                 "port": port,
             }
             for flow in self.plan["flows"]
@@ -237,7 +238,7 @@ class _Execution:
                 stopped = self._stop()
                 deadline = now + int(_FINISH * 1e9)
             if now > deadline:
-                slow = ", ".join(sorted(waiting))
+                slow = " and ".join(map(called, sorted(waiting)))
                 return Status.FAILED, message or f"{slow} did not end within {_FINISH:g} s of the run's end"
             if time.monotonic() - shown >= _TICK and not stopped:
                 shown = time.monotonic()

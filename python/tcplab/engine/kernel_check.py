@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.engine.base import Plan, Problem
+from tcplab.testbed import netem
 from tcplab.testbed.agents import Json
-from tcplab.testbed.controls import available, kernel_name, loader, ours, wanted
+from tcplab.testbed.controls import available, kernel_name, load_command, loader, ours, wanted
+from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout, lay_out
-from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace
+from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import Probed, probe
 from tcplab.testbed.testbed import agent_missing
 from tcplab.testbed.tools import IPERF3, iperf3_version
@@ -41,10 +43,13 @@ def problems(plan: Plan) -> list[Problem]:
     probed = probe(_sysctls(plan))
     found = [*_machine(layout, probed), *_agent()]
     found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
+    if plan["emulator"] == "netem":
+        found += _netem(plan, probed)
     controls = available()
     loading = loader() if wanted(plan) else {}
     for flow in plan["flows"]:
-        found += [*_control(flow, controls, loading), *_generator(flow)]
+        found += [*_control(flow, controls, loading), *_generator(flow), *_family(flow, probed)]
+        found += _polling(flow)
     return [*found, *_windows(plan["flows"]), *_sampling(plan)]
 
 
@@ -55,7 +60,7 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
         yield Problem(
             "engine",
             f"this machine does not let you make {kind} namespaces: {why}",
-            "run as root, or: sudo sysctl -w user.max_user_namespaces=10000",
+            remedy(),
         )
         return
     if layout.emulated and probed.tun:
@@ -158,22 +163,46 @@ def _links(layout: Layout) -> Iterator[Problem]:
             )
 
 
+def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
+    """What netem, or the lack of it, stands in the way of."""
+    own = "leave `emulator` out: tcplab's own needs no module"
+    if probed.netem:
+        yield Problem(
+            "emulator", f"this kernel has no netem: {probed.netem}", f"sudo modprobe sch_netem, or {own}"
+        )
+    elif shutil.which("tc") is None:
+        yield Problem(
+            "emulator", "netem is told by tc, which is not installed", "sudo apt-get install iproute2"
+        )
+    for link in plan["links"]:
+        for way in ("forward", "backward"):
+            for one in netem.unlike(link["mtu"], link[way]):
+                where = f"links.{link['name']}.{way}.{one.key}"
+                yield Problem(where, one.message, one.mend, fatal=one.refused)
+    if plan["sample"]["packets"]:
+        yield Problem("sample.packets", "netem tells nothing about packets", own)
+    if (plan["capture"] or {}).get("at") == "wire":
+        yield Problem("capture.at", "netem cannot be captured on the wire", "use `capture: {at: host}`")
+
+
 def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Iterator[Problem]:
     cc = flow.get("cc")
     if cc is None:
         return
     where, name = f"flows.{flow['name']}.cc", str(cc["name"])
-    if name.endswith(".c") or "/" in name:
-        yield Problem(
-            where, f"{name}: files are not loaded into the kernel", f"use one of {', '.join(there_are)}"
-        )
-    elif (control := ours(cc)) is not None:
-        obstacle = loading["obstacle"]
+    if (control := ours(cc)) is not None:
+        obstacle = loading["obstacle"] or (loading["not_built"] if control.source is None else None)
         if obstacle is not None:
             message = f"{name} would have to be loaded into the kernel: {obstacle['message']}"
             yield Problem(where, message, obstacle["mend"])
+        elif control.source is not None:
+            try:
+                load_command(control)
+            except TestbedError as problem:
+                yield Problem(where, problem.message, problem.mend)
         elif control.name not in (*loading["controls"], "bbr"):
-            names = ", ".join([*there_are, *(f"tl_{one}" for one in loading["controls"])])
+            # Another lab may have loaded some of ours.
+            names = ", ".join(dict.fromkeys([*there_are, *(f"tl_{one}" for one in loading["controls"])]))
             message = f"neither Linux {platform.release()} here nor tcplab has a control called {name!r}"
             yield Problem(where, message, f"use one of {names}")
     elif kernel_name(name) not in there_are:
@@ -184,6 +213,15 @@ def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Itera
         names = ", ".join(cc["params"])
         yield Problem(
             where, f"the kernel's own {name} takes no parameters ({names})", f"use tl_{name}, tcplab's own"
+        )
+
+
+def _family(flow: dict[str, Any], probed: Probed) -> Iterator[Problem]:
+    if flow["ip"] == 6 and probed.ipv6:
+        yield Problem(
+            f"flows.{flow['name']}.ip",
+            f"this kernel has no IPv6: {probed.ipv6}",
+            "use `ip: 4`, or boot without ipv6.disable=1",
         )
 
 
@@ -229,6 +267,17 @@ def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
         has = "an unknown version" if found is None else ".".join(map(str, found))
         yield Problem(
             where, f"iperf3 is too old: {program} is {has}", f"install {wanted} or newer from a backport"
+        )
+
+
+def _polling(flow: dict[str, Any]) -> Iterator[Problem]:
+    ends, cpus = 2 * flow["streams"], len(os.sched_getaffinity(0))
+    if flow.get("busy_poll") and ends > cpus:
+        yield Problem(
+            f"flows.{flow['name']}.busy_poll",
+            f"{ends} ends that poll share {cpus} CPUs with the links, so they wait for each other",
+            "use `busy_poll: off`, or fewer clients",
+            fatal=False,
         )
 
 

@@ -52,6 +52,7 @@ class Findings:
                 f"{end.node}.{end.name}": {
                     "link": wire.name,
                     "address": end.address,
+                    "address6": end.address6,
                     "mac": end.mac,
                     "device": "tap" if wire.emulated else "veth",
                 }
@@ -72,7 +73,7 @@ class Findings:
         if event.name == "warning":
             mend = event.content.get("mend")
             self.warnings.append(
-                f"{event.agent}: {event.content['message']}" + (f" ({mend})" if mend else "")
+                f"{event.agent.lstrip(':')}: {event.content['message']}" + (f" ({mend})" if mend else "")
             )
         elif event.name == "done" and event.agent == EMULATOR:
             self._emulated(event.content["facts"])

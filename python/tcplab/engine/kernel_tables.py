@@ -1,4 +1,4 @@
-"""The tables of a run on the kernel, from what the agents have written."""
+"""The tables and captures of a run on the kernel, from what the agents have written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tcplab.engine.kernel_events import changes
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import remove_streams
 from tcplab.results.tables import read_table, write_table
+from tcplab.testbed.layout import Layout
 
 
 def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int]) -> None:
@@ -25,6 +26,15 @@ def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int
     for name, frame in frames.items():
         write_table(run_dir, name, frame)
     remove_streams(run_dir)
+
+
+def name_captures(run_dir: Path, layout: Layout) -> None:
+    """Call the captures of hosts as those of links are called: by the link, not by the interface."""
+    for wire in layout.wires:
+        for end in wire.ends:
+            made = run_dir / f"{end.node}.{end.name}.pcapng"
+            if made.exists():
+                made.rename(run_dir / f"{end.node}-{wire.name}.pcapng")
 
 
 def _flows(

@@ -9,6 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.cc.plans import libraries, obstacles
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class SimEngine:
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
-        problems = [*_flows(plan), *_nodes(plan), *_capture(plan)]
+        problems = [*_flows(plan), *_nodes(plan), *_emulator(plan), *_capture(plan)]
         return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
@@ -35,7 +36,7 @@ class SimEngine:
         from tcplab.results import write_table
 
         began = time.monotonic()
-        simulation = _core.Simulation(json.dumps(plan), str(run_dir))
+        simulation = _core.Simulation(json.dumps(plan), str(run_dir), libraries(plan))
         status, message = Status.DONE, ""
         done = False
         try:
@@ -72,15 +73,11 @@ def _flows(plan: Plan) -> Iterator[Problem]:
                 "leave `generator` out",
             )
         cc: dict[str, Any] | None = flow.get("cc")
-        if cc is not None and cc["name"].removeprefix("tl_") not in controls:
-            yield Problem(f"{where}.cc", *_no_control(str(cc["name"]), controls))
-
-
-def _no_control(name: str, controls: list[str]) -> tuple[str, str]:
-    there_is = f"use one of {', '.join(controls)}"
-    if name.endswith(".c") or "/" in name:
-        return f"{name}: the simulator runs the controls it was built with, not files", there_is
-    return f"the simulator has no control called {name!r}", there_is
+        if cc is not None and not cc.get("file") and cc["name"].removeprefix("tl_") not in controls:
+            message = f"the simulator has no control called {cc['name']!r}"
+            yield Problem(f"{where}.cc", message, f"use one of {', '.join(controls)}, or a C file: ./mine.c")
+    for problem in obstacles(plan):
+        yield Problem(*problem)
 
 
 def _built(plan: Plan) -> Iterator[Problem]:
@@ -88,7 +85,7 @@ def _built(plan: Plan) -> Iterator[Problem]:
     from tcplab import _core
 
     try:
-        _core.Simulation(json.dumps({**plan, "capture": None}))
+        _core.Simulation(json.dumps({**plan, "capture": None}), libraries=libraries(plan))
     except ValueError as error:
         where, _, message = str(error).partition(": ")
         yield Problem(where, message, "change it or leave it out")
@@ -104,6 +101,11 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
                 yield Problem(
                     f"nodes.{node['name']}.{key}", f"the simulator ignores {key}: {what}", fatal=False
                 )
+
+
+def _emulator(plan: Plan) -> Iterator[Problem]:
+    if plan["emulator"] != "tcplab":
+        yield Problem("emulator", "the simulator ignores emulator: its links are its own", fatal=False)
 
 
 def _capture(plan: Plan) -> Iterator[Problem]:

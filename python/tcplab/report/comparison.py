@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tcplab.report.echo import EchoPart, compared_part
 from tcplab.report.estimate import Estimate
 from tcplab.report.figures.cdf import cdf_of
 from tcplab.report.figures.model import Figure
@@ -61,6 +62,8 @@ class Comparison:
     timeseries: Figure
     cdf: Figure
     notes: tuple[str, ...]
+    echo: EchoPart | None = None
+    """The echoes of all runs that have any."""
 
     def grids(self) -> list[Grid]:
         """The table of differences, one per other run."""
@@ -128,6 +131,7 @@ def compare(runs: Sequence[Run], *, level: float = 0.95, omit: int | str | None 
         timeseries=figure,
         cdf=cdf_of(sources, "comparison", omit=omit),
         notes=tuple(_notes(labels, runs, summaries, level)),
+        echo=compared_part(runs, labels),
     )
 
 

@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tcplab.report.comparison import Comparison, compare
+from tcplab.report.echo import EchoPart, echo_part
 from tcplab.report.events import event_rows
 from tcplab.report.figures.model import Figure
 from tcplab.report.network import draw_network
@@ -57,11 +58,14 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
     """A run's report as HTML."""
     from tcplab.report.figures.cdf import cdf
     from tcplab.report.figures.timeseries import timeseries
+    from tcplab.report.on_the_wire import on_the_wire
 
     summary = run.summary(omit=omit)
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
+    wire = on_the_wire(run) if run.plan.get("capture") else None
+    echo = echo_part(run)
     template = page_environment().get_template("report.html.j2")
     return template.render(
         run=run,
@@ -78,6 +82,13 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         left_out=len(run.repetitions) - len(shown),
         distributions=figure_json(distributions) if distributions.panels else None,
         distribution_notes=distributions.notes,
+        echo=echo,
+        echo_figures=_echo_figures(echo),
+        wire=wire,
+        wire_figures=[
+            {"title": figure.title, "drawn": figure_json(figure), "notes": figure.notes}
+            for figure in (wire.figures if wire is not None else ())
+        ],
         events=event_rows(run),
         network=draw_network(run.plan),
         links=_link_rows(run.plan),
@@ -87,6 +98,13 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         scenario_text=run.scenario_text,
         plotly=plotly_script(),
     )
+
+
+def _echo_figures(part: EchoPart | None) -> list[dict[str, Any]]:
+    return [
+        {"title": title, "drawn": figure_json(figure), "notes": figure.notes}
+        for title, figure in (part.figures if part is not None else ())
+    ]
 
 
 def comparison_html(comparison: Comparison) -> str:
@@ -101,6 +119,8 @@ def comparison_html(comparison: Comparison) -> str:
         series_notes=comparison.timeseries.notes,
         distributions=figure_json(comparison.cdf) if comparison.cdf.panels else None,
         distribution_notes=comparison.cdf.notes,
+        echo=comparison.echo,
+        echo_figures=_echo_figures(comparison.echo),
         plotly=plotly_script(),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,6 @@ from tcplab.results.run import Run
 
 FORMATS = ("svg", "png", "pdf")
 
-# Text can be searched and its font replaced.
-_TEXT_STAYS_TEXT: dict[str, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}
-
 
 def write_figures(
     run: Run, directory: Path | str, *, formats: Sequence[str] = FORMATS, omit: int | str | None = None
@@ -25,26 +23,25 @@ def write_figures(
 
     Raises ResultsError when they cannot be written.
     """
+    from tcplab.report.echo import echo_part
     from tcplab.report.figures.cdf import cdf
     from tcplab.report.figures.timeseries import timeseries
 
-    return write_images([timeseries(run), cdf(run, omit=omit)], Path(directory), formats)
+    echo = echo_part(run)
+    echoes = [figure for _, figure in echo.figures] if echo is not None else []
+    return write_images([timeseries(run), cdf(run, omit=omit), *echoes], Path(directory), formats)
 
 
 def write_image(figure: Figure, target: Path) -> None:
     """Draw one figure into one file, in the format its name ends with. Raises ResultsError."""
-    import matplotlib as mpl
-
     from tcplab.report.figures.printed import draw
 
-    with mpl.rc_context(_TEXT_STAYS_TEXT):
-        write_whole(target, partial(_save, draw(figure), target.suffix.removeprefix(".")))
+    with _text_stays_text():
+        write_whole(target, partial(save, draw(figure), target.suffix.removeprefix(".")))
 
 
 def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Draw figures and write each in every format; empty ones are left out."""
-    import matplotlib as mpl
-
     from tcplab.report.figures.printed import draw
 
     try:
@@ -52,7 +49,7 @@ def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[s
     except OSError as error:
         raise ResultsError.from_os(directory, error) from error
     written: list[Path] = []
-    with mpl.rc_context(_TEXT_STAYS_TEXT):
+    with _text_stays_text():
         for figure in figures:
             if not figure.panels:
                 continue
@@ -62,6 +59,13 @@ def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[s
                 write_whole(path, partial(save, canvas, kind))
                 written.append(path)
     return written
+
+
+def _text_stays_text() -> AbstractContextManager[Any]:
+    """Text stays text in SVG and PDF, so that it can be searched and its font replaced."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"})
 
 
 def save(canvas: Any, kind: str, path: Path) -> None:

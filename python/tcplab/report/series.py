@@ -166,7 +166,13 @@ class Samples:
     def rtt(self, flow: str) -> Series:
         """Round-trip time, ns: smoothed RTT of every TCP sample, or what pings and requests measured."""
         for table in ("pings", "echoes"):
-            measured = self._table(table).filter((pl.col("flow") == flow) & pl.col("rtt").is_not_null())
+            # Echoes that are too many for a row each have no time; their batches have.
+            known = pl.col("rtt").is_not_null() & pl.col("time").is_not_null()
+            measured = self._table(table).filter((pl.col("flow") == flow) & known)
+            if len(measured) and table == "echoes":
+                batches = self._table("echo_batches").filter(pl.col("flow") == flow)
+                means = batches.select("time", pl.col("rtt_mean").alias("rtt"))
+                measured = pl.concat([measured.select("time", pl.col("rtt").cast(pl.Float64)), means])
             if len(measured):
                 return _series(measured.sort("time"), "rtt")
         rows = self._sockets.get(flow)

@@ -119,9 +119,9 @@ def base_rtt(plan: Plan, flow: Mapping[str, Any]) -> int | None:
     return sum(int(settings(plan, hop).get("delay") or 0) for hop in (*there, *back))
 
 
-def queue_limit_packets(direction: Mapping[str, Any]) -> float | None:
-    """The queue's limit at the run's start in full-size packets; None when unlimited or not convertible."""
-    limit = (direction.get("queue") or {}).get("limit")
+def queue_limit_packets(direction: Mapping[str, Any], which: str = "limit") -> float | None:
+    """The queue's limit, or `mark_above`, at the start in full-size packets; None when not to be had."""
+    limit = (direction.get("queue") or {}).get(which)
     if not limit:
         return None
     if "packets" in limit:

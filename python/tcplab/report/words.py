@@ -24,7 +24,7 @@ def rate_words(direction: Settings) -> str:
 def queue_words(direction: Settings) -> str:
     """`droptail, 50 ms`."""
     queue = direction.get("queue") or {}
-    return f"{queue.get('kind', 'droptail')}, {limit_words(queue.get('limit'))}"
+    return f"{queue.get('kind', 'droptail')}, {limit_words(queue.get('limit'))}{_marking_words(queue)}"
 
 
 def limit_words(limit: Settings | None) -> str:
@@ -36,6 +36,10 @@ def limit_words(limit: Settings | None) -> str:
     if "bytes" in limit:
         return bytes_text(limit["bytes"])
     return time_text(limit["time"])
+
+
+def _marking_words(queue: Settings) -> str:
+    return f", marks above {limit_words(queue['mark_above'])}" if queue.get("mark_above") else ""
 
 
 def impairment_words(direction: Settings) -> list[str]:
@@ -86,7 +90,7 @@ def change_words(direction: Settings) -> list[str]:
         if change.get("rate") is not None:
             what.append(f"rate {rate_text(change['rate'])}")
         if change.get("limit") is not None:
-            what.append(f"queue {limit_words(change['limit'])}")
+            what.append(f"queue {limit_words(change['limit'])}{_marking_words(change)}")
         if change.get("delay") is not None:
             what.append(f"delay {time_text(change['delay'])}")
         if change.get("up") is not None:
@@ -98,10 +102,11 @@ def change_words(direction: Settings) -> list[str]:
 
 def direction_words(direction: Settings) -> str:
     """Everything about a direction, on one line."""
+    queue = direction.get("queue") or {}
     parts = [
         rate_words(direction),
         f"{time_text(direction.get('delay') or 0)} delay",
-        f"queue {limit_words((direction.get('queue') or {}).get('limit'))}",
+        f"queue {limit_words(queue.get('limit'))}{_marking_words(queue)}",
     ]
     return ", ".join(parts + impairment_words(direction) + change_words(direction))
 
@@ -122,6 +127,12 @@ def traffic_words(flow: Settings) -> str:
         think = f", pause {time_text(flow['think'])}" if flow.get("think") else ""
         sizes = f"requests of {bytes_text(flow['request'])}, responses of {bytes_text(flow['response'])}"
         return sizes + think + count
+    if kind == "echo":
+        sizes = flow["sizes"]
+        spread = f"{len(sizes)} sizes from {bytes_text(min(sizes))} to " if len(sizes) > 1 else ""
+        pause = f", {time_text(flow['interval'])} apart" if flow.get("interval") else ""
+        polling = ", both ends polling" if flow.get("busy_poll") else ""
+        return f"echoes of {spread}{bytes_text(max(sizes))}, {flow['iterations']} of each{pause}{polling}"
     if kind == "ping":
         return f"ping every {time_text(flow['interval'])}, {flow['payload']} B"
     return f"TCP bulk{_amount(flow)}{pauses}"

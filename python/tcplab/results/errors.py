@@ -6,8 +6,8 @@ import errno
 from pathlib import Path
 
 _REASONS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
+    errno.ENOSPC: "the disk is full: make room on it, or write elsewhere",
+    errno.EDQUOT: "the disk quota is used up: make room, or write elsewhere",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
     errno.EROFS: "the file system is read-only",

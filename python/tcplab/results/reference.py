@@ -25,7 +25,9 @@ _ROWS = {
     "sockets": "One row per sending TCP socket and sample.",
     "queues": "One row per link direction and sample.",
     "packets": "One row per packet event; recorded when the scenario says `sample: {packets: true}`.",
-    "echoes": "One row per request and response.",
+    "echoes": "One row per request and response. Of an echo flow with more than 1,000,000 of them the first "
+    "100 of each client and size have a row each, the others a row per client, size and round-trip time.",
+    "echo_batches": "Where `echoes` holds histograms: up to 512 batches of consecutive ones each.",
     "pings": "One row per probe.",
     "hosts": "One row per host sample.",
     "events": "One row per change of state.",

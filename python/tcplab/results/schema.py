@@ -33,7 +33,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("stream", "int", "", "stream number within the flow, from 0"),
         ("from", "str", "", "sending node"),
         ("to", "str", "", "receiving node"),
-        ("kind", "str", "", "tcp, udp, request or ping"),
+        ("kind", "str", "", "tcp, udp, request, echo or ping"),
         ("cc", "str", "", "congestion control; null where there is none"),
         ("start", "int", "ns", "when the stream started"),
         ("end", "int", "ns", "when its last byte was delivered, or the run ended"),
@@ -124,14 +124,31 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("len", "int", "B", "frame bytes"),
         ("queue_packets", "int", "packets", "packets waiting after the event"),
     ),
-    # One row per request and response.
+    # One row per request and response; of an echo flow with more than 10^6 of them, histograms.
     "echoes": _columns(
         ("flow", "str", "", "flow name"),
         ("client", "int", "", "client (stream) number"),
         ("size", "int", "B", "request bytes"),
-        ("iteration", "int", "", "number of the exchange on its connection, from 0"),
-        ("time", "int", "ns", "when the request was issued"),
+        (
+            "iteration",
+            "int",
+            "",
+            "number of the exchange from 0, on its connection or (echo) at its size; null of many",
+        ),
+        ("time", "int", "ns", "when the request was issued; null where count may exceed 1"),
         ("rtt", "int", "ns", "from the request's first byte written to the response's last byte read"),
+        ("count", "int", "", "exchanges the row stands for; rtt is then within 0.1 %"),
+    ),
+    # Where echoes are histograms: one row per batch of consecutive ones.
+    "echo_batches": _columns(
+        ("flow", "str", "", "flow name"),
+        ("client", "int", "", "client (stream) number"),
+        ("size", "int", "B", "message bytes"),
+        ("iteration", "int", "", "number of the batch's first exchange at its size"),
+        ("time", "int", "ns", "when that was issued"),
+        ("count", "int", "", "exchanges in the batch"),
+        ("rtt_mean", "float", "ns", "mean round-trip time"),
+        ("rtt_max", "int", "ns", "longest round-trip time"),
     ),
     "pings": _columns(
         ("time", "int", "ns", "when the probe was sent"),

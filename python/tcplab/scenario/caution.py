@@ -103,7 +103,7 @@ def _times(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
     sample = plan["sample"]
-    sockets = sum(flow["streams"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request"))
+    sockets = sum(flow["streams"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request", "echo"))
     streams = sum(flow["streams"] for flow in plan["flows"])
     counts = {"sockets": sockets, "queues": 2 * len(plan["links"]), "flows": streams}
     for key, count in counts.items():

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path as File
 
-from . import addresses
+from . import addresses, control_file
 from .document import Path
 from .errors import ScenarioError
-from .flows import PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
+from .flows import EchoFlow, PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
 from .layout import Layout
 from .quantity import LARGEST, Dimension, Quantity, format_quantity, show
 from .repair import related
@@ -21,9 +21,11 @@ from .schedule import schedule
 from .topology import Setting
 from .where import Where
 
-IP_TCP_HEADERS = 40
-IP_UDP_HEADERS = 28
-IP_ICMP_HEADERS = 28
+# Bytes of an IP header by its version, without options or extensions (RFC 791, RFC 8200).
+IP_HEADER = {4: 20, 6: 40}
+TCP_HEADER = 20
+UDP_HEADER = 8
+ICMP_HEADER = 8
 # Linux takes no TCP_MAXSEG below TCP_MIN_MSS.
 LEAST_MSS = 88
 LEAST_SAMPLING = 1_000
@@ -214,19 +216,26 @@ def _neighbour(file: File, name: str) -> str:
 
 
 def _queues(layout: Layout) -> Iterator[Finding]:
-    """Limits in BDP or time need a rate."""
+    """Limits and marking thresholds in BDP or time need a rate."""
     for link, spec in layout.directions():
         given = [(0, spec.settings["queue"])] if "queue" in spec.settings else []
         given += [(time, change["queue"]) for time, change in spec.changes.items() if "queue" in change]
-        for time, setting in given:
-            limit: Quantity | None = setting.value.limit
+        amounts = [
+            (time, setting, name, amount)
+            for time, setting in given
+            for name, amount in (
+                ("queue limit", setting.value.limit),
+                ("marking threshold", setting.value.mark_above),
+            )
+        ]
+        for time, setting, name, limit in amounts:
             if limit is None or limit.dimension not in (Dimension.BDP, Dimension.TIME):
                 continue
             by_default = setting.where[-1] != "queue"
             rate, bdp = layout.rate(spec, time), layout.bdp(link, spec, time)
             if rate is None or bdp is None:
                 what = "BDP" if limit.dimension is Dimension.BDP else "time"
-                message = f"a queue limit given as {what} needs a rate, and here it is unlimited"
+                message = f"a {name} given as {what} needs a rate, and here it is unlimited"
                 if not by_default:
                     yield Finding(setting.where, message, "1000 packets", (("network",),))
                 continue
@@ -236,7 +245,7 @@ def _queues(layout: Layout) -> Iterator[Finding]:
                 message = "the bandwidth-delay product is zero here, for nothing delays the packets"
                 yield Finding(setting.where, message, "1000 packets", _EVERYTHING)
             elif holds > LARGEST:
-                message = "the queue limit is larger than can be computed with"
+                message = f"the {name} is larger than can be computed with"
                 yield Finding(setting.where, message, "1000000 packets", _EVERYTHING)
 
 
@@ -270,23 +279,31 @@ def _flow_sizes(layout: Layout) -> Iterator[Finding]:
     for index, flow in enumerate(layout.scenario.flows):
         where: Path = ("flows", index)
         mtu = layout.path_mtu(index)
+        room = mtu - IP_HEADER[flow.ip]
+        if flow.ip == 6 and mtu < addresses.LEAST_IPV6_MTU:
+            message = (
+                f"IPv6 needs an MTU of {addresses.LEAST_IPV6_MTU} B on every link, and the path has {mtu} B"
+            )
+            yield Finding((*where, "ip"), message, "4", _MTUS)
         if isinstance(flow, SocketSettings):
             given = {
                 key: Setting(getattr(flow, key), (*where, key))
                 for key in SocketSettings.model_fields
                 if getattr(flow, key) is not None
             }
-            yield from _buffers(layout, given, mtu, layout.flow_bdp(index))
+            yield from _buffers(layout, given, mtu, layout.flow_bdp(index), flow.ip)
         if isinstance(flow, UdpFlow | PingFlow) and flow.payload is not None:
-            most = mtu - (IP_UDP_HEADERS if isinstance(flow, UdpFlow) else IP_ICMP_HEADERS)
+            most = room - (UDP_HEADER if isinstance(flow, UdpFlow) else ICMP_HEADER)
             if flow.payload > most:
                 message = f"a payload of {flow.payload} B does not fit the path's MTU of {mtu} B"
                 yield Finding((*where, "payload"), message, f"{most} B", _MTUS)
 
 
-def _buffers(layout: Layout, given: dict[str, Setting], mtu: int, bdp: int | None) -> Iterator[Finding]:
+def _buffers(
+    layout: Layout, given: dict[str, Setting], mtu: int, bdp: int | None, ip: int = 4
+) -> Iterator[Finding]:
     """Segments fit the MTU, and a window holds one."""
-    most = mtu - IP_TCP_HEADERS
+    most = mtu - IP_HEADER[ip] - TCP_HEADER
     mss = most
     if "mss" in given:
         mss = given["mss"].value
@@ -322,7 +339,7 @@ def _buffers(layout: Layout, given: dict[str, Setting], mtu: int, bdp: int | Non
 
 def _controls(layout: Layout) -> Iterator[Finding]:
     for index, flow in enumerate(layout.scenario.flows):
-        if not isinstance(flow, TcpFlow | RequestFlow):
+        if not isinstance(flow, TcpFlow | RequestFlow | EchoFlow):
             continue
         path: Path = ("flows", index, "cc", "name")
         name = flow.cc.name
@@ -332,9 +349,14 @@ def _controls(layout: Layout) -> Iterator[Finding]:
                 yield Finding(
                     path, f"there is no file {show(name)} beside the scenario", _neighbour(file, name)
                 )
+                continue
+            try:
+                control_file.read(file)
+            except control_file.ControlFileUnreadable as error:
+                yield Finding(path, f"the file {show(name)} {error}")
         elif "/" in name:
             yield Finding(path, f"{show(name)} is not a C file", f"{name}.c")
-        elif not name or not all(char.isascii() and (char.isalnum() or char in "_-") for char in name):
+        elif not name or not all(char.isascii() and (char.isalnum() or char in "_-+") for char in name):
             yield Finding(path, f"{show(name)} is not the name of a congestion control", "cubic")
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import addresses
-from .check import IP_TCP_HEADERS, IP_UDP_HEADERS, check
+from . import addresses, control_file
+from .check import IP_HEADER, TCP_HEADER, UDP_HEADER, check
 from .errors import ScenarioErrors
-from .flows import AnyFlow, PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
+from .flows import AnyFlow, EchoFlow, PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
 from .layout import Layout
 from .model import Scenario
 from .network import Chance, Jitter, Loss, Queue, Reorder
@@ -24,6 +24,8 @@ Plan = dict[str, Any]
 ETHERNET_HEADER = 14
 # A default queue holds at least an initial window (RFC 6928), however short the path.
 LEAST_DEFAULT_PACKETS = 10
+# Names of controls besides their own. BBR without a version is the first one, as in Linux.
+_OTHER_NAMES = {"bbr": "bbr1", "ledbat++": "ledbatpp", "westwood+": "westwood"}
 
 # Linux's defaults; the same as `tcplab_tcp::Config::default()`.
 TCP_DEFAULTS: dict[str, Any] = {
@@ -77,11 +79,12 @@ def expand(scenario: Scenario) -> Plan:
             "packets": sample.packets,
         },
         "capture": _capture(layout, scenario),
+        "emulator": scenario.emulator,
     }
 
 
 def _node(layout: Layout, node: NodeSpec, bdp: int | None) -> Plan:
-    tcp = TCP_DEFAULTS | {"mss": layout.node_mtu(node.name) - IP_TCP_HEADERS}
+    tcp = TCP_DEFAULTS | {"mss": layout.node_mtu(node.name) - IP_HEADER[4] - TCP_HEADER}
     tcp |= _tcp_settings({key: setting.value for key, setting in node.settings.items()}, bdp)
     tso, gso = node.get("tso", True), node.get("gso", True)
     return {
@@ -117,12 +120,13 @@ def _buffer(buffer: Quantity, bdp: int | None) -> int | None:
 
 def _links(layout: Layout) -> list[Plan]:
     plans = []
-    for link, pair in zip(layout.topology.links, addresses.assign(layout.topology), strict=True):
+    for link, own in zip(layout.topology.links, addresses.assign(layout.topology), strict=True):
         plans.append(
             {
                 "name": link.name,
                 "ends": list(link.ends),
-                "addresses": list(pair),
+                "addresses": list(own.v4),
+                "addresses6": list(own.v6),
                 "mtu": link.mtu,
                 "forward": _direction(layout, link, link.forward),
                 "backward": _direction(layout, link, link.backward),
@@ -153,11 +157,17 @@ def _queue(layout: Layout, link: LinkSpec, spec: DirectionSpec) -> Plan:
         unlimited = layout.rate(spec) is None
         return {"kind": "droptail", "limit": None if unlimited else {"packets": LINK_LIMIT.rounded()}}
     queue: Queue = spec.get("queue")
-    limit = _limit(layout, link, spec, queue, 0)
+    limit = _amount(layout, link, spec, queue.limit, 0)
     by_default = spec.place("queue")[-1] != "queue"
     if by_default and limit is not None and "bytes" in limit:
         limit["bytes"] = max(limit["bytes"], LEAST_DEFAULT_PACKETS * (link.mtu + ETHERNET_HEADER))
-    return {"kind": queue.kind, "limit": limit}
+    return {"kind": queue.kind, "limit": limit} | _mark_above(layout, link, spec, queue, 0)
+
+
+def _mark_above(layout: Layout, link: LinkSpec, spec: DirectionSpec, queue: Queue, time: int) -> Plan:
+    """The marking threshold's key, where there is one."""
+    amount = _amount(layout, link, spec, queue.mark_above, time)
+    return {} if amount is None else {"mark_above": amount}
 
 
 def _change(layout: Layout, link: LinkSpec, spec: DirectionSpec, time: int) -> Plan:
@@ -167,7 +177,8 @@ def _change(layout: Layout, link: LinkSpec, spec: DirectionSpec, time: int) -> P
     for key, value in given.items():
         match key:
             case "queue":
-                plan["limit"] = _limit(layout, link, spec, value, time)
+                plan["limit"] = _amount(layout, link, spec, value.limit, time)
+                plan |= _mark_above(layout, link, spec, value, time)
             case "jitter":
                 plan[key] = _jitter(value, keep_zero=True)
             case "reorder":
@@ -181,24 +192,26 @@ def _change(layout: Layout, link: LinkSpec, spec: DirectionSpec, time: int) -> P
     return plan
 
 
-def _limit(layout: Layout, link: LinkSpec, spec: DirectionSpec, queue: Queue, time: int) -> Plan | None:
-    limit = queue.limit
-    if limit is None:
+def _amount(
+    layout: Layout, link: LinkSpec, spec: DirectionSpec, given: Quantity | None, time: int
+) -> Plan | None:
+    """A queue's limit or marking threshold."""
+    if given is None:
         return None
     rate = layout.rate(spec, time)
-    match limit.dimension:
+    match given.dimension:
         case Dimension.PACKETS:
-            return {"packets": limit.rounded()}
+            return {"packets": given.rounded()}
         case Dimension.TIME if "trace" in spec.settings and rate is not None:
             # A trace has no rate at a moment: its mean counts.
-            return {"bytes": max(1, limit.rounded() * rate // 8_000_000_000)}
+            return {"bytes": max(1, given.rounded() * rate // 8_000_000_000)}
         case Dimension.TIME:
-            return {"time": limit.rounded()}
+            return {"time": given.rounded()}
         case Dimension.BDP:
             bdp = layout.bdp(link, spec, time)
-            return None if bdp is None else {"bytes": max(1, round(limit.value * bdp))}
+            return None if bdp is None else {"bytes": max(1, round(given.value * bdp))}
         case _:
-            return {"bytes": limit.rounded()}
+            return {"bytes": given.rounded()}
 
 
 def _chance(chance: Chance | Reorder | None, *, keep_zero: bool = False) -> Plan | None:
@@ -245,8 +258,10 @@ def _flow(layout: Layout, index: int, flow: AnyFlow, stop: int | None) -> Plan:
         "start": flow.start,
         "stop": stop,
         "streams": flow.streams,
+        "ip": flow.ip,
     }
     mtu = layout.path_mtu(index)
+    most = mtu - IP_HEADER[flow.ip] - TCP_HEADER
     match flow:
         case TcpFlow():
             plan |= {
@@ -254,15 +269,15 @@ def _flow(layout: Layout, index: int, flow: AnyFlow, stop: int | None) -> Plan:
                 "cc": _control(layout, flow),
                 "bytes": flow.bytes,
                 "pattern": flow.pattern.model_dump() if flow.pattern else None,
-                "sender": _endpoint(layout, index, flow, sender, mtu),
-                "receiver": _endpoint(layout, index, flow, receiver, mtu),
+                "sender": _endpoint(layout, index, flow, sender, most),
+                "receiver": _endpoint(layout, index, flow, receiver, most),
                 "generator": flow.generator,
             }
         case UdpFlow():
             plan |= {
                 "kind": "udp",
                 "rate": flow.rate,
-                "payload": flow.payload or mtu - IP_UDP_HEADERS,
+                "payload": flow.payload or mtu - IP_HEADER[flow.ip] - UDP_HEADER,
                 "bytes": flow.bytes,
                 "pattern": flow.pattern.model_dump() if flow.pattern else None,
                 "generator": flow.generator,
@@ -275,8 +290,21 @@ def _flow(layout: Layout, index: int, flow: AnyFlow, stop: int | None) -> Plan:
                 "response": flow.response,
                 "think": flow.think,
                 "count": flow.count,
-                "sender": _endpoint(layout, index, flow, sender, mtu),
-                "receiver": _endpoint(layout, index, flow, receiver, mtu),
+                "sender": _endpoint(layout, index, flow, sender, most),
+                "receiver": _endpoint(layout, index, flow, receiver, most),
+            }
+        case EchoFlow():
+            plan |= {
+                "kind": "echo",
+                "cc": _control(layout, flow),
+                "sizes": list(flow.sizes),
+                "iterations": flow.iterations,
+                "warmup": flow.warmup,
+                "interval": flow.interval,
+                "timeout": flow.timeout,
+                "busy_poll": flow.busy_poll,
+                "sender": _endpoint(layout, index, flow, sender, most),
+                "receiver": _endpoint(layout, index, flow, receiver, most),
             }
         case PingFlow():
             plan |= {
@@ -288,26 +316,28 @@ def _flow(layout: Layout, index: int, flow: AnyFlow, stop: int | None) -> Plan:
     return plan
 
 
-def _control(layout: Layout, flow: TcpFlow | RequestFlow) -> Plan:
+def _control(layout: Layout, flow: TcpFlow | RequestFlow | EchoFlow) -> Plan:
     name = flow.cc.name
+    params = dict(sorted(flow.cc.params.items()))
     if name.endswith(".c"):
-        name = str(layout.resolve(name))
-    # BBR without a version is the first one, as in Linux.
-    name = "bbr1" if name == "bbr" else name
-    return {"name": name, "params": dict(sorted(flow.cc.params.items()))}
+        # With its text: the plan says all there is to run, wherever and whenever it is run.
+        file = layout.resolve(name)
+        return {"name": file.name, "params": params, "file": str(file), "source": control_file.read(file)}
+    return {"name": _OTHER_NAMES.get(name, name), "params": params}
 
 
-def _endpoint(layout: Layout, index: int, flow: SocketSettings, node: str, mtu: int) -> Plan:
+def _endpoint(layout: Layout, index: int, flow: SocketSettings, node: str, most: int) -> Plan:
     """The settings of one end: its node's, with what the flow sets otherwise.
 
-    The segment size is what path MTU discovery would find.
+    The segment size is at most what path MTU discovery would find.
     """
     bdp = layout.flow_bdp(index)
     settings = {key: setting.value for key, setting in layout.node[node].settings.items()}
-    endpoint = TCP_DEFAULTS | {"mss": mtu - IP_TCP_HEADERS} | _tcp_settings(settings, bdp)
+    endpoint = TCP_DEFAULTS | {"mss": most} | _tcp_settings(settings, bdp)
     own = {key: getattr(flow, key) for key in SocketSettings.model_fields}
     endpoint |= _tcp_settings({key: value for key, value in own.items() if value is not None}, bdp)
-    return endpoint
+    # A host's own may have been given for the shorter header of IPv4.
+    return endpoint | {"mss": min(endpoint["mss"], most)}
 
 
 def _capture(layout: Layout, scenario: Scenario) -> Plan | None:

@@ -23,6 +23,8 @@ from .quantity import Dimension, Quantity, QuantityError, show
 
 # Each stream has its own sockets and rows.
 MOST_STREAMS = 100_000
+# So many messages of each size and client are kept one by one, whatever follows.
+MOST_WARMUP = 100_000
 
 
 class Strict(BaseModel):
@@ -95,19 +97,26 @@ def _or_word(parse: Callable[[Any], Any], word: str) -> Callable[[Any], Any]:
     return read
 
 
-def _ordinal(most: int) -> Callable[[Any], int]:
-    """A reader of whole numbers from 1 to `most`."""
+def _ordinal(most: int, least: int = 1) -> Callable[[Any], int]:
+    """A reader of whole numbers from `least` to `most`."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise refuse(f"{show(value)} is not a whole number")
-        if value < 1:
-            raise refuse(f"{show(value)} must be at least 1", "1")
+        if value < least:
+            raise refuse(f"{show(value)} must be at least {least}", str(least))
         if value > most:
             raise refuse(f"{show(value)} must be at most {most}", str(most))
         return value
 
     return read
+
+
+def _ip_version(value: Any) -> int:
+    if isinstance(value, bool) or value not in (4, 6):
+        near = str(value).lower().removeprefix("ipv").removeprefix("v")
+        raise refuse(f"{show(value)} is not a version of IP: 4 or 6", near if near in ("4", "6") else "")
+    return int(value)
 
 
 def _seed(value: Any) -> int:
@@ -212,15 +221,26 @@ QueueLimit = Annotated[
         words=("unlimited",),
     ),
 ]
+MarkingThreshold = Annotated[
+    Quantity,
+    _reader(quantity.marking_threshold),
+    _schema("packets, size, time or BDP", Dimension.PACKETS, Dimension.SIZE, Dimension.TIME, Dimension.BDP),
+]
 Window = Annotated[Quantity, _reader(quantity.window), _schema("size or BDP", Dimension.SIZE, Dimension.BDP)]
 Count = Annotated[
     int, BeforeValidator(_ordinal(quantity.LARGEST)), WithJsonSchema({"type": "integer", "minimum": 1})
+]
+Warmup = Annotated[
+    int,
+    BeforeValidator(_ordinal(MOST_WARMUP, least=0)),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MOST_WARMUP}),
 ]
 Streams = Annotated[
     int,
     BeforeValidator(_ordinal(MOST_STREAMS)),
     WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MOST_STREAMS}),
 ]
+IpVersion = Annotated[int, BeforeValidator(_ip_version), WithJsonSchema({"enum": [4, 6]})]
 Seed = Annotated[int, BeforeValidator(_seed), WithJsonSchema({"type": "integer", "minimum": 0})]
 Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"enum": ["on", "off", True, False]})]
 Name = Annotated[

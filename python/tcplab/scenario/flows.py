@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema
 
 from .fields import (
     Count,
+    IpVersion,
     Name,
     Number,
     PositiveSize,
@@ -20,8 +21,10 @@ from .fields import (
     Switch,
     Text,
     Time,
+    Warmup,
     Window,
 )
+from .sizes import Sizes, read_sizes
 
 
 class Control(Strict):
@@ -88,6 +91,8 @@ class AnyFlow(Strict):
     """When it stops, instead of `duration`."""
     streams: Streams = 1
     """Number of parallel connections or sources."""
+    ip: IpVersion = 4
+    """Version of IP that carries it: 4 (default) or 6."""
 
 
 class SocketSettings(Strict):
@@ -128,7 +133,7 @@ class UdpFlow(AnyFlow):
     rate: Rate
     """Rate of UDP payload per stream."""
     payload: PositiveSize | None = None
-    """Payload of a datagram; default: what fills the path's MTU (1472 B)."""
+    """Payload of a datagram; default: what fills the path's MTU (1472 B; 1452 B over IPv6)."""
     bytes: PositiveSize | None = None
     """Payload per stream; default: as much as the time allows."""
     pattern: Pattern | None = None
@@ -154,6 +159,29 @@ class RequestFlow(AnyFlow, SocketSettings):
     """Requests per stream; default: as many as the time allows."""
 
 
+class EchoFlow(AnyFlow, SocketSettings):
+    """Clients that send messages, size after size, and wait for each to come back, on a connection each."""
+
+    kind: Literal["echo"]
+    """Messages echoed over TCP."""
+    cc: Control = Control(name="cubic")
+    """Congestion control of both ends (default cubic)."""
+    streams: Streams = Field(default=1, alias="clients")
+    """Clients at the same time, each with a connection (default 1)."""
+    sizes: Sizes = read_sizes("1..65536")
+    """Sizes of messages: `1..65536` (doubling), a list, or one; a number is bytes (default 1..65536)."""
+    iterations: Count = 1000
+    """Messages of each size (default 1000)."""
+    warmup: Warmup = 0
+    """How many of the first messages of each size are left out of the statistics (default none)."""
+    interval: Time = 0
+    """Least time from one message to the next (default none: at once)."""
+    timeout: PositiveTime = 10_000_000_000
+    """How long a message may take to come back where it is real (default 10 s)."""
+    busy_poll: Switch = False
+    """Both ends poll instead of sleeping where they are real (default off)."""
+
+
 class PingFlow(AnyFlow):
     """Echo requests, as ICMP."""
 
@@ -167,5 +195,5 @@ class PingFlow(AnyFlow):
     """How many; default: as many as the time allows."""
 
 
-Flow = Annotated[TcpFlow | UdpFlow | RequestFlow | PingFlow, Field(discriminator="kind")]
-KINDS = {"tcp": TcpFlow, "udp": UdpFlow, "request": RequestFlow, "ping": PingFlow}
+Flow = Annotated[TcpFlow | UdpFlow | RequestFlow | EchoFlow | PingFlow, Field(discriminator="kind")]
+KINDS = {"tcp": TcpFlow, "udp": UdpFlow, "request": RequestFlow, "echo": EchoFlow, "ping": PingFlow}

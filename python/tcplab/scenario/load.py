@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path as File
 from typing import Any
 
@@ -18,18 +18,21 @@ from .quantity import show
 from .repair import Repair
 from .structure import Mistake
 
+# What else is wrong with a scenario; at the paths that were refused before something else stands in.
+Check = Callable[[Scenario, Iterable[Path]], Iterable[ScenarioError]]
 # Each round leaves out what was refused; more rounds than this find nothing new.
 _ROUNDS = 12
 
 
-def load(source: str | File, sets: Sequence[str] = ()) -> Scenario:
+def load(source: str | File, sets: Sequence[str] = (), checks: Sequence[Check] = ()) -> Scenario:
     """The scenario in a file (a path) or a YAML text (a str with a line break), with overrides applied.
 
     Files that it names are relative to the scenario's directory, or to the working directory for a text.
+    `checks` find mistakes that only other parts of the program know, for the same report.
     Raises `ScenarioErrors` with every mistake found.
     """
     if isinstance(source, str) and "\n" in source:
-        return _scenario(read(source, "<text>"), File(), sets)
+        return _scenario(read(source, "<text>"), File(), sets, checks)
     file = File(source)
     try:
         with file.open("rb") as stream:
@@ -41,16 +44,21 @@ def load(source: str | File, sets: Sequence[str] = ()) -> Scenario:
         ) from None
     except ValueError as error:
         raise ScenarioErrors([ScenarioError(str(source), 0, 0, "", "", f"cannot be read: {error}")]) from None
-    return _scenario(read(text, str(source)), file.parent, sets)
+    return _scenario(read(text, str(source)), file.parent, sets, checks)
 
 
-def from_data(data: Mapping[str, Any], base: File | None = None, sets: Sequence[str] = ()) -> Scenario:
+def from_data(
+    data: Mapping[str, Any],
+    base: File | None = None,
+    sets: Sequence[str] = (),
+    checks: Sequence[Check] = (),
+) -> Scenario:
     """The scenario in Python data of the same shape; named files are relative to `base`.
 
     Raises `ScenarioErrors`, whose errors have no line.
     """
     nothing = Mark(Source.of("scenario", ""), 0, 0)
-    return _scenario(Document(_node(dict(data), nothing)), base or File(), sets)
+    return _scenario(Document(_node(dict(data), nothing)), base or File(), sets, checks)
 
 
 def _node(data: Any, mark: Mark) -> Node:
@@ -61,15 +69,17 @@ def _node(data: Any, mark: Mark) -> Node:
     return Node(mark, data, str(data))
 
 
-def from_document(document: Document, base: File, sets: Sequence[str] = ()) -> Scenario:
+def from_document(
+    document: Document, base: File, sets: Sequence[str] = (), checks: Sequence[Check] = ()
+) -> Scenario:
     """The scenario of a text that is read already; the files it names are relative to `base`.
 
     Raises `ScenarioErrors`.
     """
-    return _scenario(document, base, sets)
+    return _scenario(document, base, sets, checks)
 
 
-def _scenario(document: Document, base: File, sets: Sequence[str]) -> Scenario:
+def _scenario(document: Document, base: File, sets: Sequence[str], checks: Sequence[Check]) -> Scenario:
     document, found = overrides.apply(document, list(sets))
     empty = _empty(document.root, ())
     repair = Repair(document)
@@ -91,6 +101,7 @@ def _scenario(document: Document, base: File, sets: Sequence[str]) -> Scenario:
     if scenario is not None:
         scenario.read_from(repair.document, base)
         found += check(Layout(scenario), repair.refused)
+        found += [error for more in checks for error in more(scenario, repair.refused)]
     if found or scenario is None:
         raise ScenarioErrors(found)
     return scenario

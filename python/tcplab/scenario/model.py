@@ -70,6 +70,8 @@ class Scenario(Strict):
     """How often what is sampled."""
     omit: Omit = None
     """Warm-up that steady-state figures exclude: a time, or `auto` (default), found by MSER-5."""
+    emulator: Literal["tcplab", "netem"] = "tcplab"
+    """What makes links of a real kernel's network: tcplab's emulator (default), or netem."""
     capture: Capture = Capture(what="none")
     """What is captured (default none)."""
     repeat: Count = 1

@@ -11,6 +11,7 @@ from .fields import (
     Count,
     InitialWindow,
     LinkRate,
+    MarkingThreshold,
     Name,
     Packets,
     PositiveSize,
@@ -40,6 +41,9 @@ class Queue(Short):
     limit: QueueLimit
     """How much may wait, the packet being sent not counted: `625 packets`, `200 kB` (frame bytes), `50 ms`
     (time to drain at the link's present rate), `1.5 BDP`, or `unlimited`."""
+    mark_above: MarkingThreshold | None = None
+    """Step marking: a packet that arrives while more than this waits is marked *congestion experienced*,
+    if its sender has negotiated ECN. In the units of `limit`; default: nothing is marked."""
 
 
 class Chance(Short):
@@ -171,7 +175,7 @@ class PathChange(Impairments):
     """New settings of the path from a time on; what is not named stays as it is."""
 
     queue: Queue | None = None
-    """New limit of the forward queue."""
+    """New limit of the forward queue, and where named, new marking threshold."""
     rtt: Time | None = None
     """New base round-trip time, half in each direction."""
 

@@ -248,6 +248,14 @@ def queue_limit(read: object) -> Quantity:
     return quantity
 
 
+def marking_threshold(read: object) -> Quantity:
+    """How much may wait before arrivals are marked: as a queue's limit, and nothing too."""
+    quantity = parse(read, Dimension.PACKETS, Dimension.SIZE, Dimension.TIME, Dimension.BDP)
+    if quantity.dimension is Dimension.PACKETS and quantity.value != 0:
+        packets(read)
+    return quantity
+
+
 def window(read: object) -> Quantity:
     """A socket buffer: bytes or multiples of the BDP."""
     quantity = parse(read, Dimension.SIZE, Dimension.BDP)

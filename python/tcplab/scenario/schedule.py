@@ -1,7 +1,7 @@
 """When flows stop and when the run ends.
 
 A flow stops at its `stop`, or after its `duration`. One that says neither ends by itself if it has a
-number of bytes or requests, and else goes on to the end of the scenario. That is the scenario's
+number of bytes, requests or messages, and else goes on to the end of the scenario. That is the scenario's
 `duration`, or else when the last flow stops that says so, or else 30 s. Without a `duration`, flows that
 end by themselves may take until `timeout`.
 """
@@ -43,4 +43,4 @@ def schedule(scenario: Scenario) -> Schedule:
 
 
 def _ends_by_itself(flow: AnyFlow) -> bool:
-    return getattr(flow, "bytes", None) is not None or getattr(flow, "count", None) is not None
+    return any(getattr(flow, work, None) is not None for work in ("bytes", "count", "iterations"))

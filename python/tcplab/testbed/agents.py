@@ -20,6 +20,7 @@ Json = dict[str, Any]
 PROTOCOL = 1
 # Longest an agent may take to answer, seconds. It may have to share its CPU with many others.
 _PATIENCE = 30.0
+_BUSY = "the machine may be too busy: end other programs"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Agents:
             event = self.next_event(deadline - time.monotonic())
             if event is None:
                 silent = next(name for name in self._sockets if name not in hellos)
-                raise TestbedError(f"the process of {silent} did not start within {_PATIENCE:g} s")
+                raise TestbedError(f"{called(silent)} did not start within {_PATIENCE:g} s", _BUSY)
             if event.name == "hello":
                 if event.content["protocol"] != PROTOCOL:
                     raise TestbedError(
@@ -71,14 +72,14 @@ class Agents:
         while any(key not in self._answers for key in asked):
             if not self._read(deadline - time.monotonic()) and time.monotonic() > deadline:
                 silent = next(name for name, number in asked if (name, number) not in self._answers)
-                raise TestbedError(f"the process of {silent} did not answer within {_PATIENCE:g} s")
+                raise TestbedError(f"{called(silent)} did not answer within {_PATIENCE:g} s", _BUSY)
             gone = next((one for one in self._events if one.name == "gone"), None)
             if gone is not None:
                 raise failure(gone)
         answers = [self._answers.pop(key) for key in asked]
         for (name, _), answer in zip(asked, answers, strict=True):
             if answer["event"] == "error":
-                raise TestbedError(f"{name}: {answer['message']}", answer.get("mend", ""))
+                raise TestbedError(f"{name.lstrip(':')}: {answer['message']}", answer.get("mend", ""))
         return answers
 
     def tell(self, command: Json) -> None:
@@ -159,6 +160,14 @@ class Agents:
 def failure(event: Event) -> TestbedError:
     """What an event means when it must not come."""
     if event.name == "gone":
-        return TestbedError(f"the process of {event.agent} has died")
+        return TestbedError(
+            f"{called(event.agent)} has died",
+            "if nobody ended it, the kernel's log may say why: sudo dmesg | tail",
+        )
     message = event.content.get("message", f"said {event.name!r}")
-    return TestbedError(f"{event.agent}: {message}", event.content.get("mend", ""))
+    return TestbedError(f"{event.agent.lstrip(':')}: {message}", event.content.get("mend", ""))
+
+
+def called(agent: str) -> str:
+    """An agent in words: nodes have names of their own, our own processes begin with a colon."""
+    return f"the {agent[1:]} process" if agent.startswith(":") else f"the process of {agent}"

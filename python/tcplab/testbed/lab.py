@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from ipaddress import IPv4Interface
+from ipaddress import ip_address, ip_interface
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ _PATIENCE = 4.0
 # Packets that may wait for the emulator. The default of 1000 is filled by one burst of datagrams, and what
 # finds no room is lost in the sender's namespace.
 _TAP_QUEUE = 10_000
-_ALLOW = "run as root, or allow user namespaces: sudo sysctl -w user.max_user_namespaces=10000"
+_IPV6 = Path("/proc/sys/net/ipv6")
 
 
 class Lab:
@@ -131,7 +131,8 @@ def _configure(node: Json) -> None:
             kernel.carry_out([netlink.bridge(BRIDGE)])
             master = socket.if_nametoindex(BRIDGE)
         index = {one["name"]: socket.if_nametoindex(one["name"]) for one in node["interfaces"]}
-        # Before the interfaces are up, so that not one packet of IPv6's own leaves.
+        # First, and before the interfaces are up: not one packet of IPv6's own shall leave.
+        kernel.carry_out([netlink.silence(name, number) for name, number in index.items()])
         for name, value in node["sysctls"].items():
             _write(name, value)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
@@ -141,23 +142,42 @@ def _configure(node: Json) -> None:
             netlink.up(one["name"], index[one["name"]], master, _TAP_QUEUE if one["emulated"] else None)
             for one in node["interfaces"]
         ]
+        requests += [
+            netlink.one_by_one(one["name"], index[one["name"]]) for one in node["interfaces"] if one["singly"]
+        ]
         if master is not None:
             requests.append(netlink.up(BRIDGE, master))
         requests += [netlink.forwarding(mac, index[port]) for mac, port in node["forwarding"]]
+        # A kernel without IPv6 has networks all the same; `check` refuses flows that need it.
+        usable = (4, 6) if _IPV6.exists() else (4,)
         for one in node["interfaces"]:
-            if one["address"]:
-                requests.append(
-                    netlink.address(one["name"], index[one["name"]], IPv4Interface(one["address"]))
-                )
-        for address, mac, name in node["neighbours"]:
-            requests.append(netlink.neighbour(socket.inet_aton(address), mac, index[name]))
+            for interface in map(ip_interface, filter(None, (one["address"], one["address6"]))):
+                if interface.version in usable:
+                    requests.append(netlink.address(one["name"], index[one["name"]], interface))
+        for text, mac, name in node["neighbours"]:
+            neighbour = ip_address(text)
+            if neighbour.version in usable:
+                requests.append(netlink.neighbour(neighbour.packed, mac, index[name]))
         settings = netlink.RouteSettings(node["initcwnd"], node["rto_min"], node["quickack"])
         for one in node["routes"]:
-            gateway, source = (socket.inet_aton(at) if at else None for at in (one["gateway"], one["source"]))
-            requests.append(
-                netlink.route(socket.inet_aton(one["to"]), gateway, index[one["interface"]], source, settings)
-            )
+            to = ip_address(one["to"])
+            if to.version in usable:
+                gateway, source = (
+                    ip_address(at).packed if at else None for at in (one["gateway"], one["source"])
+                )
+                requests.append(netlink.route(to.packed, gateway, index[one["interface"]], source, settings))
         kernel.carry_out(requests)
+    _shape([words for one in node["interfaces"] for words in one["qdiscs"]])
+
+
+def _shape(commands: list[list[str]]) -> None:
+    """Have tc make queue disciplines, all with one process."""
+    if not commands:
+        return
+    text = "".join(" ".join(words) + "\n" for words in commands)
+    done = subprocess.run(["tc", "-batch", "-"], input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(0, f"tc cannot make the links: {' '.join(done.stderr.split())}")
 
 
 def _offload(control: socket.socket, interface: Json) -> None:
@@ -212,7 +232,9 @@ def main(parent: int) -> None:
         # unprivileged process could not.
         namespaces.unshare(namespaces.CLONE_NEWNET)
     except OSError as problem:
-        _answer({"error": f"cannot make namespaces: {problem.strerror or problem}", "mend": _ALLOW})
+        _answer(
+            {"error": f"cannot make namespaces: {problem.strerror or problem}", "mend": namespaces.remedy()}
+        )
         return
     for line in sys.stdin:
         try:

@@ -1,7 +1,7 @@
 """What each network namespace of a plan holds: interfaces, addresses, routes, neighbours, settings.
 
 Nothing is done here; `lab` builds what this says. Interfaces are called eth0, eth1, ... in the order of the
-plan's links. MACs follow from addresses (10.1.2.3 is 02:00:0a:01:02:03); a switch's port, which has no
+plan's links. MACs follow from IPv4 addresses (10.1.2.3 is 02:00:0a:01:02:03); a switch's port, which has no
 address, is called 02:01 and the link's number.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from tcplab.testbed import netem
 
 # A direction that does nothing to packets: a cable can carry it.
 _IDLE = ("rate", "jitter", "reorder", "loss", "corrupt", "duplicate", "trace", "changes", "delay")
@@ -26,16 +28,22 @@ class Interface:
     mac: str
     mtu: int
     address: str | None
-    """With prefix length; none: a switch's port."""
+    """IPv4, with prefix length; none: a switch's port."""
+    address6: str | None
+    """IPv6 likewise."""
     emulated: bool
     """A TAP device of the emulator's; else one end of a veth pair."""
+    qdiscs: tuple[tuple[str, ...], ...] = ()
+    """Commands of tc that make the direction it sends into, where netem does."""
+    singly: bool = False
+    """Packets are handed to it one by one: netem would take a burst for one packet."""
     offloads: dict[str, bool] = field(default_factory=dict)
     """Those the plan sets."""
 
-    @property
-    def ip(self) -> str | None:
-        """The address without its prefix length."""
-        return self.address.split("/")[0] if self.address else None
+    def ip(self, version: int) -> str | None:
+        """Its address of a version of IP, without the prefix length."""
+        address = self.address6 if version == 6 else self.address
+        return address.split("/")[0] if address else None
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,8 @@ def lay_out(plan: dict[str, Any]) -> Layout:
     """The network of a plan."""
     nodes = {node["name"]: node for node in plan["nodes"]}
     everything = bool(plan["sample"].get("packets")) or (plan.get("capture") or {}).get("at") == "wire"
-    wires = _wires(plan, nodes, everything=everything)
+    with_netem = plan["emulator"] == "netem"
+    wires = _wires(plan, nodes, everything=everything, with_netem=with_netem)
     namespaces = tuple(_namespace(node, nodes, wires) for node in plan["nodes"])
     return Layout(namespaces, wires, {name: node["routes"] for name, node in nodes.items()})
 
@@ -126,24 +135,34 @@ def is_cable(link: dict[str, Any]) -> bool:
     return all(d["up"] and not any(d[key] for key in _IDLE) for d in directions)
 
 
-def _wires(plan: dict[str, Any], nodes: dict[str, Any], *, everything: bool) -> tuple[Wire, ...]:
+def _wires(
+    plan: dict[str, Any], nodes: dict[str, Any], *, everything: bool, with_netem: bool
+) -> tuple[Wire, ...]:
     count = dict.fromkeys(nodes, 0)
     wires = []
     for number, link in enumerate(plan["links"]):
         ends = []
-        emulated = everything or not is_cable(link)
+        emulated = not with_netem and (everything or not is_cable(link))
         for side, node in enumerate(link["ends"]):
+            direction = link["backward" if side else "forward"]
+            name = f"eth{count[node]}"
+            qdiscs = netem.commands(name, link["mtu"], direction) if with_netem else []
+            whole = dict.fromkeys(("tso", "gso", "gro"), False) if with_netem else nodes[node].get("offloads")
             address = link["addresses"][side]
             ends.append(
                 Interface(
                     node=node,
-                    name=f"eth{count[node]}",
+                    name=name,
                     link=link["name"],
                     mac=_mac(address, number, side),
                     mtu=link["mtu"],
                     address=address,
+                    address6=link["addresses6"][side],
                     emulated=emulated,
-                    offloads=dict(nodes[node].get("offloads") or {}),
+                    qdiscs=tuple(map(tuple, qdiscs)),
+                    # Of every link: a burst that one of them lets pass is met by the next.
+                    singly=with_netem,
+                    offloads=dict(whole or {}),
                 )
             )
             count[node] += 1
@@ -190,11 +209,10 @@ def _routes(
     node: dict[str, Any], nodes: dict[str, Any], wires: tuple[Wire, ...]
 ) -> tuple[list[Route], dict[tuple[str, str, str], None]]:
     by_name = {wire.name: wire for wire in wires}
-    addresses: dict[str, list[str]] = {}
+    ends: dict[str, list[Interface]] = {}
     for wire in wires:
         for end in wire.ends:
-            if end.ip:
-                addresses.setdefault(end.node, []).append(end.ip)
+            ends.setdefault(end.node, []).append(end)
     routes: list[Route] = []
     neighbours: dict[tuple[str, str, str], None] = {}
     for destination, link in node["routes"].items():
@@ -202,12 +220,16 @@ def _routes(
         hop = _far(by_name[link], node["name"])
         while nodes[hop.node]["kind"] == "switch":
             hop = _far(by_name[nodes[hop.node]["routes"][destination]], hop.node)
-        if out.ip is None or hop.ip is None:
-            continue
-        neighbours[hop.ip, hop.mac, out.name] = None
-        for address in addresses.get(destination, []):
-            gateway = None if address == hop.ip else hop.ip
-            routes.append(Route(address, gateway, out.name, out.ip))
+        for version in (4, 6):
+            own, next_hop = out.ip(version), hop.ip(version)
+            if own is None or next_hop is None:
+                continue
+            neighbours[next_hop, hop.mac, out.name] = None
+            for end in ends.get(destination, []):
+                address = end.ip(version)
+                if address is not None:
+                    gateway = None if address == next_hop else next_hop
+                    routes.append(Route(address, gateway, out.name, own))
     return routes, neighbours
 
 
@@ -235,20 +257,16 @@ def _forwarding(switch: str, nodes: dict[str, Any], wires: tuple[Wire, ...]) -> 
 
 
 def _sysctls(node: dict[str, Any], interfaces: tuple[Interface, ...]) -> dict[str, str]:
-    tcp = node["tcp"]
-    found = {
-        # No packet but the scenario's own: no neighbour discovery, no multicast reports.
-        "net.ipv6.conf.all.disable_ipv6": "1",
-        "net.ipv6.conf.default.disable_ipv6": "1",
-    }
+    names = ("all", "default", *(interface.name for interface in interfaces))
+    found = _quiet6(names) if node["kind"] != "switch" else {"net.ipv6.conf.all.disable_ipv6": "1"}
     # Ways there and back may differ; the greater of both settings counts (ip-sysctl, rp_filter).
-    for where in ("all", "default", *(interface.name for interface in interfaces)):
-        found[f"net.ipv4.conf.{where}.rp_filter"] = "0"
+    found |= {f"net.ipv4.conf.{name}.rp_filter": "0" for name in names}
     if node["kind"] == "router":
         found["net.ipv4.ip_forward"] = "1"
-        for where in ("all", "default", *(interface.name for interface in interfaces)):
-            found[f"net.ipv4.conf.{where}.send_redirects"] = "0"
+        found["net.ipv6.conf.all.forwarding"] = "1"
+        found |= {f"net.ipv4.conf.{name}.send_redirects": "0" for name in names}
     if node["kind"] == "host":
+        tcp = node["tcp"]
         found |= {
             "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2"}[tcp["ecn"]],
             "net.ipv4.tcp_sack": str(int(tcp["sack"])),
@@ -260,3 +278,19 @@ def _sysctls(node: dict[str, Any], interfaces: tuple[Interface, ...]) -> dict[st
             "net.ipv4.tcp_no_metrics_save": "1",
         }
     return found | {str(key): str(value) for key, value in node.get("sysctls", {}).items()}
+
+
+def _quiet6(names: tuple[str, ...]) -> dict[str, str]:
+    """Settings by which IPv6 sends no packet of its own accord.
+
+    No link-local addresses, so nobody to solicit routers or to redirect; no waiting for duplicate address
+    detection. What is left, the multicast reports, the interfaces' flags forbid (netlink.silence).
+    """
+    found = {"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
+    for name in names:
+        found |= {
+            f"net.ipv6.conf.{name}.addr_gen_mode": "1",
+            f"net.ipv6.conf.{name}.accept_dad": "0",
+            f"net.ipv6.conf.{name}.accept_ra": "0",
+        }
+    return found

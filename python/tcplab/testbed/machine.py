@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from tcplab.cc import compiler
 from tcplab.testbed import controls, tools
-from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace
+from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import Probed, probe
 from tcplab.testbed.testbed import agent_missing
 
@@ -59,12 +60,12 @@ def examine() -> list[Finding]:
     found += [_device("veth", "links without settings", probed.veth, "sudo modprobe veth")]
     found += [_device("bridge", "switches", probed.bridge, "sudo modprobe bridge")]
     found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
-    found += [_agent(), *_controls(), _loading(), *_buffers(), _cores(), _clock(), _timer(), _netem()]
-    return [*found, *_tools()]
+    found += [_agent(), *_controls(), _loading(), *_compilers()]
+    found += [*_buffers(), _cores(), _clock(), _timer(), _ipv6(probed)]
+    return [*found, _netem(probed), *_tools()]
 
 
 _TUN = "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
-_USERNS = "sudo sysctl -w user.max_user_namespaces=10000"
 
 
 def _kernel() -> Finding:
@@ -85,33 +86,25 @@ def _privileges(probed: Probed) -> Finding:
         return Finding("privileges", Grade.OK, "this process may make network namespaces itself")
     if probed.user_namespace is None:
         return Finding("privileges", Grade.OK, "none, and none needed: a user namespace gives what it takes")
-    return Finding(
-        "privileges", Grade.MISSING, "none, and no user namespace either", f"run as root, or: {_USERNS}"
-    )
+    return Finding("privileges", Grade.MISSING, "none, and no user namespace either", remedy())
 
 
 def _namespaces(probed: Probed) -> Finding:
     if probed.user_namespace or probed.namespace:
         why = probed.namespace or "there are no privileges for it"
-        return Finding("network namespaces", Grade.MISSING, why, "run as root")
+        mend = "run as root; in a container, one started with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN"
+        return Finding("network namespaces", Grade.MISSING, why, mend)
     return Finding("network namespaces", Grade.OK, "each host gets one")
 
 
 def _user_namespaces(probed: Probed) -> Finding:
     if not probed.privileged:
         if probed.user_namespace:
-            return Finding("user namespaces", Grade.MISSING, probed.user_namespace, _USERNS)
+            return Finding("user namespaces", Grade.MISSING, probed.user_namespace, remedy())
         return Finding("user namespaces", Grade.OK, "in use here")
-    try:
-        most = int(Path("/proc/sys/user/max_user_namespaces").read_text(encoding="ascii"))
-    except OSError:
-        most = 0
-    closed = _read("/proc/sys/kernel/unprivileged_userns_clone") == "0"
-    if most == 0 or closed:
-        mend = "sudo sysctl -w kernel.unprivileged_userns_clone=1" if closed else _USERNS
-        return Finding(
-            "user namespaces", Grade.WARN, "not allowed: ordinary users need root for networks", mend
-        )
+    if remedy() != "run as root":
+        said = "not allowed: ordinary users need root for networks"
+        return Finding("user namespaces", Grade.WARN, said, remedy())
     return Finding("user namespaces", Grade.OK, "ordinary users can make networks too")
 
 
@@ -142,12 +135,21 @@ def _controls() -> Iterator[Finding]:
 
 def _loading() -> Finding:
     hello = controls.loader()
-    obstacle = hello["obstacle"]
+    obstacle = hello["obstacle"] or hello["not_built"]
     if obstacle is not None:
         said = f"controls cannot be loaded into the kernel: {obstacle['message']}"
         return Finding("tcplab's controls", Grade.WARN, said, obstacle["mend"])
     names = ", ".join(f"tl_{name}" for name in hello["controls"])
     return Finding("tcplab's controls", Grade.OK, f"can be loaded into the kernel: {names}")
+
+
+def _compilers() -> Iterator[Finding]:
+    missing = compiler.missing()
+    for problem in missing:
+        said = f"{problem.message}; controls of your own need it"
+        yield Finding("compiler", Grade.WARN, said, problem.mend)
+    if not missing:
+        yield Finding("compilers", Grade.OK, "controls of your own can be compiled for both engines")
 
 
 def _buffers() -> Iterator[Finding]:
@@ -219,14 +221,19 @@ def _oversleep() -> float:
     return sorted(late)[len(late) // 2]
 
 
-def _netem() -> Finding:
-    release = platform.release()
-    built_in = Path(f"/lib/modules/{release}/modules.builtin")
-    folder = Path(f"/lib/modules/{release}/kernel/net/sched")
-    has = any(folder.glob("sch_netem.ko*"))
-    has = has or (built_in.exists() and "sch_netem" in built_in.read_text(encoding="utf-8"))
-    there = "this kernel has it" if has else "this kernel does not have it"
-    return Finding("netem", Grade.OK, f"{there}; tcplab's own emulator is used and needs none")
+def _netem(probed: Probed) -> Finding:
+    if probed.netem is None:
+        return Finding("netem", Grade.OK, "there is one: `emulator: netem` works, and nothing else needs it")
+    said = f"none, so `emulator: netem` does not work ({probed.netem}); tcplab's own emulator needs none"
+    return Finding("netem", Grade.OK, said, "sudo modprobe sch_netem, if your distribution has it")
+
+
+def _ipv6(probed: Probed) -> Finding:
+    if probed.ipv6 is None:
+        return Finding("IPv6", Grade.OK, "flows with `ip: 6` work")
+    return Finding(
+        "IPv6", Grade.WARN, f"flows with `ip: 6` do not work: {probed.ipv6}", "boot without ipv6.disable=1"
+    )
 
 
 def _tools() -> Iterator[Finding]:
@@ -235,7 +242,7 @@ def _tools() -> Iterator[Finding]:
         ("tshark", "looking into captures", "tshark"),
         ("bpftool", "looking at loaded controls", "bpftool"),
         ("clang", "compiling controls for the kernel", "clang"),
-        ("tc", "looking at interfaces", "iproute2"),
+        ("tc", "`emulator: netem`, and looking at interfaces", "iproute2"),
     ):
         program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
         if program is None:

@@ -6,7 +6,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CLONE_NEWNS = 0x0002_0000
@@ -15,6 +15,12 @@ CLONE_NEWNET = 0x4000_0000
 CAP_NET_ADMIN = 12
 CAP_SYS_ADMIN = 21
 _PR_SET_PDEATHSIG = 1
+# Settings of Ubuntu, Debian and Linux that forbid user namespaces: the value that does, one that doesn't.
+_GATES = (
+    ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ("kernel.unprivileged_userns_clone", "0", "1"),
+    ("user.max_user_namespaces", "0", "10000"),
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,6 +78,16 @@ def in_first_user_namespace() -> bool:
     except OSError:
         return True
     return words == ["0", "0", "4294967295"]
+
+
+def remedy() -> str:
+    """The command that lets ordinary users make user namespaces, from what forbids it on this machine."""
+    for name, closed, opened in _GATES:
+        path = Path("/proc/sys") / name.replace(".", "/")
+        with suppress(OSError):
+            if path.read_text(encoding="ascii").strip() == closed:
+                return f"run as root, or: sudo sysctl -w {name}={opened}"
+    return "run as root"
 
 
 def enter_user_namespace() -> None:

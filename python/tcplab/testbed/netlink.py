@@ -13,7 +13,7 @@ import socket
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Interface, ip_address
 from typing import Self
 
 # linux/netlink.h
@@ -22,19 +22,22 @@ _NLMSG_ERROR, _NLMSG_DONE = 2, 3
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK = 270, 10, 11
 _CAPPED, _ACK_TLVS = 0x100, 0x200
 # linux/rtnetlink.h
-_NEWLINK, _GETLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH = 16, 18, 20, 24, 28
+_NEWLINK, _GETLINK, _NEWADDR, _NEWROUTE, _NEWNEIGH, _NEWQDISC = 16, 18, 20, 24, 28, 36
 _RT_TABLE_MAIN, _PROT_STATIC, _SCOPE_UNIVERSE, _SCOPE_LINK, _UNICAST = 254, 4, 0, 253, 1
 _RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC, _RTA_METRICS = 1, 4, 5, 7, 8
 _RTAX_INITCWND, _RTAX_RTO_MIN, _RTAX_QUICKACK = 11, 13, 15
 # linux/if_link.h, linux/if_addr.h, linux/veth.h
 _IFLA_ADDRESS, _IFLA_IFNAME, _IFLA_MTU, _IFLA_QDISC, _IFLA_MASTER = 1, 3, 4, 6, 10
-_IFLA_TXQLEN, _IFLA_LINKINFO, _IFLA_NET_NS_PID = 13, 18, 19
+_IFLA_TXQLEN, _IFLA_LINKINFO, _IFLA_NET_NS_PID, _IFLA_GSO_MAX_SEGS = 13, 18, 19, 40
 _INFO_KIND, _INFO_DATA, _VETH_INFO_PEER = 1, 2, 1
 _BR_FORWARD_DELAY, _BR_STP_STATE, _BR_MCAST_SNOOPING = 1, 5, 23
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
+# linux/pkt_sched.h
+_TCA_KIND, _TCA_OPTIONS, _TC_H_ROOT = 1, 2, 0xFFFFFFFF
 # linux/neighbour.h
 _NDA_DST, _NDA_LLADDR, _NTF_MASTER, _NUD_PERMANENT, _NUD_NOARP = 1, 2, 0x4, 0x80, 0x40
-_IFF_UP = 1
+_IFF_UP, _IFF_NOARP, _IFF_MULTICAST = 0x1, 0x80, 0x1000
+_IFA_F_NODAD = 0x02
 # Answers that the default receive buffer of a socket holds with a wide margin.
 _AT_ONCE = 100
 
@@ -75,6 +78,28 @@ def bridge(name: str) -> Request:
     return Request(f"make the bridge {name}", _NEWLINK, _CREATE | _EXCL, body)
 
 
+def silence(name: str, index: int) -> Request:
+    """Let an interface take no part in multicast and resolve no addresses.
+
+    Else IPv6 would report the groups of all routers and of solicited nodes (`dev_forward_change`,
+    `addrconf_join_solict`). The neighbours an interface has are named.
+    """
+    flags, mask = _IFF_NOARP, _IFF_NOARP | _IFF_MULTICAST
+    body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, flags, mask)
+    return Request(f"silence {name}", _NEWLINK, 0, body)
+
+
+def one_by_one(name: str, index: int) -> Request:
+    """Let TCP hand packets to an interface one by one.
+
+    Without offloads it still makes bursts, which are cut behind the queue discipline (`sk_setup_caps` counts
+    GSO among any device's abilities).
+    """
+    body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, 0, 0)
+    body += _attribute(_IFLA_GSO_MAX_SEGS, struct.pack("=I", 1))
+    return Request(f"send packets one by one through {name}", _NEWLINK, 0, body)
+
+
 def up(name: str, index: int, master: int | None = None, queue: int | None = None) -> Request:
     """Set an interface up, make it a port of a bridge, and let so many packets wait in it."""
     body = struct.pack("=BxHiII", socket.AF_UNSPEC, 0, index, _IFF_UP, _IFF_UP)
@@ -85,10 +110,12 @@ def up(name: str, index: int, master: int | None = None, queue: int | None = Non
     return Request(f"set {name} up", _NEWLINK, 0, body)
 
 
-def address(name: str, index: int, interface: IPv4Interface) -> Request:
+def address(name: str, index: int, interface: IPv4Interface | IPv6Interface) -> Request:
     """Give an interface an address."""
     packed = interface.ip.packed
-    body = struct.pack("=BBBBi", socket.AF_INET, interface.network.prefixlen, 0, _SCOPE_UNIVERSE, index)
+    flags = _IFA_F_NODAD if interface.version == 6 else 0
+    family, bits = _family(packed), interface.network.prefixlen
+    body = struct.pack("=BBBBi", family, bits, flags, _SCOPE_UNIVERSE, index)
     body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
     return Request(f"give {name} the address {interface}", _NEWADDR, _CREATE | _REPLACE, body)
 
@@ -118,23 +145,22 @@ def route(
 ) -> Request:
     """Send packets to one address by an interface, through a gateway or directly."""
     scope = _SCOPE_UNIVERSE if gateway else _SCOPE_LINK
-    body = struct.pack(
-        "=BBBBBBBBI", socket.AF_INET, 32, 0, 0, _RT_TABLE_MAIN, _PROT_STATIC, scope, _UNICAST, 0
-    )
+    family, bits = _family(destination), 8 * len(destination)
+    body = struct.pack("=BBBBBBBBI", family, bits, 0, 0, _RT_TABLE_MAIN, _PROT_STATIC, scope, _UNICAST, 0)
     body += _attribute(_RTA_DST, destination) + _attribute(_RTA_OIF, struct.pack("=i", index))
     if gateway:
         body += _attribute(_RTA_GATEWAY, gateway)
     if source:
         body += _attribute(_RTA_PREFSRC, source)
     body += settings.encode()
-    return Request(f"route {socket.inet_ntoa(destination)}", _NEWROUTE, _CREATE | _REPLACE, body)
+    return Request(f"route {ip_address(destination)}", _NEWROUTE, _CREATE | _REPLACE, body)
 
 
 def neighbour(host: bytes, mac: str, index: int) -> Request:
-    """Know the MAC of a neighbour for good, so that no ARP is ever sent for it."""
-    body = struct.pack("=BxxxiHBB", socket.AF_INET, index, _NUD_PERMANENT, 0, _UNICAST)
+    """Know the MAC of a neighbour for good, so that nobody is ever asked for it."""
+    body = struct.pack("=BxxxiHBB", _family(host), index, _NUD_PERMANENT, 0, _UNICAST)
     body += _attribute(_NDA_DST, host) + _attribute(_NDA_LLADDR, _mac(mac))
-    return Request(f"name the neighbour {socket.inet_ntoa(host)}", _NEWNEIGH, _CREATE | _REPLACE, body)
+    return Request(f"name the neighbour {ip_address(host)}", _NEWNEIGH, _CREATE | _REPLACE, body)
 
 
 def forwarding(mac: str, index: int) -> Request:
@@ -142,6 +168,15 @@ def forwarding(mac: str, index: int) -> Request:
     body = struct.pack("=BxxxiHBB", socket.AF_BRIDGE, index, _NUD_NOARP, _NTF_MASTER, 0)
     body += _attribute(_NDA_LLADDR, _mac(mac))
     return Request(f"place {mac} behind a port", _NEWNEIGH, _CREATE | _REPLACE, body)
+
+
+def netem(name: str, index: int) -> Request:
+    """Make netem an interface's queue discipline, one that changes nothing: to see whether it can be had."""
+    # struct tc_netem_qopt: latency, limit, loss, gap, duplicate, jitter.
+    options = struct.pack("=6I", 0, 1000, 0, 0, 0, 0)
+    body = struct.pack("=BxxxiIII", socket.AF_UNSPEC, index, 0, _TC_H_ROOT, 0)
+    body += _attribute(_TCA_KIND, b"netem\0") + _attribute(_TCA_OPTIONS, options)
+    return Request(f"shape {name} with netem", _NEWQDISC, _CREATE | _EXCL, body)
 
 
 class Netlink:
@@ -246,6 +281,10 @@ def _link_settings(mac: str, mtu: int) -> bytes:
 def _link_info(kind: str, data: bytes) -> bytes:
     inner = _attribute(_INFO_KIND, kind.encode()) + _attribute(_INFO_DATA, data)
     return _attribute(_IFLA_LINKINFO, inner)
+
+
+def _family(packed: bytes) -> int:
+    return socket.AF_INET6 if len(packed) == 16 else socket.AF_INET
 
 
 def _mac(text: str) -> bytes:

@@ -7,6 +7,7 @@ modules and sysctls alike.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -40,6 +41,8 @@ class Probed:
     tun: str | None = None
     bridge: str | None = None
     capture: str | None = None
+    ipv6: str | None = None
+    netem: str | None = None
     read_only: list[str] = field(default_factory=list)
     """Settings that a namespace has, but may not change."""
     absent: list[str] = field(default_factory=list)
@@ -66,13 +69,15 @@ def main(sysctls: list[str]) -> None:
     """Try everything and say how it went."""
     found: dict[str, Any] = {"privileged": namespaces.has_capability(namespaces.CAP_SYS_ADMIN)}
     if not found["privileged"]:
-        found["user_namespace"] = _attempt(namespaces.enter_user_namespace)
+        found["user_namespace"] = _attempt(_user_namespace)
     found["namespace"] = _attempt(lambda: namespaces.unshare(namespaces.CLONE_NEWNET))
     if found["namespace"] is None:
         found["veth"] = _attempt(lambda: _ask(_veth()))
         found["bridge"] = _attempt(lambda: _ask(netlink.bridge("br0")))
         found["tun"] = _attempt(_tap)
         found["capture"] = _attempt(_packet_socket)
+        found["ipv6"] = _attempt(lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).close())
+        found["netem"] = "there is no veth to try it on" if found["veth"] else _attempt(_netem)
         paths = {name: Path("/proc/sys") / name.replace(".", "/") for name in sysctls}
         # Of an interface that does not exist yet its settings do not either: the defaults stand for them.
         found["absent"] = [name for name, path in paths.items() if not path.exists()]
@@ -80,8 +85,26 @@ def main(sysctls: list[str]) -> None:
     sys.stdout.write(json.dumps(found))
 
 
+def _user_namespace() -> None:
+    try:
+        namespaces.enter_user_namespace()
+    except OSError as problem:
+        if problem.errno == errno.ENOSPC:
+            # What the error stands for here, user_namespaces(7).
+            raise OSError(errno.ENOSPC, "there may be no more of them (user.max_user_namespaces)") from None
+        raise
+
+
 def _veth() -> netlink.Request:
     return netlink.veth("v0", "02:00:00:00:00:01", 1500, os.getpid(), "v1", "02:00:00:00:00:02")
+
+
+def _netem() -> None:
+    try:
+        _ask(netlink.netem("v0", socket.if_nametoindex("v0")))
+    except netlink.NetlinkError as problem:
+        # The kernel's own words: which interface it was tried on is nobody's concern.
+        raise OSError(problem.errno, str(problem.strerror).removeprefix(f"cannot {problem.what}: ")) from None
 
 
 def _ask(request: netlink.Request) -> None:

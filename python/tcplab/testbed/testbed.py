@@ -127,11 +127,12 @@ class Testbed:
         built = self._ask({"do": "build", "namespaces": nodes, "cables": cables})
         self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
 
-    def verify(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """See that hosts reach each other; raises TestbedError for the first pair that does not."""
+    def verify(self, pairs: Iterable[tuple[str, str, int]]) -> None:
+        """See that hosts reach each other by a version of IP; raises TestbedError for the first pair that
+        does not."""
         asked: dict[str, dict[str, str]] = {}
-        for source, destination in pairs:
-            address = self.layout.arrival(source, destination).ip
+        for source, destination, version in pairs:
+            address = self.layout.arrival(source, destination).ip(version)
             if address is not None:
                 asked.setdefault(source, {})[address] = destination
         answer = self._ask({"do": "reach", "pairs": {node: list(them) for node, them in asked.items()}})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tcplab.report.figures.model import Figure, Line, Panel, Segment, Strip
+from tcplab.report.figures.model import Band, Figure, Line, Panel, Points, Segment, Strip
 from tcplab.report.figures.palette import Style
 
 _PANEL_PIXELS = 190
@@ -50,20 +50,56 @@ def _draw_beside(figure: Figure) -> go.Figure:
         left, top = column * (width + gap), 1 - row * (height + 0.16)
         axes[f"yaxis{suffix}"] = _y_axis(panel, [max(0.0, top - height), top]) | {
             "anchor": f"x{suffix}",
-            "title": {"text": "Share of samples", "standoff": 8},
+            "title": {"text": panel.label if panel.x_title else "Share of samples", "standoff": 8},
         }
         axes[f"xaxis{suffix}"] = _X_AXIS | {
             "anchor": f"y{suffix}",
             "domain": [left, left + width],
-            "title": {"text": panel.label},
+            "title": {"text": panel.x_title or panel.label},
             "hoverformat": ".4~g",
         }
+        for letter in panel.log:
+            axes[f"{letter}axis{suffix}"]["type"] = "log"
+        if "y" in panel.log:
+            minor = {"showgrid": True, "gridcolor": _GRID}
+            dtick = 1 if _decades(panel) > 1 else "D1"
+            axes[f"yaxis{suffix}"] |= {"dtick": dtick, "rangemode": "normal", "minor": minor}
+        if panel.ticks:
+            values, names = zip(*panel.ticks, strict=True)
+            axes[f"xaxis{suffix}"] |= {"tickvals": values, "ticktext": names, "tickangle": 0}
         for line in panel.lines:
             _draw_line(made, panel, line, f"y{suffix}", named, x_axis=f"x{suffix}")
+        for band in panel.bands:
+            _draw_band(made, band, f"x{suffix}", f"y{suffix}")
     made.update_layout(**_layout(figure, rows * _BESIDE_PIXELS), hovermode="closest", **axes)
     made.update_layout(margin={"r": 24})
-    made.update_traces(hovertemplate="%{x:.4~g} ms: %{y:.1%}")
+    if not any(panel.x_title for panel in figure.panels):
+        made.update_traces(hovertemplate="%{x:.4~g} ms: %{y:.1%}")
     return made
+
+
+def _decades(panel: Panel) -> float:
+    """How many powers of ten a panel's lines span."""
+    values = np.concatenate([line.y for line in panel.lines])
+    values = values[values > 0]
+    return float(np.log10(values.max() / values.min())) if len(values) else 0.0
+
+
+def _draw_band(made: go.Figure, band: Band, x_axis: str, y_axis: str) -> None:
+    made.add_scatter(
+        x=np.concatenate([band.x, band.x[::-1]]).astype(np.float32),
+        y=np.concatenate([band.high, band.low[::-1]]).astype(np.float32),
+        xaxis=x_axis,
+        yaxis=y_axis,
+        fill="toself",
+        fillcolor=_rgba(band.style.color, 0.2),
+        line={"width": 0},
+        mode="lines",
+        name=band.label,
+        legendgroup=band.key,
+        showlegend=False,
+        hoverinfo="skip",
+    )
 
 
 def _draw_stacked(figure: Figure) -> go.Figure:
@@ -159,6 +195,7 @@ def _legend_rows(figure: Figure) -> int:
     """About how many rows the legend takes: entries have a line sample and some 7 pixels a character."""
     keys = {line.key: None for p in figure.panels for line in p.lines if not (line.faint or line.unnamed)}
     keys |= {band.label: None for p in figure.panels for band in p.bands}
+    keys |= {points.key: None for p in figure.panels for points in p.points}
     rows, used = 1, 0
     for key in keys:
         width = 45 + 7 * len(key)
@@ -208,6 +245,8 @@ def _draw_panel(made: go.Figure, panel: Panel, axis: str, named: set[str], figur
         named.add(band.label)
     for line in panel.lines:
         _draw_line(made, panel, line, axis, named)
+    for points in panel.points:
+        _draw_points(made, panel, points, axis, named)
     for level in panel.levels:
         made.add_shape(
             type="line",
@@ -248,7 +287,8 @@ def _draw_line(
         y=line.y.astype(np.float32),
         xaxis=x_axis,
         yaxis=axis,
-        mode="lines",
+        mode="lines+markers" if panel.x_title else "lines",
+        marker={"size": 5},
         name=name,
         legendgroup=line.key,
         showlegend=shown,
@@ -256,6 +296,29 @@ def _draw_line(
         line=_stroke(line.style, line.width if not line.faint else 1.0, "vh" if line.steps else "linear"),
         hovertemplate=f"%{{y:.4~g}} {panel.unit}",
     )
+
+
+_SYMBOLS = {"dot": "circle", "cross": "x-thin", "tick": "line-ns"}
+
+
+def _draw_points(made: go.Figure, panel: Panel, points: Points, axis: str, named: set[str]) -> None:
+    made.add_scattergl(
+        x=points.x,
+        y=points.y,
+        yaxis=axis,
+        mode="markers",
+        name=points.key,
+        legendgroup=points.key,
+        showlegend=points.key not in named,
+        marker={
+            "symbol": _SYMBOLS[points.symbol],
+            "size": points.size if points.symbol == "dot" else points.size + 4,
+            "color": points.color,
+            "line": {"width": 0 if points.symbol == "dot" else 1.5, "color": points.color},
+        },
+        hovertemplate=f"%{{y:.6~g}} {panel.unit}",
+    )
+    named.add(points.key)
 
 
 def _draw_strip(made: go.Figure, strip: Strip, row: int, axis: str, figure: Figure) -> None:

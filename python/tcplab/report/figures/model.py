@@ -33,6 +33,21 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Single events of a panel, each on its own."""
+
+    key: str
+    """What the legend calls them."""
+    x: Array
+    y: Array
+    color: str
+    symbol: str = "dot"
+    """dot, cross or tick (upright)"""
+    size: float = 4.0
+    """Pixels."""
+
+
+@dataclass(frozen=True)
 class Band:
     """A shaded range, such as the 10th to 90th percentile."""
 
@@ -104,20 +119,26 @@ class Panel:
     bands: tuple[Band, ...] = ()
     levels: tuple[Level, ...] = ()
     strips: tuple[Strip, ...] = ()
+    points: tuple[Points, ...] = ()
     height: float = 1.0
     """Relative to the other panels."""
     zero: bool = True
     """The y axis starts at zero."""
     top: float | None = None
     """The y axis ends here; None: where the data do."""
+    x_title: str = ""
+    """Its own x axis, where panels stand side by side; empty there: a distribution of what the title says."""
+    log: str = ""
+    """The axes that are logarithmic: x, y or xy, where panels stand side by side."""
+    ticks: tuple[tuple[float, str], ...] = ()
+    """Where its own x axis is labelled; empty: wherever suits."""
 
     @property
     def y_range(self) -> tuple[float | None, float | None]:
         """Where the y axis starts and ends; None: where the data do. Reference lines are always inside."""
         highest = max((level.y for level in self.levels), default=None)
-        drawn = max(
-            (float(np.nanmax(line.y)) for line in self.lines if np.isfinite(line.y).any()), default=0.0
-        )
+        heights = [*(line.y for line in self.lines), *(points.y for points in self.points)]
+        drawn = max((float(np.nanmax(y)) for y in heights if np.isfinite(y).any()), default=0.0)
         top = self.top
         if top is None and highest is not None and highest >= drawn:
             top = highest * 1.04

@@ -83,19 +83,23 @@ def queue_panel(sources: Sequence[Source]) -> Panel:
     """Packets waiting at every bottleneck, in the colour of its flow; shared ones in grey."""
     lines: list[Line] = []
     limits: list[tuple[float, str] | None] = []
+    markings: list[tuple[float, str] | None] = []
     for s in sources:
         for hop, flows in s.bottlenecks().items():
             series = s.samples.queue(hop)
             if not len(series):
                 continue
-            limits.append(_limit(settings(s.samples.plan, hop)))
+            direction = settings(s.samples.plan, hop)
+            limits.append(_limit(direction))
+            markings.append(_marking(direction))
             if len(flows) == 1:
                 lines.append(line_of(s, flows[0], series, 1.0))
             else:
                 x, y = decimate(series.time / 1e9, series.value)
                 lines.append(shared_line(s, hop, x, y))
     top = max((float(np.nanmax(line.y)) for line in lines), default=0.0)
-    levels = tuple(Level(packets, text) for packets, text in _same(limits) if packets <= 1.6 * top)
+    known = _same(limits) + _same(markings)
+    levels = tuple(Level(packets, text) for packets, text in known if packets <= 1.6 * top)
     return Panel("Queue", "packets", tuple(lines), levels=levels)
 
 
@@ -167,6 +171,14 @@ def _limit(direction: Mapping[str, Any]) -> tuple[float, str] | None:
     words = limit_words(direction["queue"]["limit"])
     exact = "packets" in direction["queue"]["limit"]
     return packets, f"limit\n{words}" if exact else f"limit {words}\n≈ {packets:.0f} packets"
+
+
+def _marking(direction: Mapping[str, Any]) -> tuple[float, str] | None:
+    """A queue's marking threshold in packets, and how it is labelled."""
+    packets = queue_limit_packets(direction, "mark_above")
+    if packets is None or _changes(direction, "mark_above") or _changes(direction, "rate"):
+        return None
+    return packets, f"marks above\n{limit_words(direction['queue']['mark_above'])}"
 
 
 def _steady_rate(source: Source, hop: Hop) -> float | None:

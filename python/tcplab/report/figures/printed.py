@@ -61,8 +61,16 @@ def _draw_beside(figure: Figure) -> Canvas:
     axes = canvas.subplots(rows, figure.columns, squeeze=False).ravel()
     for axis, panel in zip(axes, figure.panels, strict=False):
         _draw_panel(axis, panel)
-        axis.set_xlabel(panel.label)
-        axis.set_ylabel("Share of samples")
+        axis.set_xlabel(panel.x_title or panel.label)
+        axis.set_ylabel(panel.label if panel.x_title else "Share of samples")
+        if "x" in panel.log:
+            axis.set_xscale("log", base=2 if panel.ticks else 10)
+        if "y" in panel.log:
+            axis.set_yscale("log")
+        if panel.ticks:
+            values, names = zip(*panel.ticks, strict=True)
+            axis.set_xticks(values, names)
+            axis.minorticks_off()
     for axis in axes[len(figure.panels) :]:
         axis.set_visible(False)
     _legend(canvas, figure)
@@ -91,6 +99,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
             linewidth=0.8 if line.faint else 1.1,
             alpha=0.6 if line.faint else 1.0,
             drawstyle="steps-pre" if line.steps else "default",
+            marker="o" if panel.x_title else None,
+            markersize=3,
         )
     for points in panel.points:
         axis.plot(
@@ -103,7 +113,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
             color=points.color,
             rasterized=len(points.x) > _MOST_POINTS,
         )
-    axis.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    if "y" not in panel.log:
+        axis.yaxis.set_major_locator(MaxNLocator(nbins=5))
     bottom, top = panel.y_range
     if bottom is not None:
         axis.set_ylim(bottom=bottom)

@@ -30,6 +30,9 @@ def test_queue_limits_in_words() -> None:
     assert queue_words(direction(limit={"packets": 100})) == "droptail, 100 packets"
     assert queue_words(direction(limit={"bytes": 200_000})) == "droptail, 200 kB"
     assert queue_words(direction()) == "droptail, no limit"
+    marking = direction(limit={"bytes": 1_000_000})
+    marking["queue"]["mark_above"] = {"packets": 65}
+    assert queue_words(marking) == "droptail, 1 MB, marks above 65 packets"
 
 
 def test_impairments_stand_in_the_order_in_which_they_strike() -> None:

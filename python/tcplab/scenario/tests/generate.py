@@ -130,6 +130,17 @@ kinds: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStr
         {"request": st.just("1 kB"), "response": st.just("100 kB")},
         {"cc": controls, "think": times, "count": st.integers(1, 100)},
     ),
+    "echo": (
+        {},
+        {
+            "cc": controls,
+            "sizes": st.sampled_from(["1..4096", [1, "2 KiB"], 100]),
+            "iterations": st.integers(1, 100),
+            "warmup": st.integers(0, 10),
+            "interval": times,
+            "busy_poll": switches,
+        },
+    ),
     "ping": ({}, {"interval": times, "payload": st.just("0 B"), "count": st.integers(1, 100)}),
 }
 spans = some({"start": times, "streams": st.integers(1, 20)})
@@ -145,6 +156,8 @@ def flow(draw: st.DrawFn, number: int, hosts: list[str] | None) -> dict[str, Any
     required, optional = kinds[kind]
     made = {"name": f"flow{number}", "kind": kind, **draw(st.fixed_dictionaries(required, optional=optional))}
     made |= draw(spans) | draw(lengths)
+    if kind == "echo" and "streams" in made:
+        made["clients"] = made.pop("streams")
     if hosts is not None:
         made["from"], made["to"] = draw(st.permutations(hosts))[:2]
     return made

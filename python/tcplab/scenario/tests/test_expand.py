@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
 from tcplab.results.plan_yaml import dump_plan_yaml, load_plan_yaml
-from tcplab.scenario import expand, from_data, load, warnings
+from tcplab.scenario import ScenarioErrors, expand, from_data, load, warnings
 from tcplab.scenario.tests.generate import scenarios
 
 HEAD = "tcplab: 1\nname: test\n"
@@ -50,6 +50,34 @@ def test_the_rtt_is_halved_and_the_way_back_is_as_the_way_there_without_loss() -
     assert made["backward"]["queue"]["limit"] == {"packets": 10_000}
 
 
+def test_a_flow_over_ipv6_has_room_for_20_bytes_less() -> None:
+    flows = "{name: t, kind: tcp, ip: 6}, {name: u, kind: udp, rate: 1 Mbit/s, ip: 6}, {name: o, kind: tcp}"
+    tcp, udp, over4 = path_plan("left: {mss: 1460 B}", flows)["flows"]
+    assert [flow["ip"] for flow in (tcp, udp, over4)] == [6, 6, 4]
+    assert (tcp["sender"]["mss"], tcp["receiver"]["mss"], over4["sender"]["mss"]) == (1440, 1440, 1460)
+    assert udp["payload"] == 1452
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        "{name: f, kind: tcp, ip: 6, mss: 1441 B}",
+        "{name: f, kind: ping, ip: 6, payload: 1453 B}",
+        "{name: f, kind: tcp, ip: 5}",
+    ],
+)
+def test_what_does_not_fit_behind_the_longer_header_is_refused(flow: str) -> None:
+    with pytest.raises(ScenarioErrors, match=r"do not fit|does not fit|not a version of IP"):
+        path_plan("queue: 1 BDP", flow)
+
+
+def test_a_link_too_narrow_for_ipv6_has_no_such_address_and_carries_no_such_flow() -> None:
+    assert path_plan("mtu: 1280 B")["links"][0]["addresses6"] == ["fd00::1/64", "fd00::2/64"]
+    assert path_plan("mtu: 1279 B")["links"][0]["addresses6"] == [None, None]
+    with pytest.raises(ScenarioErrors, match="IPv6 needs an MTU of 1280 B"):
+        path_plan("mtu: 1279 B", "{name: f, kind: tcp, ip: 6}")
+
+
 def test_an_odd_rtt_loses_no_nanosecond() -> None:
     made = plan("network:\n  path: {rate: 1 Gbit/s, rtt: 3 ns, queue: 5 packets}\n" + BULK)["links"][0]
     assert made["forward"]["delay"] + made["backward"]["delay"] == 3
@@ -67,6 +95,30 @@ def test_an_odd_rtt_loses_no_nanosecond() -> None:
 )
 def test_a_queue_limit_in_each_unit(written: str, limit: dict[str, int] | None) -> None:
     assert link(f"queue: {written}")["forward"]["queue"] == {"kind": "droptail", "limit": limit}
+
+
+@pytest.mark.parametrize(
+    ("written", "threshold"),
+    [
+        ("65 packets", {"packets": 65}),
+        ("0 packets", {"packets": 0}),
+        ("100 kB", {"bytes": 100_000}),
+        ("5 ms", {"time": 5_000_000}),
+        ("0.5 BDP", {"bytes": 25_000}),
+    ],
+)
+def test_a_marking_threshold_in_each_unit(written: str, threshold: dict[str, int]) -> None:
+    queue = link(f"queue: {{limit: 1 MB, mark_above: {written}}}")["forward"]["queue"]
+    assert queue == {"kind": "droptail", "limit": {"bytes": 1_000_000}, "mark_above": threshold}
+
+
+def test_a_marking_threshold_changes_with_the_queue_and_stays_unless_named() -> None:
+    at = "at: {1 s: {queue: {limit: 2 MB, mark_above: 30 packets}}, 2 s: {queue: 1 MB}}"
+    changes = link(f"queue: {{limit: 1 MB, mark_above: 65 packets}}, {at}")["forward"]["changes"]
+    assert changes == [
+        {"at": 1_000_000_000, "limit": {"bytes": 2_000_000}, "mark_above": {"packets": 30}},
+        {"at": 2_000_000_000, "limit": {"bytes": 1_000_000}},
+    ]
 
 
 def test_a_default_queue_is_one_bdp_but_holds_an_initial_window() -> None:

@@ -133,7 +133,11 @@ def test_words_of_yaml_1_1_are_words() -> None:
 
 
 def test_a_control_in_a_file_is_found_beside_the_scenario(tmp_path: Path) -> None:
-    (tmp_path / "mine.c").write_text("", encoding="utf-8")
+    (tmp_path / "mine.c").write_text("its text", encoding="utf-8")
     file = tmp_path / "test.yaml"
     file.write_text(GOOD.replace("kind: tcp", "kind: tcp, cc: ./mine.c"), encoding="utf-8")
-    assert expand(load(file))["flows"][0]["cc"]["name"] == str(tmp_path / "mine.c")
+    cc = expand(load(file))["flows"][0]["cc"]
+    assert cc == {"name": "mine.c", "params": {}, "file": str(tmp_path / "mine.c"), "source": "its text"}
+    (tmp_path / "mine.c").write_bytes(b"ok\n\xff")
+    with pytest.raises(ScenarioErrors, match="0xff in line 2"):
+        load(file)

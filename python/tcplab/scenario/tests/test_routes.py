@@ -69,6 +69,18 @@ def test_links_joined_by_switches_share_a_subnet() -> None:
     ]
 
 
+def test_the_ipv6_subnet_has_the_number_of_the_ipv4_subnet() -> None:
+    made = plan(
+        "a, b, {name: r, kind: router}, {name: w, kind: switch}",
+        "{ends: [a, w]}, {ends: [w, r]}, {ends: [r, b]}",
+    )
+    assert [link["addresses6"] for link in made["links"]] == [
+        ["fd00::1/64", None],
+        [None, "fd00::2/64"],
+        ["fd00:0:0:1::1/64", "fd00:0:0:1::2/64"],
+    ]
+
+
 def test_a_large_domain_gets_a_larger_subnet() -> None:
     hosts = [f"h{number}" for number in range(300)]
     links = ", ".join(f"{{ends: [{host}, w]}}" for host in hosts)
@@ -76,3 +88,4 @@ def test_a_large_domain_gets_a_larger_subnet() -> None:
     assert made["links"][0]["addresses"] == ["10.0.0.1/24", "10.0.0.2/24"]
     assert made["links"][1]["addresses"] == ["10.0.2.1/23", None]
     assert made["links"][300]["addresses"] == ["10.0.3.44/23", None]
+    assert made["links"][300]["addresses6"] == ["fd00:0:0:2::12c/64", None]

@@ -52,17 +52,21 @@ def test_a_capture_on_the_wire_takes_the_emulator_for_every_link() -> None:
 
 def test_the_way_through_a_router_names_it_as_gateway() -> None:
     routes = {route.to: route.gateway for route in space(plan(CHAIN, AB), "a").routes}
-    assert routes == {"10.0.0.2": None, "10.0.1.1": "10.0.0.2", "10.0.1.2": "10.0.0.2"}
+    four = {"10.0.0.2": None, "10.0.1.1": "10.0.0.2", "10.0.1.2": "10.0.0.2"}
+    six = {"fd00::2": None, "fd00:0:0:1::1": "fd00::2", "fd00:0:0:1::2": "fd00::2"}
+    assert routes == four | six
 
 
 def test_a_neighbour_is_known_beforehand_with_the_mac_of_its_address() -> None:
-    assert space(plan(CHAIN, AB), "a").neighbours == (("10.0.0.2", "02:00:0a:00:00:02", "eth0"),)
+    mac = "02:00:0a:00:00:02"
+    assert space(plan(CHAIN, AB), "a").neighbours == (("10.0.0.2", mac, "eth0"), ("fd00::2", mac, "eth0"))
 
 
 def test_behind_switches_hosts_are_neighbours() -> None:
     found = space(plan(TREE, AB), "a")
-    assert [(route.to, route.gateway) for route in found.routes] == [("10.0.0.2", None), ("10.0.0.3", None)]
-    assert [address for address, _, _ in found.neighbours] == ["10.0.0.2", "10.0.0.3"]
+    hosts = ["10.0.0.2", "fd00::2", "10.0.0.3", "fd00::3"]
+    assert [(route.to, route.gateway) for route in found.routes] == [(host, None) for host in hosts]
+    assert [address for address, _, _ in found.neighbours] == hosts
 
 
 def test_a_switch_knows_the_port_of_every_host() -> None:
@@ -73,8 +77,9 @@ def test_a_switch_knows_the_port_of_every_host() -> None:
 
 def test_a_router_forwards_and_a_host_does_not() -> None:
     chain = plan(CHAIN, AB)
-    assert space(chain, "r").sysctls["net.ipv4.ip_forward"] == "1"
-    assert "net.ipv4.ip_forward" not in space(chain, "a").sysctls
+    for name in ("net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"):
+        assert space(chain, "r").sysctls[name] == "1"
+        assert name not in space(chain, "a").sysctls
 
 
 def test_settings_of_a_host_become_sysctls_and_route_attributes() -> None:

@@ -30,6 +30,8 @@ def test_whatever_is_not_well_has_a_remedy(monkeypatch: pytest.MonkeyPatch, prob
 
 
 def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = "run as root, or: sudo sysctl -w user.max_user_namespaces=10000"
+    monkeypatch.setattr(machine, "remedy", lambda: closed)
     found = examined(monkeypatch, UNABLE)
     assert found["network namespaces"].grade is Grade.MISSING
     assert "user.max_user_namespaces" in found["user namespaces"].mend
