@@ -117,8 +117,7 @@ def test_a_set_without_a_value_is_refused(tcplab: Command) -> None:
 
 
 def test_what_the_engine_cannot_do_is_refused_before_anything_is_written(here: Path, tcplab: Command) -> None:
-    (here / "mine.c").write_text("/* a control */")
-    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=./mine.c")
+    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=nonesuch")
     assert ended.returncode == 3
     assert "flows.bulk.cc" in ended.stderr
     assert not (here / "runs").exists()

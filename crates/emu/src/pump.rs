@@ -48,8 +48,6 @@ pub(crate) struct Pump {
     /// By way, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
     pub(crate) due: Vec<u64>,
     wake: Vec<u64>,
-    /// By way, when a delivery that must be precise is due (CLOCK_MONOTONIC, ns).
-    aim: Vec<u64>,
     pub(crate) arena: Arena,
     port: Port,
     waiter: Waiter,
@@ -94,7 +92,6 @@ impl Pump {
         Ok(Pump {
             due: vec![NEVER; ways.len()],
             wake: vec![NEVER; ways.len()],
-            aim: vec![NEVER; ways.len()],
             taps,
             ways,
             arena: Arena::new(),
@@ -118,7 +115,6 @@ impl Pump {
     /// Serves the links until nobody gives orders any more.
     pub(crate) fn serve(mut self) {
         let mut urgency = Urgency::new();
-        let mut before = clock::now();
         loop {
             let mut input = 0;
             while let Some(number) = self.waiter.ready(input) {
@@ -130,30 +126,21 @@ impl Pump {
                 }
             }
             self.keep_time(clock::now());
-            let delivered = self.deliver();
+            self.deliver();
             let now = clock::now();
-            if input == 0 && !delivered {
-                urgency.note_spinning(now - before);
-            }
             if self.recording.is_eager() && now >= self.settled + SETTLING {
                 self.settled = now;
                 self.settle(now);
             }
             urgency.review(now);
             let wake = self.wake.iter().copied().min().unwrap_or(NEVER).min(self.duty);
-            if urgency.must_rest(now, self.waiter.awake()) && !self.is_aiming(now) {
+            if urgency.must_rest(now, self.waiter.awake()) {
                 self.waiter.rest();
                 self.waiter.wait(now, now);
             } else {
                 self.waiter.wait(now, wake.min(now + ATTENTION));
             }
-            before = self.waiter.awake().max(now);
         }
-    }
-
-    /// Whether a delivery that must be precise is about to come.
-    fn is_aiming(&self, now: u64) -> bool {
-        self.aim.iter().any(|aim| (now..now + clock::PRECISE).contains(aim))
     }
 
     /// Reads what a device has, and offers it to its way.
@@ -203,11 +190,10 @@ impl Pump {
         entry
     }
 
-    /// Writes what is due; false: nothing is.
-    fn deliver(&mut self) -> bool {
+    /// Writes what is due.
+    fn deliver(&mut self) {
         let now = clock::now();
         let zero = self.zero;
-        let mut delivered = false;
         for number in 0..self.ways.len() {
             if self.due[number] > now {
                 continue;
@@ -215,13 +201,10 @@ impl Pump {
             let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
             let time = || Time::from_ns(clock::now().saturating_sub(zero));
             let next = self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
-            delivered = true;
             self.due[number] = next.due.as_ns().saturating_add(zero);
             let wake = next.wake.as_ns().saturating_add(zero);
             self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));
-            self.aim[number] = if next.precise { wake } else { NEVER };
         }
-        delivered
     }
 
     /// Does what the run wants done by `now`.
