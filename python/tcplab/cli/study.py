@@ -89,6 +89,10 @@ def run(
         int | None,
         typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time. [default: all cores]"),
     ] = None,
+    kernel_jobs: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Runs at a time on a real kernel: they disturb each other."),
+    ] = 1,
     dask: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="Spread simulations over a Dask cluster (tcp://host:8786)."),
@@ -132,7 +136,9 @@ def run(
         return
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
-    outcome = execute.execute(found, store, watcher=Lines(), jobs=jobs, executor=executor)
+    outcome = execute.execute(
+        found, store, watcher=Lines(), jobs=jobs, exclusive_jobs=kernel_jobs, executor=executor
+    )
     _answer(StudyResults(found, store, outcome), json=json, report=report, junit=junit)
 
 

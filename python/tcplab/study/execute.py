@@ -96,19 +96,23 @@ def execute(
     *,
     watcher: Watcher,
     jobs: int | None = None,
+    exclusive_jobs: int = 1,
     executor: Executor | None = None,
 ) -> Outcome:
     """Make what is missing of a study whose directory `Store.create` has made, and write its data set.
 
     `jobs` is how many simulations run at a time (all cores when None); `executor` makes the simulations
-    elsewhere. Runs on real systems go one at a time on this machine. On Ctrl-C the data set of what is done
-    is written and the outcome is interrupted. Raises ResultsError when results cannot be written.
+    elsewhere. Runs on real systems go one at a time on this machine, as they would disturb each other,
+    unless `exclusive_jobs` says otherwise. On Ctrl-C the data set of what is done is written and the outcome
+    is interrupted. Raises ResultsError when results cannot be written.
     """
     began = time.monotonic()
     stop = threading.Event()
     cells = study.cells
     with stopping_on_signals(stop):
-        made = make_runs(study, store, work(study, store).missing, watcher, jobs, executor, stop)
+        made = make_runs(
+            study, store, work(study, store).missing, watcher, jobs, executor, stop, exclusive_jobs
+        )
         if study.file.combine is not None and not stop.is_set():
             from tcplab.study.combine import best_cell
 
@@ -117,7 +121,7 @@ def execute(
                 cells = (*cells, best)
                 store.write_index(study, cells)
                 todo = work(study, store, [best]).missing
-                made += make_runs(study, store, todo, watcher, jobs, executor, stop)
+                made += make_runs(study, store, todo, watcher, jobs, executor, stop, exclusive_jobs)
     outcome = Outcome(
         cells,
         collect(study, store, cells),
@@ -166,6 +170,7 @@ def make_runs(
     jobs: int | None,
     executor: Executor | None,
     stop: threading.Event,
+    exclusive_jobs: int = 1,
 ) -> list[Made]:
     """Make these runs, in this order as far as they go one at a time; see `execute`.
 
@@ -202,6 +207,10 @@ def make_runs(
 
     for made in (executor or LocalPool(run_dir, jobs or usable_cores())).make(simulated, stop):
         ended(made)
+    if exclusive_jobs > 1:
+        for made in LocalPool(run_dir, exclusive_jobs).make(exclusive, stop):
+            ended(made)
+        return found
     for index, task in enumerate(exclusive):
         if index and study.file.gap and stop.wait(study.file.gap / 1e9):
             break

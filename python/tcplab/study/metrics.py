@@ -59,6 +59,12 @@ METRICS: dict[str, Metric] = {
         Metric("rwnd_limited", "", "share of the busy time limited by the receive window", share=True),
         Metric("sndbuf_limited", "", "share of the busy time limited by the send buffer", share=True),
         Metric("completion_time", "ns", "how long the flow lasted"),
+        Metric(
+            "drift",
+            "",
+            "how much goodput grew from the first to the last third of the steady state",
+            share=True,
+        ),
         Metric("utilisation", "", "share of the bottleneck's rate that was used", share=True),
         Metric("jain", "", "Jain's fairness index of those who share the bottleneck"),
         Metric("drops", "packets", "packets the bottleneck's queue dropped"),
@@ -119,6 +125,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         **_sockets(samples, row.flow),
         **(_faring(samples, row.flow, figures["goodput"]) if row.kind == "tcp" else {}),
         "utilisation": _utilisation(samples, row.flow),
+        "drift": _drift(samples, row.flow),
     }
     found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
     limit = limited_by(found, _windows(samples, row, found), found["utilisation"])
@@ -202,6 +209,18 @@ def _windows(samples: Samples, row: FlowSummary, found: Row) -> Windows:
         sender.get("send_buffer") or sender.get("send_buffer_max"),
         _mean(rows, "rwnd") if len(rows) else None,
     )
+
+
+def _drift(samples: Samples, flow: str) -> float:
+    window = steady_window(samples, flow, asked_omit(samples.plan, None))
+    if window is None:
+        return math.nan
+    third = window.length / 3
+    first = samples.goodput(flow).between(window.start, window.start + third).value
+    last = samples.goodput(flow).between(window.end - third, window.end).value
+    if not len(first) or not len(last) or not np.mean(first) > 0:
+        return math.nan
+    return float(np.mean(last) / np.mean(first) - 1)
 
 
 def _utilisation(samples: Samples, flow: str) -> float:

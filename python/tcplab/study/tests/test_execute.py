@@ -252,3 +252,11 @@ def test_all_mistakes_of_the_axes_are_told_at_once(tmp_path: Path) -> None:
         load(written(tmp_path, text))
     # Two times, a control, and a baseline that is no value of its axis.
     assert len(refused.value.errors) == 4
+
+
+def test_drift_is_what_goodput_grew_by(whole: Path) -> None:
+    drift = Store(whole).results().filter(pl.col("flow") == "bulk")["drift"].drop_nulls()
+    assert len(drift) == 8
+    # Over three seconds of a sawtooth under loss it is anything but nothing, and no more than the whole.
+    assert drift.abs().max() > 0  # type: ignore[operator]
+    assert drift.min() > -1  # type: ignore[operator]
