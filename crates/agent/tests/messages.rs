@@ -84,6 +84,10 @@ fn ipv6_carries_every_kind() {
     for kind in ["tcp", "udp", "request", "ping"] {
         let mut flow = common.clone();
         (flow["name"], flow["kind"]) = (kind.into(), kind.into());
+        if kind == "tcp" {
+            // Long enough to be sampled.
+            flow["bytes"] = 100_000_000.into();
+        }
         let mut ports = json!([]);
         if kind != "ping" {
             let server = json!({"do": "flow", "role": "server", "address": "fd09::2", "flow": flow});
@@ -98,7 +102,7 @@ fn ipv6_carries_every_kind() {
     lab.assert_no_errors();
     let received = lab.rows("flows", "b");
     let of = |kind: &str| received.iter().find(|row| row["flow"] == kind).unwrap()["bytes_received"].as_u64();
-    assert_eq!((of("tcp"), of("udp"), of("request")), (Some(1_000_000), Some(1_000_000), Some(30)));
+    assert_eq!((of("tcp"), of("udp"), of("request")), (Some(100_000_000), Some(1_000_000), Some(30)));
     assert_eq!(lab.rows("pings", "a").iter().filter(|row| row["lost"] == false).count(), 3);
     assert!(!lab.rows("sockets", "a").is_empty());
 }
