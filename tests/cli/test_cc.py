@@ -119,7 +119,10 @@ def test_a_loaded_control_goes_with_its_command(ending: signal.Signals, here: Pa
         assert f"tl_{name} is offered" in holder.stdout.readline()
         assert f"tl_{name}" in available()
         holder.send_signal(ending)
-        holder.wait(10)
+        try:
+            holder.wait(10)
+        finally:
+            holder.kill()
     deadline = time.monotonic() + 10
     while f"tl_{name}" in available():
         assert time.monotonic() < deadline

@@ -179,18 +179,26 @@ def test_a_worker_that_dies_costs_its_run_alone(tmp_path: Path, monkeypatch: pyt
     thread = threading.Thread(target=kill_one)
     thread.start()
     outcome = execute(study, store, watcher=Quiet(), jobs=2)
+    done = killed.is_set()
+    killed.set()
     thread.join()
+    assert done, "no worker was there to kill"
     # Its run was made again, apart from the others.
     assert {one.status for one in outcome.done} == {"done"}
     assert len(outcome.done) == 8
 
 
 def _children() -> list[int]:
-    listed = subprocess.run(
-        ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=False
-    )
-    lines = [line.split(None, 1) for line in listed.stdout.splitlines()]
-    return [int(pid) for pid, args in lines if "spawn_main" in args]
+    """The worker processes of this one."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid() and b"spawn_main" in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
 
 
 UNSUPPORTED = STUDY.replace("[reno, cubic]", "[reno, nonesuch]").replace("baseline: {cc: cubic}", "")
