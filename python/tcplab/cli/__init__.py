@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    # A shell's background job starts with SIGINT ignored; whoever sends it means it all the same.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         # Typer takes a tenth of a second to import, in which Ctrl-C must not print a traceback either.
         from tcplab.cli.app import app

@@ -193,9 +193,8 @@ def load_control(
     obstacle = hello["obstacle"] or (hello["not_built"] if wanted.source is None else None)
     if obstacle is not None:
         raise CommandError(f"{obstacle['message']} ({obstacle['mend']})", Code.MACHINE)
-    # SIGTERM ends it as Ctrl-C does; and Ctrl-C does so in a shell's background job, too.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    # SIGTERM ends it as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Held(wanted) as held:
             name = held.registered
