@@ -175,6 +175,7 @@ def _changed(file: StudyFile, asked: Asked) -> StudyFile:
         changes["engine"] = list(asked.engines)
     if asked.quick:
         changes["repeat"] = min(file.repeat, file.quick.repeat)
+        changes["gap"] = 0
     if asked.repeat is not None:
         changes["repeat"] = asked.repeat
     if asked.seed is not None:
