@@ -54,8 +54,9 @@ class LocalPool:
             while (left or under_way) and not stop.is_set():
                 # One more than there are workers keeps them busy, and the order under control.
                 while left and len(under_way) < self._jobs + 1:
-                    task = left.pop(0)
-                    under_way[pool.submit(_make, task, self._run_dir(task))] = task
+                    # Taken off only when submitted: a pool whose process just died refuses it.
+                    under_way[pool.submit(_make, left[0], self._run_dir(left[0]))] = left[0]
+                    left.pop(0)
                 ended, _ = wait(under_way, timeout=_TICK, return_when=FIRST_COMPLETED)
                 for future in ended:
                     made = future.result()

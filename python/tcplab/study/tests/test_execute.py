@@ -6,7 +6,10 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -186,6 +189,28 @@ def test_a_worker_that_dies_costs_its_run_alone(tmp_path: Path, monkeypatch: pyt
     # Its run was made again, apart from the others.
     assert {one.status for one in outcome.done} == {"done"}
     assert len(outcome.done) == 8
+
+
+@pytest.mark.parametrize("refused", [1, 2, 3])
+def test_a_run_refused_because_a_worker_just_died_is_made_nonetheless(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
+) -> None:
+    class Dying(ThreadPoolExecutor):
+        """A pool that notices a dead worker when it is given the next run."""
+
+        _processes: ClassVar[dict[int, object]] = {}
+        submitted = 0
+
+        def submit(self, *args: Any, **kwargs: Any) -> Any:
+            Dying.submitted += 1
+            if Dying.submitted == refused:
+                raise BrokenProcessPool
+            return super().submit(*args, **kwargs)
+
+    monkeypatch.setattr("tcplab.study.pool._pool", Dying)
+    study = load(written(tmp_path))
+    outcome, _ = run(study, tmp_path / "out")
+    assert [one.status for one in outcome.done] == ["done"] * 8
 
 
 def _children() -> list[int]:
