@@ -15,8 +15,12 @@
 	PARAMETER(probe_rtt_duration, 200, 0, 10000, 1000, "least stay in ProbeRTT, seconds")             \
 	PARAMETER(policer, 1, 0, 1, 1, "1: recognise a policer and keep to its rate")                    \
 	PARAMETER(ack_aggregation, 1, 0, 1, 1, "1: enlarge the window for ACKs that come in bursts")
+#define GAUGES(GAUGE)                                                                               \
+	GAUGE(cycle_index, cycle_index, 1, "", "phase of ProbeBW's gain cycle: 0 probes, 1 drains") \
+	GAUGE(policed, policed, 1, "", "1: keeps to the rate of a policer that it has recognised")
 #include "tcplab_cc.h"
 #include "tcplab_bbr.h"
+#include "tcplab_bbr_parts.h"
 
 #define HIGH_GAIN (UNIT * 2885 / 1000 + 1) /* section 4.3.2.1: 2 / ln 2 */
 #define DRAIN_GAIN (UNIT * 1000 / 2885)    /* section 4.3.3 */
@@ -52,8 +56,7 @@ struct state {
 
 	u32 rt_prop;       /* microseconds, all ones: none yet */
 	u64 rt_prop_stamp; /* microseconds */
-	u64 probe_rtt_done_stamp;
-	bool probe_rtt_round_done;
+	struct probe_rtt probe_rtt;
 
 	bool filled_pipe;
 	u32 full_bw_count;
@@ -62,9 +65,7 @@ struct state {
 	u32 cycle_index;
 	u64 cycle_stamp;
 
-	u32 prior_cwnd;
-	u8 prior_ca_state;
-	bool packet_conservation;
+	struct recovery recovery; /* section 4.2.3.4 */
 	bool idle_restart;
 	bool has_seen_rtt;
 
@@ -179,37 +180,6 @@ TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 	return in_network(sk, bandwidth(ca), ca->telemetry.pacing_gain, packets);
 }
 
-/* Section 4.2.3.4, BBRSaveCwnd: the window as it was before recovery or ProbeRTT cut it. */
-TL_INLINE void save_cwnd(struct tcp_sock *tp, struct state *ca)
-{
-	if (ca->prior_ca_state < TCP_CA_Recovery && ca->telemetry.phase != PROBE_RTT)
-		ca->prior_cwnd = tp->snd_cwnd;
-	else
-		ca->prior_cwnd = max(ca->prior_cwnd, tp->snd_cwnd);
-}
-
-/* Section 4.2.3.4, BBRModulateCwndForRecovery and what leads to it. */
-TL_INLINE u32 modulate_cwnd_for_recovery(struct sock *sk, struct state *ca, u32 cwnd, u32 acked, s32 losses)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 conserved = tcp_packets_in_flight(tp) + acked;
-	u8 was = ca->prior_ca_state, is = tl_ca_state(sk);
-
-	if (losses > 0)
-		cwnd = cwnd > (u32)losses ? cwnd - losses : 1;
-
-	if (is == TCP_CA_Recovery && was != TCP_CA_Recovery) {
-		ca->packet_conservation = true;
-		ca->next_round_delivered = tp->delivered;
-		cwnd = conserved;
-	} else if (is < TCP_CA_Recovery && was >= TCP_CA_Recovery) {
-		ca->packet_conservation = false;
-		cwnd = max(cwnd, ca->prior_cwnd);
-	}
-	ca->prior_ca_state = is;
-	return ca->packet_conservation ? max(cwnd, conserved) : cwnd;
-}
-
 /* Linux: what ACKs that come in bursts add to the window. */
 TL_INLINE u32 aggregation_allowance(struct sock *sk, const struct state *ca)
 {
@@ -227,8 +197,9 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 	u32 cwnd = tp->snd_cwnd;
 
 	if (acked) {
-		cwnd = modulate_cwnd_for_recovery(sk, ca, cwnd, acked, losses);
-		if (!ca->packet_conservation) {
+		cwnd = modulate_cwnd_for_recovery(&ca->recovery, sk, &ca->next_round_delivered, cwnd, acked,
+						  losses);
+		if (!ca->recovery.packet_conservation) {
 			u32 target = bdp(ca, bandwidth(ca), ca->telemetry.cwnd_gain);
 
 			target = with_quanta(sk, ca, target + aggregation_allowance(sk, ca));
@@ -400,7 +371,7 @@ TL_INLINE void update_btl_bw(struct sock *sk, struct state *ca, const struct rat
 		ca->next_round_delivered = tp->delivered;
 		ca->round_count++;
 		ca->round_start = true;
-		ca->packet_conservation = false;
+		ca->recovery.packet_conservation = false;
 	}
 	update_policer(sk, ca, rs->losses > 0, rs->is_app_limited);
 
@@ -474,34 +445,21 @@ TL_INLINE void check_probe_rtt_done(struct sock *sk, struct state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->probe_rtt_done_stamp || tp->tcp_mstamp <= ca->probe_rtt_done_stamp)
+	if (!is_probe_rtt_over(&ca->probe_rtt, tp->tcp_mstamp))
 		return;
 	ca->rt_prop_stamp = tp->tcp_mstamp;
 	/* Section 4.2.3.4, BBRRestoreCwnd. */
-	tp->snd_cwnd = max(tp->snd_cwnd, ca->prior_cwnd);
+	tp->snd_cwnd = max(tp->snd_cwnd, ca->recovery.prior_cwnd);
 	exit_probe_rtt(sk, ca);
 }
 
 /* Section 4.3.5, BBRHandleProbeRTT. */
 TL_INLINE void handle_probe_rtt(struct sock *sk, struct state *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = tcp_packets_in_flight(tp);
+	u64 duration = (u64)PARAM(sk, probe_rtt_duration) * USEC_PER_MSEC;
 
-	/* The samples of this time show our restraint, not the path. */
-	tp->app_limited = max(tp->delivered + in_flight, 1u);
-
-	if (!ca->probe_rtt_done_stamp) {
-		if (in_flight > MIN_PIPE_CWND)
-			return;
-		ca->probe_rtt_done_stamp = tp->tcp_mstamp + (u64)PARAM(sk, probe_rtt_duration) * USEC_PER_MSEC;
-		ca->probe_rtt_round_done = false;
-		ca->next_round_delivered = tp->delivered;
-		return;
-	}
-	if (ca->round_start)
-		ca->probe_rtt_round_done = true;
-	if (ca->probe_rtt_round_done)
+	if (probe_rtt_round_done(&ca->probe_rtt, tcp_sk(sk), MIN_PIPE_CWND, duration, ca->round_start,
+				 &ca->next_round_delivered))
 		check_probe_rtt_done(sk, ca);
 }
 
@@ -520,8 +478,8 @@ TL_INLINE void update_rt_prop(struct sock *sk, struct state *ca, const struct ra
 	if (expired && !ca->idle_restart && ca->telemetry.phase != PROBE_RTT) {
 		/* In the section's order, which makes BBRSaveCwnd keep what an earlier recovery saved if larger. */
 		ENTER(ca, PROBE_RTT);
-		save_cwnd(tp, ca);
-		ca->probe_rtt_done_stamp = 0;
+		save_prior_cwnd(&ca->recovery, tp, true);
+		ca->probe_rtt.done_stamp = 0;
 	}
 	if (ca->telemetry.phase == PROBE_RTT)
 		handle_probe_rtt(sk, ca);
@@ -535,7 +493,7 @@ TL_INLINE void update_rt_prop(struct sock *sk, struct state *ca, const struct ra
 INIT(sk, tp, ca)
 {
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	ca->prior_ca_state = TCP_CA_Open;
+	ca->recovery.prior_ca_state = TCP_CA_Open;
 	/* Linux: the first round begins now, also where the control is chosen in mid-connection. */
 	ca->next_round_delivered = tp->delivered;
 	ca->rt_prop = tcp_min_rtt(tp);
@@ -580,7 +538,7 @@ CWND_EVENT(sk, tp, ca, event)
 /* Section 4.2.3.4: entering recovery the window is remembered; there is no threshold. */
 SSTHRESH(sk, tp, ca)
 {
-	save_cwnd(tp, ca);
+	save_prior_cwnd(&ca->recovery, tp, ca->telemetry.phase == PROBE_RTT);
 	return tp->snd_ssthresh;
 }
 
@@ -589,7 +547,7 @@ SET_STATE(sk, tp, ca, state)
 	if (state != TCP_CA_Loss)
 		return;
 	/* Linux: a timeout ends the round, and what was thought of the pipe's fullness. */
-	ca->prior_ca_state = TCP_CA_Loss;
+	ca->recovery.prior_ca_state = TCP_CA_Loss;
 	ca->full_bw = 0;
 	ca->round_start = true;
 	update_policer(sk, ca, true, false);

@@ -16,8 +16,13 @@
 	PARAMETER(probe_rtt_interval, 5000, 100, 600000, 1000, "time from ProbeRTT to ProbeRTT, seconds") \
 	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the least RTT is replaced, seconds") \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")
+#define GAUGES(GAUGE)                                                                             \
+	GAUGE(inflight_hi, inflight_hi, 1, "packets", "the bound of inflight that probing finds") \
+	GAUGE(inflight_lo, lo.inflight, 1, "packets", "the bound of inflight after loss")         \
+	GAUGE(ecn_alpha, ecn.alpha, ECN_UNIT, "", "share of marked packets, averaged over rounds")
 #include "tcplab_cc.h"
 #include "tcplab_bbr.h"
+#include "tcplab_bbr_parts.h"
 
 #define STARTUP_PACING_GAIN (UNIT * 277 / 100) /* section 2.6 */
 #define STARTUP_CWND_GAIN (UNIT * 2)
@@ -39,14 +44,8 @@ struct state {
 	u64 max_bw[2];
 	u64 bw; /* max_bw within the lower bound */
 
-	/* RTT, section 4.5.3. */
-	u32 min_rtt; /* microseconds, all ones: none yet */
-	u64 min_rtt_stamp;
-	u32 probe_rtt_min_delay;
-	u64 probe_rtt_min_stamp;
-	bool probe_rtt_expired;
-	u64 probe_rtt_done_stamp;
-	bool probe_rtt_round_done;
+	struct min_rtt min_rtt;     /* section 4.5.3 */
+	struct probe_rtt probe_rtt; /* section 4.3.4 */
 
 	/* Startup, section 4.3.1. */
 	bool filled_pipe;
@@ -55,13 +54,9 @@ struct state {
 	u32 loss_events_in_round;
 
 	/* Congestion signals, section 4.5.6. */
-	u32 loss_round_delivered;
-	bool loss_round_start;
 	bool loss_in_round;
-	u64 bw_latest;
-	u32 inflight_latest;
-	u64 bw_lo;
-	u32 inflight_lo;
+	struct latest latest; /* BBR.bw_latest, BBR.inflight_latest */
+	struct shortterm lo;  /* BBR.bw_lo, BBR.inflight_lo */
 	u32 inflight_hi;
 
 	/* ProbeBW, section 4.3.3. */
@@ -70,14 +65,9 @@ struct state {
 	u32 rounds_since_bw_probe;
 	u64 bw_probe_wait; /* microseconds */
 	u64 cycle_stamp;
-	u32 probe_up_rounds;
-	u32 probe_up_acks;
-	u32 probe_up_cnt;
+	struct probe_up probe_up;
 
-	/* Window, section 4.6.4. */
-	u32 prior_cwnd;
-	u8 prior_ca_state;
-	bool packet_conservation;
+	struct recovery recovery; /* section 4.6.4.4 */
 	bool idle_restart;
 	bool has_seen_rtt;
 
@@ -102,7 +92,7 @@ TL_INLINE u64 max_bw(const struct state *ca)
 /* Section 4.6.4.2, BBRBDPMultiple. */
 TL_INLINE u32 bdp_multiple(const struct state *ca, u64 bw, u32 gain)
 {
-	return bdp_of(bw, ca->min_rtt, gain);
+	return bdp_of(bw, ca->min_rtt.rtt, gain);
 }
 
 /* Section 4.6.4.2, BBRQuantizationBudget, with section 4.5.4's offload budget. */
@@ -126,12 +116,7 @@ TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 /* Section 4.3.3.6, BBRInflightWithHeadroom. */
 TL_INLINE u32 inflight_with_headroom(struct sock *sk, const struct state *ca)
 {
-	u32 headroom;
-
-	if (ca->inflight_hi == NO_BOUND)
-		return NO_BOUND;
-	headroom = max((u32)((u64)ca->inflight_hi * PARAM(sk, headroom) / 1000), 1u);
-	return ca->inflight_hi > headroom + MIN_PIPE_CWND ? ca->inflight_hi - headroom : MIN_PIPE_CWND;
+	return with_headroom(ca->inflight_hi, PARAM(sk, headroom));
 }
 
 /* Section 4.3.3.5.3, BBRTargetInflight. */
@@ -160,18 +145,11 @@ TL_INLINE void start_round(struct tcp_sock *tp, struct state *ca)
 	ca->next_round_delivered = tp->delivered;
 }
 
-TL_INLINE void reset_lower_bounds(struct state *ca)
-{
-	ca->bw_lo = NO_BW_BOUND;
-	ca->inflight_lo = NO_BOUND;
-}
-
 /* Section 4.5.6, BBRResetCongestionSignals. */
 TL_INLINE void reset_congestion_signals(struct state *ca)
 {
 	ca->loss_in_round = false;
-	ca->bw_latest = 0;
-	ca->inflight_latest = 0;
+	reset_latest(&ca->latest);
 }
 
 /* Section 4.3.3.6, BBRStartProbeBW_DOWN; section 4.3.3.5.3, BBRPickProbeWait. */
@@ -180,7 +158,7 @@ TL_INLINE void start_down(struct sock *sk, struct state *ca)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	reset_congestion_signals(ca);
-	ca->probe_up_cnt = NO_BOUND;
+	ca->probe_up.acked_per_inc = NO_BOUND;
 	ca->rounds_since_bw_probe = tl_random(sk) & 1;
 	ca->bw_probe_wait = 2 * USEC_PER_SEC + tl_random(sk) % USEC_PER_SEC;
 	ca->cycle_stamp = tp->tcp_mstamp;
@@ -191,21 +169,12 @@ TL_INLINE void start_down(struct sock *sk, struct state *ca)
 
 TL_INLINE void start_refill(struct tcp_sock *tp, struct state *ca)
 {
-	reset_lower_bounds(ca);
-	ca->probe_up_rounds = 0;
-	ca->probe_up_acks = 0;
+	reset_shortterm(&ca->lo);
+	ca->probe_up.rounds = 0;
+	ca->probe_up.acked = 0;
 	ca->ack_phase = ACKS_REFILLING;
 	start_round(tp, ca);
 	ENTER(ca, PROBE_BW_REFILL);
-}
-
-/* Section 4.3.3.6, BBRRaiseInflightHiSlope: the growth doubles with each round. */
-TL_INLINE void raise_inflight_hi_slope(struct tcp_sock *tp, struct state *ca)
-{
-	u32 growth = 1u << (ca->probe_up_rounds & 31);
-
-	ca->probe_up_rounds = min(ca->probe_up_rounds + 1, 30u);
-	ca->probe_up_cnt = max(tp->snd_cwnd / growth, 1u);
 }
 
 TL_INLINE void start_up(struct tcp_sock *tp, struct state *ca)
@@ -214,7 +183,7 @@ TL_INLINE void start_up(struct tcp_sock *tp, struct state *ca)
 	start_round(tp, ca);
 	ca->cycle_stamp = tp->tcp_mstamp;
 	ENTER(ca, PROBE_BW_UP);
-	raise_inflight_hi_slope(tp, ca);
+	raise_slope(&ca->probe_up, tp);
 }
 
 /* Section 4.6.1: the gains of each state. */
@@ -270,21 +239,6 @@ TL_INLINE void set_pacing_rate(struct sock *sk, struct state *ca, u32 gain)
 
 /* ---- The model: section 4.5 ------------------------------------------------------------------ */
 
-/* Section 4.5.6, BBRUpdateLatestDeliverySignals. */
-TL_INLINE void update_latest_delivery_signals(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs,
-					      u64 bw)
-{
-	ca->loss_round_start = false;
-	if (!is_valid(rs))
-		return;
-	ca->bw_latest = max(ca->bw_latest, bw);
-	ca->inflight_latest = max(ca->inflight_latest, min((u32)rs->delivered, INFLIGHT_MOST));
-	if (!before(rs->prior_delivered, ca->loss_round_delivered)) {
-		ca->loss_round_delivered = tp->delivered;
-		ca->loss_round_start = true;
-	}
-}
-
 /* Sections 4.5.1 and 4.5.2.4, BBRUpdateRound and BBRUpdateMaxBw. */
 TL_INLINE void update_max_bw(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs, u64 bw)
 {
@@ -295,37 +249,19 @@ TL_INLINE void update_max_bw(struct tcp_sock *tp, struct state *ca, const struct
 		start_round(tp, ca);
 		ca->rounds_since_bw_probe++;
 		ca->round_start = true;
-		ca->packet_conservation = false;
+		ca->recovery.packet_conservation = false;
 	}
 	if (!rs->is_app_limited || bw >= max_bw(ca))
 		ca->max_bw[1] = max(ca->max_bw[1], bw);
 }
 
-/* Section 4.5.6.3, BBRLossLowerBounds. */
-TL_INLINE void loss_lower_bounds(struct sock *sk, struct state *ca)
-{
-	u32 beta = PARAM(sk, beta);
-
-	if (ca->bw_lo == NO_BW_BOUND)
-		ca->bw_lo = max_bw(ca);
-	ca->bw_lo = max(max(ca->bw_latest, ca->bw_lo * beta >> 10), 1ull);
-	ca->inflight_lo = max(ca->inflight_latest, (u32)((u64)ca->inflight_lo * beta >> 10));
-}
-
 /* Section 4.5.6.3, BBRAdaptLowerBoundsFromCongestion: once a round, and not while probing. */
 TL_INLINE void adapt_lower_bounds(struct sock *sk, struct state *ca)
 {
-	u32 by_marks = NO_BOUND;
-
 	if (is_probing_bw(ca) || !(ca->loss_in_round || ca->ecn.in_round))
 		return;
-	if (ca->inflight_lo == NO_BOUND)
-		ca->inflight_lo = tcp_sk(sk)->snd_cwnd;
-	if (ca->ecn.in_round)
-		by_marks = ecn_reduced(&ca->ecn, ca->inflight_lo);
-	if (ca->loss_in_round)
-		loss_lower_bounds(sk, ca);
-	ca->inflight_lo = min(ca->inflight_lo, by_marks);
+	lower_bounds(&ca->lo, &ca->latest, &ca->ecn, ca->loss_in_round, max_bw(ca), tcp_sk(sk)->snd_cwnd,
+		     PARAM(sk, beta));
 }
 
 /* Section 4.5.6, BBRUpdateCongestionSignals. */
@@ -339,7 +275,7 @@ TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, cons
 		/* The draft counts runs of lost packets; the nearest to be had are ACKs that reveal losses. */
 		ca->loss_events_in_round = min(ca->loss_events_in_round + 1, 1u << 16);
 	}
-	if (!ca->loss_round_start)
+	if (!ca->latest.round_start)
 		return;
 	adapt_lower_bounds(sk, ca);
 	ca->loss_in_round = false;
@@ -371,7 +307,7 @@ TL_INLINE void check_startup_full_bandwidth(struct state *ca, const struct rate_
 /* Section 4.3.1.3, BBRCheckStartupHighLoss; marks in most of two rounds say the same. */
 TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 {
-	bool high = ca->loss_round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
+	bool high = ca->latest.round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
 		    ca->loss_events_in_round >= STARTUP_LOSS_EVENTS &&
 		    is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold));
 
@@ -379,9 +315,9 @@ TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 		high = true;
 	if (high && !ca->filled_pipe) {
 		ca->filled_pipe = true;
-		ca->inflight_hi = max(inflight(sk, ca, max_bw(ca), UNIT), ca->inflight_latest);
+		ca->inflight_hi = max(inflight(sk, ca, max_bw(ca), UNIT), ca->latest.inflight);
 	}
-	if (ca->loss_round_start)
+	if (ca->latest.round_start)
 		ca->loss_events_in_round = 0;
 }
 
@@ -412,21 +348,6 @@ TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, const
 		start_down(sk, ca);
 }
 
-/* Section 4.3.3.6, BBRProbeInflightHiUpward. */
-TL_INLINE void probe_inflight_hi_upward(struct tcp_sock *tp, struct state *ca, u32 acked)
-{
-	u32 steps;
-
-	if (!tl_cwnd_limited(tp) || tp->snd_cwnd < ca->inflight_hi)
-		return;
-	ca->probe_up_acks = min(ca->probe_up_acks + acked, INFLIGHT_MOST);
-	steps = ca->probe_up_acks / max(ca->probe_up_cnt, 1u);
-	ca->probe_up_acks -= steps * ca->probe_up_cnt;
-	ca->inflight_hi = min(ca->inflight_hi + steps, INFLIGHT_MOST);
-	if (ca->round_start)
-		raise_inflight_hi_slope(tp, ca);
-}
-
 /* Section 4.3.3.6, BBRAdaptUpperBounds. */
 TL_INLINE void adapt_upper_bounds(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
@@ -453,7 +374,8 @@ TL_INLINE void adapt_upper_bounds(struct sock *sk, struct state *ca, const struc
 		return;
 	ca->inflight_hi = max(ca->inflight_hi, ca->flight.tx_in_flight);
 	if (ca->telemetry.phase == PROBE_BW_UP)
-		probe_inflight_hi_upward(tp, ca, rs->acked_sacked);
+		ca->inflight_hi = probe_upward(&ca->probe_up, tp, ca->inflight_hi, rs->acked_sacked,
+					       ca->round_start);
 }
 
 /* Section 4.3.3.5.3, BBRCheckTimeToProbeBW: after 2 to 3 s, or when Reno would have had a loss. */
@@ -493,41 +415,14 @@ TL_INLINE void update_probe_bw_cycle_phase(struct sock *sk, struct state *ca, co
 		}
 		break;
 	case PROBE_BW_UP:
-		if (tp->tcp_mstamp > ca->cycle_stamp + ca->min_rtt &&
+		if (tp->tcp_mstamp > ca->cycle_stamp + ca->min_rtt.rtt &&
 		    in_flight > inflight(sk, ca, max_bw(ca), UNIT * 5 / 4))
 			start_down(sk, ca);
 		break;
 	}
 }
 
-/* Section 4.3.4.4, BBRUpdateMinRTT. */
-TL_INLINE void update_min_rtt(struct sock *sk, struct state *ca, const struct rate_sample *rs)
-{
-	u64 now = tcp_sk(sk)->tcp_mstamp;
-
-	ca->probe_rtt_expired = now > ca->probe_rtt_min_stamp + (u64)PARAM(sk, probe_rtt_interval) * USEC_PER_MSEC;
-	if (rs->rtt_us >= 0 &&
-	    (rs->rtt_us < ca->probe_rtt_min_delay || (ca->probe_rtt_expired && !rs->is_ack_delayed))) {
-		ca->probe_rtt_min_delay = rs->rtt_us;
-		ca->probe_rtt_min_stamp = now;
-	}
-	if (ca->probe_rtt_min_delay < ca->min_rtt ||
-	    now > ca->min_rtt_stamp + (u64)PARAM(sk, min_rtt_window) * USEC_PER_MSEC) {
-		ca->min_rtt = ca->probe_rtt_min_delay;
-		ca->min_rtt_stamp = ca->probe_rtt_min_stamp;
-	}
-}
-
 /* ---- ProbeRTT: section 4.3.4 ----------------------------------------------------------------- */
-
-/* Section 4.6.4.4, BBRSaveCwnd. */
-TL_INLINE void save_cwnd(struct tcp_sock *tp, struct state *ca)
-{
-	if (ca->prior_ca_state < TCP_CA_Recovery && ca->telemetry.phase != PROBE_RTT)
-		ca->prior_cwnd = tp->snd_cwnd;
-	else
-		ca->prior_cwnd = max(ca->prior_cwnd, tp->snd_cwnd);
-}
 
 /* Section 4.6.4.5, BBRProbeRTTCwnd: half the bandwidth-delay product. */
 TL_INLINE u32 probe_rtt_cwnd(const struct state *ca)
@@ -540,11 +435,11 @@ TL_INLINE void check_probe_rtt_done(struct sock *sk, struct state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->probe_rtt_done_stamp || tp->tcp_mstamp <= ca->probe_rtt_done_stamp)
+	if (!is_probe_rtt_over(&ca->probe_rtt, tp->tcp_mstamp))
 		return;
-	ca->probe_rtt_min_stamp = tp->tcp_mstamp;
-	tp->snd_cwnd = max(tp->snd_cwnd, ca->prior_cwnd);
-	reset_lower_bounds(ca);
+	ca->min_rtt.probe_stamp = tp->tcp_mstamp;
+	tp->snd_cwnd = max(tp->snd_cwnd, ca->recovery.prior_cwnd);
+	reset_shortterm(&ca->lo);
 	if (ca->filled_pipe) {
 		start_down(sk, ca);
 		ENTER(ca, PROBE_BW_CRUISE);
@@ -556,21 +451,8 @@ TL_INLINE void check_probe_rtt_done(struct sock *sk, struct state *ca)
 /* Section 4.3.4.4, BBRHandleProbeRTT. */
 TL_INLINE void handle_probe_rtt(struct sock *sk, struct state *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = tcp_packets_in_flight(tp);
-
-	tp->app_limited = max(tp->delivered + in_flight, 1u);
-	if (!ca->probe_rtt_done_stamp) {
-		if (in_flight > probe_rtt_cwnd(ca))
-			return;
-		ca->probe_rtt_done_stamp = tp->tcp_mstamp + PROBE_RTT_MS * USEC_PER_MSEC;
-		ca->probe_rtt_round_done = false;
-		start_round(tp, ca);
-		return;
-	}
-	if (ca->round_start)
-		ca->probe_rtt_round_done = true;
-	if (ca->probe_rtt_round_done)
+	if (probe_rtt_round_done(&ca->probe_rtt, tcp_sk(sk), probe_rtt_cwnd(ca), PROBE_RTT_MS * USEC_PER_MSEC,
+				 ca->round_start, &ca->next_round_delivered))
 		check_probe_rtt_done(sk, ca);
 }
 
@@ -579,11 +461,11 @@ TL_INLINE void check_probe_rtt(struct sock *sk, struct state *ca, const struct r
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (ca->telemetry.phase != PROBE_RTT && ca->probe_rtt_expired && !ca->idle_restart) {
+	if (ca->telemetry.phase != PROBE_RTT && ca->min_rtt.expired && !ca->idle_restart) {
 		/* In the section's order, which makes BBRSaveCwnd keep what an earlier recovery saved if larger. */
 		ENTER(ca, PROBE_RTT);
-		save_cwnd(tp, ca);
-		ca->probe_rtt_done_stamp = 0;
+		save_prior_cwnd(&ca->recovery, tp, true);
+		ca->probe_rtt.done_stamp = 0;
 		ca->ack_phase = ACKS_PROBE_STOPPING;
 		start_round(tp, ca);
 	}
@@ -595,27 +477,6 @@ TL_INLINE void check_probe_rtt(struct sock *sk, struct state *ca, const struct r
 
 /* ---- Window: section 4.6.4 ------------------------------------------------------------------- */
 
-/* Section 4.6.4.4, BBRModulateCwndForRecovery and what leads to it. */
-TL_INLINE u32 modulate_cwnd_for_recovery(struct sock *sk, struct state *ca, u32 cwnd, u32 acked, s32 losses)
-{
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 conserved = tcp_packets_in_flight(tp) + acked;
-	u8 was = ca->prior_ca_state, is = tl_ca_state(sk);
-
-	if (losses > 0)
-		cwnd = cwnd > (u32)losses ? cwnd - losses : 1;
-	if (is == TCP_CA_Recovery && was != TCP_CA_Recovery) {
-		ca->packet_conservation = true;
-		start_round(tp, ca);
-		cwnd = conserved;
-	} else if (is < TCP_CA_Recovery && was >= TCP_CA_Recovery) {
-		ca->packet_conservation = false;
-		cwnd = max(cwnd, ca->prior_cwnd);
-	}
-	ca->prior_ca_state = is;
-	return ca->packet_conservation ? max(cwnd, conserved) : cwnd;
-}
-
 /* Section 4.6.4.7, BBRBoundCwndForModel. */
 TL_INLINE u32 bound_cwnd_for_model(struct sock *sk, const struct state *ca, u32 cwnd)
 {
@@ -625,7 +486,7 @@ TL_INLINE u32 bound_cwnd_for_model(struct sock *sk, const struct state *ca, u32 
 		cap = inflight_with_headroom(sk, ca);
 	else if (is_in_probe_bw(ca))
 		cap = ca->inflight_hi;
-	cap = max(min(cap, ca->inflight_lo), MIN_PIPE_CWND);
+	cap = max(min(cap, ca->lo.inflight), MIN_PIPE_CWND);
 	return min(cwnd, cap);
 }
 
@@ -636,8 +497,9 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 	u32 cwnd = tp->snd_cwnd;
 
 	if (acked) {
-		cwnd = modulate_cwnd_for_recovery(sk, ca, cwnd, acked, losses);
-		if (!ca->packet_conservation) {
+		cwnd = modulate_cwnd_for_recovery(&ca->recovery, sk, &ca->next_round_delivered, cwnd, acked,
+						  losses);
+		if (!ca->recovery.packet_conservation) {
 			u32 extra = extra_acked(&ca->aggregation);
 			u32 target = bdp_multiple(ca, ca->bw, ca->telemetry.cwnd_gain);
 
@@ -661,14 +523,11 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 INIT(sk, tp, ca)
 {
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	ca->min_rtt = tcp_min_rtt(tp);
-	ca->probe_rtt_min_delay = ca->min_rtt;
-	ca->min_rtt_stamp = tp->tcp_mstamp;
-	ca->probe_rtt_min_stamp = tp->tcp_mstamp;
+	init_min_rtt(&ca->min_rtt, tp);
 	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	ca->inflight_hi = NO_BOUND;
-	ca->probe_up_cnt = NO_BOUND;
-	reset_lower_bounds(ca);
+	ca->probe_up.acked_per_inc = NO_BOUND;
+	reset_shortterm(&ca->lo);
 	init_flight(&ca->flight, tp);
 	init_ecn(&ca->ecn, tp);
 	set_gains(ca);
@@ -682,30 +541,28 @@ CONG_CONTROL(sk, tp, ca, rs)
 	u64 bw = is_valid(rs) ? bandwidth_of((u32)rs->delivered, rs->interval_us) : 0;
 	bool losses = derive_flight(&ca->flight, sk, rs);
 
-	update_latest_delivery_signals(tp, ca, rs, bw);
+	/* Section 4.5.6, BBRUpdateLatestDeliverySignals. */
+	update_latest(&ca->latest, tp, rs, bw);
 	update_congestion_signals(sk, ca, rs, bw, losses);
 	update_ack_aggregation(tp, ca, rs);
 	check_startup_full_bandwidth(ca, rs);
 	check_startup_high_loss(sk, ca);
 	check_drain(sk, ca);
 	update_probe_bw_cycle_phase(sk, ca, rs);
-	update_min_rtt(sk, ca, rs);
+	update_min_rtt(&ca->min_rtt, tp->tcp_mstamp, rs, PARAM(sk, probe_rtt_interval), PARAM(sk, min_rtt_window));
 	check_probe_rtt(sk, ca, rs);
 	set_gains(ca);
 
-	/* BBRAdvanceLatestDeliverySignals and, section 4.5.6, BBRBoundBWForModel. */
-	if (ca->loss_round_start) {
-		ca->bw_latest = bw;
-		ca->inflight_latest = min((u32)rs->delivered, INFLIGHT_MOST);
-	}
-	ca->bw = min(max_bw(ca), ca->bw_lo);
+	/* Section 4.5.6, BBRAdvanceLatestDeliverySignals and BBRBoundBWForModel. */
+	advance_latest(&ca->latest, rs, bw);
+	ca->bw = min(max_bw(ca), ca->lo.bw);
 
 	set_pacing_rate(sk, ca, ca->telemetry.pacing_gain);
 	set_cwnd(sk, ca, rs->acked_sacked, rs->losses);
 	if (is_valid(rs))
 		ca->flight.newly_lost = 0;
 	remember_losses(&ca->flight, tp);
-	publish(&ca->telemetry, tp, ca->bw, ca->min_rtt);
+	publish(&ca->telemetry, tp, ca->bw, ca->min_rtt.rtt);
 }
 
 /* Section 4.4.3, BBRHandleRestartFromIdle. */
@@ -724,7 +581,7 @@ CWND_EVENT(sk, tp, ca, event)
 /* Section 4.6.4.4: entering recovery the window is remembered; there is no threshold. */
 SSTHRESH(sk, tp, ca)
 {
-	save_cwnd(tp, ca);
+	save_prior_cwnd(&ca->recovery, tp, ca->telemetry.phase == PROBE_RTT);
 	return tp->snd_ssthresh;
 }
 
@@ -733,7 +590,7 @@ SET_STATE(sk, tp, ca, state)
 	if (state != TCP_CA_Loss)
 		return;
 	ca->loss_in_round = true;
-	ca->prior_ca_state = TCP_CA_Loss;
+	ca->recovery.prior_ca_state = TCP_CA_Loss;
 }
 
 /* Section 4.6.4.4: BBRSetCwnd restores the window; a spurious loss is no sign of congestion. */

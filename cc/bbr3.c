@@ -17,8 +17,13 @@
 	PARAMETER(probe_rtt_interval, 5000, 100, 600000, 1000, "time from ProbeRTT to ProbeRTT, seconds") \
 	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the least RTT is replaced, seconds") \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")
+#define GAUGES(GAUGE)                                                                                         \
+	GAUGE(inflight_longterm, inflight_longterm, 1, "packets", "the bound of inflight that probing finds") \
+	GAUGE(inflight_shortterm, shortterm.inflight, 1, "packets", "the bound of inflight after loss")       \
+	GAUGE(ecn_alpha, ecn.alpha, ECN_UNIT, "", "share of marked packets, averaged over rounds")
 #include "tcplab_cc.h"
 #include "tcplab_bbr.h"
+#include "tcplab_bbr_parts.h"
 
 /* The gains of section 5.6.1. */
 #define STARTUP_PACING_GAIN (UNIT * 277 / 100)
@@ -51,16 +56,10 @@ struct state {
 	/* Bandwidth, section 2.11: the best of the last ProbeBW cycle and of this one. */
 	u64 max_bw[2];
 	u64 bw;
-	u64 bw_shortterm;
 
-	/* RTT and ProbeRTT, section 2.16. */
-	u32 min_rtt; /* microseconds, all ones: none yet */
-	u64 min_rtt_stamp;
-	u32 probe_rtt_min_delay;
-	u64 probe_rtt_min_stamp;
-	bool probe_rtt_expired;
-	bool probe_rtt_round_done;
-	u64 probe_rtt_done_stamp;
+	/* Section 2.16. */
+	struct min_rtt min_rtt;
+	struct probe_rtt probe_rtt;
 
 	/* Startup and Drain, section 2.13. */
 	bool full_bw_reached;
@@ -71,12 +70,9 @@ struct state {
 	u32 drain_start_round;
 
 	/* Congestion, section 2.10. */
-	u32 loss_round_delivered;
-	bool loss_round_start;
 	bool is_loss_in_round;
-	u64 bw_latest;
-	u32 inflight_latest;
-	u32 inflight_shortterm;
+	struct latest latest;       /* BBR.bw_latest, BBR.inflight_latest */
+	struct shortterm shortterm; /* BBR.bw_shortterm, BBR.inflight_shortterm */
 	u32 inflight_longterm;
 
 	/* ProbeBW, section 2.14. */
@@ -87,14 +83,11 @@ struct state {
 	u32 rounds_since_probe_up;
 	u64 bw_probe_wait; /* microseconds */
 	u64 cycle_stamp;
-	u32 bw_probe_up_rounds;
-	u32 bw_probe_up_acked;
-	u32 probe_up_acked_per_inc;
+	struct probe_up probe_up;
 
 	/* Undo, section 2.15. */
 	u8 undo_state;
-	u64 undo_bw_shortterm;
-	u32 undo_inflight_shortterm;
+	struct shortterm undo_shortterm;
 	u32 undo_inflight_longterm;
 
 	/* Window, section 5.6.4. */
@@ -117,7 +110,7 @@ TL_INLINE u64 max_bw(const struct state *ca)
 
 TL_INLINE u32 bdp_multiple(const struct state *ca, u32 gain)
 {
-	return bdp_of(ca->bw, ca->min_rtt, gain);
+	return bdp_of(ca->bw, ca->min_rtt.rtt, gain);
 }
 
 /* Section 5.6.3, SetSendQuantum: two segments at least, whatever the rate. */
@@ -135,7 +128,7 @@ TL_INLINE u32 quantization_budget(struct sock *sk, const struct state *ca, u32 c
 
 TL_INLINE u32 inflight(struct sock *sk, const struct state *ca, u64 bw, u32 gain)
 {
-	return quantization_budget(sk, ca, bdp_of(bw, ca->min_rtt, gain));
+	return quantization_budget(sk, ca, bdp_of(bw, ca->min_rtt.rtt, gain));
 }
 
 TL_INLINE u32 max_inflight(struct sock *sk, const struct state *ca)
@@ -154,13 +147,7 @@ TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 /* Section 5.3.3.9, InflightWithHeadroom. */
 TL_INLINE u32 inflight_with_headroom(struct sock *sk, const struct state *ca)
 {
-	u32 headroom;
-
-	if (ca->inflight_longterm == NO_BOUND)
-		return NO_BOUND;
-	headroom = max((u32)((u64)ca->inflight_longterm * PARAM(sk, headroom) / 1000), 1u);
-	return ca->inflight_longterm > headroom + MIN_PIPE_CWND ? ca->inflight_longterm - headroom :
-								  MIN_PIPE_CWND;
+	return with_headroom(ca->inflight_longterm, PARAM(sk, headroom));
 }
 
 /* Section 5.3.3.8.3, TargetInflight. */
@@ -227,14 +214,7 @@ TL_INLINE void reset_full_bw(struct state *ca)
 TL_INLINE void reset_congestion_signals(struct state *ca)
 {
 	ca->is_loss_in_round = false;
-	ca->bw_latest = 0;
-	ca->inflight_latest = 0;
-}
-
-TL_INLINE void reset_shortterm_model(struct state *ca)
-{
-	ca->bw_shortterm = NO_BW_BOUND;
-	ca->inflight_shortterm = NO_BOUND;
+	reset_latest(&ca->latest);
 }
 
 /* Section 5.3.3.8.3. */
@@ -250,7 +230,7 @@ TL_INLINE void start_down(struct sock *sk, struct state *ca)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	reset_congestion_signals(ca);
-	ca->probe_up_acked_per_inc = NO_BOUND;
+	ca->probe_up.acked_per_inc = NO_BOUND;
 	pick_probe_wait(sk, ca);
 	ca->cycle_stamp = tp->tcp_mstamp;
 	ca->ack_phase = ACKS_PROBE_STOPPING;
@@ -260,22 +240,13 @@ TL_INLINE void start_down(struct sock *sk, struct state *ca)
 
 TL_INLINE void start_refill(struct tcp_sock *tp, struct state *ca)
 {
-	reset_shortterm_model(ca);
-	ca->bw_probe_up_rounds = 0;
-	ca->bw_probe_up_acked = 0;
+	reset_shortterm(&ca->shortterm);
+	ca->probe_up.rounds = 0;
+	ca->probe_up.acked = 0;
 	ca->prev_probe_precautionary = false;
 	ca->ack_phase = ACKS_REFILLING;
 	start_round(tp, ca);
 	ENTER(ca, PROBE_BW_REFILL);
-}
-
-/* The growth doubles with each round. */
-TL_INLINE void raise_inflight_longterm_slope(struct tcp_sock *tp, struct state *ca)
-{
-	u32 growth = 1u << (ca->bw_probe_up_rounds & 31);
-
-	ca->bw_probe_up_rounds = min(ca->bw_probe_up_rounds + 1, 30u);
-	ca->probe_up_acked_per_inc = max(tp->snd_cwnd / growth, 1u);
 }
 
 TL_INLINE void start_up(struct tcp_sock *tp, struct state *ca, u64 delivery_rate)
@@ -285,7 +256,7 @@ TL_INLINE void start_up(struct tcp_sock *tp, struct state *ca, u64 delivery_rate
 	reset_full_bw(ca);
 	ca->full_bw = delivery_rate;
 	ENTER(ca, PROBE_BW_UP);
-	raise_inflight_longterm_slope(tp, ca);
+	raise_slope(&ca->probe_up, tp);
 }
 
 /* ---- Saving and restoring: sections 5.6.4.4 and 5.5.11 --------------------------------------- */
@@ -310,8 +281,7 @@ TL_INLINE void save_state_upon_loss(struct sock *sk, struct state *ca)
 {
 	save_cwnd(sk, ca);
 	ca->undo_state = UNDO_NONE;
-	ca->undo_bw_shortterm = ca->bw_shortterm;
-	ca->undo_inflight_shortterm = ca->inflight_shortterm;
+	ca->undo_shortterm = ca->shortterm;
 	ca->undo_inflight_longterm = ca->inflight_longterm;
 }
 
@@ -322,8 +292,8 @@ TL_INLINE void handle_spurious_loss_detection(struct tcp_sock *tp, struct state 
 
 	ca->is_loss_in_round = false;
 	reset_full_bw(ca);
-	ca->bw_shortterm = max(ca->bw_shortterm, ca->undo_bw_shortterm);
-	ca->inflight_shortterm = max(ca->inflight_shortterm, ca->undo_inflight_shortterm);
+	ca->shortterm.bw = max(ca->shortterm.bw, ca->undo_shortterm.bw);
+	ca->shortterm.inflight = max(ca->shortterm.inflight, ca->undo_shortterm.inflight);
 	ca->inflight_longterm = max(ca->inflight_longterm, ca->undo_inflight_longterm);
 	if (ca->undo_state == UNDO_STARTUP && ca->telemetry.phase != STARTUP) {
 		ca->full_bw_reached = false;
@@ -362,7 +332,7 @@ TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, bool 
 TL_INLINE void note_loss(struct tcp_sock *tp, struct state *ca)
 {
 	if (!ca->is_loss_in_round)
-		ca->loss_round_delivered = tp->delivered;
+		ca->latest.round_delivered = tp->delivered;
 	ca->is_loss_in_round = true;
 }
 
@@ -381,53 +351,13 @@ TL_INLINE void handle_lost_packets(struct sock *sk, struct state *ca, const stru
 	ca->flight.newly_lost = 0;
 }
 
-/* Section 5.5.10.3. */
-TL_INLINE void update_latest_delivery_signals(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs,
-					      u64 delivery_rate)
-{
-	ca->loss_round_start = false;
-	if (!is_valid(rs))
-		return;
-	ca->bw_latest = max(ca->bw_latest, delivery_rate);
-	ca->inflight_latest = max(ca->inflight_latest, min((u32)rs->delivered, INFLIGHT_MOST));
-	if (!before(rs->prior_delivered, ca->loss_round_delivered)) {
-		ca->loss_round_delivered = tp->delivered;
-		ca->loss_round_start = true;
-	}
-}
-
-TL_INLINE void advance_latest_delivery_signals(struct state *ca, const struct rate_sample *rs, u64 delivery_rate)
-{
-	if (!ca->loss_round_start)
-		return;
-	ca->bw_latest = delivery_rate;
-	ca->inflight_latest = min((u32)rs->delivered, INFLIGHT_MOST);
-}
-
-/* LossLowerBounds, with the part of InitLowerBounds that concerns the bandwidth. */
-TL_INLINE void loss_lower_bounds(struct sock *sk, struct state *ca)
-{
-	u32 beta = PARAM(sk, beta);
-
-	if (ca->bw_shortterm == NO_BW_BOUND)
-		ca->bw_shortterm = max_bw(ca);
-	ca->bw_shortterm = max(max(ca->bw_latest, ca->bw_shortterm * beta >> 10), 1ull);
-	ca->inflight_shortterm = max(ca->inflight_latest, (u32)((u64)ca->inflight_shortterm * beta >> 10));
-}
-
+/* Section 5.5.10.3, AdaptLowerBoundsFromCongestion: once a round, and not while probing. */
 TL_INLINE void adapt_lower_bounds_from_congestion(struct sock *sk, struct state *ca)
 {
-	u32 by_marks = NO_BOUND;
-
 	if (is_probing_bw(ca) || !(ca->is_loss_in_round || ca->ecn.in_round))
 		return;
-	if (ca->inflight_shortterm == NO_BOUND)
-		ca->inflight_shortterm = tcp_sk(sk)->snd_cwnd;
-	if (ca->ecn.in_round)
-		by_marks = ecn_reduced(&ca->ecn, ca->inflight_shortterm);
-	if (ca->is_loss_in_round)
-		loss_lower_bounds(sk, ca);
-	ca->inflight_shortterm = min(ca->inflight_shortterm, by_marks);
+	lower_bounds(&ca->shortterm, &ca->latest, &ca->ecn, ca->is_loss_in_round, max_bw(ca),
+		     tcp_sk(sk)->snd_cwnd, PARAM(sk, beta));
 }
 
 /* ---- The model: section 5.5 ------------------------------------------------------------------ */
@@ -468,7 +398,7 @@ TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, cons
 
 	update_max_bw(tp, ca, rs, delivery_rate);
 	update_ecn(&ca->ecn, tp, ca->round_start);
-	if (!ca->loss_round_start)
+	if (!ca->latest.round_start)
 		return;
 	adapt_lower_bounds_from_congestion(sk, ca);
 	ca->is_loss_in_round = false;
@@ -481,25 +411,6 @@ TL_INLINE void update_ack_aggregation(struct tcp_sock *tp, struct state *ca, con
 	if (rs->acked_sacked && is_valid(rs))
 		update_aggregation(&ca->aggregation, tp, tp->tcp_mstamp, ca->bw, rs->acked_sacked,
 				   ca->round_start, ca->full_bw_reached ? AGGREGATION_ROUNDS : 1);
-}
-
-/* Section 5.3.4.3, UpdateMinRTT. */
-TL_INLINE void update_min_rtt(struct sock *sk, struct state *ca, const struct rate_sample *rs)
-{
-	u64 now = tcp_sk(sk)->tcp_mstamp;
-
-	ca->probe_rtt_expired = now > ca->probe_rtt_min_stamp + (u64)PARAM(sk, probe_rtt_interval) * USEC_PER_MSEC;
-	/* Linux: a delayed ACK is a poor replacement for an expired estimate. */
-	if (rs->rtt_us >= 0 &&
-	    (rs->rtt_us < ca->probe_rtt_min_delay || (ca->probe_rtt_expired && !rs->is_ack_delayed))) {
-		ca->probe_rtt_min_delay = rs->rtt_us;
-		ca->probe_rtt_min_stamp = now;
-	}
-	if (ca->probe_rtt_min_delay < ca->min_rtt ||
-	    now > ca->min_rtt_stamp + (u64)PARAM(sk, min_rtt_window) * USEC_PER_MSEC) {
-		ca->min_rtt = ca->probe_rtt_min_delay;
-		ca->min_rtt_stamp = ca->probe_rtt_min_stamp;
-	}
 }
 
 /* ---- Startup and Drain: sections 5.3.1 and 5.3.2 --------------------------------------------- */
@@ -522,7 +433,7 @@ TL_INLINE void check_full_bw_reached(struct state *ca, const struct rate_sample 
 /* Section 5.3.1.3, CheckStartupHighLoss; marks in most of two rounds say the same. */
 TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 {
-	bool high = ca->loss_round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
+	bool high = ca->latest.round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
 		    ca->loss_events_in_round >= STARTUP_FULL_LOSS_CNT &&
 		    is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold));
 
@@ -532,9 +443,9 @@ TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 		ca->undo_state = UNDO_STARTUP;
 		ca->full_bw_reached = true;
 		ca->full_bw_now = true;
-		ca->inflight_longterm = max(bdp_multiple(ca, UNIT), ca->inflight_latest);
+		ca->inflight_longterm = max(bdp_multiple(ca, UNIT), ca->latest.inflight);
 	}
-	if (ca->loss_round_start)
+	if (ca->latest.round_start)
 		ca->loss_events_in_round = 0;
 }
 
@@ -554,21 +465,6 @@ TL_INLINE void check_startup_and_drain_done(struct sock *sk, struct state *ca)
 }
 
 /* ---- ProbeBW: section 5.3.3 ------------------------------------------------------------------ */
-
-/* Section 5.3.3.9, ProbeInflightLongtermUpward. */
-TL_INLINE void probe_inflight_longterm_upward(struct tcp_sock *tp, struct state *ca, u32 acked)
-{
-	u32 delta;
-
-	if (!tl_cwnd_limited(tp) || tp->snd_cwnd < ca->inflight_longterm)
-		return;
-	ca->bw_probe_up_acked = min(ca->bw_probe_up_acked + acked, INFLIGHT_MOST);
-	delta = ca->bw_probe_up_acked / max(ca->probe_up_acked_per_inc, 1u);
-	ca->bw_probe_up_acked -= delta * ca->probe_up_acked_per_inc;
-	ca->inflight_longterm = min(ca->inflight_longterm + delta, INFLIGHT_MOST);
-	if (ca->round_start)
-		raise_inflight_longterm_slope(tp, ca);
-}
 
 /* AdaptLongTermModel: true if it decided on a transition. */
 TL_INLINE bool adapt_longterm_model(struct sock *sk, struct state *ca, const struct rate_sample *rs)
@@ -599,7 +495,8 @@ TL_INLINE bool adapt_longterm_model(struct sock *sk, struct state *ca, const str
 		return false;
 	ca->inflight_longterm = max(ca->inflight_longterm, ca->flight.tx_in_flight);
 	if (ca->telemetry.phase == PROBE_BW_UP)
-		probe_inflight_longterm_upward(tp, ca, rs->acked_sacked);
+		ca->inflight_longterm = probe_upward(&ca->probe_up, tp, ca->inflight_longterm, rs->acked_sacked,
+						     ca->round_start);
 	return false;
 }
 
@@ -679,7 +576,7 @@ TL_INLINE u32 probe_rtt_cwnd(const struct state *ca)
 /* Section 5.3.4.4, ExitProbeRTT. */
 TL_INLINE void exit_probe_rtt(struct sock *sk, struct state *ca)
 {
-	reset_shortterm_model(ca);
+	reset_shortterm(&ca->shortterm);
 	if (ca->full_bw_reached) {
 		start_down(sk, ca);
 		ENTER(ca, PROBE_BW_CRUISE);
@@ -693,42 +590,28 @@ TL_INLINE void check_probe_rtt_done(struct sock *sk, struct state *ca)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (!ca->probe_rtt_done_stamp || tp->tcp_mstamp <= ca->probe_rtt_done_stamp)
+	if (!is_probe_rtt_over(&ca->probe_rtt, tp->tcp_mstamp))
 		return;
-	ca->probe_rtt_min_stamp = tp->tcp_mstamp;
+	ca->min_rtt.probe_stamp = tp->tcp_mstamp;
 	restore_cwnd(tp, ca);
 	exit_probe_rtt(sk, ca);
 }
 
 TL_INLINE void handle_probe_rtt(struct sock *sk, struct state *ca)
 {
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 in_flight = tcp_packets_in_flight(tp);
-
-	/* MarkConnectionAppLimited: the samples of this time show our restraint, not the path. */
-	tp->app_limited = max(tp->delivered + in_flight, 1u);
-	if (!ca->probe_rtt_done_stamp) {
-		if (in_flight > probe_rtt_cwnd(ca))
-			return;
-		ca->probe_rtt_done_stamp = tp->tcp_mstamp + PROBE_RTT_MS * USEC_PER_MSEC;
-		ca->probe_rtt_round_done = false;
-		start_round(tp, ca);
-		return;
-	}
-	if (ca->round_start)
-		ca->probe_rtt_round_done = true;
-	if (ca->probe_rtt_round_done)
+	if (probe_rtt_round_done(&ca->probe_rtt, tcp_sk(sk), probe_rtt_cwnd(ca), PROBE_RTT_MS * USEC_PER_MSEC,
+				 ca->round_start, &ca->next_round_delivered))
 		check_probe_rtt_done(sk, ca);
 }
 
 TL_INLINE void check_probe_rtt(struct sock *sk, struct state *ca, const struct rate_sample *rs)
 {
-	if (ca->telemetry.phase != PROBE_RTT && ca->probe_rtt_expired && !ca->idle_restart) {
+	if (ca->telemetry.phase != PROBE_RTT && ca->min_rtt.expired && !ca->idle_restart) {
 		/* In the section's order, which makes SaveCwnd keep what an earlier recovery saved if larger. */
 		ENTER(ca, PROBE_RTT);
 		set_gains(ca);
 		save_cwnd(sk, ca);
-		ca->probe_rtt_done_stamp = 0;
+		ca->probe_rtt.done_stamp = 0;
 		ca->ack_phase = ACKS_PROBE_STOPPING;
 		start_round(tcp_sk(sk), ca);
 	}
@@ -769,7 +652,7 @@ TL_INLINE u32 bound_cwnd_for_model(struct sock *sk, const struct state *ca, u32 
 		cap = inflight_with_headroom(sk, ca);
 	else if (is_in_a_probe_bw_state(ca))
 		cap = ca->inflight_longterm;
-	cap = max(min(cap, ca->inflight_shortterm), MIN_PIPE_CWND);
+	cap = max(min(cap, ca->shortterm.inflight), MIN_PIPE_CWND);
 	return min(cwnd, cap);
 }
 
@@ -806,14 +689,11 @@ TL_INLINE void leave_recovery(struct sock *sk, struct state *ca)
 INIT(sk, tp, ca)
 {
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	ca->min_rtt = tcp_min_rtt(tp);
-	ca->probe_rtt_min_delay = ca->min_rtt;
-	ca->min_rtt_stamp = tp->tcp_mstamp;
-	ca->probe_rtt_min_stamp = tp->tcp_mstamp;
+	init_min_rtt(&ca->min_rtt, tp);
 	restart_aggregation(&ca->aggregation, tp->tcp_mstamp);
 	ca->inflight_longterm = NO_BOUND;
-	ca->probe_up_acked_per_inc = NO_BOUND;
-	reset_shortterm_model(ca);
+	ca->probe_up.acked_per_inc = NO_BOUND;
+	reset_shortterm(&ca->shortterm);
 	init_flight(&ca->flight, tp);
 	init_ecn(&ca->ecn, tp);
 	set_gains(ca);
@@ -829,23 +709,25 @@ CONG_CONTROL(sk, tp, ca, rs)
 	leave_recovery(sk, ca);
 	if (derive_flight(&ca->flight, sk, rs))
 		handle_lost_packets(sk, ca, rs);
-	update_latest_delivery_signals(tp, ca, rs, delivery_rate);
+	/* Section 5.5.10.3, UpdateLatestDeliverySignals. */
+	update_latest(&ca->latest, tp, rs, delivery_rate);
 	update_congestion_signals(sk, ca, rs, delivery_rate);
 	update_ack_aggregation(tp, ca, rs);
 	check_full_bw_reached(ca, rs, delivery_rate);
 	check_startup_and_drain_done(sk, ca);
 	update_probe_bw_cycle_phase(sk, ca, rs, delivery_rate);
-	update_min_rtt(sk, ca, rs);
+	/* Section 5.3.4.3, UpdateMinRTT. */
+	update_min_rtt(&ca->min_rtt, tp->tcp_mstamp, rs, PARAM(sk, probe_rtt_interval), PARAM(sk, min_rtt_window));
 	check_probe_rtt(sk, ca, rs);
-	advance_latest_delivery_signals(ca, rs, delivery_rate);
+	advance_latest(&ca->latest, rs, delivery_rate);
 	/* BoundBWForModel. */
-	ca->bw = min(max_bw(ca), ca->bw_shortterm);
+	ca->bw = min(max_bw(ca), ca->shortterm.bw);
 	set_gains(ca);
 
 	set_pacing_rate(sk, ca, ca->telemetry.pacing_gain);
 	set_cwnd(sk, ca, rs->acked_sacked);
 	remember_losses(&ca->flight, tp);
-	publish(&ca->telemetry, tp, ca->bw, ca->min_rtt);
+	publish(&ca->telemetry, tp, ca->bw, ca->min_rtt.rtt);
 }
 
 /* Section 5.4.1, HandleRestartFromIdle. */

@@ -23,6 +23,10 @@
 	PARAMETER(delta, 512, 4, 1024, 1024, "1 / delta packets are kept queued in the default mode") \
 	PARAMETER(mode_switching, 1, 0, 1, 1, "1: compete with flows that fill the buffer")            \
 	PARAMETER(min_rtt_window, 10, 1, 600, 1, "age at which a least RTT is forgotten, seconds")
+#define GAUGES(GAUGE)                                                                             \
+	GAUGE(velocity, velocity, 1, "", "velocity of the window")                                \
+	GAUGE(inverse_delta, inverse_delta, 1024, "packets", "1 / delta, packets to keep queued") \
+	GAUGE(queueing_delay, queueing_delay, USEC_PER_MSEC, "ms", "d_q, the queueing delay")
 #include "tcplab_cc.h"
 
 /* 1 / delta is in 1/1024. */

@@ -21,6 +21,10 @@
 	PARAMETER(reno_above_prior, 0, 0, 1, 1, "1: Reno's own growth once past the window before the loss") \
 	PARAMETER(hystart, 1, 0, 1, 1, "1: leave slow start before the first loss")                      \
 	PARAMETER(hystart_low_window, 16, 2, 100000, 1, "least window, segments, at which HyStart acts")
+#define GAUGES(GAUGE)                                                                             \
+	GAUGE(w_max, w_max, 1, "segments", "W_max, the window before the last loss; 0: none yet") \
+	GAUGE(w_est, w_est, 1, "segments", "W_est, the window that Reno would have")              \
+	GAUGE(k, k, 1024, "s", "K, from an epoch's start until the window is W_max again")
 #include "tcplab_cc.h"
 
 struct state {
@@ -205,8 +209,8 @@ TL_INLINE u32 hystart_train_length(struct sock *sk, struct state *ca)
 }
 
 /*
- * HyStart (Ha and Rhee, "Taming the elephants", 2011): slow start ends when the ACKs of a window come as one
- * train as long as the path's delay, or when the RTT has grown.
+ * HyStart (S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011): slow start
+ * ends when the ACKs of a window come as one train as long as the path's delay, or when the RTT has grown.
  */
 TL_INLINE void hystart(struct sock *sk, struct tcp_sock *tp, struct state *ca, u32 rtt)
 {

@@ -10,6 +10,8 @@
 #define PARAMETERS(PARAMETER)                                                                          \
 	PARAMETER(gain_shift, 4, 0, 10, 1, "g, the weight of the last window in alpha, is 2 to the minus this") \
 	PARAMETER(initial_alpha, 1024, 0, 1024, 1024, "share of marks assumed before any was measured")
+#define GAUGES(GAUGE) \
+	GAUGE(alpha, alpha, UNIT, "", "share of marked packets, averaged over windows")
 #include "tcplab_cc.h"
 
 #define UNIT 1024u /* alpha and shares are in 1/1024 */
@@ -104,10 +106,7 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 		return;
 
 	/* Section 3.4: the window grows as without DCTCP. */
-	if (tcp_in_slow_start(tp))
-		acked = tl_slow_start(tp, acked);
-	if (acked)
-		tl_additive_increase(tp, tp->snd_cwnd, acked);
+	tl_grow_as_reno(tp, acked);
 	enter_growth(tp, ca);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * H-TCP (D. Leith, R. Shorten, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product Paths",
+ * H-TCP (D. Leith, "H-TCP: TCP Congestion Control for High Bandwidth-Delay Product Paths",
  * draft-leith-tcp-htcp-06): the longer since the last loss, the faster the window grows; and after a loss it is cut
  * only by as much as empties the queue. The names are the draft's: alpha is the increase in packets a round
  * trip, beta the part of the window that a loss leaves, Delta the time since the last one, B the throughput.
@@ -16,6 +16,10 @@
 	PARAMETER(delta_l, 1000, 0, 60000, 1000, "seconds after a loss in which the window grows as Reno's") \
 	PARAMETER(beta_min, 128, 26, 255, 256, "least part of the window left by a loss")                 \
 	PARAMETER(beta_max, 204, 26, 255, 256, "most part of the window left by a loss")
+#define GAUGES(GAUGE)                                                       \
+	GAUGE(alpha, alpha, 256, "packets/RTT", "increase a round trip")    \
+	GAUGE(beta, beta, 256, "", "part of the window that a loss leaves") \
+	GAUGE(rtt_max, rtt_max, USEC_PER_MSEC, "ms", "greatest RTT, fading")
 #include "tcplab_cc.h"
 
 /* alpha and beta are in 1/256. */

@@ -16,6 +16,8 @@
 	PARAMETER(estimate_bandwidth, 1, 0, 1, 1,                                                         \
 		  "1: the first slow start ends at the bandwidth that its first ACKs show")                \
 	PARAMETER(pacing, 1, 0, 1, 1, "1: space packets over the RTT")
+#define GAUGES(GAUGE) \
+	GAUGE(rho, rho, 256, "", "RTT in reference RTTs")
 #include "tcplab_cc.h"
 
 /* rho and increments are in 1/256. */

@@ -15,6 +15,10 @@
 	PARAMETER(beta_max, 128, 1, 255, 256, "part of the window that a loss takes away at the greatest delay") \
 	PARAMETER(theta, 5, 1, 100, 1, "round trips of small delay before the greatest increase returns") \
 	PARAMETER(win_thresh, 15, 2, 10000, 1, "window, packets, below which all is as in Reno")
+#define GAUGES(GAUGE)                                                           \
+	GAUGE(alpha, alpha, 256, "packets/RTT", "increase a round trip")        \
+	GAUGE(beta, beta, 256, "", "part of the window that a loss takes away") \
+	GAUGE(queueing_delay, queueing_delay, USEC_PER_MSEC, "ms", "d_a, the mean queueing delay of a round trip")
 #include "tcplab_cc.h"
 
 /* alpha and beta are in 1/256. */

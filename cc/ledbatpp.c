@@ -18,6 +18,10 @@
 	PARAMETER(gain_divisor, 16, 1, 64, 1, "the increase is this many times slower than Reno's at most") \
 	PARAMETER(decrease, 1024, 0, 16384, 1024, "the constant of the decrease above the target")   \
 	PARAMETER(slowdowns, 1, 0, 1, 1, "1: slow down periodically to see the empty path")
+#define GAUGES(GAUGE)                                                                                          \
+	GAUGE(queueing_delay, queueing_delay, USEC_PER_MSEC, "ms", "least queueing delay of the last samples") \
+	GAUGE(target, target, 1, "ms", "TARGET, the queueing delay to keep to")                                \
+	GAUGE(inverse_gain, inverse_gain, 1, "", "1 / GAIN, how many times slower than Reno it grows")
 #include "tcplab_cc.h"
 
 #define RTT_MOST (1u << 27)
@@ -34,6 +38,7 @@ struct state {
 	TELEMETRY;
 
 	u32 queueing_delay; /* microseconds */
+	u32 target;         /* TARGET, ms */
 	u32 inverse_gain;   /* 1 / GAIN */
 
 	u32 base_minutes[BASE_MINUTES]; /* least RTT of each minute, this one's first; 0: none */
@@ -174,6 +179,7 @@ TL_INLINE void avoid_congestion(struct sock *sk, struct tcp_sock *tp, struct sta
 INIT(sk, tp, ca)
 {
 	ca->initial = true;
+	ca->target = PARAM(sk, target);
 	ca->minute_start = tp->tcp_mstamp;
 	ca->inverse_gain = PARAM(sk, gain_divisor);
 }

@@ -19,6 +19,9 @@
 	PARAMETER(beta, 4, 1, 1000, 1, "with more packets than this in the path's queues it shrinks")  \
 	PARAMETER(gamma, 1, 1, 1000, 1, "more packets than this in the path's queues end slow start")  \
 	PARAMETER(alternate_rounds, 0, 0, 1, 1, "1: slow start grows in every other round trip only")
+#define GAUGES(GAUGE)                                                           \
+	GAUGE(diff, queued, 1, "packets", "Diff, packets in the path's queues") \
+	GAUGE(expected, expected, 1000000, "Mbit/s", "Expected, the throughput on an empty path")
 #include "tcplab_cc.h"
 
 struct state {
@@ -57,10 +60,7 @@ TL_INLINE void grow_as_reno(struct tcp_sock *tp, struct state *ca, u32 acked)
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	enter_growth(tp, ca);
-	if (tcp_in_slow_start(tp))
-		acked = tl_slow_start(tp, acked);
-	if (acked)
-		tl_additive_increase(tp, tp->snd_cwnd, acked);
+	tl_grow_as_reno(tp, acked);
 }
 
 /* A packet less; the threshold goes with it, so that what follows is no slow start. */

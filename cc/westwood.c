@@ -14,6 +14,8 @@
 #define PARAMETERS(PARAMETER)                                                                       \
 	PARAMETER(history, 896, 0, 1023, 1024, "weight of the past in the bandwidth estimate, each round trip") \
 	PARAMETER(least_interval, 50, 1, 1000, 1, "least time for a sample of bandwidth, ms")
+#define GAUGES(GAUGE) \
+	GAUGE(fits, fits, 1, "packets", "BWE times RTTmin, the window that a loss leaves")
 #include "tcplab_cc.h"
 
 #define BW_SHIFT 24
@@ -25,6 +27,7 @@ struct state {
 
 	u64 bandwidth; /* BWE, packets a microsecond times 2^24; 0: none yet */
 	u32 rtt_min;   /* microseconds; 0: none yet */
+	u32 fits;      /* what the path held when the bandwidth was last measured, packets; 0: unknown */
 	bool forget_rtt_min;
 	bool counting;
 	u64 interval_start; /* microseconds */
@@ -36,6 +39,12 @@ TL_INLINE void begin_interval(struct tcp_sock *tp, struct state *ca)
 	ca->interval_start = tp->tcp_mstamp;
 	ca->interval_delivered = tp->delivered;
 	ca->counting = true;
+}
+
+/* BWE times RTTmin: what the path holds with an empty queue, packets; 0: unknown. */
+TL_INLINE u32 pipe(const struct state *ca)
+{
+	return min(ca->bandwidth * ca->rtt_min >> BW_SHIFT, (u64)TL_CWND_MOST);
 }
 
 /* What was delivered in a round trip over its length, through a low-pass filter. */
@@ -55,15 +64,10 @@ TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 	sample = ((u64)(tp->delivered - ca->interval_delivered) << BW_SHIFT) / elapsed;
 	sample = min(sample, BW_MOST);
 	ca->bandwidth = ca->bandwidth ? (ca->bandwidth * history + sample * (1024 - history)) >> 10 : sample;
+	ca->fits = pipe(ca);
 	begin_interval(tp, ca);
 	/* Packets a microsecond times 2^24 are bit/s by 10^6 / 2^24 = 15625 / 2^18. */
 	ca->telemetry.bandwidth = (ca->bandwidth * (tp->mss_cache & 0xffff) >> 8) * 15625 * 8 >> 10;
-}
-
-/* BWE times RTTmin: what the path holds with an empty queue, packets; 0: unknown. */
-TL_INLINE u32 pipe(const struct state *ca)
-{
-	return min(ca->bandwidth * ca->rtt_min >> BW_SHIFT, (u64)TL_CWND_MOST);
 }
 
 TL_INLINE void enter_growth(struct tcp_sock *tp, struct state *ca)
@@ -95,10 +99,7 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 {
 	if (!tcp_is_cwnd_limited(tp))
 		return;
-	if (tcp_in_slow_start(tp))
-		acked = tl_slow_start(tp, acked);
-	if (acked)
-		tl_additive_increase(tp, tp->snd_cwnd, acked);
+	tl_grow_as_reno(tp, acked);
 	enter_growth(tp, ca);
 }
 

@@ -13,6 +13,9 @@
  *   #define PARAMETERS(PARAMETER) \               what can be set when it is loaded (optional):
  *           PARAMETER(name, default, least, most, scale, "what it is")
  *                                                 whole numbers; the user's value is number / scale
+ *   #define GAUGES(GAUGE) \                       what it shows of its state (optional):
+ *           GAUGE(name, member, scale, "unit", "what it is")
+ *                                                 member / scale is recorded; none while all its bits are set
  *   #include "tcplab_cc.h"
  *
  *   struct state { TELEMETRY; u32 mine; };        private to a connection, zero when it begins
@@ -73,9 +76,20 @@ struct tl_telemetry {
 #define TELEMETRY struct tl_telemetry telemetry
 #define ENTER(ca, which) ((ca)->telemetry.phase = (which))
 
-/* Room for a name and for a parameter's description, with the final zero. */
+/* Room for a name, a description and a gauge's unit, with the final zero. */
 #define TL_NAME_SIZE 32
 #define TL_DOC_SIZE 160
+#define TL_UNIT_SIZE 16
+
+/* A gauge is a whole number somewhere in struct state: where, how large, and whether it can be negative. */
+#define TL_GAUGE_PLACE(member)                                                                         \
+	__builtin_offsetof(struct state, member), sizeof(((struct state *)0)->member),                  \
+		(__typeof__(((struct state *)0)->member))-1 < 1
+#define TL_CHECK_GAUGE(name, member, scale, unit, doc)                                                 \
+	_Static_assert(sizeof(#name) <= TL_NAME_SIZE, "GAUGES: the name " #name " is too long");        \
+	_Static_assert(sizeof(unit) <= TL_UNIT_SIZE, "GAUGES: the unit of " #name " is too long");      \
+	_Static_assert(sizeof(doc) <= TL_DOC_SIZE, "GAUGES: the description of " #name " is too long"); \
+	_Static_assert((scale) > 0, "GAUGES: the scale of " #name " is not above zero");
 
 #if !defined(CONTROL) && !defined(TL_LAYOUT)
 #error "a control begins with `#define CONTROL name`, before it includes tcplab_cc.h"
@@ -174,6 +188,15 @@ TL_INLINE void tl_additive_increase(struct tcp_sock *tp, u32 w, u32 acked)
 	steps = count / w;
 	tp->snd_cwnd_cnt = count - steps * w;
 	tp->snd_cwnd = min(cwnd + steps, tp->snd_cwnd_clamp);
+}
+
+/* Reno's growth (RFC 5681 section 3.1): slow start up to the threshold, then a packet a round trip. */
+TL_INLINE void tl_grow_as_reno(struct tcp_sock *tp, u32 acked)
+{
+	if (tcp_in_slow_start(tp))
+		acked = tl_slow_start(tp, acked);
+	if (acked)
+		tl_additive_increase(tp, tp->snd_cwnd, acked);
 }
 
 /* Windows larger than this are beyond what any path needs, packets: 24 GB. TCP's own pacing rate fits 64 bits. */

@@ -304,8 +304,10 @@ extern int LINUX_KERNEL_VERSION __attribute__((section(".kconfig")));
  * Left out. Measured on Linux 6.18: with any such program, even one that only returns 2, TCP about once a second sends
  * 30 to 90 segments at once, in two GSO packets as large as can be, from a window of 800 and amid regular pacing: the
  * packets before came a millisecond apart, so neither the sender nor the emulator had been waiting, and the kernel
- * counts no skipped run of the program. Why is not known. The kernel's default is tcp_min_tso_segs = 2, which differs
- * from what BBR asks for below 1.2 Mbit/s only.
+ * counts no skipped run of the program. The kernel asks in one place, tcp_tso_segs, and takes the larger of the answer
+ * and what the pacing rate gives; so at such a moment it has read a larger answer than 2, or a far larger pacing rate.
+ * Which of them is not known. The kernel's default is tcp_min_tso_segs = 2, which differs from what BBR asks for below
+ * 1.2 Mbit/s only.
  */
 #define TL_LEFT_OUT_min_tso_segs ~, (void *)0
 #define TL_MIN_TSO_SEGS(sk, tp, ca) TL_BODY(u32, min_tso_segs, sk, tp, ca)
@@ -327,7 +329,27 @@ extern int LINUX_KERNEL_VERSION __attribute__((section(".kconfig")));
 	}                                                                                              \
 	TL_BODY(void, cong_control, sk, tp, ca, const struct rate_sample *rs)
 
+/* Like the other tables, but behind struct state, which they point into. */
+#define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
+struct tl_gauge_row {
+	char name[TL_NAME_SIZE];
+	char unit[TL_UNIT_SIZE];
+	char doc[TL_DOC_SIZE];
+	u32 offset;
+	u32 size;
+	u32 is_signed;
+	u32 scale;
+};
+#ifdef GAUGES
+#define TL_GAUGE_TABLE                                                                                 \
+	GAUGES(TL_CHECK_GAUGE)                                                                         \
+	const struct tl_gauge_row tl_gauge_rows[] SEC("tcplab.gauges") = { GAUGES(TL_GAUGE_ROW) };
+#else
+#define TL_GAUGE_TABLE
+#endif
+
 #define CONGESTION_CONTROL(...)                                                                        \
+	TL_GAUGE_TABLE                                                                                 \
 	SEC(".struct_ops")                                                                             \
 	struct tcp_congestion_ops TL_JOIN(tl_, CONTROL) = {                                             \
 		.name = "tl_" TL_STRING(CONTROL),                                                       \

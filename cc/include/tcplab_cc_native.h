@@ -157,12 +157,24 @@ struct tl_parameter {
 	u32 scale;
 };
 
+struct tl_gauge {
+	const char *name;
+	const char *unit;
+	const char *doc;
+	u32 offset;
+	u32 size;
+	u32 is_signed;
+	u32 scale;
+};
+
 struct tl_control {
 	const char *name;
 	const char *const *phases;
 	const struct tl_parameter *parameters;
+	const struct tl_gauge *gauges;
 	u32 phase_count;
 	u32 parameter_count;
+	u32 gauge_count;
 	u32 state_size;
 	struct tcp_congestion_ops ops;
 };
@@ -197,6 +209,11 @@ enum { TL_PARAMETER_COUNT = sizeof(struct tl_parameters) / sizeof(u32) };
 #else
 #define PARAMETERS(PARAMETER)
 enum { TL_PARAMETER_COUNT };
+#endif
+
+#define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
+#ifndef GAUGES
+#define GAUGES(GAUGE)
 #endif
 
 #define OP(op) tl_call_##op
@@ -274,13 +291,19 @@ enum { TL_PARAMETER_COUNT };
 	static const struct tl_parameter tl_parameter_rows[] = {                                        \
 		PARAMETERS(TL_PARAMETER_ROW){ NULL, NULL, 0, 0, 0, 0 }                                  \
 	};                                                                                             \
+	GAUGES(TL_CHECK_GAUGE)                                                                         \
+	static const struct tl_gauge tl_gauge_rows[] = {                                                \
+		GAUGES(TL_GAUGE_ROW){ NULL, NULL, NULL, 0, 0, 0, 0 }                                    \
+	};                                                                                             \
 	extern const struct tl_control TL_JOIN(tl_control_, CONTROL);                                   \
 	const struct tl_control TL_JOIN(tl_control_, CONTROL) = {                                       \
 		.name = TL_STRING(CONTROL),                                                             \
 		.phases = tl_phases,                                                                    \
 		.parameters = tl_parameter_rows,                                                        \
+		.gauges = tl_gauge_rows,                                                                \
 		.phase_count = TL_PHASE_COUNT,                                                          \
 		.parameter_count = TL_PARAMETER_COUNT,                                                  \
+		.gauge_count = sizeof(tl_gauge_rows) / sizeof(tl_gauge_rows[0]) - 1,                    \
 		.state_size = sizeof(struct state),                                                     \
 		.ops = { __VA_ARGS__ },                                                                 \
 	};                                                                                             \

@@ -29,6 +29,23 @@ TREE = {
 }
 
 
+def test_a_run_that_other_programs_disturbed_says_so(run: Callable[..., Run]) -> None:
+    # More than there are CPUs, so that whatever a flow does it has to wait.
+    busy = "while True: pass"
+    others = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(2 * len(os.sched_getaffinity(0)))]
+    try:
+        flow = {"name": "f", "kind": "tcp", "cc": "cubic", "streams": 4}
+        done = run({"path": {"rate": "1 Gbit/s", "rtt": "10 ms"}}, [flow], duration="2 s")
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    said = [*done.manifest.warnings, done.manifest.overload or ""]
+    assert any("held up" in one or "stood still" in one or "too late" in one for one in said), said
+    worst = [node["waiting"]["worst"] for node in done.manifest.facts["nodes"].values()]
+    assert max(one["share"] for one in worst if one) > 0.1
+
+
 def test_switches_and_routers_carry_flows_between_all_hosts(run: Callable[..., Run]) -> None:
     flows = [
         {"name": "ac", "kind": "tcp", "from": "a", "to": "c"},
@@ -95,6 +112,22 @@ def test_a_flow_that_ends_by_bytes_ends_the_run(run: Callable[..., Run]) -> None
     assert done.flows["bytes_received"].to_list() == [1_000_000]
     assert done.flows["complete"].to_list() == [True]
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("gso", ["on", "off"])
+def test_datagrams_that_leave_at_once_are_one_message_unless_segmentation_is_off(
+    run: Callable[..., Run], gso: str
+) -> None:
+    network = {"nodes": [{"name": "a", "gso": gso}, "b"], "links": [{"ends": ["a", "b"]}]}
+    flow = {"name": "u", "kind": "udp", "rate": "1 Gbit/s", "payload": "1000 B", "from": "a", "to": "b"}
+    done = run(
+        network, [{**flow, "duration": "0.2 s"}], duration="0.4 s", capture={"what": "headers", "at": "host"}
+    )
+    sent = done.flows["segments_sent"][0]
+    assert done.flows["bytes_received"][0] == 1000 * sent
+    (seen,) = done.manifest.facts["nodes"]["a"]["captures"].values()
+    packets = seen["packets"] + seen["drops"]
+    assert packets == sent if gso == "off" else packets < sent / 2
 
 
 def test_requests_are_answered_over_the_path(run: Callable[..., Run]) -> None:

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_kernelcc::{KernelccError, Loaded};
+use tcplab_kernelcc::{Gauge, KernelccError, Loaded, Place};
 use tcplab_probe::clock;
 
 use crate::output;
@@ -92,8 +92,10 @@ fn serve(line: &str) -> Option<Loaded> {
         Ok(loaded) => {
             let answer = json!({
                 "registered": loaded.registered(),
+                "wanted": loaded.wanted(),
                 "state": loaded.state(),
                 "phases": loaded.phases(),
+                "gauges": loaded.gauges().iter().map(told).collect::<Vec<_>>(),
             });
             output::ok(request.id, answer);
             Some(loaded)
@@ -103,6 +105,15 @@ fn serve(line: &str) -> Option<Loaded> {
             None
         }
     }
+}
+
+/// A gauge as a probe is told of it.
+fn told(gauge: &Gauge) -> Value {
+    let Place { offset, size, signed, scale } = gauge.place;
+    json!({
+        "name": gauge.name, "unit": gauge.unit,
+        "offset": offset, "size": size, "signed": signed, "scale": scale,
+    })
 }
 
 /// Of a refusal by the verifier the parts come too, so that a tool can show them in its own way.

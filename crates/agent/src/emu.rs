@@ -86,7 +86,7 @@ fn serve(line: &str, links: &Links) {
         (Command::Configure(_), Some(_)) => {
             refuse("the links are made already", "start another emulator for other links");
         }
-        (Command::Configure(setup), None) => match Emulator::new(*setup, clock::be_prompt, tell) {
+        (Command::Configure(setup), None) => match Emulator::new(*setup, tell) {
             Ok(emulator) => {
                 *links = Some(emulator);
                 output::ok(request.id, json!({}));

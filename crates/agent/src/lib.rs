@@ -15,6 +15,7 @@ mod protocol;
 mod recorder;
 mod run;
 mod sampling;
+mod waiting;
 
 const USAGE: &str = "\
 tcplab-agent: acts inside a node of a tcplab network

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
-use tcplab_probe::clock;
+use tcplab_probe::{clock, scheduling};
 use tcplab_traffic::{Clock, Prepared};
 
 use crate::capture::{self, Capture, What};
@@ -145,7 +145,7 @@ impl Session {
             ));
         }
         if !cpus.is_empty()
-            && let Err(error) = process::pin(cpus)
+            && let Err(error) = scheduling::pin(cpus)
         {
             return Err(refusal(format!("cannot run on CPUs {cpus:?}: {error}"), "choose CPUs that exist"));
         }

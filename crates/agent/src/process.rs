@@ -36,21 +36,6 @@ fn loopback_up() -> io::Result<()> {
     }
 }
 
-/// Keeps this thread, and those it starts from now on, on `cpus`.
-pub fn pin(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: an all-zero set is an empty one, and CPU_SET stays within it as checked.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &cpu in cpus {
-            if cpu >= libc::CPU_SETSIZE as usize {
-                return Err(io::Error::from_raw_os_error(libc::EINVAL));
-            }
-            libc::CPU_SET(cpu, &mut set);
-        }
-        check(libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set))
-    }
-}
-
 /// Raises the soft limit of open files to the hard one: a stream takes one or two.
 pub fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -85,4 +85,24 @@ pub struct LoadedControl {
     pub state: u32,
     /// Names of its phases, by number.
     pub phases: Vec<String>,
+    /// What it publishes of each connection besides.
+    #[serde(default)]
+    pub gauges: Vec<LoadedGauge>,
+}
+
+/// Where a control keeps a figure that it publishes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LoadedGauge {
+    /// What it is called.
+    pub name: String,
+    /// Its unit; empty: none.
+    pub unit: String,
+    /// Bytes from the beginning of the state.
+    pub offset: u32,
+    /// Bytes: 1, 2, 4 or 8.
+    pub size: u32,
+    /// Whether it can be negative.
+    pub signed: bool,
+    /// What the number is divided by.
+    pub scale: u32,
 }

@@ -10,8 +10,8 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, PingRow, Pings, SocketRow,
-    Sockets, Symbol, Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, PingRow, Pings,
+    SocketRow, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
@@ -57,6 +57,7 @@ pub struct Rows {
     flows: FlowHalves,
     intervals: IntervalHalves,
     sockets: Sockets,
+    gauges: Gauges,
     hosts: Hosts,
     echoes: Echoes,
     echo_batches: EchoBatches,
@@ -67,6 +68,8 @@ pub struct Rows {
 struct Files {
     dir: PathBuf,
     node: String,
+    /// Where the next rows go. Two sets of buffers take turns: new ones would be faulted in page by page each time.
+    spare: Rows,
     open: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
     rows: BTreeMap<&'static str, u64>,
 }
@@ -80,6 +83,7 @@ impl Recorder {
             files: Mutex::new(Files {
                 dir: dir.to_owned(),
                 node: node.to_owned(),
+                spare: Rows { node: node.to_owned(), ..Rows::default() },
                 open: BTreeMap::new(),
                 rows: BTreeMap::new(),
             }),
@@ -104,20 +108,15 @@ impl Recorder {
     /// Appends all rows so far to their files. Encoding does not hold up those who record.
     pub fn flush(&self) -> Result<(), WriteError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = {
+        let mut full = {
             let mut rows = self.rows();
-            let fresh =
-                Rows { dictionary: rows.dictionary.clone(), node: self.node.clone(), ..Rows::default() };
-            std::mem::replace(&mut *rows, fresh)
+            files.spare.dictionary.clone_from(&rows.dictionary);
+            std::mem::replace(&mut *rows, std::mem::take(&mut files.spare))
         };
-        files.append(&full.flows, &full.dictionary)?;
-        files.append(&full.intervals, &full.dictionary)?;
-        files.append(&full.sockets, &full.dictionary)?;
-        files.append(&full.hosts, &full.dictionary)?;
-        files.append(&full.echoes, &full.dictionary)?;
-        files.append(&full.echo_batches, &full.dictionary)?;
-        files.append(&full.pings, &full.dictionary)?;
-        files.append(&full.events, &full.dictionary)
+        let written = files.append_all(&full);
+        full.clear();
+        files.spare = full;
+        written
     }
 
     /// Appends what is left and ends the files.
@@ -143,6 +142,18 @@ fn path(dir: &Path, table: &str, node: &str) -> PathBuf {
 }
 
 impl Files {
+    fn append_all(&mut self, rows: &Rows) -> Result<(), WriteError> {
+        self.append(&rows.flows, &rows.dictionary)?;
+        self.append(&rows.intervals, &rows.dictionary)?;
+        self.append(&rows.sockets, &rows.dictionary)?;
+        self.append(&rows.gauges, &rows.dictionary)?;
+        self.append(&rows.hosts, &rows.dictionary)?;
+        self.append(&rows.echoes, &rows.dictionary)?;
+        self.append(&rows.echo_batches, &rows.dictionary)?;
+        self.append(&rows.pings, &rows.dictionary)?;
+        self.append(&rows.events, &rows.dictionary)
+    }
+
     fn append<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {
         if table.rows() == 0 {
             return Ok(());
@@ -166,6 +177,19 @@ impl Files {
 }
 
 impl Rows {
+    /// Forgets all rows, but not the strings.
+    fn clear(&mut self) {
+        self.flows.clear();
+        self.intervals.clear();
+        self.sockets.clear();
+        self.gauges.clear();
+        self.hosts.clear();
+        self.echoes.clear();
+        self.echo_batches.clear();
+        self.pings.clear();
+        self.events.clear();
+    }
+
     /// The number of a string.
     pub fn symbol(&mut self, string: &str) -> Symbol {
         self.dictionary.symbol(string)
@@ -179,6 +203,11 @@ impl Rows {
     /// Appends a socket sample.
     pub fn socket(&mut self, row: SocketRow) {
         self.sockets.push(row);
+    }
+
+    /// Appends a figure that a control publishes.
+    pub fn gauge(&mut self, row: GaugeRow) {
+        self.gauges.push(row);
     }
 
     /// Appends a host sample.

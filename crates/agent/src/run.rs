@@ -15,6 +15,7 @@ use crate::output;
 use crate::protocol::Probe;
 use crate::recorder::Recorder;
 use crate::sampling::{self, Kept};
+use crate::waiting::Waiting;
 
 /// How often rows are written, ns. Small batches stay in memory that is used again, large ones fault in new
 /// pages.
@@ -79,9 +80,12 @@ impl Run {
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
     let Parts { flows, probe, captures, recorder } = parts;
     let registry = Arc::new(Registry::default());
-    let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry: registry.clone() };
+    let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry };
     // Before the traffic, which they are to see from its first packet.
     let (mut helpers, seen) = launch_captures(captures, &context);
+    let (samplers, kept) = launch_samplers(&probe, &context, &recorder);
+    helpers.extend(samplers);
+    let mut waiting = Waiting::new();
     let mut handles = Vec::new();
     for flow in flows {
         match flow.launch(context.clone()) {
@@ -89,14 +93,13 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
             Err(error) => output::refuse(None, &error.to_string(), &error.mend()),
         }
     }
-    let (samplers, kept) = launch_samplers(&probe, &context, &registry, &recorder);
-    helpers.extend(samplers);
 
     let mut writable = true;
     let mut next = FLUSH;
     loop {
         let due = next.min(clock.duration);
         let slept = clock::sleep_until(clock.instant(due), stop);
+        waiting.look(clock.now());
         if writable {
             writable = written(recorder.flush());
         }
@@ -114,7 +117,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
         written(recorder.finish());
     }
     output::emit(
-        &json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &seen, late)}),
+        &json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &waiting, &seen, late)}),
     );
 }
 
@@ -147,26 +150,17 @@ struct Schedules {
 fn launch_samplers(
     probe: &Probe,
     context: &Context,
-    registry: &Arc<Registry>,
     recorder: &Arc<Recorder>,
 ) -> (Vec<JoinHandle<()>>, Schedules) {
     let kept = Schedules { sockets: Arc::default(), hosts: Arc::default() };
     let mut threads = Vec::new();
     if let Some(interval) = probe.sockets {
-        let (context, registry, recorder) = (context.clone(), registry.clone(), recorder.clone());
+        let (context, recorder) = (context.clone(), recorder.clone());
         let (all, kept) = (probe.all_sockets, kept.sockets.clone());
-        let controls = sampling::published(&probe.controls);
+        let (controls, gauges) = sampling::published(&probe.controls, &recorder);
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
             let sampled = Sampler::open(all, controls).and_then(|sampler| {
-                sampling::sockets(
-                    interval,
-                    sampler,
-                    context.clock,
-                    &context.stop,
-                    &registry,
-                    &recorder,
-                    &kept,
-                )
+                sampling::sockets(interval, sampler, &gauges, &context, &recorder, &kept)
             });
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");
@@ -235,7 +229,13 @@ fn wait<'a>(
     all.iter().filter(|(thread, _)| !thread.is_finished()).map(|(_, name)| *name).collect()
 }
 
-fn facts(recorder: &Recorder, kept: &Schedules, seen: &[(String, Arc<Seen>)], late: Vec<&str>) -> Value {
+fn facts(
+    recorder: &Recorder,
+    kept: &Schedules,
+    waiting: &Waiting,
+    seen: &[(String, Arc<Seen>)],
+    late: Vec<&str>,
+) -> Value {
     let schedule = |kept: &Kept| {
         json!({
             "taken": kept.taken.load(Ordering::Relaxed),
@@ -255,6 +255,7 @@ fn facts(recorder: &Recorder, kept: &Schedules, seen: &[(String, Arc<Seen>)], la
         "rows": recorder.written(),
         "socket_samples": schedule(&kept.sockets),
         "host_samples": schedule(&kept.hosts),
+        "waiting": waiting.facts(),
         "did_not_end": late,
     })
 }

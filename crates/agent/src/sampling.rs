@@ -5,16 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use tcplab_kernelcc::Place;
 use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
-use tcplab_probe::sockets::{Registry, Sample, Sampler};
-use tcplab_probe::{DiagError, Published, clock};
-use tcplab_tables::{SocketRow, Symbol};
-use tcplab_traffic::Clock;
+use tcplab_probe::sockets::{Sample, Sampler};
+use tcplab_probe::{DiagError, Published, clock, scheduling};
+use tcplab_tables::{GaugeRow, SocketRow, Symbol};
+use tcplab_traffic::{Clock, Context};
 
 use crate::halves::HostRow;
 use crate::output;
-use crate::protocol::LoadedControl;
+use crate::protocol::{LoadedControl, LoadedGauge};
 use crate::recorder::{Recorder, Rows};
 
 /// How a schedule was kept.
@@ -36,49 +37,75 @@ fn on_schedule(
     kept: &Kept,
     mut take: impl FnMut(u64) -> bool,
 ) {
-    clock::be_prompt();
+    scheduling::be_prompt();
     let mut next = 0;
     while next <= clock.duration && clock::sleep_until(clock.instant(next), stop) {
         if !take(clock.now()) {
-            return;
+            break;
         }
         kept.taken.fetch_add(1, Ordering::Relaxed);
-        kept.cpu.store(clock::thread_cpu(), Ordering::Relaxed);
         let following = (clock.now() / interval + 1) * interval;
         kept.missed.fetch_add((following - next) / interval - 1, Ordering::Relaxed);
         next = following;
     }
+    kept.cpu.store(clock::thread_cpu(), Ordering::Relaxed);
 }
 
-/// Opens what controls of ours publish. Without it a run goes on, and knows less.
-pub fn published(controls: &[LoadedControl]) -> Vec<Published> {
+/// Opens what controls of ours publish, each with where its gauges are. Without it a run goes on, and knows less.
+pub fn published(controls: &[LoadedControl], recorder: &Recorder) -> (Vec<Published>, Vec<Gauges>) {
     let open = |control: &LoadedControl| {
         let opened = Published::open(control.state, &control.registered, &control.phases);
         if let Err(error) = &opened {
             let what = format!("what {} publishes cannot be read: {error}", control.registered);
             output::warn(&what, "run as root of the host");
         }
-        opened.ok()
+        Some((opened.ok()?, Gauges::of(control, &mut recorder.rows())))
     };
-    controls.iter().filter_map(open).collect()
+    controls.iter().filter_map(open).unzip()
+}
+
+/// What a control publishes besides its telemetry: where in its state, with its name and unit.
+pub struct Gauges(Vec<(Place, Symbol, Symbol)>);
+
+impl Gauges {
+    fn of(control: &LoadedControl, rows: &mut Rows) -> Gauges {
+        let known = control.gauges.iter().map(|gauge| {
+            let LoadedGauge { offset, size, signed, scale, .. } = *gauge;
+            let place = Place { offset, size, signed, scale };
+            (place, rows.symbol(&gauge.name), rows.symbol(&gauge.unit))
+        });
+        Gauges(known.collect())
+    }
+
+    /// A row for each that has a value in `state`, of the socket sampled in `socket`.
+    fn record(&self, rows: &mut Rows, socket: &SocketRow, state: &[u8]) {
+        let SocketRow { time, flow, stream, node, .. } = *socket;
+        for &(place, name, unit) in &self.0 {
+            if let Some(value) = place.read(state) {
+                rows.gauge(GaugeRow { time, flow, stream, node, name, value, unit });
+            }
+        }
+    }
 }
 
 /// Samples all sockets until the run is over.
 pub fn sockets(
     interval: u64,
     mut sampler: Sampler,
-    clock: Clock,
-    stop: &AtomicBool,
-    registry: &Registry,
+    gauges: &[Gauges],
+    context: &Context,
     recorder: &Recorder,
     kept: &Kept,
 ) -> Result<(), DiagError> {
     let mut failure = None;
     let mut symbols = Symbols::default();
-    on_schedule(interval, clock, stop, kept, |time| {
+    on_schedule(interval, context.clock, &context.stop, kept, |time| {
         let mut rows = recorder.rows();
-        let sampled = sampler.sample(registry, |sample| {
+        let sampled = sampler.sample(&context.registry, |sample| {
             let row = socket_row(&mut rows, &mut symbols, time, sample);
+            if let ControlInfo::Published { control, .. } = sample.control {
+                gauges[control].record(&mut rows, &row, sample.state);
+            }
             rows.socket(row);
         });
         failure = sampled.err();

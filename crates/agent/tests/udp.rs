@@ -96,3 +96,20 @@ fn datagrams_too_small_for_their_header_are_refused() {
     assert_eq!(answer["event"], "error");
     assert!(answer["message"].as_str().unwrap().contains("15"), "{answer}");
 }
+
+#[test]
+fn datagrams_larger_than_a_packet_arrive_from_their_fragments() {
+    skip_if_unable!();
+    let mut lab = Lab::new("udplarge");
+    let flow = json!({"name": "noise", "from": "a", "to": "b", "kind": "udp", "rate": 500_000_000,
+        "payload": 4000, "bytes": 4_000_000});
+    lab.flow(flow, json!({}));
+    lab.start(20 * SECOND);
+    for node in [&mut lab.a, &mut lab.b] {
+        node.wait_for(|e| e["event"] == "finished");
+        node.tell(json!({"do": "stop"}));
+        node.done();
+    }
+    lab.assert_no_errors();
+    assert_eq!(lab.rows("flows", "b")[0]["bytes_received"], 4_000_000);
+}

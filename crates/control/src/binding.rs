@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_void};
 
+use crate::gauge::{Gauge, Place};
 use crate::sock::{AckSample, RateSample, TcpSock};
 
 /// A pointer to one of the socket's operations; absent where the control has none.
@@ -38,6 +39,18 @@ pub(crate) struct RawParameter {
     pub scale: u32,
 }
 
+/// `struct tl_gauge`.
+#[repr(C)]
+pub(crate) struct RawGauge {
+    name: *const c_char,
+    unit: *const c_char,
+    doc: *const c_char,
+    offset: u32,
+    size: u32,
+    is_signed: u32,
+    scale: u32,
+}
+
 /// `struct tl_telemetry`, which every control's state begins with.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -55,8 +68,10 @@ pub(crate) struct Definition {
     name: *const c_char,
     pub phases: *const *const c_char,
     pub parameters: *const RawParameter,
+    pub gauges: *const RawGauge,
     phase_count: u32,
     parameter_count: u32,
+    gauge_count: u32,
     /// Size of the private state, bytes.
     pub state_size: u32,
     pub ops: Ops,
@@ -77,7 +92,7 @@ impl Definition {
         let ops = &self.ops;
         match () {
             () if self.name.is_null() || self.name().is_empty() => Some("it has no name"),
-            () if self.phases.is_null() || self.parameters.is_null() => {
+            () if self.phases.is_null() || self.parameters.is_null() || self.gauges.is_null() => {
                 Some("it has no CONGESTION_CONTROL of this version of tcplab_cc.h")
             }
             () if (self.state_size as usize) < size_of::<RawTelemetry>() => {
@@ -97,6 +112,13 @@ impl Definition {
         unsafe { core::slice::from_raw_parts(self.parameters, self.parameter_count as usize) }
     }
 
+    /// What the control publishes of its state, in the order of its `GAUGES`.
+    pub(crate) fn gauges(&'static self) -> impl Iterator<Item = Gauge> + use<> {
+        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows and one more.
+        let rows = unsafe { core::slice::from_raw_parts(self.gauges, self.gauge_count as usize) };
+        rows.iter().map(RawGauge::public)
+    }
+
     /// The names of the phases, by number.
     pub(crate) fn phases(&'static self) -> Box<[&'static str]> {
         // SAFETY: the table has `phase_count` names, each a string literal.
@@ -113,6 +135,17 @@ impl RawParameter {
     pub(crate) fn doc(&'static self) -> &'static str {
         // SAFETY: as for the name.
         unsafe { literal(self.doc) }
+    }
+}
+
+impl RawGauge {
+    fn public(&'static self) -> Gauge {
+        // SAFETY: `GAUGES` sets each to a string literal.
+        let [name, unit, doc] =
+            [self.name, self.unit, self.doc].map(|text| unsafe { literal(text) }.to_owned());
+        let place =
+            Place { offset: self.offset, size: self.size, signed: self.is_signed != 0, scale: self.scale };
+        Gauge { name, unit, doc, place }
     }
 }
 

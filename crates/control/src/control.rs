@@ -1,6 +1,7 @@
 //! A control at work on one connection.
 
 use crate::binding::{Definition, NEEDS_ECN, RawTelemetry, address};
+use crate::gauge::Gauge;
 use crate::registry;
 use crate::sock::{AckSample, CaEvent, CaState, RateSample, TcpSock};
 
@@ -12,6 +13,9 @@ pub struct Control {
     /// Names of the definition's phases. Here, because to make text of C strings takes longer than all else a
     /// telemetry sample costs.
     phases: Box<[&'static str]>,
+    gauges: Box<[Gauge]>,
+    /// Whether the connection is established, before which the state means nothing.
+    begun: bool,
     /// The private state; it begins with `RawTelemetry` and is aligned for any of the C side's integers.
     state: Box<[u64]>,
     parameters: Box<[u32]>,
@@ -104,7 +108,8 @@ impl Control {
         }
         let bytes = (definition.state_size as usize).max(size_of::<RawTelemetry>());
         let state = vec![0; bytes.div_ceil(size_of::<u64>())].into_boxed_slice();
-        Ok(Control { definition, phases: definition.phases(), state, parameters })
+        let gauges = definition.gauges().collect();
+        Ok(Control { definition, phases: definition.phases(), gauges, begun: false, state, parameters })
     }
 
     /// Names of all controls the simulator has.
@@ -130,6 +135,7 @@ impl Control {
     /// Called once the connection is established; starts with a private state of zeros.
     pub fn init(&mut self, sk: &mut TcpSock) {
         self.state.fill(0);
+        self.begun = true;
         if let Some(op) = self.definition.ops.init {
             let sk = self.bind(sk);
             // SAFETY: `bind` has lent the operation all it follows; so in every call below.
@@ -248,6 +254,17 @@ impl Control {
         }
     }
 
+    /// What it publishes of its state now, but what it has no value of. Nothing before `init`.
+    #[inline]
+    pub fn gauges(&self) -> impl Iterator<Item = (&Gauge, f64)> {
+        // SAFETY: the block is plain numbers, of which any byte may be read.
+        let state = unsafe {
+            core::slice::from_raw_parts(self.state.as_ptr().cast::<u8>(), size_of_val(&*self.state))
+        };
+        let gauges = if self.begun { &*self.gauges } else { &[] };
+        gauges.iter().filter_map(|gauge| Some((gauge, gauge.place.read(state)?)))
+    }
+
     /// Lends this control's blocks to `sk` for one call.
     ///
     /// Done for each call, at the cost of two stores, so that nothing a caller does to `sk` (it may clone it,
@@ -277,6 +294,16 @@ mod tests {
         fn sendable<T: Send>() {}
         sendable::<Control>();
         sendable::<TcpSock>();
+    }
+
+    #[test]
+    fn a_control_shows_nothing_of_a_connection_that_has_not_begun() -> Result<(), ControlError> {
+        let mut copa = control("copa", &[])?;
+        assert_eq!(copa.gauges().count(), 0);
+        copa.init(&mut sock(10));
+        let shown: Vec<_> = copa.gauges().map(|(gauge, value)| (gauge.name.as_str(), value)).collect();
+        assert_eq!(shown, [("velocity", 1.0), ("inverse_delta", 2.0), ("queueing_delay", 0.0)]);
+        Ok(())
     }
 
     #[test]

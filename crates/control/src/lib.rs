@@ -7,7 +7,8 @@
 //! - `build.rs` compiles every `cc/*.c` it finds: a new control is a new file and nothing else.
 //! - [`sock`] is the connection as a control sees it: the twin, member for member, of the C structures.
 //! - [`control`] is one control at work on one connection; [`registry`] says which there are, what can be set
-//!   in each, and takes in those that were compiled elsewhere; [`files`] are the C files themselves.
+//!   in each, and takes in those that were compiled elsewhere; [`gauge`] reads what one shows of its state;
+//!   [`files`] are the C files themselves.
 //!
 //! ```
 //! use tcplab_control::{AckSample, Control, TcpSock};
@@ -25,11 +26,13 @@
 mod binding;
 pub mod control;
 pub mod files;
+pub mod gauge;
 #[cfg(test)]
 mod layout;
 pub mod registry;
 pub mod sock;
 
 pub use control::{Control, ControlError, Telemetry};
+pub use gauge::Gauge;
 pub use registry::{Parameter, Registry, Table};
 pub use sock::{AckSample, CaEvent, CaState, RateSample, TcpSock};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::binding::{Definition, RawParameter};
 use crate::control::ControlError;
+use crate::gauge::Gauge;
 
 include!(concat!(env!("OUT_DIR"), "/controls.rs"));
 
@@ -56,6 +57,11 @@ impl Table {
     /// Names of its phases, by number.
     pub fn phases(&self) -> Box<[&'static str]> {
         self.0.phases()
+    }
+
+    /// What it publishes of its state, in the order of its `GAUGES`.
+    pub fn gauges(&self) -> impl Iterator<Item = Gauge> + use<> {
+        self.0.gauges()
     }
 
     /// What can be set in it, in the order of its `PARAMETERS`.

@@ -13,6 +13,8 @@ pub(crate) const PRECISE: u64 = 250_000;
 const STEP: u64 = 250;
 /// A look at the devices that took longer was a sleep, ns.
 const GLANCE: u64 = 5_000;
+/// A rest, ns. With what it takes to fall asleep and wake up, some 20 µs.
+const REST: libc::c_long = 10_000;
 /// More devices than this become ready at once only to be found at the next look.
 const EVENTS: usize = 64;
 
@@ -120,11 +122,11 @@ impl Waiter {
         self.slept
     }
 
-    /// Sleeps for the shortest time there is, whatever comes.
+    /// Sleeps for a short time, whatever comes.
     pub(crate) fn rest(&mut self) {
-        let shortest = libc::timespec { tv_sec: 0, tv_nsec: 1 };
+        let short = libc::timespec { tv_sec: 0, tv_nsec: REST };
         // SAFETY: the time is valid for the call; what would remain of it is of no interest.
-        unsafe { libc::nanosleep(&shortest, std::ptr::null_mut()) };
+        unsafe { libc::nanosleep(&short, std::ptr::null_mut()) };
         self.slept = now();
     }
 

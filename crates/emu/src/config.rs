@@ -16,6 +16,9 @@ pub struct Setup {
     pub dir: PathBuf,
     /// The links.
     pub links: Vec<LinkSetup>,
+    /// CPUs to serve them on, which the nodes leave free; empty: any.
+    #[serde(default)]
+    pub cpus: Vec<usize>,
     /// How often what is sampled.
     #[serde(default)]
     pub sample: Sample,

@@ -58,16 +58,11 @@ pub struct Emulator {
 
 impl Emulator {
     /// Makes the interfaces, which are down still, and begins to serve them: until a run starts, packets pass at
-    /// once. `prompt` is called in the serving thread before anything else, `tell` in another for all there is
-    /// to tell.
+    /// once. `tell` is called in a thread of its own for all there is to tell.
     ///
     /// # Errors
     /// When the setup makes no sense, or the machine does not allow it.
-    pub fn new(
-        setup: Setup,
-        prompt: impl FnOnce() + Send + 'static,
-        tell: impl FnMut(News) + Send + 'static,
-    ) -> Result<Emulator, SetupError> {
+    pub fn new(setup: Setup, tell: impl FnMut(News) + Send + 'static) -> Result<Emulator, SetupError> {
         check(&setup)?;
         let wake = Wake::new().map_err(SetupError::Wait)?;
         let (orders, received) = mpsc::channel();
@@ -78,13 +73,7 @@ impl Emulator {
             thread::Builder::new().name(name.into()).spawn(body).map_err(SetupError::Thread)
         };
         let writer = start("writer", Box::new(move || writer::serve(dir, &to_write, tell)))?;
-        let links = start(
-            "links",
-            Box::new(move || {
-                prompt();
-                pump.serve();
-            }),
-        )?;
+        let links = start("links", Box::new(move || pump.serve()))?;
         Ok(Emulator { orders: Some(orders), wake, threads: vec![links, writer] })
     }
 

@@ -32,7 +32,6 @@ mod run;
 mod stamps;
 mod streams;
 mod tap;
-mod urgency;
 mod virtio;
 mod way;
 mod wire;

@@ -307,7 +307,7 @@ fn holds_links_until_it_is_killed() {
     let pids: Vec<u32> = nodes.split(' ').map(|pid| pid.parse().expect("a number")).collect();
     let ends = [lab::end(pids[0], "a", 1), lab::end(pids[1], "b", 2)];
     let setup = lab::setup(std::env::temp_dir(), ends, delay(Span::ZERO), delay(Span::ZERO));
-    let _emulator = Emulator::new(setup, || (), drop).expect("the machine allows it");
+    let _emulator = Emulator::new(setup, drop).expect("the machine allows it");
     std::thread::sleep(Duration::from_secs(30));
 }
 

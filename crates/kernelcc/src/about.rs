@@ -2,16 +2,20 @@
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
-use tcplab_control::ControlError;
+use tcplab_control::gauge::Place;
 use tcplab_control::registry::whole;
+use tcplab_control::{ControlError, Gauge};
 
 use crate::KernelccError;
 
-/// `TL_NAME_SIZE` and `TL_DOC_SIZE` of `tcplab_cc.h`.
+/// `TL_NAME_SIZE`, `TL_UNIT_SIZE` and `TL_DOC_SIZE` of `tcplab_cc.h`.
 const NAME: usize = 32;
+const UNIT: usize = 16;
 const DOC: usize = 160;
 /// `struct tl_parameter_row`: name, description, default, least, most and scale.
 const ROW: usize = NAME + DOC + 4 * 4;
+/// `struct tl_gauge_row`: name, unit, description, offset, size, whether it has a sign, and scale.
+const GAUGE: usize = NAME + UNIT + DOC + 4 * 4;
 
 /// A control as its object describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +23,7 @@ pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) phases: Vec<String>,
     pub(crate) parameters: Vec<Parameter>,
+    pub(crate) gauges: Vec<Gauge>,
 }
 
 /// A number that can be set, in the control's own whole numbers: a user's value times `scale`.
@@ -43,7 +48,8 @@ impl About {
         }
         let phases = section("tcplab.phases").chunks_exact(NAME).map(text).collect();
         let parameters = section("tcplab.parameters").chunks_exact(ROW).map(Parameter::read).collect();
-        Ok(About { name, phases, parameters })
+        let gauges = section("tcplab.gauges").chunks_exact(GAUGE).map(gauge).collect();
+        Ok(About { name, phases, parameters, gauges })
     }
 
     /// Every parameter in the control's own numbers, with those of `params` instead of their defaults.
@@ -81,6 +87,18 @@ impl Parameter {
     }
 }
 
+fn gauge(row: &[u8]) -> Gauge {
+    let (texts, numbers) = row.split_at(NAME + UNIT + DOC);
+    let (words, _) = numbers.as_chunks::<4>();
+    let word = |index: usize| u32::from_ne_bytes(words[index]);
+    Gauge {
+        name: text(&texts[..NAME]),
+        unit: text(&texts[NAME..NAME + UNIT]),
+        doc: text(&texts[NAME + UNIT..]),
+        place: Place { offset: word(0), size: word(1), signed: word(2) != 0, scale: word(3).max(1) },
+    }
+}
+
 /// A C string in a field of its own.
 fn text(field: &[u8]) -> String {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
@@ -109,6 +127,7 @@ mod tests {
                 .map(|row| (row.name.to_owned(), [row.default, row.min, row.max]))
                 .collect();
             assert_eq!(told, known, "{name}");
+            assert_eq!(about.gauges, native.gauges().collect::<Vec<_>>(), "{name}");
         }
     }
 

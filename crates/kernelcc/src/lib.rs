@@ -20,3 +20,4 @@ pub use explain::Refusal;
 pub use load::Loaded;
 pub use machine::obstacle;
 pub use objects::{built, names};
+pub use tcplab_control::gauge::{Gauge, Place};

@@ -8,6 +8,8 @@ use libbpf_rs::{
     AsRawLibbpf as _, ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject,
 };
 
+use tcplab_control::Gauge;
+
 use crate::about::About;
 use crate::explain::Refusal;
 use crate::name::{candidates, taken};
@@ -31,8 +33,10 @@ pub struct Loaded {
     _link: Link,
     _object: Object,
     registered: String,
+    wanted: String,
     state: u32,
     phases: Vec<String>,
+    gauges: Vec<Gauge>,
 }
 
 impl Loaded {
@@ -78,6 +82,11 @@ impl Loaded {
         &self.registered
     }
 
+    /// The name it has unless another process has taken that: `tl_NAME`.
+    pub fn wanted(&self) -> &str {
+        &self.wanted
+    }
+
     /// The number of the map that holds the state of each connection (`bpf_map_info.id`), telemetry first.
     pub fn state(&self) -> u32 {
         self.state
@@ -86,6 +95,11 @@ impl Loaded {
     /// Names of the phases, by number.
     pub fn phases(&self) -> &[String] {
         &self.phases
+    }
+
+    /// What it publishes of each connection's state.
+    pub fn gauges(&self) -> &[Gauge] {
+        &self.gauges
     }
 }
 
@@ -120,8 +134,10 @@ fn register(about: &About, values: &[u32], object: &[u8], registered: &str) -> R
         _link: link,
         _object: object,
         registered: registered.to_owned(),
+        wanted: candidates(name).next().unwrap_or_default(),
         state,
         phases: about.phases.clone(),
+        gauges: about.gauges.clone(),
     })
 }
 
@@ -275,6 +291,18 @@ mod tests {
         assert!(rename(&mut operations, "cubic", "tl_c_1"));
         assert_eq!(&operations, b"........tl_c_1\0\0\0\0\0\0\0\0\0\0....");
         assert!(!rename(&mut operations, "cubic", "tl_c_2"), "the old name is gone");
+    }
+
+    #[test]
+    fn a_second_one_of_the_same_name_gets_another_and_says_which_it_wanted() {
+        let trial = Trial::default();
+        let (Some(object), None) = (trial.object(), machine::obstacle()) else { return eprintln!("skipped") };
+        let load = || Loaded::load_object(&object, "reno.o", []).unwrap();
+        let (first, second) = (load(), load());
+        assert_ne!(first.registered(), second.registered());
+        assert!(second.registered().starts_with("tl_reno_"), "{}", second.registered());
+        assert_eq!(second.wanted(), "tl_reno");
+        assert!(first.gauges().is_empty(), "reno shows none");
     }
 
     #[test]

@@ -65,44 +65,6 @@ pub fn spin_until(instant: u64, margin: u64, stop: &AtomicBool) -> bool {
     true
 }
 
-/// Asks the kernel to wake this thread promptly, for those that keep a schedule and sleep most of the time.
-///
-/// Timers fire within a nanosecond of their deadline rather than the default 50 µs (`PR_SET_TIMERSLACK`); a
-/// short time slice makes the thread's turn come early among busy ones (`sched_setattr(2)`, Linux 6.12); so
-/// does a higher priority, where the process may take it. What is refused is only less precise.
-pub fn be_prompt() {
-    const PRIORITY: libc::c_int = -15;
-    let slice = SchedAttr {
-        size: size_of::<SchedAttr>() as u32,
-        nice: PRIORITY,
-        runtime: 100_000,
-        ..SchedAttr::default()
-    };
-    // SAFETY: prctl takes no pointer here; the attributes are valid in their whole size for this thread (0).
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-        if libc::syscall(libc::SYS_sched_setattr, 0, &slice, 0) != 0 {
-            let own = SchedAttr { nice: libc::getpriority(libc::PRIO_PROCESS, 0), ..slice };
-            libc::syscall(libc::SYS_sched_setattr, 0, &own, 0);
-        }
-    }
-}
-
-/// `struct sched_attr`, its first version.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    /// For SCHED_OTHER: the time slice, ns.
-    runtime: u64,
-    deadline: u64,
-    period: u64,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

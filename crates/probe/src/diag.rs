@@ -18,7 +18,6 @@ const MESSAGE: usize = 72;
 const ATTR_INFO: u16 = 2;
 const ATTR_VEGAS: u16 = 3;
 const ATTR_CONG: u16 = 4;
-const ATTR_SKMEM: u16 = 7;
 const ATTR_DCTCP: u16 = 9;
 const ATTR_BBR: u16 = 16;
 const ATTR_STORAGES: u16 = 20;
@@ -94,23 +93,6 @@ pub enum ControlInfo {
     },
 }
 
-/// Memory of a socket (`SK_MEMINFO`), bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SocketMemory {
-    /// In the receive queue, with overhead.
-    pub receive: u32,
-    /// SO_RCVBUF as the kernel has it (doubled).
-    pub receive_limit: u32,
-    /// Handed to the network and not freed yet.
-    pub transmit: u32,
-    /// SO_SNDBUF as the kernel has it (doubled).
-    pub transmit_limit: u32,
-    /// In the write queue.
-    pub write_queue: u32,
-    /// Segments dropped for want of memory.
-    pub drops: u32,
-}
-
 /// One socket of a dump.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket<'a> {
@@ -121,13 +103,13 @@ pub struct Socket<'a> {
     /// Inode number: ascends with creation, 0 once the owner has closed.
     pub inode: u32,
     /// The kernel's figures.
-    pub info: TcpInfo,
+    pub info: &'a TcpInfo,
     /// Name of the congestion control.
     pub cc: &'a str,
     /// What the control tells.
     pub control: ControlInfo,
-    /// Memory.
-    pub memory: SocketMemory,
+    /// The whole state of a control of tcplab's, which its gauges lead into; else empty.
+    pub state: &'a [u8],
 }
 
 /// A netlink socket for dumps, with its buffers.
@@ -198,8 +180,7 @@ impl Dump {
         let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, |v| 4 + v.len());
         let total = HEADER + REQUEST + size(&code) + size(&storages);
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-        let extensions: u8 =
-            [ATTR_INFO, ATTR_VEGAS, ATTR_CONG, ATTR_SKMEM].iter().map(|a| 1u8 << (a - 1)).sum();
+        let extensions: u8 = [ATTR_INFO, ATTR_VEGAS, ATTR_CONG].iter().map(|a| 1u8 << (a - 1)).sum();
         let out = &mut self.request;
         out.clear();
         out.extend_from_slice(&(total as u32).to_ne_bytes());
@@ -232,6 +213,8 @@ fn read_messages(
     controls: &[Published],
     each: &mut impl FnMut(&Socket<'_>),
 ) -> Result<bool, DiagError> {
+    // One for all sockets: it is the bulk of what is read, and copied once.
+    let mut info = TcpInfo::default();
     while bytes.len() >= HEADER {
         let len = u32_at(bytes, 0) as usize;
         if len < HEADER || len > bytes.len() {
@@ -246,7 +229,7 @@ fn read_messages(
         match u16_at(message, 4) {
             TCPDIAG_NOTIFY_DONE => return Ok(false),
             SOCK_DIAG_BY_FAMILY if len >= HEADER + MESSAGE => {
-                let socket = read_socket(&message[HEADER..], controls);
+                let socket = read_socket(&message[HEADER..], controls, &mut info);
                 if filter.matches(socket.local_port, socket.remote_port) {
                     each(&socket);
                 }
@@ -263,62 +246,53 @@ fn read_messages(
     Ok(true)
 }
 
-/// Reads a `struct inet_diag_msg` and its attributes.
-fn read_socket<'a>(message: &'a [u8], controls: &[Published]) -> Socket<'a> {
-    let mut socket = Socket {
-        local_port: u16::from_be_bytes([message[4], message[5]]),
-        remote_port: u16::from_be_bytes([message[6], message[7]]),
-        inode: u32_at(message, 68),
-        info: TcpInfo::default(),
-        cc: "",
-        control: ControlInfo::None,
-        memory: SocketMemory::default(),
-    };
-    let mut storages: &[u8] = &[];
+/// Reads a `struct inet_diag_msg` and its attributes; `info` lends the room for the socket's figures.
+fn read_socket<'a>(message: &'a [u8], controls: &[Published], info: &'a mut TcpInfo) -> Socket<'a> {
+    let (mut cc, mut control, mut state): (_, _, &[u8]) = ("", ControlInfo::None, &[]);
+    let (mut told, mut storages): (&[u8], &[u8]) = (&[], &[]);
     for (kind, value) in published::Attributes(&message[MESSAGE..]) {
         match kind {
-            ATTR_INFO => socket.info = TcpInfo::from_bytes(value),
+            ATTR_INFO => told = value,
             ATTR_CONG => {
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
-                socket.cc = std::str::from_utf8(name).unwrap_or_default();
+                cc = std::str::from_utf8(name).unwrap_or_default();
             }
             ATTR_VEGAS if value.len() >= 16 => {
-                socket.control = ControlInfo::Vegas {
+                control = ControlInfo::Vegas {
                     samples: u32_at(value, 4),
                     rtt: u32_at(value, 8),
                     min_rtt: u32_at(value, 12),
                 };
             }
             ATTR_DCTCP if value.len() >= 16 => {
-                socket.control =
-                    ControlInfo::Dctcp { ce_state: u16_at(value, 2) != 0, alpha: u32_at(value, 4) };
+                control = ControlInfo::Dctcp { ce_state: u16_at(value, 2) != 0, alpha: u32_at(value, 4) };
             }
             ATTR_BBR if value.len() >= 20 => {
-                socket.control = ControlInfo::Bbr {
+                control = ControlInfo::Bbr {
                     bandwidth: u64::from(u32_at(value, 4)) << 32 | u64::from(u32_at(value, 0)),
                     min_rtt: u32_at(value, 8),
                     pacing_gain: u32_at(value, 12),
                     cwnd_gain: u32_at(value, 16),
                 };
             }
-            ATTR_SKMEM if value.len() >= 36 => {
-                socket.memory = SocketMemory {
-                    receive: u32_at(value, 0),
-                    receive_limit: u32_at(value, 4),
-                    transmit: u32_at(value, 8),
-                    transmit_limit: u32_at(value, 12),
-                    write_queue: u32_at(value, 20),
-                    drops: u32_at(value, 32),
-                };
-            }
             ATTR_STORAGES => storages = value,
             _ => {}
         }
     }
-    if let Some((control, telemetry)) = published::read(storages, socket.cc, controls) {
-        socket.control = ControlInfo::Published { control, telemetry };
+    if let Some((number, telemetry, whole)) = published::read(storages, cc, controls) {
+        control = ControlInfo::Published { control: number, telemetry };
+        state = whole;
     }
-    socket
+    info.copy(told);
+    Socket {
+        local_port: u16::from_be_bytes([message[4], message[5]]),
+        remote_port: u16::from_be_bytes([message[6], message[7]]),
+        inode: u32_at(message, 68),
+        info,
+        cc,
+        control,
+        state,
+    }
 }
 
 fn align(len: usize) -> usize {
@@ -351,7 +325,7 @@ mod tests {
         };
         let mut seen = Vec::new();
         let filter = Filter { local: vec![], remote: vec![port..=port] };
-        dump.each(Family::V4, &filter, |s| seen.push((s.local_port, s.info, s.cc.to_owned()))).unwrap();
+        dump.each(Family::V4, &filter, |s| seen.push((s.local_port, *s.info, s.cc.to_owned()))).unwrap();
         assert_eq!(seen.len(), 1);
         let (local, info, cc) = &seen[0];
         assert_eq!(*local, client.local_addr().unwrap().port());

@@ -9,6 +9,7 @@ pub mod diag;
 mod filter;
 pub mod hosts;
 pub mod published;
+pub mod scheduling;
 pub mod sockets;
 pub mod tcp_info;
 

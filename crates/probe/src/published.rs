@@ -93,9 +93,13 @@ pub(crate) fn request(controls: &[Published]) -> Vec<u8> {
     out
 }
 
-/// What the control called `cc` publishes of a socket, and which of `controls` it is. `answer` holds the state of
-/// every control the socket ever had.
-pub(crate) fn read(answer: &[u8], cc: &str, controls: &[Published]) -> Option<(usize, Telemetry)> {
+/// What the control called `cc` publishes of a socket, which of `controls` it is, and its whole state. `answer` holds
+/// the state of every control the socket ever had.
+pub(crate) fn read<'a>(
+    answer: &'a [u8],
+    cc: &str,
+    controls: &[Published],
+) -> Option<(usize, Telemetry, &'a [u8])> {
     let at = controls.iter().position(|control| *control.registered == *cc)?;
     let of_map = |id: u32| {
         let storages = Attributes(answer).filter(|(kind, _)| *kind == STORAGE);
@@ -104,7 +108,8 @@ pub(crate) fn read(answer: &[u8], cc: &str, controls: &[Published]) -> Option<(u
         });
         Attributes(ours.next()?.1).find(|(kind, _)| *kind == MAP_VALUE).map(|(_, value)| value)
     };
-    Some((at, Telemetry::from_bytes(of_map(controls[at].id)?)?))
+    let state = of_map(controls[at].id)?;
+    Some((at, Telemetry::from_bytes(state)?, state))
 }
 
 /// Netlink attributes: type and value.
@@ -157,7 +162,8 @@ mod tests {
         let answer = [storage(7, &state(1, [2, 3, 4, 5])), storage(9, &state(10, [20, 0, 40, 50]))].concat();
         let controls = [control(7, "tl_bbr2"), control(9, "tl_bbr2_1")];
         let expected = Telemetry { bandwidth: 10, min_rtt: 20, phase: 0, pacing_gain: 40, cwnd_gain: 50 };
-        assert_eq!(read(&answer, "tl_bbr2_1", &controls), Some((1, expected)));
+        let ours = state(10, [20, 0, 40, 50]);
+        assert_eq!(read(&answer, "tl_bbr2_1", &controls), Some((1, expected, &*ours)));
         assert_eq!(controls[1].phase(0), Some("FIRST"));
         assert_eq!(controls[1].phase(3), None);
         assert_eq!(read(&answer, "cubic", &controls), None);

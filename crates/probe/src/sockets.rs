@@ -79,6 +79,8 @@ pub struct Sample<'a> {
     pub info: &'a TcpInfo,
     /// What its control tells.
     pub control: ControlInfo,
+    /// The whole state of a control of tcplab's; else empty.
+    pub state: &'a [u8],
     /// Pacing rate in bit/s, where the socket paces.
     pub pacing_rate: Option<f64>,
     /// The control's phase, where it has any.
@@ -226,8 +228,9 @@ fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [P
         owner,
         local_port: socket.local_port,
         remote_port: socket.remote_port,
-        info: &socket.info,
+        info: socket.info,
         control: socket.control,
+        state: socket.state,
         pacing_rate: (paced && known).then_some(socket.info.pacing_rate as f64 * 8.0),
         phase: match socket.control {
             ControlInfo::Bbr { pacing_gain, cwnd_gain, .. } => Some(bbr_phase(pacing_gain, cwnd_gain)),
@@ -270,14 +273,15 @@ mod tests {
     #[test]
     fn streams_of_another_program_are_numbered_by_creation_after_its_control_connection() {
         let mut program = Foreign { flow: "bulk".into(), seen: Vec::new() };
+        let nothing = TcpInfo::default();
         let socket = |inode, local_port| Socket {
             local_port,
             remote_port: 5201,
             inode,
-            info: TcpInfo::default(),
+            info: &nothing,
             cc: "cubic",
             control: ControlInfo::None,
-            memory: Default::default(),
+            state: &[],
         };
         assert_eq!(program.owner(&socket(10, 50000)), None);
         assert_eq!(program.owner(&socket(12, 50002)).map(|o| o.stream), Some(0));

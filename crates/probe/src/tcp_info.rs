@@ -78,13 +78,19 @@ impl TcpInfo {
     /// Reads what the kernel wrote, which may be shorter or longer than this struct.
     pub fn from_bytes(bytes: &[u8]) -> TcpInfo {
         let mut info = TcpInfo::default();
+        info.copy(bytes);
+        info
+    }
+
+    /// Becomes what the kernel wrote.
+    pub(crate) fn copy(&mut self, bytes: &[u8]) {
         let len = bytes.len().min(size_of::<TcpInfo>());
+        if len < size_of::<TcpInfo>() {
+            *self = TcpInfo::default();
+        }
         // SAFETY: TcpInfo is repr(C) of plain integers without padding, any bytes are valid in it, and
         // `len` is within both.
-        unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::from_mut(&mut info).cast::<u8>(), len)
-        };
-        info
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), std::ptr::from_mut(self).cast::<u8>(), len) };
     }
 
     /// The figures of an open TCP socket (`TCP_INFO`).

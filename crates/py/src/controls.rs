@@ -21,7 +21,7 @@ pub(crate) fn controls() -> Vec<&'static str> {
     registry::names().collect()
 }
 
-/// What a control says of itself: `name`, `phases` and `parameters`. It is a built-in one, or that of a shared
+/// What a control says of itself: `name`, `phases`, `parameters` and `gauges`. It is a built-in one, or that of a shared
 /// object (`library`).
 #[pyfunction]
 #[pyo3(signature = (name, library=None))]
@@ -49,6 +49,15 @@ pub(crate) fn control<'py>(
         parameters.append(row)?;
     }
     described.set_item("parameters", parameters)?;
+    let gauges = PyList::empty(py);
+    for one in table.gauges() {
+        let row = PyDict::new(py);
+        row.set_item("name", one.name)?;
+        row.set_item("unit", one.unit)?;
+        row.set_item("doc", one.doc)?;
+        gauges.append(row)?;
+    }
+    described.set_item("gauges", gauges)?;
     Ok(described)
 }
 

@@ -13,6 +13,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.flows, dictionary)?;
     add(&dict, &tables.intervals, dictionary)?;
     add(&dict, &tables.sockets, dictionary)?;
+    add(&dict, &tables.gauges, dictionary)?;
     add(&dict, &tables.queues, dictionary)?;
     add(&dict, &tables.packets, dictionary)?;
     add(&dict, &tables.echoes, dictionary)?;

@@ -2,8 +2,8 @@
 
 use tcplab_link::{Event, Observer, QueueSample, Stats};
 use tcplab_tables::{
-    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Intervals, PacketRow, Packets, Pings, QueueRow,
-    Queues, Sockets, Symbol,
+    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, PacketRow, Packets, Pings,
+    QueueRow, Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -23,6 +23,8 @@ pub struct Tables {
     pub intervals: Intervals,
     /// One row per sending TCP socket and sample.
     pub sockets: Sockets,
+    /// One row per socket sample and figure that a control publishes of itself.
+    pub gauges: Gauges,
     /// One row per link direction and sample.
     pub queues: Queues,
     /// One row per packet event.

@@ -1,7 +1,7 @@
 //! Rows taken at intervals, and at the end.
 
 use tcplab_control::Telemetry;
-use tcplab_tables::{FlowRow, IntervalRow, SocketRow, Symbol};
+use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, SocketRow, Symbol};
 use tcplab_tcp::Info;
 use tcplab_units::{Span, Time};
 
@@ -39,6 +39,12 @@ pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: T
             let telemetry = connection.control().telemetry();
             let phase = (!telemetry.phase.is_empty()).then(|| world.recorder.symbol(telemetry.phase));
             let names = SocketNames { stream: world.recorder.stream(stream.ends.stream), node, state, phase };
+            for (gauge, value) in connection.control().gauges() {
+                let (name, unit) = (world.recorder.symbol(&gauge.name), world.recorder.symbol(&gauge.unit));
+                let (time, (flow, stream)) = (now.as_ns(), names.stream);
+                let row = GaugeRow { time, flow, stream, node, name, value, unit };
+                world.recorder.tables.gauges.push(row);
+            }
             world.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
         }
     }

@@ -2,32 +2,31 @@
 
 use crate::Symbol;
 
-/// Which values of a column are not null. Costs nothing until the first null.
+/// Which values of a column are not null. Costs nothing until the first null: until then there are no bits.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Validity(Option<Vec<bool>>);
+pub struct Validity(Vec<bool>);
 
 impl Validity {
+    #[inline]
     fn push(&mut self, valid: bool, rows_before: usize) {
-        match &mut self.0 {
-            Some(bits) => bits.push(valid),
-            None if valid => {}
-            none => {
-                let mut bits = vec![true; rows_before];
-                bits.push(false);
-                *none = Some(bits);
+        if self.0.is_empty() {
+            if valid {
+                return;
             }
+            self.0.resize(rows_before, true);
         }
+        self.0.push(valid);
     }
     /// Whether row `row` holds a value.
     pub fn is_valid(&self, row: usize) -> bool {
-        self.0.as_ref().is_none_or(|bits| bits.get(row).copied().unwrap_or(false))
+        self.0.is_empty() || self.0.get(row).copied().unwrap_or(false)
     }
     /// Validity by row; none: no row is null.
     pub fn bits(&self) -> Option<&[bool]> {
-        self.0.as_deref()
+        (!self.0.is_empty()).then_some(&self.0)
     }
     fn set(&mut self, row: usize) {
-        if let Some(bit) = self.0.as_mut().and_then(|bits| bits.get_mut(row)) {
+        if let Some(bit) = self.0.get_mut(row) {
             *bit = true;
         }
     }
@@ -44,6 +43,7 @@ macro_rules! column {
 
         impl $name {
             /// Appends a value or a null.
+            #[inline]
             pub fn push(&mut self, value: Option<$value>) {
                 self.validity.push(value.is_some(), self.values.len());
                 self.values.push(value.unwrap_or($null));
@@ -54,6 +54,11 @@ macro_rules! column {
                     *slot = value;
                     self.validity.set(row);
                 }
+            }
+            /// Forgets all rows and keeps their memory.
+            pub fn clear(&mut self) {
+                self.values.clear();
+                self.validity.0.clear();
             }
             /// The value of row `row`; none where it is null or there is no such row.
             pub fn get(&self, row: usize) -> Option<$value> {
@@ -126,6 +131,8 @@ pub trait Cell {
     type Column: Default;
     /// Appends this value to `column`.
     fn push_to(self, column: &mut Self::Column);
+    /// Forgets the rows of `column` and keeps their memory.
+    fn clear(column: &mut Self::Column);
     /// The column, its type erased.
     fn erase(column: &Self::Column) -> Column<'_>;
 }
@@ -134,8 +141,12 @@ macro_rules! cell {
     ($value:ty => $column:ident, $convert:expr) => {
         impl Cell for $value {
             type Column = $column;
+            #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(Some($convert(self)));
+            }
+            fn clear(column: &mut $column) {
+                column.clear();
             }
             fn erase(column: &$column) -> Column<'_> {
                 Column::$column(column)
@@ -144,8 +155,12 @@ macro_rules! cell {
 
         impl Cell for Option<$value> {
             type Column = $column;
+            #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(self.map($convert));
+            }
+            fn clear(column: &mut $column) {
+                column.clear();
             }
             fn erase(column: &$column) -> Column<'_> {
                 Column::$column(column)
@@ -180,6 +195,18 @@ mod tests {
         column.push(Some(1.0));
         assert!(column.validity().bits().is_none());
         assert_eq!(column.get(1), None);
+    }
+
+    #[test]
+    fn a_cleared_column_knows_nothing_of_its_earlier_nulls() {
+        let mut column = Ints::default();
+        column.push(None);
+        column.clear();
+        assert!(column.is_empty());
+        column.push(Some(1));
+        assert!(column.validity().bits().is_none());
+        column.push(None);
+        assert_eq!(column.iter().collect::<Vec<_>>(), [Some(1), None]);
     }
 
     #[test]

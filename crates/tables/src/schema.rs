@@ -147,6 +147,25 @@ table! {
 }
 
 table! {
+    /// Gauges: one row per socket sample and figure that the control publishes of itself.
+    Gauges, GaugeRow, "gauges";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number.
+    stream: u64,
+    /// Node of the socket.
+    node: Symbol,
+    /// What the control calls it.
+    name: Symbol,
+    /// Its value, in `unit`.
+    value: f64,
+    /// Its unit, as the control gives it.
+    unit: Symbol,
+}
+
+table! {
     /// Queues: one row per link direction and sample.
     Queues, QueueRow, "queues";
     /// Time of the sample (ns).

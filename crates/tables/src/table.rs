@@ -37,6 +37,10 @@ macro_rules! table {
             pub fn push(&mut self, row: $row) {
                 $(<$cell as $crate::Cell>::push_to(row.$column, &mut self.$column);)+
             }
+            /// Forgets all rows and keeps their memory for the next ones.
+            pub fn clear(&mut self) {
+                $(<$cell as $crate::Cell>::clear(&mut self.$column);)+
+            }
         }
 
         impl $crate::Table for $table {

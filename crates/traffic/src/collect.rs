@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use tcplab_probe::{TcpInfo, clock};
+use tcplab_probe::{TcpInfo, clock, scheduling};
 
 use crate::Interval;
 use crate::tcp::{Stream, Task};
@@ -19,7 +19,7 @@ impl Task<'_> {
     /// Reports the intervals of all streams at their boundaries, until every stream is over.
     pub fn collect(&self, streams: &[Stream], width: u64) {
         let mut before = vec![TcpInfo::default(); streams.len()];
-        clock::be_prompt();
+        scheduling::be_prompt();
         let clock = self.context.clock;
         let mut boundary = (self.end.flow.start / width + 1) * width;
         loop {

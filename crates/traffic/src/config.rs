@@ -26,6 +26,9 @@ pub struct End {
     /// Spin before deadlines rather than sleep: precise to a microsecond, at the cost of a CPU.
     #[serde(default)]
     pub spin: bool,
+    /// A receiver runs before all ordinary threads, where that is allowed: its host has CPUs of its own in what is emulated.
+    #[serde(default)]
+    pub prompt: bool,
     /// The flow, as it stands in the plan.
     pub flow: Flow,
 }

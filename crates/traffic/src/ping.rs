@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
-use tcplab_probe::clock;
+use tcplab_probe::{clock, scheduling};
 
 use crate::{Context, End, Ping, Summary, Traffic, TrafficError};
 
@@ -146,20 +146,22 @@ impl<'a> Pinger<'a> {
 
     fn run(mut self) -> io::Result<()> {
         let Traffic::Ping { interval, count, .. } = self.end.flow.traffic else { return Ok(()) };
-        clock::be_prompt();
+        scheduling::be_prompt();
         let cpu = clock::thread_cpu();
         let start = self.end.flow.start;
         let stop = self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration);
-        let mut seq = 0;
+        let (mut seq, mut soonest) = (0, 0);
         // Until the run begins its clock stands at zero, so that zero is due.
         self.context.sleep_until(start);
         while count.is_none_or(|count| seq < count) {
-            let due = start.saturating_add(seq.saturating_mul(interval));
+            let due = start.saturating_add(seq.saturating_mul(interval)).max(soonest);
             if due >= stop || !self.listen_until(due)? {
                 break;
             }
             self.send(seq)?;
             seq += 1;
+            // Probes that were held up do not leave at once: they would wait for one another on the link, and measure that.
+            soonest = self.context.clock.now().saturating_add(interval / 2);
         }
         let complete = count.is_none_or(|count| seq == count);
         while !self.outstanding.is_empty() && !self.context.over() {

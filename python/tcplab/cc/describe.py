@@ -1,4 +1,4 @@
-"""What a control says of itself: its name, phases and parameters, and where it is published."""
+"""What a control says of itself: its name, phases, parameters and gauges, and where it is published."""
 
 from __future__ import annotations
 
@@ -45,12 +45,28 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Gauge:
+    """A figure that a control publishes of itself."""
+
+    name: str
+    unit: str
+    """Empty for a ratio or a count."""
+    doc: str
+
+    @property
+    def label(self) -> str:
+        """The name with the unit."""
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+@dataclass(frozen=True)
 class Description:
     """A control."""
 
     name: str
     phases: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    gauges: tuple[Gauge, ...]
     about: str
     """The first sentence of its file's first comment."""
     published: tuple[str, ...]
@@ -107,6 +123,7 @@ def _description(told: dict[str, Any], text: str) -> Description:
         name=told["name"],
         phases=tuple(told["phases"]),
         parameters=tuple(Parameter(**row) for row in told["parameters"]),
+        gauges=tuple(Gauge(**row) for row in told["gauges"]),
         about=_sentence(said),
         published=_published(said),
     )

@@ -53,6 +53,12 @@ class Held:
         """The name by which to choose it."""
         return str(self.answer["registered"])
 
+    @property
+    def other(self) -> str:
+        """The name it would have if another process had not taken that; empty if it has it."""
+        wanted = str(self.answer["wanted"])
+        return "" if wanted == self.registered else wanted
+
     def wait(self) -> None:
         """Wait until the loader ends, which it does not do by itself."""
         self._process.wait()

@@ -48,6 +48,13 @@ _TEXT = """\
 #define PARAMETERS(PARAMETER) \\
 	PARAMETER(beta, 512, 1, 1023, 1024, "window after a loss, as a fraction of the window before it")
 
+/*
+ * What it shows of its state: name, the member below, the scale by which it is divided, and the unit. Each is
+ * recorded with every sample of the socket, in the table `gauges`, and drawn in the report.
+ */
+#define GAUGES(GAUGE) \\
+	GAUGE(reductions, reductions, 1, "", "how often it has reduced the window")
+
 #include "tcplab_cc.h"
 
 /*

@@ -69,6 +69,8 @@ def _simulator(source: Source) -> Generator[Step, None, Outcome]:
     parameters = ", ".join(f"{one.name} {one.usual} ({one.range})" for one in control.parameters)
     said = [f"{control.name}; phases {', '.join(control.phases)}" if control.phases else control.name]
     said += [f"parameters {parameters}"] if parameters else []
+    shows = ", ".join(one.label for one in control.gauges)
+    said += [f"shows {shows}"] if shows else []
     yield Step(name, Verdict.OK, "; ".join(said))
     name = f"runs {smoke.SECONDS} s in the simulator"
     try:
@@ -98,14 +100,15 @@ def _kernel(source: Source, *, runs: bool) -> Iterator[Step]:
         return
     try:
         with Held(Ours(source.file.name, source=source)) as held:
-            registered = held.registered
+            registered, other = held.registered, held.other
     except RefusedError as problem:
         yield _refused(name, problem)
         return
     except TestbedError as problem:
         yield Step(name, Verdict.FAILED, str(problem))
         return
-    yield Step(name, Verdict.OK, f"as {registered}")
+    taken = f", for another process offers a {other}" if other else ""
+    yield Step(name, Verdict.OK, f"as {registered}{taken}")
     name = f"runs {smoke.SECONDS} s on the kernel"
     if runs:
         yield _run(name, source)

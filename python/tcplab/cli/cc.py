@@ -27,6 +27,8 @@ app = typer.Typer(
 
 # The table shows this much of a long title; -v shows all of it.
 _WIDTH = 48
+# What the kernel does not tell of a control of its own.
+_UNKNOWN: dict[str, Any] = {"about": None, "published": [], "phases": [], "parameters": [], "gauges": []}
 
 
 def _example(text: str) -> str:
@@ -37,7 +39,7 @@ def _example(text: str) -> str:
 @guarded
 def list_controls(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="With parameters, phases, and what mends what is missing.")
+        bool, typer.Option("--verbose", "-v", help="With phases, parameters, gauges, and what is missing.")
     ] = False,
     json: Json = False,
 ) -> None:
@@ -86,6 +88,7 @@ def _details(one: Listed) -> list[str]:
         if told.phases:
             lines += [f"  phases: {', '.join(told.phases)}"]
         lines += [f"  {row.name} = {row.usual} ({row.range}): {row.doc}" for row in told.parameters]
+        lines += [f"  shows {row.label}: {row.doc}" for row in told.gauges]
     for where, place in (("kernel's own", one.kernel), ("as tl_NAME", one.loaded)):
         if not place.runs:
             lines += [f"  not {where}: {place.why}" + (f" ({place.mend})" if place.mend else "")]
@@ -97,9 +100,7 @@ def _as_json(one: Listed) -> dict[str, Any]:
 
     places = {"simulator": one.simulator, "kernel": one.kernel, "loaded": one.loaded}
     told = asdict(one.description) if one.description else {}
-    return {"about": None, "published": [], "phases": [], "parameters": [], **told, "name": one.name} | {
-        key: asdict(place) for key, place in places.items()
-    }
+    return {**_UNKNOWN, **told, "name": one.name} | {key: asdict(place) for key, place in places.items()}
 
 
 @app.command("check", epilog=_example("tcplab cc check mine.c"))
@@ -199,6 +200,8 @@ def load_control(
         with Held(wanted) as held:
             name = held.registered
             say(f"{name} is offered to every program of this machine until you press Ctrl-C.")
+            if held.other:
+                say(f"(It is not called {held.other}, for another process offers one of that name.)")
             say()
             say(f"  for one test         iperf3 -c HOST -C {name}")
             say(f"  for new connections  sudo sysctl -w net.ipv4.tcp_congestion_control={name}")
@@ -217,7 +220,7 @@ def load_control(
 def _wanted(control: str, settings: list[str]) -> Ours:
     """The control with its parameters; what is wrong with either is bad input."""
     from tcplab.cc.compiler import Source
-    from tcplab.cc.describe import describe, described_file, known_as
+    from tcplab.cc.describe import describe, described_file, known_as, shipped
     from tcplab.cc.errors import ControlFileError, NoCompilerError
     from tcplab.testbed.controls import Ours
 
@@ -227,8 +230,11 @@ def _wanted(control: str, settings: list[str]) -> Ours:
             source = Source.read(Path(control))
             described = described_file(source)
         else:
+            if known_as(control) not in shipped():
+                message = f"tcplab has no control called `{control}`: give a C file, or one of"
+                raise CommandError(f"{message} {', '.join(shipped())}", Code.INPUT)
             described = describe(control)
-    except (ControlFileError, ValueError) as problem:
+    except ControlFileError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
     except NoCompilerError as problem:
         raise CommandError(str(problem), Code.MACHINE) from None

@@ -17,6 +17,7 @@ from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
 from tcplab.testbed import controls
 from tcplab.testbed.agents import Event, Json, called, failure
+from tcplab.testbed.cpus import divide
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
@@ -45,7 +46,7 @@ class KernelEngine:
         execution = _Execution(plan, run_dir, progress)
         status, message = Status.DONE, ""
         try:
-            with execution.bed:
+            with execution.bed, execution.cpus:
                 status, message = execution.carry_out()
         except TestbedError as problem:
             status, message = Status.FAILED, str(problem)
@@ -68,6 +69,7 @@ class _Execution:
         self.loaded = controls.Loaded({})
         self.findings = Findings(plan, self.layout)
         self.hosts = {node["name"]: node for node in plan["nodes"]}
+        self.cpus = divide(plan["nodes"], emulated=bool(self.layout.emulated))
         self.ports: dict[str, list[int]] = {}
         self.received = _Goodput(plan)
 
@@ -106,6 +108,7 @@ class _Execution:
             "do": "configure",
             "seed": self.plan["seed"],
             "dir": str(self.run_dir),
+            "cpus": self.cpus.emulator,
             "links": [
                 {
                     "name": wire_.name,
@@ -123,7 +126,15 @@ class _Execution:
         """Prepare every agent: first the servers, whose ports their clients must know."""
         agents = self.bed.agents
         agents.ask(
-            (name, {"do": "configure", "node": name, "dir": str(self.run_dir), "cpus": node["cpus"]})
+            (
+                name,
+                {
+                    "do": "configure",
+                    "node": name,
+                    "dir": str(self.run_dir),
+                    "cpus": node["cpus"] or self.cpus.nodes,
+                },
+            )
             for name, node in self.hosts.items()
         )
         served = [flow for flow in self.plan["flows"] if flow["kind"] != "ping"]
@@ -152,6 +163,7 @@ class _Execution:
             "ports": ports,
             "sample": self.plan["sample"]["flows"],
             "seed": _seed(self.plan["seed"], flow["name"]),
+            "prompt": bool(self.layout.emulated),
             "generator": None if generator == "native" else generator,
             "flow": ours,
         }

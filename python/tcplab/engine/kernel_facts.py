@@ -26,6 +26,12 @@ _SYSCTLS = (
     "net.core.default_qdisc",
 )
 
+# A sender or receiver that was ready to run and had no CPU for more than this share of a quarter of a second,
+# and an emulator that was later than this, ns, or than this share of the RTT, disturbed the run even if
+# the verdict over all packets is good.
+_WAITED = 0.25
+_STALL, _STALL_SHARE = 5_000_000, 0.1
+
 
 class Findings:
     """Facts, warnings and losses, gathered while a run goes on."""
@@ -92,6 +98,7 @@ class Findings:
                     f"{node}: the capture of {interface} missed {seen['drops']} of"
                     f" {seen['drops'] + seen['packets']} packets"
                 )
+        self.warnings += held_up(node, facts)
         missed = facts.get("socket_samples", {}).get("missed", 0)
         taken = facts.get("socket_samples", {}).get("taken", 0)
         if missed > 0.01 * (missed + taken):
@@ -104,6 +111,10 @@ class Findings:
         # The emulator counts by the way to the server, and the server is the receiver: also of a `request`.
         self.losses = {(one["flow"], int(one["stream"])): int(one["to_server"]) for one in losses}
         self.facts["emulator"] = facts
+        rtts = {
+            link["name"]: link["forward"]["delay"] + link["backward"]["delay"] for link in self._plan["links"]
+        }
+        self.warnings += stood_still(facts, rtts)
         if facts.get("overloaded"):
             self.facts["overload"] = _verdict(facts)
 
@@ -117,3 +128,29 @@ def _verdict(facts: Json) -> str:
     if share:
         said.append(f"{share:.1%} of the packets were delivered too late")
     return f"{' and '.join(said) or 'the emulator was too slow'}: the machine, not TCP, set the result"
+
+
+def held_up(node: str, facts: Json) -> list[str]:
+    """Whether a thread of a flow had to wait so long for a CPU that the run was disturbed."""
+    worst = facts.get("waiting", {}).get("worst")
+    if worst is None or worst["share"] <= _WAITED:
+        return []
+    return [
+        f"{node}: {worst['thread']} was held up: for {worst['waited'] * 1e3:.0f} ms of the"
+        f" {worst['waited'] / worst['share'] * 1e3:.0f} ms before {worst['time']:.2f} s it was ready to run"
+        " and had no CPU (end other programs, or run fewer flows at once)"
+    ]
+
+
+def stood_still(facts: Json, rtts: dict[str, int]) -> list[str]:
+    """Whether the emulator was so late, be it once, that a link looked as if it had stopped."""
+    said = []
+    for name, link in facts["links"].items():
+        late = max(link[way]["lateness"]["max"] for way in ("forward", "backward"))
+        if late > max(_STALL, _STALL_SHARE * rtts[name]):
+            said.append(
+                f"link {name} stood still for up to {late / 1e6:.0f} ms, as the emulator had no CPU: what it"
+                " carried then arrived late and at once (end other programs; `top` shows as `st` what the"
+                " host of a virtual machine took)"
+            )
+    return said

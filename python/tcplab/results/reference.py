@@ -23,6 +23,8 @@ _ROWS = {
     "flows": "One row per stream.",
     "intervals": "One row per stream and flow sample: what happened in (time - duration, time].",
     "sockets": "One row per sending TCP socket and sample.",
+    "gauges": "One row per socket sample and figure that the congestion control publishes of itself "
+    "(docs/controls.md lists them); none while the control has no value for it.",
     "queues": "One row per link direction and sample.",
     "packets": "One row per packet event; recorded when the scenario says `sample: {packets: true}`.",
     "echoes": "One row per request and response. Of an echo flow with more than 1,000,000 of them the first "

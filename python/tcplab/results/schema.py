@@ -99,6 +99,16 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("pacing_gain", "float", "", "the control's pacing gain; null if it has none"),
         ("cwnd_gain", "float", "", "the control's window gain; null if it has none"),
     ),
+    # One row per socket sample and figure that the control publishes.
+    "gauges": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream number"),
+        ("node", "str", "", "node of the socket"),
+        ("name", "str", "", "what the control calls the figure"),
+        ("value", "float", "", "its value, in `unit`"),
+        ("unit", "str", "", "its unit, as the control gives it; empty for a ratio or a count"),
+    ),
     # One row per link direction and sample.
     "queues": _columns(
         ("time", "int", "ns", "time of the sample"),

@@ -155,7 +155,7 @@ pub fn end(pid: u32, node: &str, last: u8) -> End {
 /// One link, of which nothing is recorded.
 pub fn setup(dir: PathBuf, ends: [End; 2], forward: Direction, backward: Direction) -> Setup {
     let links = vec![LinkSetup { name: "path".into(), ends, forward, backward }];
-    Setup { seed: 1, dir, links, sample: Sample::default(), capture: None }
+    Setup { seed: 1, dir, links, cpus: Vec::new(), sample: Sample::default(), capture: None }
 }
 
 /// How a lab's link is set up.
@@ -189,7 +189,7 @@ impl Lab {
         };
         let (sender, news) = channel();
         let tell = move |event| drop(sender.send(event));
-        let emulator = Emulator::new(setup, || (), tell).expect("the machine allows it");
+        let emulator = Emulator::new(setup, tell).expect("the machine allows it");
         for (node, address, peer, mac) in [(&a, A, B, 2), (&b, B, A, 1)] {
             node.run("sysctl -qw net.ipv6.conf.all.disable_ipv6=1");
             node.run(&format!("ip address add {address}/24 dev eth0"));

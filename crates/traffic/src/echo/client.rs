@@ -5,13 +5,12 @@ use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 use socket2::Socket;
-use tcplab_probe::{TcpInfo, clock};
+use tcplab_probe::{TcpInfo, clock, scheduling};
 use tcplab_tables::EchoTally;
 
 use super::error::EchoError;
 use super::gate::Gate;
 use super::line::{Broken, Limit, Line, Wait};
-use super::pin::pin;
 use super::record::{Keep, Live, Record, Round};
 use super::wire::{Answer, Greeting};
 
@@ -124,7 +123,7 @@ impl Client<'_> {
         let (client, job) = (self.number, self.job);
         let address = job.addresses[client as usize % job.addresses.len()];
         if let Some(&cpu) = job.cpus.get(client as usize % job.cpus.len().max(1)) {
-            pin(cpu).map_err(|source| EchoError::Pin { client, cpu, source })?;
+            scheduling::pin(&[cpu]).map_err(|source| EchoError::Pin { client, cpu, source })?;
         }
         self.reach(socket, address).map_err(|source| EchoError::Connect { client, address, source })?;
         let greeting = Greeting {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use socket2::Socket;
 use tcplab_probe::sockets::Owner;
-use tcplab_probe::{TcpInfo, clock};
+use tcplab_probe::{TcpInfo, clock, scheduling};
 use tcplab_tables::{ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};
 
 use super::client::{Facts, Job, Observer};
@@ -187,7 +187,7 @@ impl Part<'_> {
         let clock = self.context.clock;
         let mut before: Vec<Interval> = self.slots.iter().map(|_| Interval::default()).collect();
         let mut boundary = (self.end.flow.start / width + 1) * width;
-        clock::be_prompt();
+        scheduling::be_prompt();
         loop {
             let due = boundary.min(clock.duration);
             let over = loop {

@@ -11,7 +11,6 @@ mod flow;
 mod gate;
 mod line;
 mod options;
-mod pin;
 mod record;
 mod server;
 #[cfg(test)]

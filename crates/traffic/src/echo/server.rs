@@ -12,11 +12,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use socket2::Socket;
-use tcplab_probe::clock;
+use tcplab_probe::{clock, scheduling};
 
 use super::line::{Broken, Limit, Line, Wait};
 use super::options;
-use super::pin::pin;
 use super::wire::{Answer, Greeting, GreetingError};
 use crate::socket::ATTENTION;
 
@@ -331,7 +330,7 @@ impl Server {
     fn prepare(&self, socket: &Socket, greeting: &Greeting, cpu: Option<usize>) -> String {
         let mut words = Vec::new();
         if let Some(cpu) = cpu
-            && let Err(error) = pin(cpu)
+            && let Err(error) = scheduling::pin(&[cpu])
         {
             words.push(format!("it cannot run on CPU {cpu}: {error}"));
         }

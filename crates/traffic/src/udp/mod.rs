@@ -1,6 +1,8 @@
 //! Datagrams at a rate: an even sender, and a receiver that accounts for every one.
 
 mod arrivals;
+mod batch;
+mod offload;
 mod receive;
 mod schedule;
 mod send;

@@ -2,13 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
-use tcplab_probe::clock;
+use tcplab_probe::{clock, scheduling};
 
-use super::HEADER;
+use super::batch::{BATCH, Batch};
 use super::schedule::Schedule;
 use crate::counter::Counter;
 use crate::pattern::Phases;
@@ -19,50 +18,10 @@ use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
 const SLACK: u64 = 100_000;
 /// A sender that was held up longer than this sends what it missed over time, not at once, ns.
 const STALL: u64 = 1_000_000;
-/// Most datagrams of one system call.
-const BATCH: usize = 64;
 /// How long after its end a sender may still send what was due before, ns.
 const GRACE: u64 = 20_000_000;
 /// Below this a wait is spun, ns: a sleep would take longer.
 const SHORT: u64 = 60_000;
-
-/// The messages of one system call. All but their headers share one payload.
-struct Batch {
-    headers: Vec<[u8; HEADER]>,
-    payload: Vec<u8>,
-    vectors: Vec<[libc::iovec; 2]>,
-    messages: Vec<libc::mmsghdr>,
-}
-
-impl Batch {
-    fn new(payload: u32) -> Batch {
-        // SAFETY: all-zero iovec and mmsghdr are valid and empty.
-        let (vectors, messages) =
-            unsafe { (vec![std::mem::zeroed::<[libc::iovec; 2]>(); BATCH], vec![std::mem::zeroed(); BATCH]) };
-        let payload = vec![0x55; (payload as usize).saturating_sub(HEADER)];
-        Batch { headers: vec![[0; HEADER]; BATCH], payload, vectors, messages }
-    }
-
-    /// Sends datagrams `first`, `first + 1`, … stamped `time`; how many the kernel took.
-    fn send(&mut self, socket: &Socket, first: u64, count: usize, time: u64) -> io::Result<u64> {
-        let count = count.min(BATCH);
-        for i in 0..count {
-            self.headers[i][..8].copy_from_slice(&(first + i as u64).to_be_bytes());
-            self.headers[i][8..].copy_from_slice(&time.to_be_bytes());
-            self.vectors[i] = [
-                libc::iovec { iov_base: self.headers[i].as_mut_ptr().cast(), iov_len: HEADER },
-                libc::iovec { iov_base: self.payload.as_mut_ptr().cast(), iov_len: self.payload.len() },
-            ];
-            self.messages[i].msg_hdr.msg_iov = self.vectors[i].as_mut_ptr();
-            self.messages[i].msg_hdr.msg_iovlen = 2;
-        }
-        // SAFETY: `count` messages are set up above, all over memory that outlives the call.
-        let sent = unsafe {
-            libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), count as libc::c_uint, 0)
-        };
-        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(sent as u64) }
-    }
-}
 
 /// Sends one stream until its work is done or the run is over.
 pub fn run(
@@ -75,7 +34,7 @@ pub fn run(
 ) -> Result<(), TrafficError> {
     let Traffic::Udp { rate, payload, bytes, pattern } = end.flow.traffic else { return Ok(()) };
     let broken = |source| TrafficError::Broken { stream, address, source };
-    clock::be_prompt();
+    scheduling::be_prompt();
     if !context.sleep_until(end.flow.start) {
         return Ok(());
     }
@@ -84,7 +43,7 @@ pub fn run(
     let mut sender = Sender {
         end,
         context,
-        batch: Batch::new(payload),
+        batch: Batch::new(payload, socket),
         schedule: Schedule::new(payload, rate, end.flow.start),
         phases: Phases::new(pattern, end.flow.start, end.seed, stream),
         stop: end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration),

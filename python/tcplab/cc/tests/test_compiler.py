@@ -75,6 +75,8 @@ def test_a_mistake_is_told_with_its_line(control: Write) -> None:
             "the default of beta is not between its least and its most",
         ),
         (("#define CONTROL mine", "#define CONTROL averylongcontrol"), "at most 12 characters"),
+        (("reductions, 1, ", "reductions, 0, "), "the scale of reductions is not above zero"),
+        (('reductions, 1, "",', 'reductions, 1, "packets per hour",'), "the unit of reductions is too long"),
     ],
 )
 def test_what_the_headers_ask_for_is_said_in_words(

@@ -20,6 +20,15 @@ def test_every_control_says_what_it_is_and_where_it_is_published() -> None:
         assert told.phases
 
 
+def test_a_control_says_what_it_shows_of_its_state() -> None:
+    assert [gauge.label for gauge in describe("copa").gauges] == [
+        "velocity",
+        "inverse_delta (packets)",
+        "queueing_delay (ms)",
+    ]
+    assert all(gauge.doc for name in shipped() for gauge in describe(name).gauges)
+
+
 def test_a_control_is_known_by_its_other_names_too() -> None:
     assert describe("tl_bbr1") == describe("bbr") == describe("bbr1")
     assert file_of("bbr")[0] == Path("bbr1.c")
@@ -32,6 +41,7 @@ def test_a_users_file_is_described_as_a_shipped_one_is(control: Callable[..., Pa
     assert (told.name, told.phases) == ("mine", ("SLOW_START", "CONGESTION_AVOIDANCE", "RECOVERY"))
     (beta,) = told.parameters
     assert (beta.name, beta.usual, beta.range) == ("beta", "0.5", "0.001 to 0.999")
+    assert [gauge.label for gauge in told.gauges] == ["reductions"]
     assert told.published == ("RFC 5681",)
 
 
