@@ -67,7 +67,7 @@ fidelity: setup ## simulator, kernel and theory against each other, into docs/fi
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; capture files, 5 min a target
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
 	$(RUN)/python tests/fuzz/fuzz_trace.py --seconds 60
-	cargo run --locked --quiet -p tcplab-pcap --example fuzz -- --seconds 2100
+	cargo run --locked --quiet -p tcplab-pcap --example fuzz -- --seconds 2400
 
 clean: ## forget everything built
 	rm -rf target .venv .tools

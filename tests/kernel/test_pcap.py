@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tcplab import captures
 from tcplab.captures.ends import match_ends
 from tcplab.captures.flow import Flow
+from tcplab.captures.tests.tshark import needs_tshark, same_packets_stand_out, same_rtts
 from tcplab.results import Run
 
 FLOW = {"name": "bulk", "kind": "tcp", "cc": "cubic", "bytes": "3 MB"}
@@ -43,3 +45,32 @@ def test_both_ends_show_the_losses_the_emulator_made(run: Callable[..., Run]) ->
     assert forward.lost == done.flows["losses_true"][0]
     assert forward.delay is not None
     assert forward.delay.min == pytest.approx(10e6, abs=0.2e6)
+
+
+PATH = {"rate": "20 Mbit/s", "rtt": "20 ms"}
+MARKING = {"kind": "droptail", "limit": "200 kB", "mark_above": "20 packets"}
+
+
+@needs_tshark
+@pytest.mark.parametrize(
+    ("settings", "is_marked"),
+    [
+        ({"loss": "1 %"}, False),
+        ({"reorder": {"rate": "1 %", "by": "8 ms"}}, False),
+        ({"queue": MARKING, "left": {"ecn": "on"}, "right": {"ecn": "on"}}, True),
+    ],
+    ids=["loss", "reordering", "ECN"],
+)
+def test_tshark_finds_the_same_in_captures_of_linux(
+    settings: dict[str, Any], is_marked: bool, run: Callable[..., Run]
+) -> None:
+    capture = {"what": "headers", "at": "wire"}
+    done = run({"path": PATH | settings}, [FLOW], duration="20 s", capture=capture)
+    for end in ("left", "right"):
+        file = done.path / "run-1" / f"{end}-path.pcapng"
+        assert is_marked or same_packets_stand_out(file) > 0
+        assert same_rtts(file) > 5
+        forward, backward = (half.tcp for half in of_data(captures.read(file), 3_000_000).halves)
+        assert forward is not None
+        assert backward is not None
+        assert (forward.cwr > 0, backward.ece > 0) == (is_marked, is_marked)

@@ -43,6 +43,7 @@ pub mod pairing;
 pub mod parse;
 pub mod read;
 
+mod hand_out;
 mod pcapng;
 mod quantiles;
 mod summarise;

@@ -10,10 +10,10 @@ const BUCKETS: usize = 1 << BUCKET_BITS;
 ///
 /// Quantiles are exact up to 128 values. Beyond, values are counted in 64 buckets a power of two, of which a
 /// quantile is the middle: it is off by at most 1/128 (0.8 %) of itself. Without values it takes one word.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quantiles(Option<Box<Samples>>);
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Samples {
     count: u64,
     min: i64,

@@ -3,45 +3,87 @@
 mod common;
 
 use common::*;
-use tcplab_pcap::flow::{Analysis, Direction, End, FlowSummary, Options};
+use tcplab_pcap::flow::{Analysis, Direction, End, Options};
 use tcplab_pcap::frame::{FrameBuffer, Keep};
 use tcplab_pcap::parse::Protocol;
+use tcplab_pcap::read::Ending;
 use tcplab_pcap::{Packet, Reader, summarise};
 
-/// A hundred connections with a few segments each, side by side.
-fn hundred() -> Vec<u8> {
+/// A hundred connections side by side, each with up to `most` segments of data.
+fn connections(most: u32) -> Vec<Send<'static>> {
     let mut sends = Vec::new();
     for n in 0..100u16 {
         let at = |send: Send<'static>| Send { at: send.at + u64::from(n) * MS, port: 30_000 + n, ..send };
         sends.extend(handshake().into_iter().map(at));
-        for k in 0..u32::from(n % 7) {
+        let segments = u32::from(n) * 7 % most;
+        for k in 0..segments {
             sends.push(at(client(20 + u64::from(k), ACK, 1 + k * 500, 1, 500)));
         }
-        sends.push(at(client(40, FIN | ACK, 1 + u32::from(n % 7) * 500, 1, 0)));
+        sends.push(at(client(40 + u64::from(most), FIN | ACK, 1 + segments * 500, 1, 0)));
     }
     sends.sort_by_key(|send| send.at);
-    capture(&sends)
+    sends
 }
 
-/// What tells flows apart, and something of what they did.
-fn digest(flow: &FlowSummary) -> (u64, u64, String, u64, End) {
-    let endpoints = format!("{} {}", flow.endpoints[0], flow.endpoints[1]);
-    (flow.number, flow.first_packet, endpoints, flow.halves[0].payload_bytes, flow.end)
+fn hundred() -> Vec<u8> {
+    capture(&connections(7))
+}
+
+/// `hundred` longer, with packets between that are no segments, or whose ends only show on a close look.
+fn all_sorts() -> Vec<u8> {
+    let file = capture(&connections(300));
+    let odd = odd_frames();
+    let mut reader = Reader::from_bytes(file).expect("a capture");
+    let mut frames = Vec::new();
+    while let Some(packet) = reader.next_packet() {
+        frames.push((packet.time, packet.bytes.to_vec()));
+        if packet.number.is_multiple_of(50) {
+            let odd = &odd[packet.number as usize / 50 % odd.len()];
+            frames.push((packet.time, odd.clone()));
+        }
+        // The first connections once more when they are forgotten, and then by a clock that has gone back.
+        if packet.number.is_multiple_of(3) {
+            let later = if packet.number.is_multiple_of(2) { 30_000 } else { 5_000 };
+            frames.push((packet.time + later * MS as i64, packet.bytes.to_vec()));
+        }
+    }
+    ethernet_file(&frames)
 }
 
 #[test]
-fn any_number_of_cores_gives_the_same_flows() {
-    let digests = |cores| {
-        let mut reader = Reader::from_bytes(hundred()).expect("a capture");
+fn any_number_of_cores_gives_the_same_summary() {
+    let file = all_sorts();
+    let summary = |cores| {
+        let mut reader = Reader::from_bytes(file.clone()).expect("a capture");
         let summary = summarise(&mut reader, Options::default(), cores);
-        assert!(reader.ending().is_some());
+        assert_eq!(reader.ending(), Some(&Ending::Complete));
         assert_eq!(reader.counts().packets, summary.counts.packets);
-        (summary.flows.iter().map(digest).collect::<Vec<_>>(), summary.counts)
+        (summary.flows, summary.counts)
     };
-    let one = digests(1);
-    assert_eq!(one.0.len(), 100);
-    assert_eq!(digests(2), one);
-    assert_eq!(digests(5), one);
+    let (flows, counts) = summary(1);
+    assert!(flows.len() > 100 && counts.packets > 10_000, "{}, {counts:?}", flows.len());
+    let odd = [counts.udp, counts.not_ip, counts.other_protocol, counts.header_cut, counts.malformed];
+    assert!(
+        odd.iter().all(|&count| count > 0) && counts.fragments > counts.fragments_incomplete,
+        "{counts:?}"
+    );
+    for cores in [2, 3, 8] {
+        let (theirs, their_counts) = summary(cores);
+        assert_eq!(their_counts, counts, "{cores} cores");
+        assert_eq!(theirs.len(), flows.len(), "{cores} cores");
+        for (theirs, own) in theirs.iter().zip(&flows) {
+            assert_eq!(theirs, own, "{cores} cores");
+        }
+    }
+}
+
+#[test]
+fn a_capture_of_one_flow_is_summarised_on_two_cores() {
+    let sends: Vec<_> = (0..50_000).map(|k| client(u64::from(k), ACK, 1 + k * 500, 1, 500)).collect();
+    let mut reader = Reader::from_bytes(capture(&sends)).expect("a capture");
+    let summary = summarise(&mut reader, Options::default(), 2);
+    assert_eq!(summary.flows.len(), 1);
+    assert_eq!(summary.flows[0].halves[0].payload_bytes, 25_000_000);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from tcplab.captures.columns import number, options, time
 from tcplab.captures.flow import Flow, Half, Spread, TcpHalf
@@ -70,12 +71,12 @@ def _rows(flow: Flow) -> Iterator[tuple[str, Show]]:
     yield "bytes on the link", lambda half: size(half.frame_bytes)
     yield "payload", lambda half: size(half.payload_bytes)
     yield "goodput", lambda half: rate(half.goodput) if half.goodput else "-"
-    yield "longest IP packet", lambda half: size(half.largest_ip) if half.largest_ip else "-"
+    yield "longest IP packet", lambda half: _some(half.largest_ip)
     yield "IP fragments", lambda half: str(half.fragments)
     yield "without don't-fragment", lambda half: str(half.may_fragment)
     if flow.protocol == "tcp":
-        for name, show in _TCP_ROWS:
-            yield name, _of_tcp(show)
+        for name, figure, show in _TCP_ROWS:
+            yield name, _of_tcp(figure, show)
         yield "RTT samples", _of_spread(lambda half: half.rtt, lambda spread: str(spread.count))
         for name, value in _QUANTILES:
             yield f"RTT {name}", _of_spread(lambda half: half.rtt, value)
@@ -95,45 +96,57 @@ _QUANTILES: tuple[tuple[str, Callable[[Spread], str]], ...] = (
     ("max", lambda spread: time(spread.max)),
 )
 
-_TCP_ROWS: tuple[tuple[str, Callable[[TcpHalf], str]], ...] = (
-    ("packets with data", lambda half: str(half.data_packets)),
-    ("acknowledged", lambda half: "-" if half.acked_bytes is None else size(half.acked_bytes)),
-    ("missed by the capture", lambda half: size(half.missed_bytes) if half.missed_bytes else "-"),
-    ("sent again", lambda half: str(half.retransmissions)),
-    ("  fast", lambda half: str(half.fast)),
-    ("  after a timeout", lambda half: str(half.timeout)),
-    ("  tail loss probe", lambda half: str(half.probe)),
-    ("  cause not seen", lambda half: str(half.unknown)),
-    ("  in segments", lambda half: str(half.retransmitted_segments)),
-    ("  payload", lambda half: size(half.retransmitted_bytes) if half.retransmitted_bytes else "-"),
-    ("needless by D-SACK", lambda half: str(half.spurious)),
-    ("out of order", lambda half: str(half.out_of_order)),
-    ("duplicated by the network", lambda half: str(half.duplicates)),
-    ("keep-alives", lambda half: str(half.keep_alives)),
-    ("duplicate ACKs", lambda half: str(half.duplicate_acks)),
-    ("ACKs with SACK blocks", lambda half: str(half.sacks)),
-    ("D-SACK blocks", lambda half: str(half.dsacks)),
-    ("zero windows", lambda half: str(half.zero_windows)),
-    ("  for", lambda half: time(half.zero_window_time) if half.zero_window_time else "-"),
-    ("outside any window", lambda half: str(half.out_of_window)),
-    ("MSS told", lambda half: number(half.mss)),
-    ("largest payload", lambda half: str(half.largest_payload)),
-    ("window scale", lambda half: number(half.window_scale)),
-    ("smallest window", lambda half: "-" if half.window_min is None else size(half.window_min)),
-    ("largest window", lambda half: "-" if half.window_max is None else size(half.window_max)),
-    ("most outstanding", lambda half: size(half.outstanding_max) if half.outstanding_max else "-"),
-    ("ECT(0)", lambda half: str(half.ect0)),
-    ("ECT(1)", lambda half: str(half.ect1)),
-    ("CE marks", lambda half: str(half.ce)),
-    ("ECE flags", lambda half: str(half.ece)),
-    ("CWR flags", lambda half: str(half.cwr)),
-    ("told it was too big", lambda half: str(half.too_big)),
-    ("path MTU told", lambda half: number(half.path_mtu)),
+
+def _size(value: int | None) -> str:
+    return "-" if value is None else size(value)
+
+
+def _some(value: int | None) -> str:
+    """Bytes, where none is nothing to tell."""
+    return size(value) if value else "-"
+
+
+# What it is called, the figure of a `TcpHalf`, and how that is shown.
+_TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("packets with data", "data_packets", number),
+    ("acknowledged", "acked_bytes", _size),
+    ("missed by the capture", "missed_bytes", _some),
+    ("sent again", "retransmissions", number),
+    ("  fast", "fast", number),
+    ("  after a timeout", "timeout", number),
+    ("  tail loss probe", "probe", number),
+    ("  cause not seen", "unknown", number),
+    ("  in segments", "retransmitted_segments", number),
+    ("  payload", "retransmitted_bytes", _some),
+    ("timeouts", "timeouts", number),
+    ("needless by D-SACK", "spurious", number),
+    ("out of order", "out_of_order", number),
+    ("duplicated by the network", "duplicates", number),
+    ("keep-alives", "keep_alives", number),
+    ("duplicate ACKs", "duplicate_acks", number),
+    ("ACKs with SACK blocks", "sacks", number),
+    ("D-SACK blocks", "dsacks", number),
+    ("zero windows", "zero_windows", number),
+    ("  for", "zero_window_time", lambda value: time(value or None)),
+    ("outside any window", "out_of_window", number),
+    ("MSS told", "mss", number),
+    ("largest payload", "largest_payload", number),
+    ("window scale", "window_scale", number),
+    ("smallest window", "window_min", _size),
+    ("largest window", "window_max", _size),
+    ("most outstanding", "outstanding_max", _some),
+    ("ECT(0)", "ect0", number),
+    ("ECT(1)", "ect1", number),
+    ("CE marks", "ce", number),
+    ("ECE flags", "ece", number),
+    ("CWR flags", "cwr", number),
+    ("told it was too big", "too_big", number),
+    ("path MTU told", "path_mtu", number),
 )
 
 
-def _of_tcp(show: Callable[[TcpHalf], str]) -> Show:
-    return lambda half: "-" if half.tcp is None else show(half.tcp)
+def _of_tcp(figure: str, show: Callable[[Any], str]) -> Show:
+    return lambda half: "-" if half.tcp is None else show(getattr(half.tcp, figure))
 
 
 def _of_spread(which: Callable[[TcpHalf], Spread | None], show: Callable[[Spread], str]) -> Show:

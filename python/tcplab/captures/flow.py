@@ -35,6 +35,8 @@ class TcpHalf:
     timeout: int
     probe: int
     unknown: int
+    timeouts: int
+    """How often the retransmission timer ran out; `timeout` counts the packets sent again for it."""
     retransmitted_segments: int
     retransmitted_bytes: int
     spurious: int

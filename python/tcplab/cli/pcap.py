@@ -178,10 +178,10 @@ def _flows(
 
 
 def _sorted(flows: list[Flow], sort: str | None) -> list[Flow]:
-    from tcplab.captures.columns import COLUMNS, named, ordered
-
     if sort is None:
         return flows
+    from tcplab.captures.columns import COLUMNS, named, ordered
+
     column = named(sort)
     if column is None:
         keys = ", ".join(column.key for column in COLUMNS)

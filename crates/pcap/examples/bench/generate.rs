@@ -53,6 +53,9 @@ struct Flow {
     state: State,
     sent: u32,
     acked: u32,
+    /// Sequence numbers that FINs have taken: the sender's, the receiver's.
+    fin_sent: u32,
+    peer_sent: u32,
     /// The segment lost and not yet sent again.
     hole: Option<u32>,
     packets: u64,
@@ -71,7 +74,17 @@ enum State {
 impl Flow {
     fn new(number: u32) -> Flow {
         let random = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        Flow { number, state: State::Syn, sent: 0, acked: 0, hole: None, packets: 0, random }
+        Flow {
+            number,
+            state: State::Syn,
+            sent: 0,
+            acked: 0,
+            fin_sent: 0,
+            peer_sent: 0,
+            hole: None,
+            packets: 0,
+            random,
+        }
     }
 
     fn chance(&mut self) -> bool {
@@ -103,8 +116,11 @@ impl Flow {
                 let end = 1 + self.sent * MSS;
                 self.acked = self.sent;
                 self.packet(capture, false, ACK, 1, 0, &[])?;
+                self.fin_sent = 1;
                 self.packet(capture, true, FIN | ACK, end, 0, &[])?;
                 self.packet(capture, false, FIN | ACK, 1, 0, &[])?;
+                self.peer_sent = 1;
+                self.packet(capture, true, ACK, end + 1, 0, &[])?;
                 self.state = State::Over;
             }
             State::Over => return Ok(false),
@@ -165,7 +181,7 @@ impl Flow {
             sack,
         };
         let (source_port, destination_port) = if forward { (40_000, 5201) } else { (5201, 40_000) };
-        let ack = if forward { 1 } else { 1 + self.acked * MSS };
+        let ack = if forward { 1 + self.peer_sent } else { 1 + self.acked * MSS + self.fin_sent };
         let ack = if flags & ACK != 0 { ack } else { 0 };
         let tcp = Tcp { source_port, destination_port, seq, ack, flags, window: 2000, options };
         let (source, destination) = if forward { (client, server) } else { (server, client) };

@@ -11,10 +11,29 @@ pub fn corpus(target: &str) -> Vec<Vec<u8>> {
         "parser" => frames,
         "filter" => FILTERS.iter().map(|filter| filter.as_bytes().to_vec()).collect(),
         "compressed" => {
-            [ng(&frames), classic(&frames, false)].iter().flat_map(|file| compressed(file)).collect()
+            let whole = [ng(&frames), classic(&frames, false)];
+            whole.iter().flat_map(|file| compressed(file)).chain(broken(true)).collect()
         }
-        _ => vec![ng(&frames), classic(&frames, false), classic(&frames, true)],
+        _ => {
+            let whole = [ng(&frames), classic(&frames, false), classic(&frames, true)];
+            whole.into_iter().chain(broken(false)).collect()
+        }
     }
+}
+
+/// The stored broken files, in the order of their names: those that are compressed, or those that are not.
+fn broken(are_compressed: bool) -> Vec<Vec<u8>> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/broken");
+    let entries = std::fs::read_dir(directory).expect("the directory of broken files");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry of it").path()).collect();
+    paths.sort_unstable();
+    paths.retain(|path| {
+        let compressed = path.extension().is_some_and(|extension| extension == "gz" || extension == "zst");
+        compressed == are_compressed
+    });
+    let files = paths.iter().map(|path| std::fs::read(path).expect("a broken file"));
+    // A mutant changes bytes that are there.
+    files.filter(|bytes| !bytes.is_empty()).collect()
 }
 
 const FILTERS: [&str; 4] = [

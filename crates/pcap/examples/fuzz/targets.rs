@@ -8,16 +8,17 @@ use tcplab_pcap::flow::{Analysis, Direction, Observer, Options, Seen};
 use tcplab_pcap::list::{Layout, PacketList};
 use tcplab_pcap::pairing::{Clocks, pair};
 use tcplab_pcap::read::LinkType;
-use tcplab_pcap::{Reader, parse};
+use tcplab_pcap::{Reader, parse, summarise};
 
 /// A target: its name, and what it does with a mutant.
 pub type Target = (&'static str, fn(&[u8]));
 
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("reader", read_whole_and_streamed),
     ("compressed", read_compressed),
     ("parser", parse_on_every_link),
     ("analysis", analyse),
+    ("cores", divide),
     ("pairing", pair_with_itself),
     ("list", list_and_dissect),
     ("filter", filter_text),
@@ -78,6 +79,17 @@ impl Observer for Outstanding {
         assert!(self.0 >> 30 <= seen.packet, "{} bytes outstanding", self.0);
         assert!(seen.new_bytes <= seen.segment.payload_len);
     }
+}
+
+/// Each core's share together is what one core finds.
+fn divide(bytes: &[u8]) {
+    let options = Options { linger: 1_000_000, ..Options::default() };
+    let summary = |cores| {
+        let mut reader = Reader::from_bytes(bytes.to_vec()).ok()?;
+        let summary = summarise(&mut reader, options, cores);
+        Some((summary.flows, summary.counts, reader.ending().cloned(), reader.counts()))
+    };
+    assert!(summary(1) == summary(3), "three cores find something else");
 }
 
 fn analyse(bytes: &[u8]) {

@@ -4,21 +4,25 @@
 //! flow when it has ended. An [`Observer`] sees every segment with what the analysis made of it.
 
 mod connection;
+mod counts;
 mod fragments;
 mod half;
 mod key;
 mod observe;
 mod retransmission;
 mod sent;
+mod share;
 mod summary;
 
 use hashbrown::HashTable;
 
-use crate::parse::{Protocol, Segment, TooBig, Unparsed, parse};
+use crate::parse::{Protocol, Segment, TooBig, Unparsed, parse_into};
 use crate::read::Packet;
 
+pub use counts::Counts;
 pub use key::{Endpoint, Key};
 pub use observe::{Kind, Observer, Seen};
+pub(crate) use share::{Division, Share};
 pub use summary::{Cause, Direction, Ecn, End, FlowSummary, Half, Retransmissions, TcpHalf, TcpSummary};
 
 use connection::{Connection, Verdict};
@@ -42,65 +46,6 @@ impl Default for Options {
     }
 }
 
-/// Packets by what became of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All packets.
-    pub packets: u64,
-    /// Their bytes on the link.
-    pub frame_bytes: u64,
-    /// TCP segments.
-    pub tcp: u64,
-    /// UDP datagrams.
-    pub udp: u64,
-    /// Not IP.
-    pub not_ip: u64,
-    /// IP with another payload than TCP and UDP.
-    pub other_protocol: u64,
-    /// The capture's link type is not known.
-    pub link_type: u64,
-    /// Cut by the snap length in the middle of a header.
-    pub header_cut: u64,
-    /// A header contradicts itself.
-    pub malformed: u64,
-    /// IP fragments.
-    pub fragments: u64,
-    /// Fragments whose datagram never came together.
-    pub fragments_incomplete: u64,
-    /// TCP headers whose options were cut by the snap length.
-    pub options_cut: u64,
-    /// First packet's, last packet's time (ns since 1970); none without packets.
-    pub first: Option<i64>,
-    /// See `first`.
-    pub last: Option<i64>,
-}
-
-/// Which flows an analysis keeps when several divide a capture's among themselves.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Share {
-    seed: Seed,
-    index: u32,
-    of: u32,
-}
-
-impl Share {
-    fn whole() -> Share {
-        Share { seed: Seed::random(), index: 0, of: 1 }
-    }
-
-    /// Shares that together keep every flow once.
-    pub(crate) fn among(of: usize) -> Vec<Share> {
-        let seed = Seed::random();
-        (0..of as u32).map(|index| Share { seed, index, of: of as u32 }).collect()
-    }
-
-    /// The table of flows uses the lower and the highest bits of the hash, this those between.
-    #[inline]
-    fn holds(&self, hash: u64) -> bool {
-        self.of == 1 || (u64::from((hash >> 16) as u32) * u64::from(self.of)) >> 32 == u64::from(self.index)
-    }
-}
-
 /// Packets in, flows out.
 #[derive(Debug)]
 pub struct Analysis<O: Observer = ()> {
@@ -110,10 +55,12 @@ pub struct Analysis<O: Observer = ()> {
     index: HashTable<u32>,
     flows: Vec<Flow>,
     free: Vec<u32>,
-    share: Share,
+    seed: Seed,
     /// The slot of the last packet's flow: packets of one flow come in trains.
     recent: Option<u32>,
     begun: u64,
+    /// The latest time that any packet of the capture had so far: clocks go backwards.
+    latest: i64,
     finished: Vec<FlowSummary>,
     /// Ended connections by the time they did, with the flow's number to know a slot used again.
     ended: std::collections::VecDeque<(i64, u32, u64)>,
@@ -140,21 +87,11 @@ impl Analysis {
     pub fn new(options: Options) -> Analysis {
         Analysis::with_observer(options, ())
     }
-
-    /// An analysis of only those flows that are its share.
-    pub(crate) fn of_share(options: Options, share: Share) -> Analysis {
-        let most_flows = options.most_flows.div_ceil(share.of as usize);
-        Analysis::build(Options { most_flows, ..options }, (), share)
-    }
 }
 
 impl<O: Observer> Analysis<O> {
     /// An analysis that shows `observer` every segment.
     pub fn with_observer(options: Options, observer: O) -> Analysis<O> {
-        Analysis::build(options, observer, Share::whole())
-    }
-
-    fn build(options: Options, observer: O, share: Share) -> Analysis<O> {
         Analysis {
             options,
             observer,
@@ -162,40 +99,48 @@ impl<O: Observer> Analysis<O> {
             index: HashTable::new(),
             flows: Vec::new(),
             free: Vec::new(),
-            share,
+            seed: Seed::random(),
             recent: None,
             begun: 0,
+            latest: i64::MIN,
             finished: Vec::new(),
             ended: std::collections::VecDeque::new(),
             fragments: Fragments::default(),
         }
     }
 
+    /// Says that some packet of the capture had this time.
+    #[inline]
+    pub(crate) fn has_reached(&mut self, time: i64) {
+        self.latest = self.latest.max(time);
+    }
+
+    /// Connections that ended before this are over: what comes between the same ports is of another.
+    #[inline]
+    fn forgotten_until(&self) -> i64 {
+        self.latest.saturating_sub(self.options.linger)
+    }
+
     /// Takes a packet in.
     #[inline]
     pub fn packet(&mut self, packet: &Packet<'_>) {
-        self.counts.packets += 1;
-        self.counts.frame_bytes += u64::from(packet.original_len);
-        self.counts.first = Some(self.counts.first.map_or(packet.time, |first| first.min(packet.time)));
-        self.counts.last = Some(self.counts.last.map_or(packet.time, |last| last.max(packet.time)));
-        match parse(packet.link, packet.bytes, packet.original_len) {
-            Ok(segment) => self.segment(packet.number, packet.time, packet.interface, &segment),
-            Err(reason) => self.unparsed(reason, packet.interface),
+        self.counts.packet(packet);
+        self.has_reached(packet.time);
+        // Not by `parse`, whose result would be copied.
+        let mut segment = Segment { frame_len: packet.original_len, ..Segment::default() };
+        match parse_into(packet.link, packet.bytes, &mut segment) {
+            Ok(()) => self.segment(packet.number, packet.time, packet.interface, &segment),
+            Err(reason) => {
+                self.counts.unparsed(&reason);
+                self.unparsed(&reason, packet.interface);
+            }
         }
     }
 
     #[cold]
-    fn unparsed(&mut self, reason: Unparsed, interface: u32) {
-        let counts = &mut self.counts;
-        *match reason {
-            Unparsed::LinkType => &mut counts.link_type,
-            Unparsed::NotIp => &mut counts.not_ip,
-            Unparsed::OtherProtocol | Unparsed::TooBig(_) => &mut counts.other_protocol,
-            Unparsed::HeaderCut => &mut counts.header_cut,
-            Unparsed::Malformed => &mut counts.malformed,
-        } += 1;
+    fn unparsed(&mut self, reason: &Unparsed, interface: u32) {
         if let Unparsed::TooBig(too_big) = reason {
-            self.too_big(&too_big, interface);
+            self.too_big(too_big, interface);
         }
     }
 
@@ -204,9 +149,13 @@ impl<O: Observer> Analysis<O> {
         let source = Endpoint { address: too_big.source, port: too_big.source_port };
         let destination = Endpoint { address: too_big.destination, port: too_big.destination_port };
         let (key, swapped) = Key::between(source, destination, too_big.protocol, interface);
-        let hash = key.hash(self.share.seed);
+        let hash = key.hash(self.seed);
         let Some(&slot) = self.index.find(hash, |&slot| self.flows[slot as usize].key == key) else { return };
+        let forgotten = self.forgotten_until();
         let flow = &mut self.flows[slot as usize];
+        if flow.closed_before(forgotten) {
+            return;
+        }
         let direction = flow.direction(swapped);
         if let Some(tcp) = &mut flow.tcp {
             let half = &mut tcp.halves[direction.index()].summary;
@@ -215,9 +164,8 @@ impl<O: Observer> Analysis<O> {
         }
     }
 
-    /// Takes a segment in that was parsed before; `packet` counts from 1.
     #[inline]
-    pub fn segment(&mut self, packet: u64, time: i64, interface: u32, segment: &Segment) {
+    fn segment(&mut self, packet: u64, time: i64, interface: u32, segment: &Segment) {
         if let Some(fragment) = &segment.fragment {
             self.counts.fragments += 1;
             if let Some(whole) = self.fragments.add(segment, fragment, interface) {
@@ -238,20 +186,17 @@ impl<O: Observer> Analysis<O> {
         let (key, swapped) = Key::of(segment, interface);
         let mut slot = match self.recent {
             Some(slot) if self.flows[slot as usize].key == key => slot,
-            _ => match self.find(key, swapped, packet, time) {
-                Some(slot) => slot,
-                None => return,
-            },
+            _ => self.find(key, swapped, packet, time),
         };
+        let forgotten = self.forgotten_until();
         let mut flow = &mut self.flows[slot as usize];
         if segment.protocol == Protocol::Tcp {
             let direction = flow.direction(swapped);
-            if flow.tcp.as_ref().is_some_and(|tcp| tcp.is_succeeded_by(direction, segment)) {
-                self.finish_flow(slot, Some(End::Reused));
-                slot = match self.find(key, swapped, packet, time) {
-                    Some(slot) => slot,
-                    None => return,
-                };
+            let reused = flow.tcp.as_ref().is_some_and(|tcp| tcp.is_succeeded_by(direction, segment));
+            // Whether it has been forgotten already depends on other flows' packets, and must not matter.
+            if reused || (flow.ended && flow.closed_before(forgotten)) {
+                self.finish_flow(slot, reused.then_some(End::Reused));
+                slot = self.find(key, swapped, packet, time);
                 flow = &mut self.flows[slot as usize];
             }
         }
@@ -277,23 +222,20 @@ impl<O: Observer> Analysis<O> {
             self.ended.push_back((time, slot, flow.number));
         }
         if let Some(&(ended, ..)) = self.ended.front()
-            && time.saturating_sub(ended) > self.options.linger
+            && ended < forgotten
         {
-            self.forget_ended(time);
+            self.forget_ended();
         }
     }
 
-    /// The slot of a flow, new if it has none; none if the flow is another's share.
+    /// The slot of a flow, new if it has none.
     #[inline]
-    fn find(&mut self, key: Key, swapped: bool, packet: u64, time: i64) -> Option<u32> {
-        let hash = key.hash(self.share.seed);
-        if !self.share.holds(hash) {
-            return None;
+    fn find(&mut self, key: Key, swapped: bool, packet: u64, time: i64) -> u32 {
+        let hash = key.hash(self.seed);
+        match self.index.find(hash, |&slot| self.flows[slot as usize].key == key) {
+            Some(&slot) => slot,
+            None => self.begin(key, hash, swapped, packet, time),
         }
-        if let Some(&slot) = self.index.find(hash, |&slot| self.flows[slot as usize].key == key) {
-            return Some(slot);
-        }
-        Some(self.begin(key, hash, swapped, packet, time))
     }
 
     #[cold]
@@ -342,9 +284,10 @@ impl<O: Observer> Analysis<O> {
     }
 
     #[cold]
-    fn forget_ended(&mut self, time: i64) {
+    fn forget_ended(&mut self) {
+        let until = self.forgotten_until();
         while let Some(&(ended, slot, number)) = self.ended.front() {
-            if time.saturating_sub(ended) <= self.options.linger {
+            if ended >= until {
                 return;
             }
             self.ended.pop_front();
@@ -423,6 +366,10 @@ impl Flow {
                 tcp.halves.swap(0, 1);
             }
         }
+    }
+
+    fn closed_before(&self, time: i64) -> bool {
+        self.tcp.as_ref().and_then(|tcp| tcp.closed_at).is_some_and(|closed| closed < time)
     }
 
     #[inline]

@@ -123,7 +123,7 @@ impl Ecn {
 
 /// What one direction of a TCP connection did. Sequence numbers count from the initial one, which is 0; of a
 /// connection seen from its middle, the first byte seen is 1.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpHalf {
     /// Packets that carried payload.
     pub data_packets: u64,
@@ -206,7 +206,7 @@ impl TcpHalf {
 }
 
 /// What one direction of a flow did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Half {
     /// Packets.
     pub packets: u64,
@@ -235,7 +235,7 @@ pub struct Half {
 }
 
 /// A flow: a TCP connection, or the UDP datagrams between two endpoints.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct FlowSummary {
     /// Its number, from 1 in the order of the flows' first packets.
     pub number: u64,
@@ -260,7 +260,7 @@ pub struct FlowSummary {
 }
 
 /// What is known of a TCP connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TcpSummary {
     /// Forward and backward.
     pub halves: [TcpHalf; 2],

@@ -1,6 +1,7 @@
 //! IPv4 (RFC 791) and IPv6 with its extension headers (RFC 8200).
 
-use super::{Address, Fragment, Protocol, Segment, TooBig, Unparsed};
+use super::{Address, Ends, Fragment, Protocol, Segment, TooBig, Unparsed};
+use crate::read::LONGEST_PACKET;
 
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
@@ -16,8 +17,10 @@ const MOBILITY: u8 = 135;
 const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
-const IPV4_LEN: usize = 20;
-const IPV6_LEN: usize = 40;
+pub(super) const IPV4_LEN: usize = 20;
+pub(super) const IPV6_LEN: usize = 40;
+/// Of the flags and fragment offset: more fragments follow, or some came before.
+pub(super) const IPV4_FRAGMENT: u16 = 0x3fff;
 /// RFC 8200 section 4.1 recommends an order of seven; a chain this long is an attack or damage.
 const MOST_EXTENSIONS: usize = 16;
 /// Beyond this the offsets of a [`Segment`] end; headers of real packets never do.
@@ -55,7 +58,7 @@ fn ipv4(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
         return Err(Unparsed::Malformed);
     }
     let told = u32::from(u16::from_be_bytes([header[2], header[3]]));
-    let ip_len = if told == 0 { segment.frame_len.saturating_sub(at as u32) } else { told };
+    let ip_len = if told == 0 { by_frame(segment, at)? } else { told };
     if ip_len < header_len as u32 {
         return Err(Unparsed::Malformed);
     }
@@ -68,7 +71,7 @@ fn ipv4(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
     segment.source = Address::v4([header[12], header[13], header[14], header[15]]);
     segment.destination = Address::v4([header[16], header[17], header[18], header[19]]);
     let len = ip_len - header_len as u32;
-    if fragment & 0x3fff != 0 {
+    if fragment & IPV4_FRAGMENT != 0 {
         segment.fragment = Some(Fragment {
             identification: u32::from(segment.identification),
             offset: u32::from(fragment & 0x1fff) * 8,
@@ -84,7 +87,7 @@ fn ipv6(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
     let header = bytes[at..].first_chunk::<IPV6_LEN>().ok_or(Unparsed::HeaderCut)?;
     let told = u32::from(u16::from_be_bytes([header[4], header[5]]));
     // A jumbogram (RFC 2675), or a super-packet of Linux's BIG TCP.
-    let ip_len = if told == 0 { segment.frame_len.saturating_sub(at as u32) } else { told + IPV6_LEN as u32 };
+    let ip_len = if told == 0 { by_frame(segment, at)? } else { told + IPV6_LEN as u32 };
     if ip_len < IPV6_LEN as u32 {
         return Err(Unparsed::Malformed);
     }
@@ -99,6 +102,15 @@ fn ipv6(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
         next @ (TCP | UDP) => transport(bytes, at + IPV6_LEN, len, next, segment),
         next => extensions(bytes, at + IPV6_LEN, len, next, segment),
     }
+}
+
+/// The length of an IP packet whose header does not tell, by that of the frame: a super-packet's.
+#[cold]
+fn by_frame(segment: &Segment, at: usize) -> Result<u32, Unparsed> {
+    if segment.frame_len > LONGEST_PACKET {
+        return Err(Unparsed::Malformed);
+    }
+    Ok(segment.frame_len.saturating_sub(at as u32))
 }
 
 /// Goes through the extension headers to what they precede.
@@ -158,10 +170,9 @@ fn transport(
     protocol: u8,
     segment: &mut Segment,
 ) -> Result<Transport, Unparsed> {
-    segment.protocol = match protocol {
-        TCP => Protocol::Tcp,
-        UDP => Protocol::Udp,
-        _ => return Err(other(bytes, at, protocol)),
+    segment.protocol = match self::protocol(protocol) {
+        Some(protocol) => protocol,
+        None => return Err(other(bytes, at, protocol)),
     };
     if at > LONGEST_HEADERS {
         return Err(Unparsed::Malformed);
@@ -172,6 +183,15 @@ fn transport(
         return Ok(Transport::Rest);
     }
     Ok(Transport::Whole { at, len })
+}
+
+#[inline]
+pub(super) fn protocol(number: u8) -> Option<Protocol> {
+    match number {
+        TCP => Some(Protocol::Tcp),
+        UDP => Some(Protocol::Udp),
+        _ => None,
+    }
 }
 
 /// Of other protocols only ICMP's complaint that a packet was too big says something about a flow.
@@ -191,26 +211,6 @@ fn other(bytes: &[u8], at: usize, protocol: u8) -> Unparsed {
 
 /// The beginning of the packet that an ICMP message quotes.
 fn quoted(bytes: &[u8], mtu: u32) -> Option<TooBig> {
-    let (source, destination, protocol, ports_at) = match bytes.first()? >> 4 {
-        4 => {
-            let header = bytes.first_chunk::<IPV4_LEN>()?;
-            let source = Address::v4([header[12], header[13], header[14], header[15]]);
-            let destination = Address::v4([header[16], header[17], header[18], header[19]]);
-            (source, destination, header[9], usize::from(header[0] & 0xf) * 4)
-        }
-        6 => {
-            let header = bytes.first_chunk::<IPV6_LEN>()?;
-            let source = Address::v6(*header[8..].first_chunk()?);
-            (source, Address::v6(*header[24..].first_chunk()?), header[6], IPV6_LEN)
-        }
-        _ => return None,
-    };
-    let protocol = match protocol {
-        TCP => Protocol::Tcp,
-        UDP => Protocol::Udp,
-        _ => return None,
-    };
-    let &[a, b, c, d] = bytes.get(ports_at..)?.first_chunk::<4>()?;
-    let (source_port, destination_port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+    let (Ends { source, destination, source_port, destination_port }, protocol) = Ends::in_ip(bytes)?;
     Some(TooBig { mtu, source, destination, source_port, destination_port, protocol })
 }

@@ -17,7 +17,7 @@ const SLL_TYPE_AT: usize = 14;
 const SLL2_LEN: usize = 20;
 
 /// Where the IP header begins.
-#[inline]
+#[inline(always)]
 pub(super) fn ip_header(link: LinkType, bytes: &[u8]) -> Result<usize, Unparsed> {
     match link {
         LinkType::ETHERNET => behind_type(bytes, ETHERNET_TYPE_AT),

@@ -3,6 +3,7 @@
 //! [`parse`] goes through the link header, VLAN tags, IPv4 or IPv6 with its extension headers, and TCP or UDP
 //! with its options, and copies what it finds into one [`Segment`]. It allocates nothing and trusts no length.
 
+mod glance;
 mod ip;
 mod link;
 mod tcp;
@@ -11,6 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::read::LinkType;
 
+pub(crate) use glance::Ends;
 pub use tcp::{SackBlock, TcpOptions, flag};
 
 /// An IPv4 address (as an IPv4-mapped one, RFC 4291 section 2.5.5.2) or an IPv6 address.
@@ -184,8 +186,9 @@ pub fn parse(link: LinkType, bytes: &[u8], original_len: u32) -> Result<Segment,
     Ok(segment)
 }
 
+/// Fills in `segment`, of which only the frame's length is set.
 #[inline]
-fn parse_into(link: LinkType, bytes: &[u8], segment: &mut Segment) -> Result<(), Unparsed> {
+pub(crate) fn parse_into(link: LinkType, bytes: &[u8], segment: &mut Segment) -> Result<(), Unparsed> {
     let ip_at = link::ip_header(link, bytes)?;
     let transport = ip::parse(bytes, ip_at, segment)?;
     match transport {

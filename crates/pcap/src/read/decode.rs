@@ -48,7 +48,7 @@ pub(super) enum Decoder {
 
 impl Decoder {
     /// The decoder that the first bytes call for, and how many of them it has consumed.
-    pub(super) fn begin(bytes: &[u8], _whole: bool) -> Result<(Decoder, usize), Begin> {
+    pub(super) fn begin(bytes: &[u8]) -> Result<(Decoder, usize), Begin> {
         let Some(magic) = bytes.first_chunk::<4>() else { return Err(Begin::More(4)) };
         if u32::from_le_bytes(*magic) == super::ng::SECTION_HEADER {
             let ng = Ng::begin(bytes)?;

@@ -12,11 +12,20 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// How much is read from a stream at once.
 const CHUNK: usize = 1 << 18;
 
-/// How much of a file is mapped ahead at once: fewer page faults, and readers of one file can take turns.
+/// How much of a file is mapped ahead at once, for fewer page faults.
 const AHEAD: usize = 2 << 20;
 
+/// So far ahead a record is asked for: about ten packets' headers, as long as a few of them take to be analysed.
+const PREFETCHED: usize = 1024;
+const CACHE_LINE: usize = 64;
+
 pub(super) enum Input {
-    Whole { bytes: Arc<Whole>, at: usize, ahead: Ahead },
+    Whole {
+        bytes: Arc<Whole>,
+        at: usize,
+        /// What lies before this was mapped ahead.
+        ahead: usize,
+    },
     Stream(Stream),
 }
 
@@ -27,42 +36,23 @@ pub(super) enum Whole {
 
 impl Whole {
     #[inline]
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Whole::Mapped(map) => map,
             Whole::Memory(bytes) => bytes,
         }
     }
-}
 
-/// What was mapped ahead of reading: of `of` readers of the same bytes, each maps every `of`th piece.
-#[derive(Clone, Copy)]
-pub(super) struct Ahead {
-    until: usize,
-    turn: usize,
-    of: usize,
-}
-
-impl Ahead {
-    const ALONE: Ahead = Ahead { until: 0, turn: 0, of: 1 };
-
-    /// Maps the pieces behind `at` that are this reader's.
+    /// Maps a piece from `at` on; up to where.
     #[cold]
-    fn map(&mut self, bytes: &Whole, at: usize) {
-        let piece = at / AHEAD;
-        self.until = (piece + 1) * AHEAD;
-        let Whole::Mapped(map) = bytes else {
-            self.until = usize::MAX;
-            return;
-        };
-        // Pieces are mapped one round ahead, so that the others' are there when this reader comes to them.
-        for piece in if piece == 0 { 0..=self.of } else { piece + self.of..=piece + self.of } {
-            let begin = piece * AHEAD;
-            if piece % self.of == self.turn && begin < map.len() {
-                // Advice: a kernel before 5.14 refuses it, and pages come one fault at a time.
-                let _ = map.advise_range(Advice::PopulateRead, begin, AHEAD.min(map.len() - begin));
-            }
+    fn map_ahead(&self, at: usize) -> usize {
+        let Whole::Mapped(map) = self else { return usize::MAX };
+        let begin = at / AHEAD * AHEAD;
+        if begin < map.len() {
+            // Advice: a kernel before 5.14 refuses it, and pages come one fault at a time.
+            let _ = map.advise_range(Advice::PopulateRead, begin, AHEAD.min(map.len() - begin));
         }
+        begin + AHEAD
     }
 }
 
@@ -96,7 +86,7 @@ impl Input {
             if !is_compressed(&map) {
                 // Advice that the kernel may ignore.
                 let _ = map.advise(Advice::Sequential);
-                return Ok(Input::Whole { bytes: Arc::new(Whole::Mapped(map)), at: 0, ahead: Ahead::ALONE });
+                return Ok(Input::Whole { bytes: Arc::new(Whole::Mapped(map)), at: 0, ahead: 0 });
             }
         }
         Input::from_stream(Box::new(file))
@@ -106,7 +96,7 @@ impl Input {
         if is_compressed(&bytes) {
             return Input::from_stream(Box::new(Cursor::new(bytes)));
         }
-        Ok(Input::Whole { bytes: Arc::new(Whole::Memory(bytes)), at: 0, ahead: Ahead::ALONE })
+        Ok(Input::Whole { bytes: Arc::new(Whole::Memory(bytes)), at: 0, ahead: 0 })
     }
 
     /// A stream, decompressed if its first bytes are those of gzip or zstd.
@@ -125,13 +115,10 @@ impl Input {
         Ok(Input::Stream(Stream { source, buffer: vec![0; CHUNK], start: 0, end: 0, consumed: 0 }))
     }
 
-    /// The same bytes from their beginning, for the `turn`th of `of` readers; none of a stream.
-    pub(super) fn again(&self, turn: usize, of: usize) -> Option<Input> {
+    /// All bytes; none of a stream.
+    pub(super) fn whole(&self) -> Option<Arc<Whole>> {
         match self {
-            Input::Whole { bytes, .. } => {
-                let ahead = Ahead { until: 0, turn, of };
-                Some(Input::Whole { bytes: Arc::clone(bytes), at: 0, ahead })
-            }
+            Input::Whole { bytes, .. } => Some(Arc::clone(bytes)),
             Input::Stream(_) => None,
         }
     }
@@ -167,11 +154,13 @@ impl Input {
         self.consume(record_len);
         match self {
             Input::Whole { bytes, at, ahead } => {
-                if *at >= ahead.until {
-                    ahead.map(bytes, *at);
+                if *at >= *ahead {
+                    *ahead = bytes.map_ahead(*at);
                 }
+                let bytes = bytes.bytes();
+                prefetch(bytes, *at + PREFETCHED);
                 let data_at = *at - record_len + data_at;
-                &bytes.bytes()[data_at..data_at + data_len]
+                &bytes[data_at..data_at + data_len]
             }
             Input::Stream(stream) => {
                 let data_at = stream.start - record_len + data_at;
@@ -221,6 +210,22 @@ impl Stream {
             }
         }
         Ok(true)
+    }
+}
+
+/// Asks for the lines of memory that a record at `at` may begin with, if they are not cached yet.
+///
+/// Processors fetch ahead of who walks through memory, but only up to the end of a page, and a record's place is
+/// known only when the one before has been read.
+#[inline]
+fn prefetch(bytes: &[u8], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(ahead) = bytes.get(at..at + 3 * CACHE_LINE) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        for line in ahead.chunks_exact(CACHE_LINE) {
+            // SAFETY: a hint, for an address within `bytes`; it reads nothing.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+        }
     }
 }
 

@@ -162,3 +162,44 @@ pub fn ethernet(number: u64, time: i64, bytes: &[u8]) -> Packet<'_> {
     let original_len = bytes.len() as u32;
     Packet { number, time, bytes, original_len, link: LinkType::ETHERNET, interface: 0 }
 }
+
+/// Frames that are no segment, or are one only on a close look: fragments, extension headers, tags, ICMP, damage.
+pub fn odd_frames() -> Vec<Vec<u8>> {
+    let mut buffer = FrameBuffer::new(Keep::Full);
+    let segment = frame(&mut buffer, &client(0, ACK, 1, 1, 100)).bytes.to_vec();
+    let udp = udp_frame(&mut buffer, true, 40);
+    let tagged = [&udp[..12], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2], &udp[12..]].concat();
+    let mut first = udp.clone();
+    // More fragments follow; 48 bytes of a datagram of 48 + 40.
+    first[20] = 0x20;
+    first[38..40].copy_from_slice(&96u16.to_be_bytes());
+    let mut last = udp.clone();
+    last[20..22].copy_from_slice(&[0, 6]);
+    let mut lone = first.clone();
+    lone[18] ^= 0xff;
+    let mut ipv6 = [&udp[..12], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 16, 60, 64]].concat();
+    ipv6.extend([0xfd; 32]);
+    ipv6.extend([17, 0, 1, 4, 0, 0, 0, 0, 0, 5, 0, 6, 0, 8, 0, 0]);
+    let mut too_big = [&udp[..34], &[3, 4, 0, 0, 0, 0, 5, 0], &segment[14..42]].concat();
+    too_big[23] = 1;
+    let mut arp = udp.clone();
+    arp[12..14].copy_from_slice(&[8, 6]);
+    let mut malformed = segment.clone();
+    malformed[46] = 0x10;
+    let cut = segment[..40].to_vec();
+    let headless = segment[..30].to_vec();
+    vec![tagged, first, last, lone, ipv6, too_big, arp, malformed, cut, headless, udp]
+}
+
+/// A pcap file of Ethernet frames at their times (ns).
+pub fn ethernet_file(frames: &[(i64, Vec<u8>)]) -> Vec<u8> {
+    let mut file: Vec<u8> =
+        [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].into_iter().flat_map(u32::to_le_bytes).collect();
+    for (time, bytes) in frames {
+        let (seconds, ns) = (time.div_euclid(1_000_000_000), time.rem_euclid(1_000_000_000));
+        let len = bytes.len() as u32;
+        file.extend([seconds as u32, ns as u32, len, len].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(bytes);
+    }
+    file
+}

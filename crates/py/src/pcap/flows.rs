@@ -127,6 +127,7 @@ fn tcp_half<'py>(py: Python<'py>, half: &TcpHalf) -> PyResult<Bound<'py, PyDict>
     dict.set_item("timeout", half.retransmissions.timeout)?;
     dict.set_item("probe", half.retransmissions.probe)?;
     dict.set_item("unknown", half.retransmissions.unknown)?;
+    dict.set_item("timeouts", half.timeouts)?;
     dict.set_item("retransmitted_segments", half.retransmitted_segments)?;
     dict.set_item("retransmitted_bytes", half.retransmitted_bytes)?;
     dict.set_item("spurious", half.spurious)?;
