@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,11 @@ def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str
 def test_every_study_says_what_it_is_about() -> None:
     assert all(about for _, about in described())
     assert {"tuning", "starvation", "latency", "bbr2-mininet"} <= set(names())
+
+
+def test_the_package_ships_every_study_s_files() -> None:
+    source = Path(__file__).parents[1]
+    patterns = tomllib.loads((source / "pyproject.toml").read_text())["tool"]["maturin"]["include"]
+    shipped = {path.resolve() for pattern in patterns for path in source.glob(pattern["path"])}
+    assert set((source / "studies").rglob("*.yaml")) <= shipped
+    assert (Path(study.__file__).parents[1] / "studies").samefile(source / "studies")

@@ -13,29 +13,67 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
+
+from tcplab.cli.app import app
+from tcplab.cli.commands import COMMANDS, Group
 
 Command = Callable[..., Any]
-COMMANDS = [
-    "run",
-    "check",
-    "list",
-    "show",
-    "study",
-    "tune",
-    "calc",
-    "report",
-    "compare",
-    "export",
-    "pcap",
-    "schema",
-]
+ALONE = [name for name, command in COMMANDS.items() if command.function is not None]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_an_example(command: str, process: Command) -> None:
-    ended = process(command, "--help")
+@pytest.mark.parametrize("command", [*ALONE, "study"])
+def test_help_shows_an_example(command: str, tcplab: Command) -> None:
+    ended = tcplab(command, "--help")
     assert ended.returncode == 0
     assert f"tcplab {command}" in ended.stdout.split("Example:")[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_of_a_command_what_its_own_help_begins_with(name: str) -> None:
+    group = get_command(app)
+    assert isinstance(group, Group)
+    command = group.commands[name]
+    assert command.name == name
+    assert COMMANDS[name].about == command.get_short_help_str(200)
+
+
+def test_the_list_names_every_command_in_full(tcplab: Command) -> None:
+    listed = " ".join(tcplab("--help").stdout.split("Commands:")[1].split())
+    assert listed == " ".join(f"{name} {command.about}" for name, command in COMMANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "loaded"),
+    [
+        (["--version"], set()),
+        (["--help"], set()),
+        (["rum"], set()),
+        (["calc", "--help"], {"calc"}),
+        (["list"], {"listing"}),
+    ],
+)
+def test_a_command_costs_no_import_of_another(
+    arguments: list[str], loaded: set[str], here: Path, environment: dict[str, str]
+) -> None:
+    script = (
+        "import sys, atexit\n"
+        "from tcplab.cli import main\n"
+        "homes = [f'tcplab.cli.{name}' for name in sys.argv.pop(1).split(',')]\n"
+        "atexit.register(lambda: print('loaded', *[home for home in homes if home in sys.modules]))\n"
+        "main()\n"
+    )
+    modules = ",".join(command.module for command in COMMANDS.values())
+    ended = subprocess.run(
+        [sys.executable, "-c", script, modules, *arguments],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = ended.stdout.splitlines()[-1].split()
+    assert said == ["loaded", *(f"tcplab.cli.{name}" for name in loaded)]
 
 
 def test_version(process: Command) -> None:

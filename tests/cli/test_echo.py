@@ -66,6 +66,31 @@ def test_a_run_prints_the_study_s_table_and_writes_csv(
     assert float(rows[1][7]) == pytest.approx(mean / 1e6, rel=0.01)
 
 
+def test_a_report_has_the_table_the_figures_and_how_it_was_measured(
+    tcplab: Call, server: tuple[subprocess.Popen[str], str], here: Path
+) -> None:
+    said = tcplab(
+        *("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1,64,4096", "-n", 40, "-c", 2),
+        *("--report", "echo.html"),
+    )
+    assert said.returncode == 0, said.stderr
+    page = (here / "echo.html").read_text(encoding="utf-8")
+    for words in (
+        f"Echoes from 127.0.0.1:{server[1]}",
+        "2 clients, 40 messages of each",
+        "TCP/2/40",
+        "Round-trip time by message size",
+        "Distribution of round-trip times",
+        "both ends sleep while they wait; Nagle off",
+    ):
+        assert words in page
+    mean = said.stdout.splitlines()[1].split()[1:]
+    assert all(f">\n{value}" in page or f">{value}" in page for value in mean)
+    assert 'src="http' not in page
+    said = tcplab("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1", "--report", "absent/echo.html")
+    assert (said.returncode, "absent/echo.html" in said.stderr) == (2, True)
+
+
 def test_json_holds_everything_and_nothing_else_is_printed(
     process: Call, server: tuple[subprocess.Popen[str], str]
 ) -> None:

@@ -38,7 +38,10 @@ def calc(
     streams: Annotated[int, typer.Option(min=1, max=100_000, help="Parallel streams.")] = 1,
     json: Json = False,
 ) -> None:
-    """What the laws of TCP say of a path: window needed, throughput, time to fill it and to recover."""
+    """Say what the laws of TCP allow on a path.
+
+    The window it needs, throughput by window and loss, the time to fill it and to recover from a loss.
+    """
     from tcplab.cli.output import say, say_json, table
     from tcplab.laws import Path
     from tcplab.laws.answer import answer
@@ -121,5 +124,5 @@ def _reading(lines: list[Line], streams: int) -> list[str]:
             limits["the window"] = by_key["window"].value
         cause = min(limits, key=lambda name: limits[name])
         share = limits[cause] / link
-        said.append(f"{control}, {who}: limited by {cause}, {share:.1%} of what the link allows.")
+        said.append(f"{control}, {who}: limited by {cause}, {100 * share:.1f} % of what the link allows.")
     return said

@@ -12,7 +12,9 @@ EXAMPLE = "tcplab doctor"
 
 @guarded
 def doctor(json: Json = False) -> None:
-    """Say what this machine can do for the kernel engine, and how to mend what it cannot.
+    """Say what this machine can do for the kernel engine.
+
+    What is missing is told with its effect and the command that mends it.
 
     Exit code 3 when the kernel engine does not work here. The simulator needs none of it.
     """

@@ -26,7 +26,7 @@ RUN_EXAMPLE = (
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Time messages and their echoes over TCP, by size and number of clients.",
+    help="Time messages and their echoes over TCP, by size and clients.",
 )
 
 Cpus = Annotated[
@@ -129,6 +129,9 @@ def run(
     raw: Annotated[
         Path | None, typer.Option("--raw", metavar="FILE", help="Also write every round trip as CSV.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="Also write an HTML report with figures.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Time messages and their echoes, size by size."""
@@ -159,6 +162,9 @@ def run(
         if csv is not None:
             with naming(csv):
                 write_text(csv, csv_text(test.echoes(), labels))
+        if report is not None:
+            with naming(report):
+                _write_report(test, report)
         _print(test, labels, json)
     for text in test.warnings:
         sys.stderr.write(f"tcplab: {text}\n")
@@ -222,6 +228,22 @@ def _print(test: Test, labels: str, json: bool) -> None:
     say(f"In ms; bounds of the mean at {echoes.level:.4g}, by Student's t and by batch means. {test.mode()}.")
     for step in steps:
         say(f"- {step.text}")
+
+
+def _write_report(test: Test, path: Path) -> None:
+    from tcplab.echo import explain
+    from tcplab.report.echo_page import write_echo_page
+
+    echoes = test.echoes()
+    write_echo_page(
+        path,
+        echoes,
+        explain(echoes, test.path()),
+        server=test.asked.addresses[0],
+        mode=test.mode(),
+        warnings=test.warnings,
+        errors=test.errors,
+    )
 
 
 def _addresses(host: str | None, port: int, *, passive: bool = False) -> list[str]:

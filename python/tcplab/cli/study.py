@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +14,9 @@ from tcplab.cli.options import Json, Settings
 if TYPE_CHECKING:
     from tcplab.study.api import StudyResults
     from tcplab.study.execute import Work
-    from tcplab.study.grid import Cell
     from tcplab.study.judge import Judgement
     from tcplab.study.load import Study
     from tcplab.study.store import Store
-    from tcplab.study.task import Made
 
 EXAMPLE = "tcplab study tuning --quick"
 
@@ -47,7 +43,7 @@ app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback(epilog=f"\b\nExample:\n  {EXAMPLE}\n  tcplab study studies/mine.yaml --engine sim,kernel")
 def group() -> None:
-    """Run a scenario over a grid with repetitions, and answer with statistics.
+    """Run a scenario over a grid, repeatedly; answer with statistics.
 
     `tcplab study NAME` (or a file) is short for `tcplab study run NAME`, whose options
     `tcplab study run --help` lists.
@@ -107,10 +103,11 @@ def run(
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
 ) -> None:
-    """Run a scenario over a grid with repetitions, and answer with statistics.
+    """Run a scenario over a grid, repeatedly; answer with statistics.
 
     An expectation that fails ends it with exit code 1.
     """
+    from tcplab.cli.study_progress import Lines
     from tcplab.study import execute
     from tcplab.study.api import StudyResults
     from tcplab.study.load import Asked, load
@@ -259,29 +256,6 @@ def _dask(address: str, storage: str | None, store: Store) -> Any:
         raise CommandError(str(problem), Code.MACHINE) from None
 
 
-class Lines:
-    """A line a run on standard error; on a terminal they overwrite one another."""
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.live = sys.stderr.isatty()
-
-    def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
-        """See `tcplab.study.execute.Watcher`."""
-        spent = time.monotonic() - self.began
-        left = spent / number * (of - number)
-        text = f"[{number}/{of}] {cell.title}, run {made.repetition}: {made.status}"
-        if made.status == "failed":
-            text += f": {made.message}"
-        ahead = f" ({left:.0f} s left)" if number < of else ""
-        if self.live and made.status == "done":
-            sys.stderr.write(f"\r\x1b[K{text}{ahead}"[:200])
-            sys.stderr.write("\n" if number == of else "")
-        else:
-            sys.stderr.write(("\r\x1b[K" if self.live else "") + text + "\n")
-        sys.stderr.flush()
-
-
 def _print_cells(study: Study, todo: Work, jobs: int | None) -> None:
     from tcplab.cli.output import say, table
     from tcplab.study.execute import estimate
@@ -329,8 +303,11 @@ def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None
 
             say(f"report   {write_study_report(found)}")
     if outcome.interrupted:
+        from tcplab.study.shipped import called
+
         raise CommandError(
-            f"interrupted; `tcplab study {study.source} --resume {found.path}` goes on", Code.INTERRUPTED
+            f"interrupted; `tcplab study {called(study.source)} --resume {found.path}` goes on",
+            Code.INTERRUPTED,
         )
     failed = [one for one in outcome.done if one.status == "failed"]
     if failed:

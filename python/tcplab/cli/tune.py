@@ -51,9 +51,12 @@ def tune(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Find the best configuration of a scenario for a goal, by racing candidates in the simulator."""
+    """Find the best configuration of a scenario for a goal.
+
+    Candidates race in the simulator: what fails a constraint or is surely worse leaves, the rest run on.
+    """
     from tcplab import runner
-    from tcplab.cli.study import Lines
+    from tcplab.cli.study_progress import Lines
     from tcplab.tune.knobs import KnobError
     from tcplab.tune.tune import Tuning
 

@@ -49,6 +49,13 @@ def echo_part(run: Run) -> EchoPart | None:
     return EchoPart(tuple(flows), tuple(echo_figures([flow.echoes for flow in flows], run.name)))
 
 
+def part_of(echoes: Echoes, steps: Sequence[Step], name: str) -> EchoPart:
+    """The part about one test, whatever it ran between."""
+    echoes = replace(echoes, label=_clients(echoes.clients))
+    flow = EchoFlow(name, echoes, tuple(_grid(table) for table in tables(echoes)), tuple(steps))
+    return EchoPart((flow,), tuple(echo_figures([echoes], name)))
+
+
 def compared_part(runs: Sequence[Run], labels: Sequence[str]) -> EchoPart | None:
     """The echoes of several runs in the same figures; none if no run has any."""
     flows = []
@@ -88,8 +95,12 @@ def echo_flows(run: Run) -> list[EchoFlow]:
 def _label(flow: dict[str, Any], flows: Sequence[dict[str, Any]]) -> str:
     """By the number of clients where that tells the flows apart."""
     counts = [one["streams"] for one in flows]
-    clients = f"{flow['streams']} client{'' if flow['streams'] == 1 else 's'}"
+    clients = _clients(flow["streams"])
     return clients if len(set(counts)) == len(flows) else f"{flow['name']}, {clients}"
+
+
+def _clients(count: int) -> str:
+    return f"{count} client{'' if count == 1 else 's'}"
 
 
 def echo_figures(tests: Sequence[Echoes], title: str) -> list[tuple[str, Figure]]:

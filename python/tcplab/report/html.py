@@ -57,6 +57,7 @@ def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.
 def report_html(run: Run, *, omit: int | str | None = None) -> str:
     """A run's report as HTML."""
     from tcplab.report.figures.cdf import cdf
+    from tcplab.report.figures.gauges import gauges
     from tcplab.report.figures.timeseries import timeseries
     from tcplab.report.on_the_wire import on_the_wire
 
@@ -64,6 +65,7 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
+    published = [gauges(run, repetition) for repetition in shown]
     wire = on_the_wire(run) if run.plan.get("capture") else None
     echo = echo_part(run)
     template = page_environment().get_template("report.html.j2")
@@ -80,6 +82,8 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         series_notes=[note for note in series[0].notes if not note.startswith("Repetition ")],
         repetitions=shown,
         left_out=len(run.repetitions) - len(shown),
+        gauges=[figure_json(figure) for figure in published if figure.panels],
+        gauge_notes=published[0].notes,
         distributions=figure_json(distributions) if distributions.panels else None,
         distribution_notes=distributions.notes,
         echo=echo,

@@ -25,11 +25,13 @@ def write_figures(
     """
     from tcplab.report.echo import echo_part
     from tcplab.report.figures.cdf import cdf
+    from tcplab.report.figures.gauges import gauges
     from tcplab.report.figures.timeseries import timeseries
 
     echo = echo_part(run)
     echoes = [figure for _, figure in echo.figures] if echo is not None else []
-    return write_images([timeseries(run), cdf(run, omit=omit), *echoes], Path(directory), formats)
+    figures = [timeseries(run), gauges(run), cdf(run, omit=omit), *echoes]
+    return write_images(figures, Path(directory), formats)
 
 
 def write_image(figure: Figure, target: Path) -> None:

@@ -23,6 +23,12 @@ class Plot:
 
         return _drawn(timeseries(self._run, repetition), library)
 
+    def gauges(self, repetition: int | None = None, *, library: Library = "plotly") -> Any:
+        """What the congestion controls publish of themselves, over time."""
+        from tcplab.report.figures.gauges import gauges
+
+        return _drawn(gauges(self._run, repetition), library)
+
     def cdf(self, *, library: Library = "plotly") -> Any:
         """Distributions of RTT and queueing delay over the steady state of all repetitions."""
         from tcplab.report.figures.cdf import cdf

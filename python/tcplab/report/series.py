@@ -52,6 +52,10 @@ class Samples:
     def _table(self, name: str) -> pl.DataFrame:
         return self.run.tables[name].filter(pl.col("repetition") == self.repetition)
 
+    def rows(self, table: str, flow: str) -> pl.DataFrame:
+        """A flow's rows of a table, those of all its streams."""
+        return self._table(table).filter(pl.col("flow") == flow)
+
     @cached_property
     def _flows(self) -> dict[str, pl.DataFrame]:
         return _parts(self._table("flows"), "flow")
@@ -63,6 +67,10 @@ class Samples:
     @cached_property
     def _sockets(self) -> dict[str, pl.DataFrame]:
         return _parts(self._table("sockets"), "flow")
+
+    @cached_property
+    def _gauges(self) -> dict[str, pl.DataFrame]:
+        return _parts(self._table("gauges"), "flow")
 
     @cached_property
     def _queues(self) -> dict[tuple[str, str], pl.DataFrame]:
@@ -195,6 +203,22 @@ class Samples:
             return pl.DataFrame(schema={"time": pl.Int64(), "state": pl.String(), "phase": pl.String()})
         first = rows.filter(pl.col("stream") == pl.col("stream").min())
         return first.sort("time").select("time", "state", "phase")
+
+    def gauges(self, flow: str) -> pl.DataFrame:
+        """What the control of the flow's first stream publishes: rows of the table `gauges`, by time."""
+        rows = self._gauges.get(flow)
+        if rows is None:
+            return self._table("gauges").clear()
+        first = rows.filter(pl.col("stream") == pl.col("stream").min())
+        # Where both ends send, those of one.
+        return first.filter(pl.col("node") == pl.col("node").first()).sort("time", maintain_order=True)
+
+    def gauge(self, rows: pl.DataFrame) -> Series:
+        """One figure of `gauges` over time; not a number where a socket sample has no value of it."""
+        flow, stream = str(rows["flow"][0]), rows["stream"][0]
+        sampled = self._sockets.get(flow, rows).filter(pl.col("stream") == stream).select("time")
+        within = sampled.filter(pl.col("time") >= rows["time"].min()).unique().sort("time")
+        return _series(within.join(rows, on="time", how="left"), "value")
 
     def mss(self, flow: str) -> float | None:
         """Largest segment payload seen, bytes."""

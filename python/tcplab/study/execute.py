@@ -154,12 +154,30 @@ def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:
     """How long the missing runs will take, in seconds, roughly: the simulator's speed depends on the plan."""
     seconds = {"sim": 0.0, "exclusive": 0.0}
     for job in todo.missing:
-        duration = float(study.plan_of(job.cell)["duration"]) / 1e9
+        duration = _length(study.plan_of(job.cell))
         if job.cell.engine == "sim":
             seconds["sim"] += _RUN_COST["sim"] + duration / _SIM_SPEED
         else:
             seconds["exclusive"] += _RUN_COST["kernel"] + duration + study.file.gap / 1e9
     return seconds["sim"] / (jobs or usable_cores()) + seconds["exclusive"]
+
+
+def _length(plan: Plan) -> float:
+    """How long a run lasts, s: its duration, or less where echoes end it."""
+    from tcplab.report.echo import way
+
+    whole = float(plan["duration"])
+    flows = plan["flows"]
+    if not all(flow["kind"] == "echo" for flow in flows):
+        return whole / 1e9
+    ends = []
+    for flow in flows:
+        path = way(plan, flow)
+        # Requests and echoes share a link that carries both ways at once: two clients cost no more than one.
+        sharing = max(1.0, flow["streams"] / 2)
+        trips = ((path.serialisation(size) or 0.0) * sharing + (path.delay or 0.0) for size in flow["sizes"])
+        ends.append(flow["start"] + flow["iterations"] * sum(max(trip, flow["interval"]) for trip in trips))
+    return float(min(whole, max(ends))) / 1e9
 
 
 def make_runs(

@@ -12,6 +12,8 @@ from tcplab.report.topology import base_rtt, bottlenecks, nominal_rate, settings
 
 # A flow is limited by what it spent this share of its busy time on.
 _MOSTLY = 0.5
+# Or, where nothing else is to be seen, on this much.
+_OFTEN = 0.1
 _FILLED = 0.95
 _FULL = 0.85
 # Of a send buffer, which counts the memory of whole packets (skb truesize), payload is this much or more.
@@ -33,7 +35,8 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
 
     The receive window or the send buffer where the socket waited for it most of its busy time; the link
     where it was filled; the buffer or window that what was in flight filled; loss where any segment was sent
-    again; else its first slow start was not over.
+    again; the window or buffer it waited for a tenth of its time, as BBR does, which rarely fills either;
+    else its first slow start was not over.
     """
     if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:
         return "receive window"
@@ -46,7 +49,11 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
         return "receive window"
     if windows.send_buffer and used >= _FULL * _PAYLOAD_OF_BUFFER * windows.send_buffer:
         return "send buffer"
-    return "loss" if metrics.get("retransmits") else "slow start"
+    if metrics.get("retransmits"):
+        return "loss"
+    waited = {"receive window": metrics.get("rwnd_limited"), "send buffer": metrics.get("sndbuf_limited")}
+    longest = max(waited, key=lambda name: waited[name] or 0.0)
+    return longest if (waited[longest] or 0.0) > _OFTEN else "slow start"
 
 
 def path_of(plan: Plan, flow: str) -> Path | None:

@@ -136,7 +136,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
         axes = _without(axes, file.quick.skip)
         file = _skipped(file, axes)
     scenario, base = _scenario_document(file, document, path)
-    settings = [*asked.sets, *(_quick_sets(file, scenario, base, asked.sets) if asked.quick else ())]
+    settings = [*(_quick_sets(file, scenario, base, asked.sets) if asked.quick else ()), *asked.sets]
     every = cells(axes, file.cells, engines_of(file))
     plans = {}
     for cell in every:
@@ -332,7 +332,7 @@ def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[
 
 
 def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:
-    # What the command line and `--quick` set has the last word.
+    # What `--quick` sets goes before a cell's own settings, what the command line sets before both.
     loaded: Scenario = from_document(scenario, base, [*cell.sets, *sets])
     plan: Plan = expand(loaded)
     # Each repetition is a run of its own here; its number must not change what the plan is recognised by.

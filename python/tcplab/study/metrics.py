@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from tcplab.engine.base import Plan
-from tcplab.report.series import Samples
-from tcplab.report.steady import asked_omit, steady_window
+from tcplab.report.series import Samples, Series
+from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
 from tcplab.results.run import Run
 from tcplab.stats import jain
@@ -109,6 +109,8 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
 
 def _flow(row: FlowSummary, samples: Samples) -> Row:
     streams = samples.streams(row.flow)
+    sockets = samples.rows("sockets", row.flow)
+    steady = steady_window(samples, row.flow, asked_omit(samples.plan, None))
     figures = {name: estimate.value for name, estimate in row.figures.items()}
     lasted = _span(samples, row.flow)
     metrics: dict[str, float] = {
@@ -122,13 +124,13 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "cpu_receiver": _sum(streams, "cpu_receiver") / lasted * 1e9 if lasted else math.nan,
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
-        **_sockets(samples, row.flow),
+        **_sockets(sockets, steady),
         **(_faring(samples, row.flow, figures["goodput"]) if row.kind == "tcp" else {}),
-        "utilisation": _utilisation(samples, row.flow),
-        "drift": _drift(samples, row.flow),
+        "utilisation": _utilisation(samples, row.flow, steady),
+        "drift": drift(samples.goodput(row.flow), steady),
     }
     found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
-    limit = limited_by(found, _windows(samples, row, found), found["utilisation"])
+    limit = limited_by(found, _windows(samples, row, found, sockets), found["utilisation"])
     return {**found, "limited_by": limit if row.kind == "tcp" else None}
 
 
@@ -161,23 +163,17 @@ def _row(flow: str | None, metrics: dict[str, float], **what: Any) -> Row:
 def _datagrams(samples: Samples, flow: str, kind: str) -> dict[str, float]:
     if kind != "udp":
         return {}
-    rows = samples.run.tables["intervals"].filter(
-        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
-    )
+    rows = samples.rows("intervals", flow)
     return {"out_of_order": _sum(rows, "out_of_order"), "jitter": _mean(rows, "jitter")}
 
 
-def _sockets(samples: Samples, flow: str) -> dict[str, float]:
+def _sockets(rows: pl.DataFrame, steady: Window | None) -> dict[str, float]:
     """The least RTT, and what limited the sender, over the steady state."""
-    rows = samples.run.tables["sockets"].filter(
-        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == flow)
-    )
     if not len(rows):
         return {}
     found = {"rtt_min": _least(rows, "min_rtt")}
-    window = steady_window(samples, flow, asked_omit(samples.plan, None))
-    if window is not None:
-        inside = rows.filter((pl.col("time") >= window.start) & (pl.col("time") <= window.end))
+    if steady is not None:
+        inside = rows.filter((pl.col("time") >= steady.start) & (pl.col("time") <= steady.end))
         rows = inside if len(inside) > 1 else rows
     busy = _grown(rows, "busy_time")
     if busy > 0:
@@ -198,37 +194,36 @@ def _faring(samples: Samples, flow: str, goodput: float) -> dict[str, float]:
     }
 
 
-def _windows(samples: Samples, row: FlowSummary, found: Row) -> Windows:
+def _windows(samples: Samples, row: FlowSummary, found: Row, sockets: pl.DataFrame) -> Windows:
     sender = samples.plan_flow(row.flow).get("sender") or {}
-    rows = samples.run.tables["sockets"].filter(
-        (pl.col("repetition") == samples.repetition) & (pl.col("flow") == row.flow)
-    )
     used = found["effective_window"]
     return Windows(
         used / row.streams if used is not None else None,
         sender.get("send_buffer") or sender.get("send_buffer_max"),
-        _mean(rows, "rwnd") if len(rows) else None,
+        _mean(sockets, "rwnd") if len(sockets) else None,
     )
 
 
-def _drift(samples: Samples, flow: str) -> float:
-    window = steady_window(samples, flow, asked_omit(samples.plan, None))
-    if window is None:
+def drift(goodput: Series, steady: Window | None) -> float:
+    """The share by which mean goodput grew from the first to the last third of the steady state.
+
+    NaN where it is not known, or was nothing in the first third.
+    """
+    if steady is None:
         return math.nan
-    third = window.length / 3
-    first = samples.goodput(flow).between(window.start, window.start + third).value
-    last = samples.goodput(flow).between(window.end - third, window.end).value
+    third = steady.length / 3
+    first = goodput.between(steady.start, steady.start + third).value
+    last = goodput.between(steady.end - third, steady.end).value
     if not len(first) or not len(last) or not np.mean(first) > 0:
         return math.nan
     return float(np.mean(last) / np.mean(first) - 1)
 
 
-def _utilisation(samples: Samples, flow: str) -> float:
+def _utilisation(samples: Samples, flow: str, steady: Window | None) -> float:
     hop = samples.bottleneck(flow)
-    window = steady_window(samples, flow, asked_omit(samples.plan, None))
-    if hop is None or window is None:
+    if hop is None or steady is None:
         return math.nan
-    used = samples.utilisation(hop, window.start, window.end).value
+    used = samples.utilisation(hop, steady.start, steady.end).value
     return float(np.mean(used)) if len(used) else math.nan
 
 

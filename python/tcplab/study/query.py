@@ -32,9 +32,10 @@ def query(store: Store, sql: str) -> pl.DataFrame:
     connection = duckdb.connect(":memory:")
     try:
         _views(store, connection)
-        # What a query reads is the study's directory, nothing else of the machine.
         answer = connection.execute(sql)
         names = [column[0] for column in answer.description or ()]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise QueryError(f"two columns of the answer are called {', '.join(twice)}: name one with AS")
         return pl.DataFrame(answer.fetchall(), schema=names, orient="row", infer_schema_length=None)
     except duckdb.Error as problem:
         raise QueryError(str(problem).strip()) from None

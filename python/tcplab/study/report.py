@@ -136,6 +136,6 @@ def _lead(study: Study, outcome: Outcome) -> str:
     done = sum(one.status == "done" for one in outcome.done)
     quick = " A quick run: shortened, with fewer repetitions." if study.quick else ""
     return (
-        f"{len(outcome.cells)} cells of {study.repeat} repetitions {engines}; {done} of {len(outcome.done)} "
-        f"runs are done.{quick}"
+        f"{len(outcome.cells)} cells of {study.repeat} repetitions {engines}; {done} of "
+        f"{len(outcome.cells) * study.repeat} runs are done.{quick}"
     )

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tcplab.scenario import ScenarioError, ScenarioErrors
 
-# Beside the package in a source tree; inside it when installed.
-_PLACES = (Path(__file__).parents[3] / "studies", Path(__file__).parents[1] / "studies")
+# In a source tree a link to the folder of this name at its root.
+_PLACE = Path(__file__).parents[1] / "studies"
 
 
 def names() -> list[str]:
     """The shipped studies."""
-    return sorted(path.parent.name for place in _PLACES for path in place.glob("*/study.yaml"))
+    return sorted(path.parent.name for path in _PLACE.glob("*/study.yaml"))
 
 
 def find(source: str) -> Path:
@@ -22,11 +22,16 @@ def find(source: str) -> Path:
         return path
     if path.is_dir() and (path / "study.yaml").is_file():
         return path / "study.yaml"
-    for place in _PLACES:
-        if "/" not in source and (place / source / "study.yaml").is_file():
-            return place / source / "study.yaml"
+    if source in names():
+        return _PLACE / source / "study.yaml"
     message = f"no such file, and no shipped study of this name: there is {', '.join(names()) or 'none'}"
     raise ScenarioErrors([ScenarioError(source, 0, 0, "", "", message)])
+
+
+def called(path: Path | str) -> str:
+    """What `find` finds a study's file by: a shipped study's name, any other's path."""
+    path = Path(path)
+    return path.parent.name if path.parent.parent == _PLACE else str(path)
 
 
 def described() -> list[tuple[str, str]]:

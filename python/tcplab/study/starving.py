@@ -26,7 +26,7 @@ class Faring:
     share: float
     """Its goodput over its fair share of the bottleneck's capacity; NaN without a rate."""
     starved: float
-    """How long it had under 5 % of it, for 1 s or longer at a time."""
+    """How long it had under 5 % of it, for 1 s or longer at a time; NaN where no other flow could take it."""
     began: float
     """When that first began; NaN: never."""
     ended: float
@@ -50,15 +50,18 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
     ]
     if flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
         return None
-    times, rates = samples.recent_goodput([(other, None) for other in beside])
     sources = np.array([_sources(samples, other) for other in beside], dtype=float)
-    active = np.isfinite(rates) @ sources
     own = beside.index(flow)
     capacity = rate * _PAYLOAD
+    share = goodput / (capacity * sources[own] / sources.sum())
+    if beside == [flow]:
+        return Faring(share, math.nan, math.nan, math.nan)
+    times, rates = samples.recent_goodput([(other, None) for other in beside])
+    active = np.isfinite(rates) @ sources
     fair = capacity * sources[own] / np.maximum(active, 1)
     episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, least=_SECOND)
     return Faring(
-        share=goodput / (capacity * sources[own] / sources.sum()),
+        share=share,
         starved=sum(episode.end - episode.start for episode in episodes),
         began=episodes[0].start if episodes else math.nan,
         ended=episodes[-1].end if episodes else math.nan,
@@ -66,10 +69,15 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
 
 
 def verdict(share: float, starved: float, active: float) -> str:
-    """fair, squeezed or starved: starved when it was so for a tenth of its time or more."""
+    """fair, squeezed or starved: starved when it was so for a tenth of its time or more.
+
+    Nothing for less than a fair share where no other flow could take it (`starved` is NaN).
+    """
     if starved >= 0.1 * active:
         return "starved"
-    return "fair" if share >= FAIR else "squeezed"
+    if share >= FAIR:
+        return "fair"
+    return "" if math.isnan(starved) else "squeezed"
 
 
 def _sources(samples: Samples, flow: str) -> int:

@@ -54,6 +54,11 @@ def test_timeouts_make_pftk_the_lower_law_and_the_same_at_little_loss() -> None:
     assert pftk(Path(1e9, 0.1, 1e-6)) == pytest.approx(mathis(Path(1e9, 0.1, 1e-6)), rel=0.01)
 
 
+def test_pftk_is_the_paper_s_equation_30() -> None:
+    # 2 %, b = 1, RTT 100 ms, RTO 300 ms: 0.1 √(0.04 / 3) + 0.3 · 3 √(0.06 / 8) · 0.02 · 1.0128 s a segment.
+    assert pftk(Path(1e9, 0.1, 0.02)) == pytest.approx(1448 * 8 / 0.013126, rel=1e-4)
+
+
 def test_pftk_is_capped_by_the_window() -> None:
     path = Path(1e9, 0.1, 1e-8)
     assert pftk(path, window=65536) == window_limit(path, 65536)

@@ -8,9 +8,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tcplab.report.charts.model import Chart, Heatmap, Trace
+from tcplab.report.figures.looks import AXIS, layout, rgba
 
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-_GRID = "rgba(128,128,128,0.22)"
 _HEIGHT = 420
 _ROW = 34
 # Light to dark for little to much, readable in grey; the second end is the palette's blue.
@@ -30,7 +29,7 @@ def _chart(chart: Chart) -> go.Figure:
             y=outline.y,
             mode="lines",
             fill="toself",
-            fillcolor=_faint(outline.style.color),
+            fillcolor=rgba(outline.style.color, 0.12),
             line={"color": outline.style.color, "width": 1},
             legendgroup=outline.key,
             showlegend=False,
@@ -56,8 +55,7 @@ def _chart(chart: Chart) -> go.Figure:
             line={"color": trace.style.color, "dash": trace.style.dash, "width": 1.5},
             marker={"color": trace.style.color, "size": 7},
         )
-    axis = {"gridcolor": _GRID, "zeroline": False, "showline": True, "linecolor": _GRID, "ticks": "outside"}
-    x_axis: dict[str, Any] = axis | {"title": {"text": chart.x_label}, "tickcolor": _GRID}
+    x_axis: dict[str, Any] = AXIS | {"title": {"text": chart.x_label}}
     if chart.categories:
         x_axis |= {
             "tickvals": list(range(len(chart.categories))),
@@ -66,7 +64,7 @@ def _chart(chart: Chart) -> go.Figure:
         }
     x_axis |= {"type": "log", "dtick": 1} if chart.x_log else {}
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
-    y_axis: dict[str, Any] = axis | {"title": {"text": chart.y_label}, "tickcolor": _GRID}
+    y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
     y_axis |= {"type": "log"} if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
     made.update_layout(**_layout(_HEIGHT), barmode="group", xaxis=x_axis, yaxis=y_axis)
     if chart.level is not None:
@@ -131,19 +129,5 @@ def _heatmap(chart: Heatmap) -> go.Figure:
 
 
 def _layout(height: int) -> dict[str, Any]:
-    return {
-        "height": height,
-        "margin": {"l": 82, "r": 24, "t": 60, "b": 60},
-        "font": {"family": _FONT, "size": 13},
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
-        "hovermode": "closest",
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
-    }
-
-
-def _faint(color: str) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.12)"
+    margin = {"l": 82, "r": 24, "t": 60, "b": 60}
+    return layout(height, margin, {"y": 1.02, "yanchor": "bottom"}) | {"hovermode": "closest"}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from tcplab.report.figures.looks import AXIS, GRID, layout, rgba
 from tcplab.report.figures.model import Band, Figure, Line, Panel, Points, Segment, Strip
 from tcplab.report.figures.palette import Style
 
@@ -17,16 +18,6 @@ _BESIDE_PIXELS = 300
 _BAR, _LEGEND_ROW, _LEGEND_PIXELS, _BOTTOM = 30, 21, 900, 52
 # Characters of a name beside a strip; the hover has all of it.
 _MOST_NAME = 24
-_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
-_GRID = "rgba(128,128,128,0.22)"
-_X_AXIS = {
-    "gridcolor": _GRID,
-    "zeroline": False,
-    "showline": True,
-    "linecolor": _GRID,
-    "ticks": "outside",
-    "tickcolor": _GRID,
-}
 
 
 def draw(figure: Figure) -> go.Figure:
@@ -52,7 +43,7 @@ def _draw_beside(figure: Figure) -> go.Figure:
             "anchor": f"x{suffix}",
             "title": {"text": panel.label if panel.x_title else "Share of samples", "standoff": 8},
         }
-        axes[f"xaxis{suffix}"] = _X_AXIS | {
+        axes[f"xaxis{suffix}"] = AXIS | {
             "anchor": f"y{suffix}",
             "domain": [left, left + width],
             "title": {"text": panel.x_title or panel.label},
@@ -61,7 +52,7 @@ def _draw_beside(figure: Figure) -> go.Figure:
         for letter in panel.log:
             axes[f"{letter}axis{suffix}"]["type"] = "log"
         if "y" in panel.log:
-            minor = {"showgrid": True, "gridcolor": _GRID}
+            minor = {"showgrid": True, "gridcolor": GRID}
             dtick = 1 if _decades(panel) > 1 else "D1"
             axes[f"yaxis{suffix}"] |= {"dtick": dtick, "rangemode": "normal", "minor": minor}
         if panel.ticks:
@@ -92,7 +83,7 @@ def _draw_band(made: go.Figure, band: Band, x_axis: str, y_axis: str) -> None:
         xaxis=x_axis,
         yaxis=y_axis,
         fill="toself",
-        fillcolor=_rgba(band.style.color, 0.2),
+        fillcolor=rgba(band.style.color, 0.2),
         line={"width": 0},
         mode="lines",
         name=band.label,
@@ -118,7 +109,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
         if not panel.strips:
             _label(made, panel, sum(domain) / 2)
     last = "y" if len(figure.panels) == 1 else f"y{len(figure.panels)}"
-    x_axis = _X_AXIS | {
+    x_axis = AXIS | {
         "anchor": last,
         "title": {"text": figure.x_label},
         "range": list(figure.x_range) if figure.x_range else None,
@@ -144,7 +135,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
 def _label(made: go.Figure, panel: Panel, y: float) -> None:
     # An annotation, not the axis's title: titles stand at a different distance in every panel.
     made.add_annotation(
-        text=f"{panel.title}<br>({panel.unit})" if panel.unit else panel.title,
+        text="<br>".join(_title_lines(panel)),
         xref="paper",
         yref="paper",
         x=0,
@@ -161,30 +152,20 @@ def _label(made: go.Figure, panel: Panel, y: float) -> None:
 def _layout(figure: Figure, inner: float) -> dict[str, Any]:
     top = _BAR + _LEGEND_ROW * _legend_rows(figure) + 8
     height = inner + top + _BOTTOM
-    return {
-        "height": height,
-        "margin": {"l": _left_margin(figure), "r": 106, "t": top, "b": _BOTTOM},
-        "font": {"family": _FONT, "size": 13},
-        "template": "none",
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 1 - _BAR / height,
-            "yref": "container",
-            "yanchor": "top",
-            "font": {"size": 12},
-        },
-        "dragmode": "zoom",
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#999999", "activecolor": "#0072B2"},
-    }
+    margin = {"l": _left_margin(figure), "r": 106, "t": top, "b": _BOTTOM}
+    legend = {"y": 1 - _BAR / height, "yref": "container", "yanchor": "top"}
+    return layout(height, margin, legend) | {"dragmode": "zoom"}
+
+
+def _title_lines(panel: Panel) -> list[str]:
+    return [*panel.title.split("\n"), *([f"({panel.unit})"] if panel.unit else [])]
 
 
 def _left_margin(figure: Figure) -> int:
-    """Room for two lines of axis title, or for the names of the strips."""
+    """Room for the lines of the axis titles, two at least, or for the names of the strips."""
     longest = max((len(_strip_name(s)) for panel in figure.panels for s in panel.strips), default=0)
-    return max(82, 14 + 8 * longest)
+    lines = max((len(_title_lines(panel)) for panel in figure.panels), default=0)
+    return max(82, 14 + 8 * longest, 50 + 16 * lines)
 
 
 def _strip_name(strip: Strip) -> str:
@@ -207,7 +188,7 @@ def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:
     axis: dict[str, Any] = {
         "domain": domain,
         "anchor": "x",
-        "gridcolor": _GRID,
+        "gridcolor": GRID,
         "zeroline": False,
         "nticks": 6,
         "fixedrange": False,
@@ -234,7 +215,7 @@ def _draw_panel(made: go.Figure, panel: Panel, axis: str, named: set[str], figur
             y=np.concatenate([band.high, band.low[::-1]]).astype(np.float32),
             yaxis=axis,
             fill="toself",
-            fillcolor=_rgba(band.style.color, 0.2),
+            fillcolor=rgba(band.style.color, 0.2),
             line={"width": 0},
             mode="lines",
             name=band.label,
@@ -332,7 +313,7 @@ def _draw_strip(made: go.Figure, strip: Strip, row: int, axis: str, figure: Figu
             mode="lines",
             line={"width": 0},
             fill="toself",
-            fillcolor=_rgba(strip.style.color, shade),
+            fillcolor=rgba(strip.style.color, shade),
             hoverinfo="skip",
             **common,
         )
@@ -377,8 +358,3 @@ def _fitting(segment: Segment, figure: Figure) -> str:
 
 def _stroke(style: Style, width: float, shape: str) -> dict[str, Any]:
     return {"color": style.color, "dash": style.dash, "width": width, "shape": shape}
-
-
-def _rgba(color: str, alpha: float) -> str:
-    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{alpha:.2f})"

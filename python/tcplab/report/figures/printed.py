@@ -43,7 +43,8 @@ def _draw_stacked(figure: Figure) -> Canvas:
     )[:, 0]
     for axis, panel in zip(axes, figure.panels, strict=True):
         _draw_panel(axis, panel)
-        axis.set_ylabel(f"{panel.title}\n({panel.unit})" if panel.unit else "")
+        if not panel.strips:
+            axis.set_ylabel(f"{panel.title}\n({panel.unit})" if panel.unit else panel.title)
         for moment in figure.moments:
             axis.axvline(moment.x, color=_FAINT, linewidth=0.6, linestyle=(0, (1, 2)), zorder=1)
     axes[-1].set_xlabel(figure.x_label)

@@ -39,6 +39,16 @@ def test_an_automatic_warm_up_is_found_and_printed(tmp_path: Path) -> None:
     assert f"one {table.flows[0].warm_up[0] / 1e9:.3g} s" in table.notes[0]
 
 
+def test_an_automatic_warm_up_is_left_out(tmp_path: Path) -> None:
+    run = made(tmp_path, omit="auto")
+    row = summary(run).flows[0]
+    every = run.intervals.filter(flow="one")
+    late = every.filter(every["time"] - every["duration"] >= row.warm_up[0])
+    assert len(late) < len(every)
+    expected = late["bytes_received"].sum() * 8 / (late["duration"].sum() / 1e9)
+    assert row.figures["goodput"].value == pytest.approx(expected)
+
+
 def test_a_warm_up_longer_than_the_flow_leaves_it_whole_and_says_so(tmp_path: Path) -> None:
     table = summary(made(tmp_path), omit=60 * SECOND)
     assert table.flows[0].warm_up == (0.0,)

@@ -1,0 +1,71 @@
+"""Charts that are not over time, as both back ends draw them."""
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+
+from tcplab.report.charts import interactive, printed
+from tcplab.report.charts.ellipse import spread
+from tcplab.report.charts.model import Chart, Heatmap, Trace
+from tcplab.report.figures.palette import style
+
+
+def test_the_ellipse_is_one_standard_deviation_along_the_principal_axes() -> None:
+    # Along the diagonal with deviation 2, across it with 1.
+    along, across = np.array([-2.0, 2, 0, 0]) * np.sqrt(1.5), np.array([0, 0, -1.0, 1]) * np.sqrt(1.5)
+    x, y = 10 + (along - across) / np.sqrt(2), 20 + (along + across) / np.sqrt(2)
+    found = spread(x, y)
+    assert found is not None
+    dx, dy = found[0] - 10, found[1] - 20
+    radius = ((dx + dy) / np.sqrt(2) / 2) ** 2 + ((dy - dx) / np.sqrt(2) / 1) ** 2
+    assert radius == pytest.approx(np.ones(len(radius)))
+
+
+def test_a_single_value_has_no_spread() -> None:
+    assert spread(np.array([1.0]), np.array([2.0])) is None
+
+
+def bars(**how: object) -> Chart:
+    x, low, high = np.array([0.0, 1.0]), np.array([2.0, 4.5]), np.array([4.0, np.nan])
+    one = Trace("a", x, np.array([3.0, 5.0]), style(0), low, high)
+    two = Trace("b", x, np.array([1.0, 2.0]), style(1))
+    settings = {"categories": ("reno", "cubic"), **how}
+    return Chart("bars", "n", "t", "control", "goodput (Mbit/s)", (one, two), **settings)  # type: ignore[arg-type]
+
+
+def test_both_back_ends_draw_the_same_bars() -> None:
+    drawn = interactive.draw(bars())
+    axis = printed.draw(bars()).axes[0]
+    heights = [bar.get_height() for bar in axis.patches if isinstance(bar, Rectangle)]
+    assert heights == [height for trace in drawn.data for height in trace.y] == [3, 5, 1, 2]
+    assert [label.get_text() for label in axis.get_xticklabels()] == list(drawn.layout.xaxis.ticktext)
+    assert axis.get_ylabel() == drawn.layout.yaxis.title.text == "goodput (Mbit/s)"
+    # An interval that is not known has no line.
+    assert list(drawn.data[0].error_y.array) == [1, 0]
+    assert list(drawn.data[0].error_y.arrayminus) == [1, 0.5]
+
+
+def test_scales_are_as_asked_in_both() -> None:
+    chart = bars(y_log=True, x_reversed=True, level=4.0)
+    drawn, axis = interactive.draw(chart), printed.draw(chart).axes[0]
+    assert drawn.layout.yaxis.type == axis.get_yscale() == "log"
+    assert drawn.layout.xaxis.autorange == "reversed"
+    assert axis.xaxis_inverted()
+    assert [shape.y0 for shape in drawn.layout.shapes] == [4.0]
+
+
+def test_a_heatmap_has_a_text_in_each_cell() -> None:
+    chart = Heatmap(
+        "n",
+        "t",
+        "rtt",
+        "streams",
+        "Mbit/s",
+        ("1 ms", "9 ms"),
+        ("1",),
+        np.array([[1.0, 9.0]]),
+        (("1.0", "9.0"),),
+    )
+    drawn, axis = interactive.draw(chart), printed.draw(chart).axes[0]
+    assert [text.get_text() for text in axis.texts] == list(drawn.data[0].text[0]) == ["1.0", "9.0"]
+    assert list(drawn.data[0].z[0]) == [1.0, 9.0]

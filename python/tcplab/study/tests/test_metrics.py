@@ -1,0 +1,77 @@
+"""What a study keeps of a run."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tcplab.report.series import Series
+from tcplab.report.steady import Window
+from tcplab.results import RunWriter
+from tcplab.results.tests.synthetic import MS, SECOND, plan
+from tcplab.study.metrics import drift, measure
+
+
+def steps(*rates: float) -> Series:
+    """One goodput a second, sampled ten times in it."""
+    values = np.repeat(np.array(rates), 10)
+    return Series(np.arange(1.0, len(values) + 1) * 1e8, values)
+
+
+NINE = Window(0, 9e9, 0)
+
+
+@pytest.mark.parametrize(
+    ("rates", "grown"),
+    [
+        ((5, 5, 5, 5, 5, 5, 5, 5, 5), 0.0),
+        ((10, 10, 10, 15, 15, 15, 20, 20, 20), 1.0),
+        ((20, 20, 20, 15, 15, 15, 10, 10, 10), -0.5),
+        ((10, 10, 10, 0, 90, 0, 10, 10, 10), 0.0),
+        ((8, 10, 12, 1, 1, 1, 12, 9, 24), 0.5),
+        ((10, 10, 10, 5, 5, 5, 0, 0, 0), -1.0),
+    ],
+)
+def test_drift_is_the_growth_from_the_first_to_the_last_third(rates: tuple[float, ...], grown: float) -> None:
+    assert drift(steps(*rates), NINE) == pytest.approx(grown)
+
+
+def test_drift_is_of_the_steady_state_alone() -> None:
+    rising = steps(1, 2, 3, 10, 10, 10, 15, 15, 15, 30, 30, 30, 99)
+    assert drift(rising, Window(3e9, 12e9, 3e9)) == pytest.approx(2.0)
+
+
+def test_drift_from_nothing_is_not_known() -> None:
+    assert math.isnan(drift(steps(0, 0, 0, 5, 5, 5, 5, 5, 5), NINE))
+    assert math.isnan(drift(steps(1, 2, 3), None))
+    assert math.isnan(drift(steps(1), NINE))
+
+
+def test_what_limited_the_sender_is_of_the_steady_state(tmp_path: Path) -> None:
+    """Two streams: after 2 s of warm-up one waits for the window a quarter of its time, one three."""
+    made = plan({"one": "reno"}, seconds=6, streams=2, omit=2 * SECOND)
+    time = np.arange(1, 61) * 100 * MS
+    waited = np.where(time < 2 * SECOND, time, 2 * SECOND)
+    common = {"time": time, "flow": ["one"] * 60, "busy_time": time, "sndbuf_limited": [0] * 60}
+    sockets = [
+        pl.DataFrame(
+            {
+                **common,
+                "stream": [stream] * 60,
+                "min_rtt": [(40 - stream) * MS] * 60,
+                "rwnd_limited": (waited + (time - waited) * share).astype(np.int64),
+            }
+        )
+        for stream, share in enumerate((0.25, 0.75))
+    ]
+    intervals = {"time": time, "flow": ["one"] * 60, "stream": [0] * 60, "duration": [100 * MS] * 60}
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("sockets", pl.concat(sockets))
+    writer.write_table("intervals", pl.DataFrame({**intervals, "goodput": [5e6] * 60}))
+    (row, _) = measure(tmp_path, 1, made)
+    assert row["rtt_min"] == 39 * MS
+    assert row["rwnd_limited"] == pytest.approx(0.5, abs=0.001)
+    assert row["sndbuf_limited"] == 0
+    assert row["drift"] == 0
