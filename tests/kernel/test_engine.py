@@ -29,9 +29,10 @@ TREE = {
 }
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make programs more urgent")
 def test_a_run_that_other_programs_disturbed_says_so(run: Callable[..., Run]) -> None:
-    # More than there are CPUs, so that whatever a flow does it has to wait.
-    busy = "while True: pass"
+    # More than there are CPUs, and more urgent, so that whatever a flow does it has to wait.
+    busy = "import os; os.nice(-15)\nwhile True: pass"
     others = [subprocess.Popen([sys.executable, "-c", busy]) for _ in range(2 * len(os.sched_getaffinity(0)))]
     try:
         flow = {"name": "f", "kind": "tcp", "cc": "cubic", "streams": 4}
@@ -41,9 +42,9 @@ def test_a_run_that_other_programs_disturbed_says_so(run: Callable[..., Run]) ->
             other.kill()
             other.wait()
     said = [*done.manifest.warnings, done.manifest.overload or ""]
-    assert any("held up" in one or "stood still" in one or "too late" in one for one in said), said
     worst = [node["waiting"]["worst"] for node in done.manifest.facts["nodes"].values()]
-    assert max(one["share"] for one in worst if one) > 0.1
+    assert max(one["share"] for one in worst if one) > 0.25
+    assert any("held up" in one for one in said), said
 
 
 def test_switches_and_routers_carry_flows_between_all_hosts(run: Callable[..., Run]) -> None:
