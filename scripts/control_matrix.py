@@ -115,7 +115,8 @@ def _verdict(one: Measured, other: Measured) -> str:
     found = [f"goodput {goodput:+.1%}"] if abs(goodput) > GOODPUT else []
     found += [f"RTT {rtt:+.1%}"] if abs(rtt) > RTT else []
     if max(one["count"], other["count"]) >= FEW:
-        factor = (one["resent"] + 1e-9) / (other["resent"] + 1e-9)
-        if not 1 / RESENT <= factor <= RESENT:
+        if 0 in (one["resent"], other["resent"]):
+            found += ["resent against none" if one["resent"] else "none resent"]
+        elif not 1 / RESENT <= (factor := one["resent"] / other["resent"]) <= RESENT:
             found += [f"resent x {factor:.2g}"]
     return f"**{', '.join(found)}**" if found else ""
