@@ -28,7 +28,7 @@ test: setup-develop ## every test
 	cargo test --workspace --locked
 	cc/check-bpf.sh
 	$(RUN)/pytest -n auto $(KERNEL_TESTS:%=--ignore=%)
-	$(RUN)/pytest -rs $(KERNEL_TESTS)
+	scripts/test-kernel $(KERNEL_TESTS)
 
 lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
 	cargo fmt --all --check
@@ -61,7 +61,7 @@ docs: setup ## the figures and generated tables in docs/, made by the tool itsel
 	$(RUN)/python -m tcplab.results.reference docs/results.md
 	$(RUN)/python -m tcplab.study.reference docs/studies.md
 
-fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (26 minutes, idle machine)
+fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (31 minutes, idle machine)
 	$(RUN)/python scripts/fidelity.py
 
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; capture files, 5 min a target
