@@ -160,15 +160,20 @@ def test_goodput_is_that_of_the_receiving_application(tmp_path: Path) -> None:
         assert flow.halves[0].goodput == pytest.approx(known["goodput"], rel=0.001)
 
 
-def test_both_ends_together_show_the_true_losses(simulated: Simulated) -> None:
-    run = simulated("random")
-    lost = events(run, "forward", "lose").height
+@pytest.mark.parametrize("losses", ["random", "super-packets", "droptail", "bbr", "heavy", "no timestamps"])
+def test_both_ends_together_show_the_true_losses(losses: str, simulated: Simulated) -> None:
+    run = simulated(losses)
+    gone = [
+        events(run, way, "lose").height + events(run, way, "drop").height for way in ("forward", "backward")
+    ]
     ends = match_ends(run / "left-path.pcapng", run / "right-path.pcapng", same_clock=True)
     ((_, (forward, backward)),) = ends.flows
     assert forward.delay is not None
-    assert forward.lost == lost
-    assert forward.delay.min == 20_000_000
-    assert backward.lost_acks == events(run, "backward", "lose").height
+    assert forward.lost == gone[0] > 0
+    assert forward.unsent == 0
+    assert forward.retransmissions == truth(run)["retransmits"]
+    assert forward.delay.min == pytest.approx(20e6, abs=2e6)
+    assert backward.lost_acks == gone[1]
 
 
 both_ends = pytest.mark.parametrize("end", ["left", "right"])

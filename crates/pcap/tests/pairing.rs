@@ -109,3 +109,95 @@ fn other_connections_have_no_pair() {
     let pairing = paired(&[&handshake(), &other], Clocks::Different);
     assert_eq!((pairing.flows.len(), pairing.unpaired), (0, [1, 1]));
 }
+
+/// A super-packet of 3,000 bytes captured above the network card, and of a thousand later.
+fn super_packets() -> Vec<Send<'static>> {
+    let stamped = |at: u64, seq: u32, len: u32| Send {
+        timestamps: Some((at as u32, 0)),
+        ..client(at, ACK, seq, 1, len)
+    };
+    let mut sends: Vec<_> =
+        handshake().iter().map(|send| Send { timestamps: Some((1, 1)), ..*send }).collect();
+    sends.extend([stamped(20, 1, 4000), stamped(40, 1449, 1448), stamped(41, 4001, 1000)]);
+    sends
+}
+
+fn handshake_there() -> Vec<Send<'static>> {
+    super_packets()[..3]
+        .iter()
+        .map(|send| Send { at: if send.client { send.at + 5 * MS } else { send.at - 5 * MS }, ..*send })
+        .collect()
+}
+
+#[test]
+fn what_came_of_a_packet_that_was_cut_is_matched_by_its_numbers() {
+    let first = super_packets();
+    let mut second = handshake_there();
+    let part = |at: u64, from: usize, seq: u32, len: u32| Send { at: at * MS, seq, len, ..first[from] };
+    // The second segment of the three is lost, and comes when it is sent again.
+    second.extend([
+        part(25, 3, 1, 1448),
+        part(26, 3, 2897, 1104),
+        part(45, 4, 1449, 1448),
+        part(46, 5, 4001, 1000),
+    ]);
+    let pairing = paired(&[&first, &second], Clocks::Same);
+    let half = &pairing.flows[0].halves[0];
+    // SYN, ACK, three segments, one again, one.
+    assert_eq!((half.sent, half.arrived, half.lost, half.unsent), (7, 6, 1, 0));
+    assert_eq!((half.retransmissions, half.needless), (1, 0));
+    assert_eq!((half.delay.min(), half.delay.max()), (Some(5 * MS as i64), Some(6 * MS as i64)));
+    let lost: Vec<_> = pairing.pairs.delay.iter().map(|delay| delay.is_none()).collect();
+    let place = lost.iter().position(|&lost| lost).expect("one is lost");
+    assert_eq!((pairing.pairs.seq.get(place), pairing.pairs.len.get(place)), (Some(1449), Some(1448)));
+}
+
+#[test]
+fn what_was_merged_on_its_way_is_matched_with_all_it_was_made_of() {
+    let mut first = super_packets();
+    let whole = first.remove(3);
+    first.retain(|send| send.len != 1448);
+    for n in 0..4 {
+        first.push(Send { seq: 1 + n * 1000, len: 1000, at: whole.at + u64::from(n) * MS, ..whole });
+    }
+    first.sort_by_key(|send| send.at);
+    let mut second = handshake_there();
+    second.push(Send { at: 30 * MS, seq: 1, len: 3000, ..whole });
+    second.push(Send { at: 46 * MS, ..*first.last().expect("not empty") });
+    let half = &paired(&[&first, &second], Clocks::Same).flows[0].halves[0];
+    // The fourth thousand never came.
+    assert_eq!((half.sent, half.arrived, half.lost, half.unsent), (7, 6, 1, 0));
+    assert_eq!(half.delay.max(), Some(10 * MS as i64));
+}
+
+#[test]
+fn a_cut_packet_sent_again_though_it_had_come_is_needless_by_the_segment() {
+    let mut first = super_packets();
+    first[4] = Send { seq: 1, len: 4000, ..first[4] };
+    let mut second = handshake_there();
+    for (at, from) in [(25, 3), (46, 4)] {
+        for (seq, len) in [(1, 1448), (1449, 1448), (2897, 1104)] {
+            // The third of them is lost the first time.
+            if (at, seq) != (25, 2897) {
+                second.push(Send { at: at * MS, seq, len, ..first[from] });
+            }
+        }
+    }
+    second.push(Send { at: 47 * MS, ..first[5] });
+    let half = &paired(&[&first, &second], Clocks::Same).flows[0].halves[0];
+    assert_eq!((half.lost, half.retransmissions, half.needless, half.unsent), (1, 3, 2, 0));
+}
+
+#[test]
+fn a_capture_that_begins_later_counts_from_another_number() {
+    let first = super_packets();
+    let later = first[4..].iter().map(|send| Send { at: send.at + 5 * MS, ..*send });
+    let cut = Send { at: 80 * MS, len: 2000, seq: 5001, timestamps: Some((70, 0)), ..first[4] };
+    let mut second: Vec<_> = later.collect();
+    second.extend([Send { len: 1448, ..cut }, Send { seq: 5001 + 1448, len: 552, ..cut }]);
+    let mut first = first;
+    first.push(Send { at: 75 * MS, ..cut });
+    let half = &paired(&[&first, &second], Clocks::Same).flows[0].halves[0];
+    assert_eq!((half.lost, half.unsent), (0, 0), "{half:?}");
+    assert_eq!(half.delay.count(), 4);
+}

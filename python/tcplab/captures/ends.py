@@ -145,14 +145,16 @@ def lines(ends: Ends, width: int) -> Iterator[str]:
     yield from _table(rows, width)
     yield ""
     yield from wrapped(
-        "", "lost: packets with data, SYN or FIN that never came; min to max: one-way delay", width
+        "",
+        "lost: packets with data, SYN or FIN that never came, super-packets counted by their segments; "
+        "min to max: one-way delay",
+        width,
     )
     unsent = sum(way.unsent for _, ways in ends.flows for way in ways)
     if unsent:
         yield from wrapped(
             "",
-            f"note: {plural(unsent, 'packet')} arrived that the other capture never saw leave: it missed "
-            "them, or offloads (GSO, GRO) cut or merged segments between the two",
+            f"note: {plural(unsent, 'packet')} arrived that the other capture missed when they left",
             width,
         )
 

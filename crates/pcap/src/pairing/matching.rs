@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use tcplab_tables::Dictionary;
 
 use super::clock::{Clock, Differences};
+use super::parts::{Parts, Piece, Ranges};
 use super::{Capture, PairRow, PairedFlow, PairedHalf, Pairing, Pairs};
 use crate::flow::{Analysis, Direction, Endpoint, Kind, Observer, Options, Seen};
 use crate::parse::Protocol;
@@ -15,13 +16,21 @@ use crate::read::Reader;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     fingerprint: u64,
-    time: i64,
+    pub time: i64,
     packet: u64,
-    flow: u64,
-    direction: Direction,
-    seq: i64,
-    len: u32,
+    pub flow: u64,
+    pub direction: Direction,
+    pub seq: i64,
+    pub len: u32,
+    pub timestamp: Option<u32>,
     kind: Kind,
+}
+
+impl Observed {
+    /// The sequence number behind it.
+    pub fn end(&self) -> i64 {
+        self.seq.saturating_add(i64::from(self.len))
+    }
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +59,7 @@ impl Observer for Collector {
             direction: seen.direction,
             seq: seen.seq,
             len: segment.sequence_len(),
+            timestamp: options.has_timestamps.then_some(options.timestamp),
             kind: seen.kind,
         });
     }
@@ -74,6 +84,8 @@ pub(super) struct Matched {
     flows: HashMap<u64, u64>,
     /// For each of these flows, who sends at the first capture's end.
     sent_at_first: HashMap<u64, Direction>,
+    /// What was cut or merged between the two.
+    parts: Parts,
 }
 
 impl Matched {
@@ -99,7 +111,8 @@ impl Matched {
         }
         let sent_at_first =
             medians.into_iter().map(|(flow, differences)| (flow, nearer(differences))).collect();
-        Matched { partners, flows, sent_at_first }
+        let parts = Parts::of([first, second], &partners, &flows, &sent_at_first);
+        Matched { partners, flows, sent_at_first, parts }
     }
 
     /// Time and clock difference of each matched packet.
@@ -113,6 +126,14 @@ impl Matched {
             } else {
                 differences.from_second.push(point);
             }
+        }
+        for (sent, came) in self.parts.pairs(0) {
+            let (there, here) = (first.observed[sent].time, second.observed[came].time);
+            differences.from_first.push((there, here.saturating_sub(there)));
+        }
+        for (sent, came) in self.parts.pairs(1) {
+            let (there, here) = (first.observed[came].time, second.observed[sent].time);
+            differences.from_second.push((there, here.saturating_sub(there)));
         }
         differences
     }
@@ -137,8 +158,9 @@ impl Matched {
         let number_at_first: HashMap<u64, u64> = self.flows.iter().map(|(&a, &b)| (b, a)).collect();
         for (which, capture) in [first, second].into_iter().enumerate() {
             let other = if which == 0 { second } else { first };
-            let mut arrived_before: HashMap<(u64, i64, u32), bool> = HashMap::new();
-            for (observed, partner) in capture.observed.iter().zip(&self.partners[which]) {
+            let mut arrived_before: HashMap<u64, Ranges> = HashMap::new();
+            for (index, (observed, partner)) in capture.observed.iter().zip(&self.partners[which]).enumerate()
+            {
                 let number = if which == 0 {
                     Some(observed.flow)
                 } else {
@@ -153,46 +175,62 @@ impl Matched {
                 let is_sender = (observed.direction == sent_at_first) == (which == 0);
                 let time = if which == 0 { observed.time } else { clock.by_first(observed.time) };
                 if !is_sender {
-                    half.unsent += u64::from(partner.is_none() && judged.contains(&time));
+                    let known = partner.is_some() || self.parts.came(which, index);
+                    half.unsent += u64::from(!known && judged.contains(&time));
                     continue;
                 }
-                let partner = partner.map(|partner| &other.observed[partner as usize]);
-                if partner.is_none() && !judged.contains(&time) {
-                    continue;
-                }
-                let delay = partner.map(|partner| {
-                    let there = if which == 0 { clock.by_first(partner.time) } else { partner.time };
-                    there.saturating_sub(time)
-                });
-                half.sent += 1;
-                half.arrived += u64::from(delay.is_some());
-                if let Some(delay) = delay {
-                    half.delay.record(delay);
-                } else if observed.len > 0 {
-                    half.lost += 1;
-                } else {
-                    half.lost_acks += 1;
-                }
-                if observed.len > 0 {
-                    let before =
-                        arrived_before.entry((observed.flow, observed.seq, observed.len)).or_default();
-                    if matches!(observed.kind, Kind::Retransmission(_)) {
-                        half.retransmissions += 1;
-                        half.needless += u64::from(*before);
+                let whole = Piece { range: [observed.seq, observed.end()], partner: *partner };
+                let cut = partner.is_none().then(|| self.parts.sent(which, index)).flatten();
+                let each = first.segment_len(number, observed.direction);
+                let lost;
+                let pieces = match cut {
+                    Some(cut) => cut,
+                    None if partner.is_none() => {
+                        lost = super::parts::segments(whole, each);
+                        &lost
                     }
-                    *before |= delay.is_some();
+                    None => std::slice::from_ref(&whole),
+                };
+                let again = matches!(observed.kind, Kind::Retransmission(_));
+                let before = arrived_before.entry(number).or_default();
+                for piece in pieces {
+                    let partner = piece.partner.map(|partner| &other.observed[partner as usize]);
+                    if partner.is_none() && !judged.contains(&time) {
+                        continue;
+                    }
+                    let delay = partner.map(|partner| {
+                        let there = if which == 0 { clock.by_first(partner.time) } else { partner.time };
+                        there.saturating_sub(time)
+                    });
+                    let count = piece.count(each);
+                    half.sent += count;
+                    if let Some(delay) = delay {
+                        half.arrived += count;
+                        half.delay.record(delay);
+                    } else if observed.len > 0 {
+                        half.lost += count;
+                    } else {
+                        half.lost_acks += 1;
+                    }
+                    if observed.len > 0 && again {
+                        half.retransmissions += count;
+                        half.needless += if before.contain(piece.range) { count } else { 0 };
+                    }
+                    pairs.push(PairRow {
+                        time,
+                        packet: observed.packet,
+                        arrived: partner.map(|partner| partner.packet),
+                        flow: number,
+                        forward: observed.direction == Direction::Forward,
+                        seq: piece.range[0],
+                        len: piece.len(),
+                        kind: dictionary.symbol(observed.kind.name()),
+                        delay,
+                    });
                 }
-                pairs.push(PairRow {
-                    time,
-                    packet: observed.packet,
-                    arrived: partner.map(|partner| partner.packet),
-                    flow: number,
-                    forward: observed.direction == Direction::Forward,
-                    seq: observed.seq,
-                    len: u64::from(observed.len),
-                    kind: dictionary.symbol(observed.kind.name()),
-                    delay,
-                });
+                for piece in pieces.iter().filter(|piece| piece.partner.is_some()) {
+                    before.insert(piece.range);
+                }
             }
         }
         let flows: Vec<PairedFlow> = first

@@ -1,11 +1,12 @@
 //! The captures of both ends of a path, matched packet by packet: one-way delays, and what was truly lost.
 //!
 //! A TCP segment is recognised by its addresses, ports, numbers, flags, window, length, timestamps and IPv4
-//! identification: all that routers leave alone and a retransmission changes some of. Segments joined or cut on
-//! the way (by offloads) are not recognised: capture on the wire, or with offloads off.
+//! identification: all that routers leave alone and a retransmission changes some of. What offloads cut or merged
+//! between the two captures is recognised by the sequence numbers and the timestamp it carries.
 
 mod clock;
 mod matching;
+mod parts;
 
 use tcplab_tables::{Dictionary, table};
 
@@ -27,7 +28,7 @@ pub enum Clocks {
 }
 
 table! {
-    /// Packets that left one end: one row per packet.
+    /// Packets that left one end: one row per packet, or per part of it where offloads cut or merged it on its way.
     Pairs, PairRow, "pairs";
     /// When it was captured where it was sent, by the first capture's clock (ns since 1970).
     time: i64,
@@ -80,7 +81,7 @@ pub struct PairedFlow {
 /// One direction of a connection, from the end that sends to the end that receives.
 #[derive(Clone, Debug, Default)]
 pub struct PairedHalf {
-    /// Packets sent while both captures ran.
+    /// Packets sent while both captures ran. A super-packet counts as the segments it is cut into, here and below.
     pub sent: u64,
     /// Packets of these that arrived.
     pub arrived: u64,
@@ -117,4 +118,16 @@ struct Capture {
     flows: Vec<crate::flow::FlowSummary>,
     first: i64,
     last: i64,
+}
+
+impl Capture {
+    /// Payload of a full segment of one direction (bytes), beyond all where no handshake told it. The MSS counts no
+    /// options (RFC 9293 section 3.7.1); timestamps take 12 bytes of it.
+    fn segment_len(&self, flow: u64, direction: Direction) -> u32 {
+        let place = self.flows.binary_search_by_key(&flow, |flow| flow.number);
+        let halves = place.ok().and_then(|place| Some(&self.flows[place].tcp.as_ref()?.halves));
+        let told = halves.and_then(|halves| halves[direction.reverse().index()].mss);
+        let options = if halves.is_some_and(|halves| halves[direction.index()].timestamps) { 12 } else { 0 };
+        told.map_or(u32::MAX, |mss| u32::from(mss).saturating_sub(options).max(1))
+    }
 }
