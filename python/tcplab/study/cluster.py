@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tcplab.results.writer import run_dir_of
 from tcplab.study.store import CELLS, Store
-from tcplab.study.task import Made, Task, fetch, make_away, refuse, unpack
+from tcplab.study.task import Made, Task, fetch, make_away, place, refuse
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 # How long a scheduler may take to answer, seconds.
 _PATIENCE = 10
 _TICK = 0.2
+# How often workers that came or left are counted, seconds: it asks the scheduler.
+_RECOUNT = 1.0
 # Enough that no worker waits for the next, few enough that an interrupted study loses little.
 _AHEAD = 4
 
@@ -51,13 +55,16 @@ class DaskCluster:
         """Make the runs on the workers; one whose worker dies is made again elsewhere."""
         from distributed import wait
 
-        left = list(tasks)
-        under_way: dict[Future[tuple[Made, bytes]], Task] = {}
+        left = deque(tasks)
+        workers, counted = 0, -_RECOUNT
+        under_way: dict[Future[tuple[Made, dict[str, bytes]]], Task] = {}
         try:
             while (left or under_way) and not stop.is_set():
-                workers = max(1, len(self._client.scheduler_info()["workers"]))
+                if time.monotonic() - counted >= _RECOUNT:
+                    workers = max(1, len(self._client.scheduler_info()["workers"]))
+                    counted = time.monotonic()
                 while left and len(under_way) < _AHEAD * workers:
-                    task = left.pop(0)
+                    task = left.popleft()
                     under_way[self._client.submit(make_away, task, self._storage, pure=False)] = task
                 try:
                     with self._client.as_current():
@@ -70,22 +77,22 @@ class DaskCluster:
             self._client.cancel(list(under_way))
             self._client.close()
 
-    def _taken(self, task: Task, future: Future[tuple[Made, bytes]]) -> Made:
+    def _taken(self, task: Task, future: Future[tuple[Made, dict[str, bytes]]]) -> Made:
         from distributed.scheduler import KilledWorker
 
         try:
-            made, data = future.result()
+            made, files = future.result()
         except KilledWorker:
             return self._refused(task, "every worker that made this run died (out of memory?)")
         except Exception as problem:
             return self._refused(task, f"the worker could not make this run: {problem}")
-        self._take(task, data)
+        self._take(task, files)
         return made
 
-    def _take(self, task: Task, data: bytes) -> None:
+    def _take(self, task: Task, files: dict[str, bytes]) -> None:
         run_dir = run_dir_of(self._store.path / CELLS / task.cell, task.repetition)
         if self._storage is None:
-            unpack(data, run_dir)
+            place(files, run_dir)
         else:
             fetch(f"{self._storage.rstrip('/')}/{task.cell}/{run_dir.name}", run_dir)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable
@@ -88,10 +86,10 @@ def refuse(task: Task, run_dir: Path, message: str) -> Made:
     return Made(task.cell, task.repetition, Status.FAILED.value, message, 0.0)
 
 
-def make_away(task: Task, storage: str | None = None) -> tuple[Made, bytes]:
-    """Execute a task where its study's directory is not: its run directory comes back as a tar archive.
+def make_away(task: Task, storage: str | None = None) -> tuple[Made, dict[str, bytes]]:
+    """Execute a task where its study's directory is not: the files of its run directory come back, by name.
 
-    With `storage` (an fsspec path, such as `s3://bucket/study`) it goes there instead, under
+    With `storage` (an fsspec path, such as `s3://bucket/study`) they go there instead, under
     `CELL/run-N`, and nothing comes back.
     """
     with tempfile.TemporaryDirectory(prefix="tcplab-study-") as temporary:
@@ -99,22 +97,21 @@ def make_away(task: Task, storage: str | None = None) -> tuple[Made, bytes]:
         made = make(task, run_dir)
         if storage is not None:
             _put(run_dir, f"{storage.rstrip('/')}/{task.cell}/{run_dir.name}")
-            return made, b""
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            for path in sorted(run_dir.rglob("*")):
-                archive.add(path, arcname=str(path.relative_to(run_dir)), recursive=False)
-        return made, packed.getvalue()
+            return made, {}
+        files = (path for path in run_dir.rglob("*") if path.is_file())
+        return made, {path.relative_to(run_dir).as_posix(): path.read_bytes() for path in files}
 
 
-def unpack(data: bytes, run_dir: Path) -> None:
+def place(files: dict[str, bytes], run_dir: Path) -> None:
     """Put a run directory that came back in its place: written beside, and renamed."""
     run_dir.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{run_dir.name}.", dir=run_dir.parent) as temporary:
         whole = Path(temporary) / run_dir.name
         whole.mkdir()
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(whole, filter="data")
+        for name, data in files.items():
+            path = whole / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         whole.replace(run_dir)
 
 
