@@ -43,9 +43,10 @@ impl Task<'_> {
             };
             if self.end.sample.is_some() && end > boundary - width {
                 for (stream, before) in streams.iter().zip(&mut before) {
-                    if self.sends {
+                    if self.sends || self.both_ways {
                         self.sent(stream, before, boundary - width, end);
-                    } else {
+                    }
+                    if !self.sends || self.both_ways {
                         self.received(stream, end, width);
                     }
                 }

@@ -283,6 +283,13 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// A stream's ports, as both ends of iperf3 report them, at the flow's `from` and `to`.
+    fn ports(&self, connected: &Value) -> Option<(u16, u16)> {
+        let port = |name: &str| connected[name].as_u64().and_then(|port| u16::try_from(port).ok());
+        let (own, other) = (port("local_port")?, port("remote_port")?);
+        Some(if self.sends { (own, other) } else { (other, own) })
+    }
+
     fn write(&self, report: &Value) {
         let flow = &self.end.flow;
         let udp = matches!(flow.traffic, Traffic::Udp { .. });
@@ -335,6 +342,7 @@ impl Rows<'_> {
                     segments_sent: figures["packets"].as_u64().filter(|_| udp && self.sends),
                     retransmits: (self.sends && !udp).then_some(retransmits),
                     losses_detected: figures["lost_packets"].as_u64().filter(|_| udp && !self.sends),
+                    ports: self.ports(&report["start"]["connected"][stream as usize]),
                     cpu_sender: cpu.filter(|_| self.sends),
                     cpu_receiver: cpu.filter(|_| !self.sends),
                     complete: true,

@@ -32,12 +32,12 @@ impl Task<'_> {
             if time >= stop || self.context.over() {
                 return Ok(count.is_none());
             }
-            if !self.give(socket, request)? || self.take(socket, response, &mut scratch)? < response {
+            let answered = self.give(socket, request)?
+                && self.take(stream, socket, response, &mut scratch)? == response;
+            if !answered {
                 return Ok(false);
             }
             let end = self.context.clock.now();
-            self.totals.sent.fetch_add(request, Ordering::Relaxed);
-            self.totals.received.fetch_add(response, Ordering::Relaxed);
             let row = Exchange { client: stream.number, size: request, iteration, time, rtt: end - time };
             self.context.sink.exchange(&self.end.flow, &row);
             if think > 0 {
@@ -53,17 +53,12 @@ impl Task<'_> {
         socket.set_write_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         loop {
-            let got = self.take(socket, request, &mut scratch)?;
-            let now = self.context.clock.now();
-            stream.counter.lock().unwrap_or_else(PoisonError::into_inner).add(now, got);
-            self.totals.received.fetch_add(got, Ordering::Relaxed);
-            if got < request {
+            if self.take(stream, socket, request, &mut scratch)? < request {
                 return Ok(!self.context.over());
             }
             if !self.give(socket, response)? {
                 return Ok(false);
             }
-            self.totals.sent.fetch_add(response, Ordering::Relaxed);
         }
     }
 
@@ -72,7 +67,10 @@ impl Task<'_> {
         while bytes > 0 {
             let len = bytes.min(self.block.len() as u64) as usize;
             match socket.send(&self.block[..len]) {
-                Ok(sent) => bytes -= sent as u64,
+                Ok(sent) => {
+                    bytes -= sent as u64;
+                    self.totals.sent.fetch_add(sent as u64, Ordering::Relaxed);
+                }
                 Err(error) if waited(&error) => {
                     if self.context.over() {
                         return Ok(false);
@@ -85,14 +83,19 @@ impl Task<'_> {
     }
 
     /// Reads and discards up to `bytes`; fewer when the other end or the run is over first.
-    fn take(&self, socket: &Socket, bytes: u64, scratch: &mut Vec<u8>) -> io::Result<u64> {
+    fn take(&self, stream: &Stream, socket: &Socket, bytes: u64, scratch: &mut Vec<u8>) -> io::Result<u64> {
         let mut got = 0;
         let discard = scratch.spare_capacity_mut();
         while got < bytes {
             let len = (bytes - got).min(READ as u64) as usize;
             match socket.recv_with_flags(&mut discard[..len], libc::MSG_TRUNC) {
                 Ok(0) => break,
-                Ok(now) => got += now as u64,
+                Ok(more) => {
+                    got += more as u64;
+                    let now = self.context.clock.now();
+                    stream.counter.lock().unwrap_or_else(PoisonError::into_inner).add(now, more as u64);
+                    self.totals.received.fetch_add(more as u64, Ordering::Relaxed);
+                }
                 Err(error) if waited(&error) => {
                     if self.context.over() {
                         break;

@@ -50,6 +50,8 @@ pub struct Summary {
     pub rtos: Option<u64>,
     /// Datagrams missing up to the last one that came.
     pub losses_detected: Option<u64>,
+    /// Ports at the flow's `from` and at its `to`.
+    pub ports: Option<(u16, u16)>,
     /// CPU time of the sending thread, s.
     pub cpu_sender: Option<f64>,
     /// CPU time of the receiving thread, s.

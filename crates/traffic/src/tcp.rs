@@ -36,8 +36,10 @@ pub(crate) struct Task<'a> {
     /// What is written, again and again: one memory for all streams, which so stays in the CPU's cache.
     pub block: &'a [u8],
     pub settings: &'a Settings,
-    /// This end sends (for request: asks), so the kernel's figures of its sockets are of interest.
+    /// This end sends (for request: asks).
     pub sends: bool,
+    /// Both ends send and receive.
+    pub both_ways: bool,
 }
 
 /// One stream, as its thread and the collector see it.
@@ -46,6 +48,14 @@ pub(crate) struct Stream {
     pub counter: Mutex<Counter>,
     pub socket: Mutex<Option<Arc<Socket>>>,
     pub over: AtomicBool,
+}
+
+impl Stream {
+    /// Bytes received, and when the last of them came.
+    fn received(&self) -> (u64, Option<u64>) {
+        let counter = self.counter.lock().unwrap_or_else(PoisonError::into_inner);
+        (counter.total(), counter.last())
+    }
 }
 
 impl Tcp {
@@ -72,12 +82,12 @@ impl Tcp {
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let Some((_, settings, sends)) = ours(end) else { return Ok(()) };
-        let answers = matches!(end.flow.traffic, Traffic::Request { .. });
-        let block = if sends || answers { vec![0x55; bulk::WRITE] } else { Vec::new() };
+        let both_ways = matches!(end.flow.traffic, Traffic::Request { .. });
+        let block = if sends || both_ways { vec![0x55; bulk::WRITE] } else { Vec::new() };
         for clamped in &self.clamped {
             context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
         }
-        let task = Task { end, context, totals, block: &block, settings, sends };
+        let task = Task { end, context, totals, block: &block, settings, sends, both_ways };
         let width = end.sample.unwrap_or(crate::collect::DEFAULT);
         let streams: Vec<Stream> = (0..self.sockets.len() as u64)
             .map(|number| Stream {
@@ -174,8 +184,8 @@ impl Task<'_> {
             }
         };
         let socket = Arc::new(socket);
-        // A receiver's socket is its thread's alone: closing it tells the sender that all was read.
-        if self.sends {
+        // That of who only receives is its thread's alone: closing it tells the sender that all was read.
+        if self.sends || self.both_ways {
             *stream.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket.clone());
         }
         Ok(Some(socket))
@@ -196,10 +206,7 @@ impl Task<'_> {
 
     fn send(&self, stream: &Stream, socket: &Arc<Socket>, address: SocketAddr) -> Result<(), TrafficError> {
         let cpu = clock::thread_cpu();
-        let ports = (port(socket.local_addr()), port(socket.peer_addr()));
-        let paced = self.settings.pacing || self.settings.max_pacing_rate.is_some();
-        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
-        self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
+        let ports = self.watch(stream, socket, address);
         let started = self.context.clock.now();
         let written = match self.end.flow.traffic {
             Traffic::Request { request, response, think, count, .. } => {
@@ -214,25 +221,21 @@ impl Task<'_> {
         };
         let ended = self.context.clock.now();
         self.context.registry.remove(ports.0, ports.1);
-        let info = TcpInfo::of(socket.as_raw_fd()).unwrap_or_default();
         // What the run's end leaves in the buffer of a source without a number of bytes was not asked of it.
         let drained_enough = matches!(drained, Ok(true)) || self.bytes().is_none();
         let complete = matches!(written, Ok(true)) && drained_enough;
-        self.context.sink.summary(
-            &self.end.flow,
-            &Summary {
-                stream: stream.number,
-                start: if self.end.role == Role::Client { self.end.flow.start } else { started },
-                end: ended,
-                bytes_sent: Some(info.first_sent()),
-                segments_sent: Some(u64::from(info.data_segs_out)),
-                retransmits: Some(u64::from(info.total_retrans)),
-                rtos: Some(u64::from(info.total_rto)),
-                cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
-                complete,
-                ..Summary::default()
-            },
-        );
+        let (received, last) = stream.received();
+        let summary = Summary {
+            stream: stream.number,
+            start: if self.end.role == Role::Client { self.end.flow.start } else { started },
+            end: if self.both_ways { last.unwrap_or(ended) } else { ended },
+            bytes_received: self.both_ways.then_some(received),
+            ports: Some(ports),
+            cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
+            complete,
+            ..sent(socket)
+        };
+        self.context.sink.summary(&self.end.flow, &summary);
         let event = if written.is_ok() && drained.is_ok() { "closed" } else { "aborted" };
         self.context.sink.event(&self.end.flow, ended, stream.number, event);
         let broken = |source| TrafficError::Broken { stream: stream.number, address, source };
@@ -256,8 +259,18 @@ impl Task<'_> {
         Ok(false)
     }
 
+    /// Has a sender's socket sampled; its own port and the other end's.
+    fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
+        let ports = ports(socket);
+        let paced = self.settings.pacing || self.settings.max_pacing_rate.is_some();
+        let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
+        self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
+        ports
+    }
+
     fn receive(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> Result<(), TrafficError> {
         let cpu = clock::thread_cpu();
+        let watched = self.both_ways.then(|| self.watch(stream, socket, address));
         let started = self.context.clock.now();
         let read = match self.end.flow.traffic {
             Traffic::Request { request, response, .. } => self.answer(stream, socket, request, response),
@@ -265,10 +278,15 @@ impl Task<'_> {
         };
         let read = self.forgive(read, false);
         let over = self.context.clock.now();
-        let (total, last) = {
-            let counter = stream.counter.lock().unwrap_or_else(PoisonError::into_inner);
-            (counter.total(), counter.last())
-        };
+        if let Some((own, other)) = watched {
+            self.context.registry.remove(own, other);
+        }
+        let sent = if self.both_ways { sent(socket) } else { Summary::default() };
+        if self.both_ways {
+            // As closing it would: the collector still reads its figures. It fails where the other end is gone.
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+        let (total, last) = stream.received();
         let ended = last.unwrap_or(over);
         let complete = match (&read, self.bytes()) {
             (Err(_), _) => false,
@@ -284,7 +302,7 @@ impl Task<'_> {
                 bytes_received: Some(total),
                 cpu_receiver: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
                 complete,
-                ..Summary::default()
+                ..sent
             },
         );
         let event = if read.is_ok() { "closed" } else { "aborted" };
@@ -293,8 +311,24 @@ impl Task<'_> {
     }
 }
 
-fn port(address: io::Result<socket2::SockAddr>) -> u16 {
-    address.ok().and_then(|a| a.as_socket()).map_or(0, |a| a.port())
+/// What a socket has sent.
+pub(crate) fn sent(socket: &Socket) -> Summary {
+    let Ok(info) = TcpInfo::of(socket.as_raw_fd()) else { return Summary::default() };
+    Summary {
+        bytes_sent: Some(info.first_sent()),
+        segments_sent: Some(u64::from(info.data_segs_out)),
+        retransmits: Some(u64::from(info.total_retrans)),
+        rtos: Some(u64::from(info.total_rto)),
+        ..Summary::default()
+    }
+}
+
+/// A socket's own port and the other end's.
+pub(crate) fn ports(socket: &Socket) -> (u16, u16) {
+    let port = |address: io::Result<socket2::SockAddr>| {
+        address.ok().and_then(|address| address.as_socket()).map_or(0, |address| address.port())
+    };
+    (port(socket.local_addr()), port(socket.peer_addr()))
 }
 
 /// Whether a call ended for want of anything to do.

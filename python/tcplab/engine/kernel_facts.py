@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcplab.engine.base import Plan
+from tcplab.engine.ways import goes_both_ways
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout
@@ -42,7 +43,7 @@ class Findings:
         self.facts: dict[str, Any] = {}
         self.warnings: list[str] = []
         self.losses: dict[tuple[str, int], int] = {}
-        """True losses in the sending direction, by flow and stream."""
+        """True losses of payload's directions, by flow and stream."""
         self._nodes: dict[str, Json] = {}
 
     def came_up(self, bed: Testbed, loaded: Loaded, seconds: float) -> None:
@@ -108,8 +109,13 @@ class Findings:
 
     def _emulated(self, facts: Json) -> None:
         losses = facts.pop("losses", [])
-        # The emulator counts by the way to the server, and the server is the receiver: also of a `request`.
-        self.losses = {(one["flow"], int(one["stream"])): int(one["to_server"]) for one in losses}
+        both_ways = {flow["name"] for flow in self._plan["flows"] if goes_both_ways(flow)}
+        # The emulator counts by the way to the server, and the server of one way is the receiver.
+        self.losses = {
+            (one["flow"], int(one["stream"])): int(one["to_server"])
+            + (int(one["from_server"]) if one["flow"] in both_ways else 0)
+            for one in losses
+        }
         self.facts["emulator"] = facts
         rtts = {
             link["name"]: link["forward"]["delay"] + link["backward"]["delay"] for link in self._plan["links"]

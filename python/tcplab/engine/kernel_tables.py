@@ -9,6 +9,7 @@ import polars as pl
 
 from tcplab.engine.base import Plan
 from tcplab.engine.kernel_events import changes
+from tcplab.engine.ways import data_ends
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import remove_streams
 from tcplab.results.tables import read_table, write_table
@@ -19,10 +20,16 @@ def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int
     """Join the agents' streams into the run's tables, and remove them."""
     # No table is there yet, so each is read from its streams.
     frames = {name: read_table(run_dir, name) for name in TABLES}
-    frames["flows"] = _flows(plan, frames["flows"], frames["sockets"], losses)
+    senders = pl.DataFrame(
+        [(flow["name"], data_ends(flow)[0]) for flow in plan["flows"]],
+        schema={"flow": pl.String(), "node": pl.String()},
+        orient="row",
+    )
+    sending = frames["sockets"].join(senders, on=["flow", "node"], how="semi", maintain_order="left")
+    frames["flows"] = _flows(plan, frames["flows"], sending, losses)
     frames["hosts"] = _hosts(frames["hosts"])
     events = frames["events"]
-    frames["events"] = events.vstack(changes(frames["sockets"], events)).sort("time", maintain_order=True)
+    frames["events"] = events.vstack(changes(sending, events)).sort("time", maintain_order=True)
     for name, frame in frames.items():
         write_table(run_dir, name, frame)
     remove_streams(run_dir)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
+from tcplab.engine.ways import data_ends
 from tcplab.report.numbers import time_text
-from tcplab.report.topology import Plan, data_ends
+from tcplab.report.topology import Plan
 from tcplab.report.words import change_words, direction_words, impairment_words, limit_words, rate_words
 
 MOST_NODES = 24

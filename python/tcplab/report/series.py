@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcplab.engine.ways import data_ends, goes_both_ways
 from tcplab.report.topology import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
 from tcplab.results.run import Run
 
@@ -66,7 +67,12 @@ class Samples:
 
     @cached_property
     def _sockets(self) -> dict[str, pl.DataFrame]:
-        return _parts(self._table("sockets"), "flow")
+        """Sockets of the ends that send most of their flows' payload."""
+        parts = _parts(self._table("sockets"), "flow")
+        for name, part in parts.items():
+            if goes_both_ways(flow := self.plan_flow(name)):
+                parts[name] = part.filter(pl.col("node") == data_ends(flow)[0])
+        return parts
 
     @cached_property
     def _gauges(self) -> dict[str, pl.DataFrame]:
@@ -103,28 +109,30 @@ class Samples:
         return float((rows["time"] - rows["duration"]).min()), float(rows["time"].max())  # type: ignore[arg-type]
 
     def intervals(self, flow: str) -> pl.DataFrame:
-        """The flow's intervals, its streams added up: one row per time."""
+        """The flow's intervals, its streams added up: one row per time.
+
+        The two ends of a flow that finishes before the run does cut their last interval short at times of
+        their own. What no stream knows at a time, as the receiver's figures at the sender's, is null.
+        """
         rows = self._intervals.get(flow)
         if rows is None:
             return pl.DataFrame()
-        sums = ("bytes_received", "bytes_sent", "retransmits", "lost")
-        return (
-            rows.group_by("time")
-            .agg(pl.col("duration").max(), pl.col("goodput").sum(), *(pl.col(name).sum() for name in sums))
-            .sort("time")
-        )
+        sums = ("goodput", "bytes_received", "bytes_sent", "retransmits", "lost")
+        known = (pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in sums)
+        return rows.group_by("time").agg(pl.col("duration").max(), *known).sort("time")
 
     def goodput(self, flow: str, stream: int | None = None) -> Series:
         """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""
         if stream is None:
-            return _series(self.intervals(flow), "goodput")
+            rows = self.intervals(flow)
+            return _series(rows.drop_nulls("goodput"), "goodput") if len(rows) else EMPTY
         return self._stream_goodput[flow][stream]
 
     @cached_property
     def _stream_goodput(self) -> dict[str, dict[int, Series]]:
         found: dict[str, dict[int, Series]] = {}
         for flow, rows in self._intervals.items():
-            parts = rows.sort("time").partition_by("stream", as_dict=True)
+            parts = rows.drop_nulls("goodput").sort("time").partition_by("stream", as_dict=True)
             found[flow] = {int(key[0]): _series(part, "goodput") for key, part in parts.items()}
         return found
 
@@ -210,8 +218,10 @@ class Samples:
         if rows is None:
             return self._table("gauges").clear()
         first = rows.filter(pl.col("stream") == pl.col("stream").min())
-        # Where both ends send, those of one.
-        return first.filter(pl.col("node") == pl.col("node").first()).sort("time", maintain_order=True)
+        flow_plan = self.plan_flow(flow)
+        if goes_both_ways(flow_plan):
+            first = first.filter(pl.col("node") == data_ends(flow_plan)[0])
+        return first.sort("time", maintain_order=True)
 
     def gauge(self, rows: pl.DataFrame) -> Series:
         """One figure of `gauges` over time; not a number where a socket sample has no value of it."""

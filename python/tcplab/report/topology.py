@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcplab.engine.ways import data_ends
+
 Plan = Mapping[str, Any]
 
 # One delivery opportunity of a mahimahi trace carries 1500 bytes.
@@ -41,14 +43,6 @@ def path(plan: Plan, source: str, target: str) -> list[Hop]:
         hops.append(Hop(link["name"], "forward" if ahead else "backward"))
         here = link["ends"][1] if ahead else link["ends"][0]
     return hops
-
-
-def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
-    """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
-    source, target = flow["from"], flow["to"]
-    if flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0):
-        source, target = target, source
-    return source, target
 
 
 def data_path(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:

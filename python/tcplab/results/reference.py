@@ -20,8 +20,10 @@ BEGIN = "<!-- generated from the schema: begin -->"
 END = "<!-- generated from the schema: end -->"
 
 _ROWS = {
-    "flows": "One row per stream.",
-    "intervals": "One row per stream and flow sample: what happened in (time - duration, time].",
+    "flows": "One row per stream. Of a request or echo flow, which goes both ways, counts are "
+    "those of both ends.",
+    "intervals": "One row per stream and flow sample: what happened in (time - duration, time], "
+    "counted as in `flows`.",
     "sockets": "One row per sending TCP socket and sample.",
     "gauges": "One row per socket sample and figure that the congestion control publishes of itself "
     "(docs/controls.md lists them); none while the control has no value for it.",

@@ -27,12 +27,14 @@ def _columns(*rows: tuple[str, str, str, str]) -> tuple[Column, ...]:
 
 
 TABLES: dict[str, tuple[Column, ...]] = {
-    # One row per stream.
+    # One row per stream. Of a request or echo flow, which goes both ways, counts are those of both ends.
     "flows": _columns(
         ("flow", "str", "", "flow name"),
         ("stream", "int", "", "stream number within the flow, from 0"),
         ("from", "str", "", "sending node"),
         ("to", "str", "", "receiving node"),
+        ("from_port", "int", "", "its port at the sending node; null where there is none"),
+        ("to_port", "int", "", "its port at the receiving node; null where there is none"),
         ("kind", "str", "", "tcp, udp, request, echo or ping"),
         ("cc", "str", "", "congestion control; null where there is none"),
         ("start", "int", "ns", "when the stream started"),
@@ -43,18 +45,18 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("segments_sent", "int", "segments", "segments or datagrams sent, retransmissions included"),
         ("retransmits", "int", "segments", "segments sent again"),
         ("rtos", "int", "", "retransmission timeouts"),
-        ("losses_true", "int", "packets", "packets of the sending direction that the links dropped or lost"),
+        ("losses_true", "int", "packets", "packets of payload's direction that the links dropped or lost"),
         ("losses_detected", "int", "segments", "segments the sender took for lost"),
         ("rtt_mean", "float", "ns", "mean of all RTT samples"),
         ("rtt_p50", "float", "ns", "median RTT sample"),
         ("rtt_p95", "float", "ns", "95th percentile of the RTT samples"),
         ("rtt_p99", "float", "ns", "99th percentile of the RTT samples"),
-        ("cwnd_mean", "float", "segments", "mean congestion window over time"),
+        ("cwnd_mean", "float", "segments", "mean congestion window over time, of who sends most payload"),
         ("cpu_sender", "float", "s", "CPU time of the sender"),
         ("cpu_receiver", "float", "s", "CPU time of the receiver"),
         ("complete", "bool", "", "the stream did all it was asked to (false: cut off by the end of the run)"),
     ),
-    # One row per stream and flow sample: what happened in (time - duration, time].
+    # One row per stream and flow sample: what happened in (time - duration, time], counted as in flows.
     "intervals": _columns(
         ("time", "int", "ns", "end of the interval"),
         ("duration", "int", "ns", "length of the interval"),

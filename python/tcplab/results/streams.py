@@ -18,6 +18,8 @@ from tcplab.results.schema import TABLES
 
 # Tables of which both ends write a row, and what tells the rows that belong together.
 _HALVES = {"flows": ("flow", "stream"), "intervals": ("time", "duration", "flow", "stream")}
+# What each end counts of what it sends, or receives. Where traffic goes both ways, both ends do both.
+_COUNTED = ("bytes_sent", "bytes_received", "goodput", "segments_sent", "retransmits", "rtos")
 _CONTINUATION = 0xFFFF_FFFF
 
 
@@ -77,17 +79,20 @@ def _body_length(data: bytes, message: int) -> int:
 
 
 def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
-    """One row from what the sender, the receiver and the links each know of a stream."""
+    """One row from what both ends know of a stream; what both count, as of requests, is added up."""
     keys = _HALVES[table]
     rest = [
         column.name for column in TABLES[table] if column.name not in keys and column.name in halves.columns
     ]
     known = {name: pl.col(name).drop_nulls().first() for name in rest}
+    for name in _COUNTED:
+        if name in rest:
+            known[name] = pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
     if table == "flows":
         # The client starts a stream, and the receiver knows when its last byte came.
         known["start"] = pl.col("start").min()
         known["end"] = pl.coalesce(
-            pl.col("end").filter(pl.col("bytes_received").is_not_null()).first(), pl.col("end").max()
+            pl.col("end").filter(pl.col("bytes_received").is_not_null()).max(), pl.col("end").max()
         )
         known["complete"] = pl.col("complete").all()
     joined = halves.group_by(keys, maintain_order=True).agg([known[name].alias(name) for name in rest])

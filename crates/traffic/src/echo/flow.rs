@@ -17,6 +17,7 @@ use super::record::{Keep, Live, Round};
 use super::server::{Limits, Served, Server, ServerObserver, Unserved};
 use super::wire::Greeting;
 use crate::socket::{self, Clamped};
+use crate::tcp::sent;
 use crate::{
     Context, EchoTraffic, End, Exchange, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError,
 };
@@ -94,6 +95,8 @@ fn settings<'a>(end: &End, traffic: &'a EchoTraffic) -> &'a Settings {
 struct Slot {
     socket: Mutex<Option<Socket>>,
     received: Mutex<Option<Arc<AtomicU64>>>,
+    /// At a client, bytes of its answers of the sizes that are done.
+    answered: AtomicU64,
     started: AtomicU64,
     port: AtomicU64,
 }
@@ -228,21 +231,18 @@ impl Part<'_> {
         if row.duration == 0 {
             return;
         }
-        let mut counts = row.clone();
-        match self.end.role {
-            Role::Server => {
-                counts.bytes_received = Some(bytes);
-                row.bytes_received = Some(bytes - before.bytes_received.unwrap_or(0));
-            }
-            Role::Client => {
-                let info = lock(&slot.socket).as_ref().and_then(|s| TcpInfo::of(s.as_raw_fd()).ok());
-                let retransmits = info.map_or(before.retransmits, |i| Some(u64::from(i.total_retrans)));
-                counts.bytes_sent = Some(bytes);
-                counts.retransmits = retransmits;
-                row.bytes_sent = Some(bytes - before.bytes_sent.unwrap_or(0));
-                row.retransmits = retransmits.map(|now| now.saturating_sub(before.retransmits.unwrap_or(0)));
-            }
-        }
+        let info = lock(&slot.socket).as_ref().and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok());
+        let counts = Interval {
+            // Each message that came is sent back, and the other way round.
+            bytes_received: Some(bytes),
+            bytes_sent: Some(bytes),
+            retransmits: info.map_or(before.retransmits, |info| Some(u64::from(info.total_retrans))),
+            ..row.clone()
+        };
+        let more = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before.unwrap_or(0)));
+        row.bytes_received = more(counts.bytes_received, before.bytes_received);
+        row.bytes_sent = more(counts.bytes_sent, before.bytes_sent);
+        row.retransmits = more(counts.retransmits, before.retransmits);
         *before = counts;
         self.context.sink.interval(&self.end.flow, &row);
     }
@@ -275,7 +275,9 @@ impl Observer for Part<'_> {
         }
     }
 
-    fn size_done(&self, client: u32, size: u32, _done: u64, tally: &EchoTally) {
+    fn size_done(&self, client: u32, size: u32, done: u64, tally: &EchoTally) {
+        let answered = done.saturating_mul(u64::from(size));
+        self.slots[client as usize].answered.fetch_add(answered, Ordering::Relaxed);
         if tally.count() > 0 {
             self.context.sink.tally(&self.end.flow, u64::from(client), u64::from(size), tally);
         }
@@ -285,20 +287,16 @@ impl Observer for Part<'_> {
         let flow = &self.end.flow;
         let slot = &self.slots[client as usize];
         let now = self.context.clock.now();
-        let mut summary = Summary {
+        let summary = Summary {
             stream: u64::from(client),
             start: flow.start,
             end: now.max(flow.start),
+            bytes_received: Some(slot.answered.load(Ordering::Relaxed)),
+            ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),
             complete: outcome.is_ok(),
-            ..Summary::default()
+            ..socket.map(sent).unwrap_or_default()
         };
-        if let Some(info) = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok()) {
-            summary.bytes_sent = Some(info.first_sent());
-            summary.segments_sent = Some(u64::from(info.data_segs_out));
-            summary.retransmits = Some(u64::from(info.total_retrans));
-            summary.rtos = Some(u64::from(info.total_rto));
-        }
         self.finish(slot);
         self.context.sink.summary(flow, &summary);
         let event = if outcome.is_ok() { "closed" } else { "aborted" };
@@ -318,7 +316,7 @@ impl ServerObserver for Part<'_> {
         self.begin(slot, u64::from(greeting.client), socket);
     }
 
-    fn ended(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, served: Served) {
+    fn ended(&self, peer: SocketAddr, greeting: &Greeting, socket: &Socket, served: Served) {
         let Some(slot) = self.slots.get(greeting.client as usize) else { return };
         let (flow, now) = (&self.end.flow, self.context.clock.now());
         self.finish(slot);
@@ -330,7 +328,7 @@ impl ServerObserver for Part<'_> {
             bytes_received: Some(received),
             cpu_receiver: Some(clock::thread_cpu() as f64 / 1e9),
             complete: served.broken.is_none(),
-            ..Summary::default()
+            ..sent(socket)
         };
         self.context.sink.summary(flow, &summary);
         if let Some((size, iteration, source)) = served.broken

@@ -82,7 +82,7 @@ fn job(address: SocketAddr, sizes: &[u32], iterations: u64) -> Job {
         sizes: sizes.to_vec(),
         iterations,
         interval: 0,
-        timeout: 2 * SECOND,
+        timeout: 20 * SECOND,
         nodelay: true,
         busy_poll: false,
         control: String::new(),
@@ -263,7 +263,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, sizes: &[usize], most: u64, stal
         let size = (*size as u64).min(most - passed) as usize;
         if size == 0 {
             if stall {
-                std::thread::sleep(Duration::from_secs(3));
+                std::thread::sleep(Duration::from_secs(60));
             }
             break;
         }
@@ -326,7 +326,7 @@ fn a_peer_that_stalls_is_named_within_the_timeout() {
                 proxy(address, 1, |_| Cut { most_back: OK + 2 * 1000 + 10, stall: true, ..Cut::none() });
             let begin = Instant::now();
             let seen = run(&Job { timeout: 500 * MS, busy_poll, ..job(between, &[1000], 10) }, 1);
-            assert!(begin.elapsed() < Duration::from_secs(2));
+            assert!(begin.elapsed() < Duration::from_secs(30));
             let error = seen.errors().remove(0);
             assert_eq!(
                 error,
@@ -406,7 +406,7 @@ fn a_flood_of_garbage_and_of_silent_connections_leaves_room_for_a_client() {
         std::thread::sleep(Duration::from_millis(600));
         for mut stream in silent.into_iter().chain(slow) {
             let mut byte = [0];
-            stream.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
             let got = stream.read(&mut byte);
             assert!(!matches!(&got, Ok(1..)), "a silent connection is closed without a word");
             assert!(got.is_ok() || got.is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock));

@@ -11,6 +11,7 @@ use super::batch::{BATCH, Batch};
 use super::schedule::Schedule;
 use crate::counter::Counter;
 use crate::pattern::Phases;
+use crate::tcp::ports;
 use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
 
 /// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than
@@ -70,6 +71,7 @@ pub fn run(
             end: over,
             bytes_sent: Some(sender.sent * sender.payload),
             segments_sent: Some(sender.sent),
+            ports: Some(ports(socket)),
             cpu_sender: Some((clock::thread_cpu() - cpu) as f64 / 1e9),
             complete: behind == 0 && (bytes.is_none() || sender.left == 0),
             ..Summary::default()

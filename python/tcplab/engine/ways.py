@@ -1,0 +1,19 @@
+"""Which way the payload of a plan's flow goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def goes_both_ways(flow: Mapping[str, Any]) -> bool:
+    """Whether both of a flow's nodes send payload, so that its figures are those of both together."""
+    return flow.get("kind") in ("request", "echo")
+
+
+def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
+    """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
+    source, target = flow["from"], flow["to"]
+    if flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0):
+        source, target = target, source
+    return source, target
