@@ -373,11 +373,11 @@ TL_INLINE void update_btl_bw(struct sock *sk, struct state *ca, const struct rat
 		ca->round_start = true;
 		ca->recovery.packet_conservation = false;
 	}
-	update_policer(sk, ca, rs->losses > 0, rs->is_app_limited);
+	update_policer(sk, ca, rs->losses > 0, is_app_limited(&ca->probe_rtt, rs));
 
 	/* Section 4.1.1.4: a sample the application limited counts only where it shows more bandwidth. */
 	bw = bandwidth_of((u32)rs->delivered, rs->interval_us);
-	if (!rs->is_app_limited || bw >= ca->btl_bw[0].value)
+	if (!is_app_limited(&ca->probe_rtt, rs) || bw >= ca->btl_bw[0].value)
 		filter_max(ca->btl_bw, BTL_BW_ROUNDS, ca->round_count, bw);
 }
 
@@ -414,7 +414,7 @@ TL_INLINE void check_full_pipe(struct state *ca, const struct rate_sample *rs)
 {
 	u64 bw = ca->btl_bw[0].value;
 
-	if (ca->filled_pipe || !ca->round_start || rs->is_app_limited)
+	if (ca->filled_pipe || !ca->round_start || is_app_limited(&ca->probe_rtt, rs))
 		return;
 	if (bw >= ca->full_bw * FULL_BW_GROWTH / UNIT) {
 		ca->full_bw = bw;
@@ -470,7 +470,10 @@ TL_INLINE void update_rt_prop(struct sock *sk, struct state *ca, const struct ra
 	u64 window = (u64)PARAM(sk, min_rtt_window) * USEC_PER_MSEC;
 	bool expired = tp->tcp_mstamp > ca->rt_prop_stamp + window;
 
-	/* Linux: a delayed ACK is a poor replacement for an expired estimate. */
+	/*
+	 * Linux: an equal RTT, which the draft takes too, leaves the estimate's age as it is; and a delayed ACK is a
+	 * poor replacement for an expired one.
+	 */
 	if (rs->rtt_us >= 0 && (rs->rtt_us < ca->rt_prop || (expired && !rs->is_ack_delayed))) {
 		ca->rt_prop = rs->rtt_us;
 		ca->rt_prop_stamp = tp->tcp_mstamp;

@@ -145,7 +145,7 @@ TL_INLINE void start_round(struct tcp_sock *tp, struct state *ca)
 	ca->next_round_delivered = tp->delivered;
 }
 
-/* Section 4.5.6, BBRResetCongestionSignals. */
+/* Section 4.5.6.3, BBRResetCongestionSignals. */
 TL_INLINE void reset_congestion_signals(struct state *ca)
 {
 	ca->loss_in_round = false;
@@ -251,7 +251,7 @@ TL_INLINE void update_max_bw(struct tcp_sock *tp, struct state *ca, const struct
 		ca->round_start = true;
 		ca->recovery.packet_conservation = false;
 	}
-	if (!rs->is_app_limited || bw >= max_bw(ca))
+	if (!is_app_limited(&ca->probe_rtt, rs) || bw >= max_bw(ca))
 		ca->max_bw[1] = max(ca->max_bw[1], bw);
 }
 
@@ -264,7 +264,7 @@ TL_INLINE void adapt_lower_bounds(struct sock *sk, struct state *ca)
 		     PARAM(sk, beta));
 }
 
-/* Section 4.5.6, BBRUpdateCongestionSignals. */
+/* Section 4.5.6.3, BBRUpdateCongestionSignals. */
 TL_INLINE void update_congestion_signals(struct sock *sk, struct state *ca, const struct rate_sample *rs, u64 bw,
 					 bool losses)
 {
@@ -293,7 +293,7 @@ TL_INLINE void update_ack_aggregation(struct tcp_sock *tp, struct state *ca, con
 /* Section 4.3.1.2, BBRCheckStartupFullBandwidth. */
 TL_INLINE void check_startup_full_bandwidth(struct state *ca, const struct rate_sample *rs)
 {
-	if (ca->filled_pipe || !ca->round_start || rs->is_app_limited)
+	if (ca->filled_pipe || !ca->round_start || is_app_limited(&ca->probe_rtt, rs))
 		return;
 	if (max_bw(ca) >= ca->full_bw * 5 / 4) {
 		ca->full_bw = max_bw(ca);
@@ -342,7 +342,7 @@ TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, const
 		safe = inflight_at_loss(&ca->flight, PARAM(sk, loss_threshold));
 
 	ca->bw_probe_samples = false;
-	if (!rs->is_app_limited)
+	if (!is_app_limited(&ca->probe_rtt, rs))
 		ca->inflight_hi = max(safe, reduced);
 	if (ca->telemetry.phase == PROBE_BW_UP)
 		start_down(sk, ca);
@@ -359,7 +359,7 @@ TL_INLINE void adapt_upper_bounds(struct sock *sk, struct state *ca, const struc
 		ca->bw_probe_samples = false;
 		ca->ack_phase = ACKS_INIT;
 		/* Section 4.5.2.5, BBRAdvanceMaxBwFilter; a cycle without a sample is none. */
-		if (is_in_probe_bw(ca) && !rs->is_app_limited && ca->max_bw[1]) {
+		if (is_in_probe_bw(ca) && !is_app_limited(&ca->probe_rtt, rs) && ca->max_bw[1]) {
 			ca->max_bw[0] = ca->max_bw[1];
 			ca->max_bw[1] = 0;
 		}
@@ -519,7 +519,7 @@ TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 acked, s32 losses
 
 /* ---- The operations -------------------------------------------------------------------------- */
 
-/* Section 4.2.1, BBRInit. */
+/* Section 4.2.1, BBROnInit. */
 INIT(sk, tp, ca)
 {
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
@@ -541,7 +541,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 	u64 bw = is_valid(rs) ? bandwidth_of((u32)rs->delivered, rs->interval_us) : 0;
 	bool losses = derive_flight(&ca->flight, sk, rs);
 
-	/* Section 4.5.6, BBRUpdateLatestDeliverySignals. */
+	/* Section 4.5.6.3, BBRUpdateLatestDeliverySignals. */
 	update_latest(&ca->latest, tp, rs, bw);
 	update_congestion_signals(sk, ca, rs, bw, losses);
 	update_ack_aggregation(tp, ca, rs);
@@ -553,7 +553,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 	check_probe_rtt(sk, ca, rs);
 	set_gains(ca);
 
-	/* Section 4.5.6, BBRAdvanceLatestDeliverySignals and BBRBoundBWForModel. */
+	/* Section 4.5.6.3, BBRAdvanceLatestDeliverySignals and BBRBoundBWForModel. */
 	advance_latest(&ca->latest, rs, bw);
 	ca->bw = min(max_bw(ca), ca->lo.bw);
 

@@ -347,7 +347,8 @@ TL_INLINE void handle_lost_packets(struct sock *sk, struct state *ca, const stru
 		save_state_upon_loss(sk, ca);
 	note_loss(tcp_sk(sk), ca);
 	if (ca->is_bw_probe_sample && is_loss_too_high(&ca->flight, threshold))
-		handle_inflight_too_high(sk, ca, rs->is_app_limited, inflight_at_loss(&ca->flight, threshold));
+		handle_inflight_too_high(sk, ca, is_app_limited(&ca->probe_rtt, rs),
+					 inflight_at_loss(&ca->flight, threshold));
 	ca->flight.newly_lost = 0;
 }
 
@@ -377,7 +378,7 @@ TL_INLINE void update_round(struct tcp_sock *tp, struct state *ca, const struct 
 TL_INLINE void update_max_bw(struct tcp_sock *tp, struct state *ca, const struct rate_sample *rs, u64 delivery_rate)
 {
 	update_round(tp, ca, rs);
-	if (delivery_rate && (!rs->is_app_limited || delivery_rate >= max_bw(ca)))
+	if (delivery_rate && (!is_app_limited(&ca->probe_rtt, rs) || delivery_rate >= max_bw(ca)))
 		ca->max_bw[1] = max(ca->max_bw[1], delivery_rate);
 }
 
@@ -418,7 +419,7 @@ TL_INLINE void update_ack_aggregation(struct tcp_sock *tp, struct state *ca, con
 /* Section 5.3.1.2, CheckFullBWReached. */
 TL_INLINE void check_full_bw_reached(struct state *ca, const struct rate_sample *rs, u64 delivery_rate)
 {
-	if (ca->full_bw_now || !ca->round_start || rs->is_app_limited)
+	if (ca->full_bw_now || !ca->round_start || is_app_limited(&ca->probe_rtt, rs))
 		return;
 	if (delivery_rate >= ca->full_bw * 5 / 4) {
 		reset_full_bw(ca);
@@ -476,7 +477,7 @@ TL_INLINE bool adapt_longterm_model(struct sock *sk, struct state *ca, const str
 	if (ca->ack_phase == ACKS_PROBE_STOPPING && ca->round_start) {
 		ca->is_bw_probe_sample = false;
 		ca->ack_phase = ACKS_INIT;
-		if (is_in_a_probe_bw_state(ca) && !rs->is_app_limited)
+		if (is_in_a_probe_bw_state(ca) && !is_app_limited(&ca->probe_rtt, rs))
 			advance_max_bw_filter(ca);
 		/* Section 5.3.3.6: the precautionary probe did no harm, so now a whole one. */
 		if (is_in_a_probe_bw_state(ca) && ca->prev_probe_precautionary && !ca->prev_probe_too_high) {
@@ -488,7 +489,7 @@ TL_INLINE bool adapt_longterm_model(struct sock *sk, struct state *ca, const str
 	if (is_inflight_too_high(sk, ca, rs)) {
 		/* Lost packets were dealt with where they were revealed; marks are here. */
 		if (ca->is_bw_probe_sample && is_ecn_too_high(rs))
-			handle_inflight_too_high(sk, ca, rs->is_app_limited, ca->flight.tx_in_flight);
+			handle_inflight_too_high(sk, ca, is_app_limited(&ca->probe_rtt, rs), ca->flight.tx_in_flight);
 		return false;
 	}
 	if (ca->inflight_longterm == NO_BOUND)

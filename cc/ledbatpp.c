@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, over RFC 6817): for traffic that shall have only what others
+ * LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01, on top of RFC 6817): for traffic that shall have only what others
  * leave. The window grows while the queueing delay is below a target and shrinks above it; and since each flow's
  * own queue would be taken for the path's delay by those that come later, every flow now and then sends almost
  * nothing for two round trips, so that all see the empty path. Sections below are that draft's.
  *
  * What the draft leaves open:
- *  - section 4.3's formula holds above the target; below it the window grows by GAIN a round trip (section 4.2);
- *  - the ramp after a slowdown is the slow start of section 4.1, with GAIN;
- *  - a loss or an ECN echo halves the window, as RFC 6817 section 2.4.2 has it.
+ *  - a round trip of the slowdown is until all that was in flight at its start is acknowledged;
+ *  - a loss or an ECN echo halves the window, as RFC 6817 section 2.4.2 has it. In the two round trips of a
+ *    slowdown it halves the window to return to; in the ramp it ends the slowdown, for what it leaves is reached.
  */
 #define CONTROL ledbatpp
 #define PHASES(PHASE) \
@@ -25,6 +25,10 @@
 #include "tcplab_cc.h"
 
 #define RTT_MOST (1u << 27)
+/* Section 4.1, whatever the host's initial window is. */
+#define INITIAL_WINDOW 2u
+/* Section 4.3: a window is halved in a round trip at most; 1/1024. */
+#define DECREASE_MOST 512u
 /* RFC 6817 section 2.5: the base delay is the least of ten minutes, the current one the least of four samples. */
 #define BASE_MINUTES 10
 #define MINUTE_US (60ull * USEC_PER_SEC)
@@ -51,10 +55,12 @@ struct state {
 	u64 decrement; /* fraction of a packet of decrease, 1/1024 */
 
 	bool initial;           /* the first slow start has not ended */
+	bool slowing;           /* between a slowdown's start and the end of its ramp */
 	u64 slowdown_due;       /* microseconds; 0: not planned */
 	u64 slowdown_start;
 	u32 slowdown_rounds; /* left of it at two packets */
 	u32 round_end;       /* the present one ends when this is acknowledged */
+	u32 ramp_to;         /* the window to return to after a loss in the slowdown; 0: none */
 };
 
 TL_INLINE u32 least(u32 a, u32 b)
@@ -124,9 +130,11 @@ TL_INLINE void end_slow_start(struct sock *sk, struct tcp_sock *tp, struct state
 	ca->initial = false;
 }
 
+/* Section 4.4: the window as it is becomes the one to return to. */
 TL_INLINE void begin_slowdown(struct tcp_sock *tp, struct state *ca)
 {
 	ENTER(ca, SLOWDOWN);
+	ca->slowing = true;
 	ca->slowdown_start = tp->tcp_mstamp;
 	ca->slowdown_rounds = SLOWDOWN_ROUNDS;
 	ca->round_end = tp->snd_nxt;
@@ -136,24 +144,30 @@ TL_INLINE void begin_slowdown(struct tcp_sock *tp, struct state *ca)
 	tp->snd_cwnd = SLOWDOWN_CWND;
 }
 
+/* Section 4.4: the next slowdown comes nine times as long after this one as this one took. */
 TL_INLINE void end_ramp(struct tcp_sock *tp, struct state *ca)
 {
 	u64 took = tp->tcp_mstamp - ca->slowdown_start;
 
 	ENTER(ca, CONGESTION_AVOIDANCE);
+	ca->slowing = false;
 	ca->credit = 0;
 	ca->slowdown_due = tp->tcp_mstamp + max(SLOWDOWN_INTERVAL * took, (u64)USEC_PER_MSEC);
 }
 
-/* Section 4.3: W (delay / target - 1) packets less a round trip, by half at most, and GAIN more. */
+/*
+ * Section 4.3: W (delay / target - 1) packets less a round trip. GAIN more come on top; the two together are half
+ * a window less at most, so the decrease alone may be GAIN beyond that.
+ */
 TL_INLINE void shrink(struct sock *sk, struct tcp_sock *tp, struct state *ca, u32 acked)
 {
 	u32 target = PARAM(sk, target) * USEC_PER_MSEC, cwnd = tp->snd_cwnd;
 	u64 part = (u64)(ca->queueing_delay - target) * PARAM(sk, decrease) / max(target, 1u);
+	u64 most = DECREASE_MOST + 1024 / max((u64)ca->inverse_gain * cwnd, 1ull);
 	u64 steps;
 
 	/* 1/1024 of a packet for each one acknowledged; a window of them is a round trip. */
-	ca->decrement += min(part, (u64)512) * min(acked, cwnd);
+	ca->decrement += min(part, most) * min(acked, cwnd);
 	steps = ca->decrement >> 10;
 	ca->decrement &= 1023;
 	cwnd = steps < cwnd ? cwnd - steps : 0;
@@ -182,6 +196,9 @@ INIT(sk, tp, ca)
 	ca->target = PARAM(sk, target);
 	ca->minute_start = tp->tcp_mstamp;
 	ca->inverse_gain = PARAM(sk, gain_divisor);
+	/* Section 4.1. Only the SYN was delivered, or this is not the start of a connection. */
+	if (tp->delivered <= 1)
+		tp->snd_cwnd = min(tp->snd_cwnd, INITIAL_WINDOW);
 }
 
 PKTS_ACKED(sk, tp, ca, sample)
@@ -214,7 +231,7 @@ CONG_AVOID(sk, tp, ca, ack, acked)
 			end_slow_start(sk, tp, ca);
 		break;
 	case SLOWDOWN:
-		if (!after(tp->snd_una, ca->round_end))
+		if (before(tp->snd_una, ca->round_end))
 			break;
 		ca->round_end = tp->snd_nxt;
 		if (!--ca->slowdown_rounds)
@@ -235,6 +252,8 @@ SSTHRESH(sk, tp, ca)
 	/* RFC 6817 section 2.4.2: at most half, once a round trip, which is TCP's recovery. */
 	ca->credit = 0;
 	ca->decrement = 0;
+	if (ca->telemetry.phase == SLOWDOWN)
+		ca->ramp_to = max(tp->snd_ssthresh / 2, 2u);
 	return max(tp->snd_cwnd / 2, 2u);
 }
 
@@ -243,8 +262,13 @@ SET_STATE(sk, tp, ca, state)
 	if (state >= TCP_CA_CWR) {
 		ENTER(ca, RECOVERY);
 	} else if (ca->telemetry.phase == RECOVERY) {
+		if (ca->ramp_to)
+			tp->snd_ssthresh = ca->ramp_to;
+		ca->ramp_to = 0;
 		if (tcp_in_slow_start(tp))
-			ENTER(ca, SLOW_START);
+			ENTER(ca, ca->slowing ? RAMP : SLOW_START);
+		else if (ca->slowing)
+			end_ramp(tp, ca);
 		else
 			end_slow_start(sk, tp, ca);
 	}
@@ -259,6 +283,8 @@ CWND_EVENT(sk, tp, ca, event)
 
 UNDO_CWND(sk, tp, ca)
 {
+	/* TCP restores the threshold, which is the window to return to. */
+	ca->ramp_to = 0;
 	return tl_undo_cwnd(tp);
 }
 

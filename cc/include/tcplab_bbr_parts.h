@@ -50,7 +50,38 @@ TL_INLINE u32 modulate_cwnd_for_recovery(struct recovery *r, struct sock *sk, u3
 struct probe_rtt {
 	u64 done_stamp; /* microseconds; 0: what is in flight has not come down yet */
 	bool round_done;
+	/* Where TCP cannot be told: counts of delivered packets between which we last restrained ourselves. */
+	bool restrained;
+	u32 restrained_from;
+	u32 restrained_until;
 };
+
+/*
+ * What is sent from now until all that is in flight has arrived shows our restraint, not the path. TCP is told so as
+ * if the application had been the limit. A kernel that does not let us leaves it to us to remember.
+ */
+TL_INLINE void mark_restraint(struct probe_rtt *p, struct tcp_sock *tp, u32 in_flight)
+{
+	u32 until = max(tp->delivered + in_flight, 1u);
+
+	if (TL_WRITES_APP_LIMITED) {
+		tp->app_limited = until;
+		return;
+	}
+	if (!p->restrained || after(tp->delivered, p->restrained_until))
+		p->restrained_from = tp->delivered;
+	p->restrained_until = until;
+	p->restrained = true;
+}
+
+/* Whether the application, or we ourselves, kept the path from being full when the sampled packet was sent. */
+TL_INLINE bool is_app_limited(const struct probe_rtt *p, const struct rate_sample *rs)
+{
+	if (TL_WRITES_APP_LIMITED || rs->is_app_limited)
+		return rs->is_app_limited;
+	return p->restrained && !before(rs->prior_delivered, p->restrained_from) &&
+	       !after(rs->prior_delivered, p->restrained_until);
+}
 
 /* HandleProbeRTT: true once a round has passed with at most `most` packets in flight. */
 TL_INLINE bool probe_rtt_round_done(struct probe_rtt *p, struct tcp_sock *tp, u32 most, u64 duration,
@@ -58,8 +89,7 @@ TL_INLINE bool probe_rtt_round_done(struct probe_rtt *p, struct tcp_sock *tp, u3
 {
 	u32 in_flight = tcp_packets_in_flight(tp);
 
-	/* The samples of this time show our restraint, not the path. */
-	tp->app_limited = max(tp->delivered + in_flight, 1u);
+	mark_restraint(p, tp, in_flight);
 	if (!p->done_stamp) {
 		if (in_flight > most)
 			return false;

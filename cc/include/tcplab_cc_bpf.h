@@ -238,6 +238,15 @@ const volatile u32 tl_cong_control_arguments SEC(".rodata") = 0;
 extern int LINUX_KERNEL_VERSION __attribute__((section(".kconfig")));
 #define TL_LINUX_6_10 ((6 << 16) + (10 << 8))
 
+/*
+ * A control may write `app_limited` since Linux 6.4 (bpf_tcp_ca_btf_struct_access). crates/kernelcc says 1 where it
+ * may not and 2 where it may. Being constants, they keep the branch that is not taken from the verifier.
+ */
+const volatile u32 tl_app_limited_access SEC(".rodata") = 0;
+#define TL_LINUX_6_4 ((6 << 16) + (4 << 8))
+#define TL_WRITES_APP_LIMITED \
+	(tl_app_limited_access ? tl_app_limited_access == 2 : LINUX_KERNEL_VERSION >= TL_LINUX_6_4)
+
 /* An operation that is left to the kernel's default here has a TL_LEFT_OUT_ of its name. */
 #define TL_SECOND_(a, b, ...) b
 #define TL_SECOND(...) TL_SECOND_(__VA_ARGS__)

@@ -91,6 +91,9 @@ struct ack_sample {
 	u32 in_flight;
 };
 
+/* A control may write `app_limited`, which old kernels refuse it. */
+#define TL_WRITES_APP_LIMITED true
+
 static inline struct tcp_sock *tcp_sk(struct sock *sk)
 {
 	return (struct tcp_sock *)sk;

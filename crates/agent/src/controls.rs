@@ -45,6 +45,7 @@ pub fn main() -> u8 {
     }
     let said = |why: KernelccError| json!({"message": why.to_string(), "mend": why.mend()});
     let obstacle = tcplab_kernelcc::obstacle().map(said);
+    let swept = if obstacle.is_none() { tcplab_kernelcc::sweep() } else { Vec::new() };
     output::emit(&json!({
         "event": "hello",
         "protocol": VERSION,
@@ -54,6 +55,7 @@ pub fn main() -> u8 {
         "controls": tcplab_kernelcc::names().collect::<Vec<_>>(),
         "obstacle": obstacle,
         "not_built": tcplab_kernelcc::built().err().map(said),
+        "swept": swept,
     }));
     let mut held = Vec::new();
     for line in std::io::stdin().lock().lines() {

@@ -252,6 +252,20 @@ fn ledbatpp_keeps_to_the_target_and_slows_down_to_see_the_empty_path() {
 }
 
 #[test]
+fn ledbatpp_returns_to_half_the_window_where_a_slowdown_shows_a_loss() {
+    let path = Path { buffer: 150, ..PATH };
+    let script = Script { lose: &[460], ..Script::default() };
+    insta::assert_snapshot!(stream("ledbatpp", &path, &script, 2_000_000, 20));
+}
+
+#[test]
+fn ledbatpp_ends_a_slowdown_with_a_loss_in_its_ramp_and_waits_for_the_next() {
+    let path = Path { buffer: 150, ..PATH };
+    let script = Script { lose: &[540], ..Script::default() };
+    insta::assert_snapshot!(stream("ledbatpp", &path, &script, 6_500_000, 40));
+}
+
+#[test]
 fn copa_swings_about_a_queue_of_two_packets() {
     insta::assert_snapshot!(stream("copa", &PATH, &Script::default(), 3_000_000, 4));
 }

@@ -22,7 +22,7 @@ pub enum KernelccError {
     #[error(transparent)]
     Control(#[from] ControlError),
     /// The kernel is too old.
-    #[error("Linux {release} cannot tie a control to the process that loads it")]
+    #[error("Linux {release} is older than 5.13, the first that can load tcplab's controls")]
     Old {
         /// The kernel's release.
         release: String,
@@ -68,6 +68,14 @@ pub enum KernelccError {
         /// The end of what they said.
         log: String,
     },
+    /// Nothing would take the control away when its owner ends, on a kernel that does not do it by itself.
+    #[error("the process that would take {name} away again cannot be started: {source}")]
+    NoGuardian {
+        /// The control.
+        name: String,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// The object is not shaped as `tcplab_cc_bpf.h` makes it.
     #[error("the object of {name} has no {what}")]
     Malformed {
@@ -87,7 +95,7 @@ impl KernelccError {
             }
             KernelccError::Unknown { known, .. } => format!("use one of {known}"),
             KernelccError::Control(_) => "`tcplab cc list -v` shows what can be set in each".into(),
-            KernelccError::Old { .. } => "use Linux 6.4 or newer, or the simulator".into(),
+            KernelccError::Old { .. } => "use Linux 5.13 or newer, or the simulator".into(),
             KernelccError::NoBtf { .. } => "use a kernel built with CONFIG_DEBUG_INFO_BTF=y".into(),
             KernelccError::NotPermitted(_) => "run as root of the host (CAP_BPF and CAP_PERFMON; those of a user namespace do not count)".into(),
             KernelccError::Refused { .. } => {
@@ -101,6 +109,9 @@ impl KernelccError {
                 "name the operation in CONGESTION_CONTROL, or leave it out".into()
             }
             KernelccError::Failed { .. } => "the kernel needs CONFIG_BPF_JIT=y and CONFIG_BPF_SYSCALL=y".into(),
+            KernelccError::NoGuardian { .. } => {
+                "allow it another process (ulimit -u) and file (ulimit -n), and close_range(2) where system calls are filtered".into()
+            }
             KernelccError::Malformed { .. } => "write the control as cc/include/tcplab_cc.h says".into(),
         }
     }

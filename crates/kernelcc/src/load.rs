@@ -1,9 +1,10 @@
 //! Loading a control and registering it with TCP.
 
 use std::ops::Range;
+use std::os::fd::AsFd as _;
 
-use libbpf_rs::btf::types::{DataSec, FuncProto, Ptr, Struct, Var};
-use libbpf_rs::btf::{Btf, ReferencesType as _};
+use libbpf_rs::btf::Btf;
+use libbpf_rs::btf::types::{DataSec, Var};
 use libbpf_rs::{
     AsRawLibbpf as _, ErrorKind, Link, MapCore as _, MapType, Object, ObjectBuilder, OpenObject,
 };
@@ -12,6 +13,8 @@ use tcplab_control::Gauge;
 
 use crate::about::About;
 use crate::explain::Refusal;
+use crate::guardian::Guardian;
+use crate::kernel::Kernel;
 use crate::name::{candidates, taken};
 use crate::{KernelccError, log, machine, objects};
 
@@ -21,6 +24,8 @@ const STATE: &str = "tl_state";
 const PARAMETERS: &str = "tl_parameters";
 /// The name that it gives the number of arguments of `cong_control`.
 const ARGUMENTS: &str = "tl_cong_control_arguments";
+/// The name that it gives the question whether a control may write `app_limited`.
+const APP_LIMITED: &str = "tl_app_limited_access";
 /// `BPF_F_LINK` of the kernel's UAPI: the map is registered by a link instead of by itself.
 const BPF_F_LINK: u32 = 1 << 13;
 /// Size of the name in `struct tcp_congestion_ops` (TCP_CA_NAME_MAX).
@@ -29,8 +34,10 @@ const NAME: usize = 16;
 /// A control that TCP offers; dropping it takes it away.
 #[derive(Debug)]
 pub struct Loaded {
-    // Dropped first: what is registered needs what is loaded.
+    // Dropped first: what is registered needs what is loaded. Without a real link, dropping this one deletes the
+    // map's element, and the guardian comes after that.
     _link: Link,
+    _guardian: Option<Guardian>,
     _object: Object,
     registered: String,
     wanted: String,
@@ -61,10 +68,11 @@ impl Loaded {
         if let Some(obstacle) = machine::obstacle() {
             return Err(obstacle);
         }
+        let kernel = Kernel::running();
         let names: Vec<String> = candidates(&about.name).collect();
         let taken = taken();
         for name in names.iter().filter(|name| !taken.contains(name)) {
-            match register(&about, &values, object, name) {
+            match register(&about, &values, object, name, kernel) {
                 // Another process was quicker.
                 Err(KernelccError::Failed { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {}
                 result => return result,
@@ -103,7 +111,13 @@ impl Loaded {
     }
 }
 
-fn register(about: &About, values: &[u32], object: &[u8], registered: &str) -> Result<Loaded, KernelccError> {
+fn register(
+    about: &About,
+    values: &[u32],
+    object: &[u8],
+    registered: &str,
+    kernel: Option<Kernel>,
+) -> Result<Loaded, KernelccError> {
     let name = about.name.as_str();
     let failed = |step| {
         move |(source, log): (_, String)| {
@@ -113,7 +127,7 @@ fn register(about: &About, values: &[u32], object: &[u8], registered: &str) -> R
     };
     let mut open =
         attempt(|| ObjectBuilder::default().name(registered)?.open_memory(object)).map_err(failed("open"))?;
-    prepare(&mut open, name, values, registered)?;
+    prepare(&mut open, name, values, registered, kernel)?;
     let mut object = attempt(|| open.load()).map_err(|(source, log)| {
         // The verifier answers EACCES or EINVAL and says why in its log; EPERM is about the process.
         match source.kind() {
@@ -129,9 +143,19 @@ fn register(about: &About, values: &[u32], object: &[u8], registered: &str) -> R
     let state = state.info().map_err(|source| failed("inspect")((source, String::new())))?.info.id;
     let mut operations = object.maps_mut().find(|map| map.map_type() == MapType::StructOps);
     let operations = operations.as_mut().ok_or_else(|| malformed("CONGESTION_CONTROL"))?;
+    let guardian = match kernel {
+        Some(Kernel { links: false, .. }) => {
+            let number =
+                operations.info().map_err(|source| failed("inspect")((source, String::new())))?.info.id;
+            let started = Guardian::start(operations.as_fd(), number);
+            Some(started.map_err(|source| KernelccError::NoGuardian { name: name.to_owned(), source })?)
+        }
+        _ => None,
+    };
     let link = attempt(|| operations.attach_struct_ops()).map_err(failed("register"))?;
     Ok(Loaded {
         _link: link,
+        _guardian: guardian,
         _object: object,
         registered: registered.to_owned(),
         wanted: candidates(name).next().unwrap_or_default(),
@@ -147,18 +171,29 @@ fn attempt<T>(action: impl FnOnce() -> libbpf_rs::Result<T>) -> Result<T, (libbp
 }
 
 /// Sets name and parameters of an object that is not loaded yet, and how the kernel calls `cong_control`.
-fn prepare(open: &mut OpenObject, name: &str, wanted: &[u32], registered: &str) -> Result<(), KernelccError> {
+fn prepare(
+    open: &mut OpenObject,
+    name: &str,
+    wanted: &[u32],
+    registered: &str,
+    kernel: Option<Kernel>,
+) -> Result<(), KernelccError> {
     let malformed = |what| KernelccError::Malformed { name: name.to_owned(), what };
     let failed =
         |source| KernelccError::Failed { step: "prepare", name: name.to_owned(), source, log: String::new() };
     let parameters = place(open, PARAMETERS);
-    let arguments = place(open, ARGUMENTS);
-    let given = Btf::from_vmlinux().ok().and_then(|kernel| cong_control_arguments(&kernel)).unwrap_or(0);
+    // What the programs ask of the kernel; 0 is for what is not known.
+    let facts = [
+        (place(open, ARGUMENTS), kernel.and_then(|kernel| kernel.cong_control_arguments)),
+        (place(open, APP_LIMITED), kernel.map(|kernel| 1 + u32::from(kernel.writes_app_limited))),
+    ];
     let mut named = false;
     let mut set = wanted.is_empty();
     for mut map in open.maps_mut() {
         if map.map_type() == MapType::StructOps {
-            map.set_map_flags(BPF_F_LINK).map_err(failed)?;
+            if kernel.is_none_or(|kernel| kernel.links) {
+                map.set_map_flags(BPF_F_LINK).map_err(failed)?;
+            }
             named = map.initial_value_mut().is_some_and(|value| rename(value, name, registered));
         } else if map.name().to_string_lossy().ends_with(".rodata")
             && let Some(data) = map.initial_value_mut()
@@ -166,8 +201,10 @@ fn prepare(open: &mut OpenObject, name: &str, wanted: &[u32], registered: &str) 
             if let Some(place) = &parameters {
                 set = write(data, place, wanted);
             }
-            if let Some(place) = &arguments {
-                write(data, place, &[given]);
+            for (place, fact) in &facts {
+                if let (Some(place), Some(fact)) = (place, fact) {
+                    write(data, place, &[*fact]);
+                }
             }
         }
     }
@@ -198,15 +235,6 @@ fn place(open: &OpenObject, name: &str) -> Option<Range<usize>> {
     })?;
     let begin = place.offset as usize;
     Some(begin..begin + place.size)
-}
-
-/// How many arguments `tcp_congestion_ops.cong_control` takes by these types: 2 before Linux 6.10, 4 since.
-fn cong_control_arguments(btf: &Btf<'_>) -> Option<u32> {
-    let operations = btf.type_by_name::<Struct<'_>>("tcp_congestion_ops")?;
-    let member = operations.iter().find(|member| member.name.is_some_and(|name| name == "cong_control"))?;
-    let pointer = btf.type_by_id::<Ptr<'_>>(member.ty)?;
-    let function = FuncProto::try_from(pointer.referenced_type()).ok()?;
-    u32::try_from(function.len()).ok()
 }
 
 /// Overwrites the name in the operations with which they were compiled; false if it is not there.
@@ -264,6 +292,17 @@ pub(crate) mod trial {
         }
     }
 
+    /// A control of `cc/` registered as on a kernel without links, and its guardian's process.
+    pub(crate) fn guarded(name: &str, registered: &str) -> Result<(Loaded, i32), KernelccError> {
+        let object = objects::find(name)?;
+        let about = About::read(object, name)?;
+        let kernel =
+            Kernel::running().map(|kernel| Kernel { links: false, writes_app_limited: false, ..kernel });
+        let loaded = register(&about, &about.set([])?, object, registered, kernel)?;
+        let process = loaded._guardian.as_ref().map(Guardian::process);
+        Ok((loaded, process.unwrap_or_default()))
+    }
+
     /// What the kernel says of it; why it cannot be asked otherwise.
     pub(crate) fn refusal(trial: Trial<'_>) -> Result<Refusal, String> {
         if let Some(why) = machine::obstacle() {
@@ -272,7 +311,7 @@ pub(crate) mod trial {
         let object = trial.object().ok_or("no clang")?;
         let about = About::read(&object, "reno.o").unwrap();
         let values = about.set([]).unwrap();
-        let error = register(&about, &values, &object, "tl_faulty").unwrap_err();
+        let error = register(&about, &values, &object, "tl_faulty", Kernel::running()).unwrap_err();
         assert!(!taken().contains(&"tl_faulty".to_owned()));
         let KernelccError::Refused { name, refusal } = error else { panic!("{error}") };
         assert_eq!(name, "reno");
@@ -312,46 +351,10 @@ mod tests {
         let mut open = ObjectBuilder::default().open_memory(&object).unwrap();
         let place = place(&open, PARAMETERS).unwrap();
         assert_eq!(place.len(), 4, "reno has one parameter");
-        prepare(&mut open, "reno", &[768], "tl_reno_7").unwrap();
+        prepare(&mut open, "reno", &[768], "tl_reno_7", None).unwrap();
         let data = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
         let value = data.initial_value().unwrap();
-        assert_eq!(value.len(), 20);
+        assert_eq!(value.len(), 24);
         assert_eq!(value[place], 768u32.to_ne_bytes());
-    }
-
-    /// The types of a C text; none without a compiler.
-    fn types_of(text: &str) -> Option<Btf<'static>> {
-        let object =
-            std::env::temp_dir().join(format!("tcplab-types-{}-{}.o", std::process::id(), text.len()));
-        let mut clang = std::process::Command::new("clang")
-            .args(["-target", "bpf", "-g", "-x", "c", "-c", "-", "-o"])
-            .arg(&object)
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .ok()?;
-        std::io::Write::write_all(&mut clang.stdin.take().unwrap(), text.as_bytes()).unwrap();
-        assert!(clang.wait().unwrap().success());
-        let btf = Btf::from_path(&object);
-        std::fs::remove_file(&object).unwrap();
-        Some(btf.unwrap())
-    }
-
-    #[test]
-    fn the_kernels_types_say_how_cong_control_is_called() {
-        let sources = [
-            // Linux 4.9 to 6.9, and since 6.10.
-            ("struct sock *sk, const struct rate_sample *rs", 2),
-            ("struct sock *sk, unsigned ack, int flag, const struct rate_sample *rs", 4),
-        ];
-        for (arguments, count) in sources {
-            let operations = format!(
-                "struct sock; struct rate_sample; \
-                 struct tcp_congestion_ops {{ int flags; void (*cong_control)({arguments}); }} ops;"
-            );
-            let Some(btf) = types_of(&operations) else { return eprintln!("skipped: no clang") };
-            assert_eq!(cong_control_arguments(&btf), Some(count));
-        }
-        let Some(btf) = types_of("struct tcp_congestion_ops { int flags; } ops;") else { return };
-        assert_eq!(cong_control_arguments(&btf), None);
     }
 }

@@ -8,8 +8,8 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_PERFMON: u32 = 38;
 const CAP_BPF: u32 = 39;
-/// The first release with struct_ops links. Before it a registered control outlives its process.
-const FIRST_WITH_LINKS: (u32, u32) = (6, 4);
+/// The first release that is supported.
+const FIRST: (u32, u32) = (5, 13);
 
 /// The first thing that stands in the way of loading any control here; none if it can be done, as far as one can
 /// tell.
@@ -19,7 +19,7 @@ pub fn obstacle() -> Option<KernelccError> {
 
 fn checked() -> Result<(), KernelccError> {
     let release = release();
-    if version(&release).is_none_or(|version| version < FIRST_WITH_LINKS) {
+    if version(&release).is_none_or(|version| version < FIRST) {
         return Err(KernelccError::Old { release });
     }
     std::fs::File::open(BTF).map_err(|source| KernelccError::NoBtf { path: BTF, source })?;
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(version("6.4-rc1"), Some((6, 4)));
         assert_eq!(version("5.15"), Some((5, 15)));
         assert_eq!(version("unknown"), None);
-        assert!(version("6.18.1") > Some(FIRST_WITH_LINKS) && version("6.3.9") < Some(FIRST_WITH_LINKS));
+        assert!(version("6.1.0-56-cloud-amd64") > Some(FIRST) && version("5.9.1") < Some(FIRST));
     }
 
     #[test]

@@ -110,7 +110,8 @@ def loader() -> Json:
     """What the loader says of itself.
 
     `controls` are those of tcplab's own that it has; `not_built` says why it has none, `obstacle` why none
-    at all can be loaded here, a user's included.
+    at all can be loaded here, a user's included. `swept` are those that a loader took away which were
+    somebody's who is gone.
     """
     try:
         said = subprocess.run(
@@ -125,8 +126,9 @@ def loader() -> Json:
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as problem:
         message = f"the process that loads controls does not start: {problem}"
         mend = "install tcplab again: uv sync"
-        return {"controls": [], "not_built": None, "obstacle": {"message": message, "mend": mend}}
-    return {key: hello[key] for key in ("controls", "not_built", "obstacle")}
+        obstacle = {"message": message, "mend": mend}
+        return {"controls": [], "not_built": None, "obstacle": obstacle, "swept": []}
+    return {key: hello[key] for key in ("controls", "not_built", "obstacle", "swept")}
 
 
 def available() -> list[str]:

@@ -140,7 +140,10 @@ def _loading() -> Finding:
         said = f"controls cannot be loaded into the kernel: {obstacle['message']}"
         return Finding("tcplab's controls", Grade.WARN, said, obstacle["mend"])
     names = ", ".join(f"tl_{name}" for name in hello["controls"])
-    return Finding("tcplab's controls", Grade.OK, f"can be loaded into the kernel: {names}")
+    said = f"can be loaded into the kernel: {names}"
+    if hello["swept"]:
+        said += f"; now gone, left by a tcplab that was killed: {', '.join(hello['swept'])}"
+    return Finding("tcplab's controls", Grade.OK, said)
 
 
 def _compilers() -> Iterator[Finding]:

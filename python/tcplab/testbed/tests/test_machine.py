@@ -7,7 +7,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tcplab.testbed import machine
+from tcplab.testbed import controls, machine
 from tcplab.testbed.machine import Finding, Grade, examine
 from tcplab.testbed.probe import Probed
 
@@ -27,6 +27,13 @@ def test_whatever_is_not_well_has_a_remedy(monkeypatch: pytest.MonkeyPatch, prob
     for one in examined(monkeypatch, probed).values():
         assert one.said
         assert one.mend or one.grade is Grade.OK
+
+
+def test_controls_that_a_killed_tcplab_had_left_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    hello = {"controls": ["reno"], "not_built": None, "obstacle": None, "swept": ["tl_cubic_2"]}
+    monkeypatch.setattr(controls, "loader", lambda: hello)
+    said = examined(monkeypatch, ABLE)["tcplab's controls"].said
+    assert said.endswith("tl_reno; now gone, left by a tcplab that was killed: tl_cubic_2")
 
 
 def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
