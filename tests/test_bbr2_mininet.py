@@ -85,7 +85,8 @@ def test_2_bbr2_drains_more_often_and_less_deeply_and_queues_less(simulated: Run
     (often1, least1), (often2, least2) = probes(run, "bbr1"), probes(run, "bbr2")
     assert often1 in (5, 6)
     assert often2 in (11, 12)
-    assert least1 == 4
+    # Four packets, or three while one that was acknowledged by itself leaves no room for a burst of two.
+    assert least1 in (3, 4)
     assert least2 > 100
     assert queued(run, "bbr1") > 3 * queued(run, "bbr2")
 

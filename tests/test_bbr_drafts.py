@@ -64,7 +64,9 @@ def test_startup_ends_three_rounds_after_the_bandwidth_stops_rising(cc: str, sim
     round-trip time, show that the rate no longer rises."""
     run = simulate(one_flow(cc, "rate: 20 Mbit/s, rtt: 50 ms, queue: 1 MB", "3 s"))
     (first, _), (second, at), (third, _) = phases(run)[:3]
-    assert (first, second, third) == ("STARTUP", "DRAIN", "PROBE_BW_DOWN")
+    # DOWN ends with the ACK that began it if that leaves no more than a BDP in flight, for so does DRAIN.
+    assert (first, second) == ("STARTUP", "DRAIN")
+    assert third in ("PROBE_BW_DOWN", "PROBE_BW_CRUISE")
     assert (1 + 4 + 3) * 0.05 <= at <= (1 + 4 + 1 + 4 * 2) * 0.05
     assert run.flows["retransmits"][0] == 0
     estimate = numbers(samples_of(run, "DRAIN")["bandwidth"])

@@ -13,9 +13,7 @@ const MOST: u64 = 1 << 30;
 /// Bytes of one write by the application (iperf3's default), the unit in which it is asked whether the
 /// application limits the rate.
 const WRITE: u64 = 131_072;
-/// Memory of one `sk_buff` with its header room.
-const BUFFER_OVERHEAD: u64 = 1_280;
-/// Headers and shared info Linux reckons with for a segment of its own (`tcp_sndbuf_expand`).
+/// Room for headers (`MAX_TCP_HEADER` where wireless drivers are configured; 256 without) and shared info.
 const SEGMENT_HEADERS: u64 = 320 + 320;
 const SKB: u64 = 256;
 
@@ -54,7 +52,8 @@ impl Connection {
     pub(crate) fn size_send_chunks(&mut self) {
         let mss = self.sk.mss_cache;
         let most = self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS);
-        self.buffer.chunk = if self.config.tso { (most / mss).max(1) * mss } else { mss };
+        // Since Linux 4.17 whatever the device segments: TCP counts on GSO.
+        self.buffer.chunk = (most / mss).max(1) * mss;
     }
 
     pub(crate) fn offer_bytes(&mut self, bytes: u64) {
@@ -79,7 +78,15 @@ impl Connection {
         let queued = u64::from(end.wrapping_sub(self.sk.snd_una));
         let buffers =
             u64::from(self.buffer.bursts_out) + u64::from(self.unsent().div_ceil(self.buffer.chunk));
-        queued + buffers * BUFFER_OVERHEAD
+        queued + buffers * (SEGMENT_HEADERS + SKB)
+    }
+
+    /// Room in the last buffer that was not sent whole.
+    fn room_in_last_buffer(&self) -> u32 {
+        match self.unsent() % self.buffer.chunk {
+            0 => 0,
+            begun => self.buffer.chunk - begun,
+        }
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
@@ -90,23 +97,40 @@ impl Connection {
             if self.buffer.write_left == 0 {
                 self.rate_check_app_limited();
             }
-            while self.buffer.offered > 0 && self.send_memory() < self.buffer.limit.min(MOST) {
-                if self.buffer.write_left == 0 {
-                    self.buffer.write_left = WRITE.min(self.buffer.offered);
-                }
-                let bytes = self.buffer.write_left.min(u64::from(self.buffer.chunk));
-                self.buffer.write_left -= bytes;
-                if self.buffer.offered != u64::MAX {
-                    self.buffer.offered -= bytes;
-                }
-                self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
-            }
+            while self.buffer.offered > 0 && self.take_one_buffer() {}
             self.buffer.writer_waits = self.buffer.offered > 0;
         }
         if self.snd.closing && self.buffer.offered == 0 {
             self.snd.fin_queued = true;
         }
         self.push_pending();
+    }
+
+    /// Fills a buffer; false if there is no room for a new one (`tcp_sendmsg_locked`).
+    ///
+    /// Room is asked for only when a buffer is begun. As a full one is sent at once, and from its front, the last
+    /// buffer of a connection that is not paced takes more and more: with its window open it exceeds the limit.
+    fn take_one_buffer(&mut self) -> bool {
+        let begun = self.room_in_last_buffer();
+        if begun == 0 && self.send_memory() >= self.buffer.limit.min(MOST) {
+            return false;
+        }
+        if self.buffer.write_left == 0 {
+            self.buffer.write_left = WRITE.min(self.buffer.offered);
+        }
+        let room = if begun > 0 { begun } else { self.buffer.chunk };
+        let bytes = self.buffer.write_left.min(u64::from(room));
+        self.buffer.write_left -= bytes;
+        if self.buffer.offered != u64::MAX {
+            self.buffer.offered -= bytes;
+        }
+        self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
+        if self.buffer.write_left == 0 {
+            self.push_pending();
+        } else if self.unsent() <= self.buffer.chunk {
+            self.push_one();
+        }
+        true
     }
 
     /// After an ACK: wakes a waiting writer once a third of the buffer is free (`sk_stream_is_writeable`).

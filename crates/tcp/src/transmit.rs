@@ -22,6 +22,8 @@ const TSO_DEFER_NS: u64 = 1_000_000;
 pub(crate) enum Push {
     /// Because there is some.
     Pending,
+    /// One burst.
+    One,
     /// As a tail loss probe: one burst, whatever the congestion window.
     Probe,
 }
@@ -57,6 +59,13 @@ impl Connection {
         !after(self.sk.snd_nxt.wrapping_add(bytes), self.window_end())
     }
 
+    /// Sends one burst of the first buffer, which is full (`tcp_push_one`).
+    pub(crate) fn push_one(&mut self) {
+        if self.established && self.has_unsent() {
+            self.write_xmit(Push::One);
+        }
+    }
+
     /// Sends what may be sent; arms the zero-window probe if nothing may and nothing is out.
     pub(crate) fn push_pending(&mut self) {
         if self.established && self.has_unsent() {
@@ -83,7 +92,7 @@ impl Connection {
                 break;
             }
             if unsent <= mss {
-                if push == Push::Pending && !fin && self.nagle_holds_back(unsent < mss) {
+                if push != Push::Probe && !fin && self.nagle_holds_back(unsent < mss) {
                     break;
                 }
             } else if push == Push::Pending
@@ -93,7 +102,7 @@ impl Connection {
             }
             let bytes = if unsent <= mss { unsent } else { self.burst_bytes(unsent, quota) };
             sent += self.send_burst(bytes, fin && bytes == unsent, bytes == unsent);
-            if push == Push::Probe {
+            if push != Push::Pending {
                 break;
             }
         }
@@ -106,7 +115,7 @@ impl Connection {
             if self.in_cwnd_reduction() {
                 self.prr.out += sent;
             }
-            if push == Push::Pending {
+            if push != Push::Probe {
                 self.schedule_loss_probe(false);
             }
         }
@@ -196,7 +205,10 @@ impl Connection {
         !self.fin_waits()
     }
 
-    /// Sends `bytes` (and the FIN) as one burst; returns its segments.
+    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last carries PSH if nothing written
+    /// follows it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone: that tells the peer's GRO to
+    /// pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
+    /// `tcp_cleanup_rbuf`). Sent again, it is without.
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.sk.mss_cache;
         let nothing_out = self.sk.packets_out == 0;
@@ -216,7 +228,7 @@ impl Connection {
             header.seq = seq;
             header.len = len;
             header.more = !last;
-            if last && push && len > 0 {
+            if last && len > 0 && (push || count > 0) {
                 header.flags |= PSH;
             }
             if last && fin {

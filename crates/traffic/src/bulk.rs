@@ -15,7 +15,7 @@ use crate::socket::ATTENTION;
 use crate::tcp::{Stream, Task, waited};
 
 /// Bytes of one write.
-pub(crate) const WRITE: usize = 256 << 10;
+pub(crate) const WRITE: usize = 128 << 10;
 /// Most bytes of one read. Nothing is stored, so the buffer's pages never come into being.
 pub(crate) const READ: usize = 4 << 20;
 

@@ -47,6 +47,16 @@ fn a_lone_segment_is_acknowledged_after_40_ms() {
 }
 
 #[test]
+fn the_odd_last_segment_of_a_burst_is_acknowledged_when_it_is_read() {
+    let (mut t, seq) = settled();
+    t.at(501.0, data(seq, seq + 1000));
+    t.at(502.0, data(seq + 1000, seq + 2000));
+    assert_eq!(t.sent(), [format!("ack {}", seq + 2000)]);
+    t.at(503.0, data(seq + 2000, seq + 3000).flagged(PSH));
+    assert_eq!(t.sent(), [format!("ack {}", seq + 3000)]);
+}
+
+#[test]
 fn without_delayed_acks_every_segment_is_acknowledged() {
     let mut t = Script::client(&Config { delayed_ack: false, ..plain() }, "reno", 10.0);
     for i in 0..200 {

@@ -199,7 +199,8 @@ pub(crate) fn describe(segment: &Segment) -> String {
     text
 }
 
-/// `1:1001`, `1001:2001`, ... for segments `first` to `last` of 1000 bytes, counted from 1.
-pub(crate) fn run(first: u32, last: u32) -> Vec<String> {
-    (first..=last).map(|i| format!("{}:{}", (i - 1) * 1000 + 1, i * 1000 + 1)).collect()
+/// `1:1001`, `1001:2001 P`, ... for segments `first` to `last` of 1000 bytes, counted from 1, in bursts of two.
+pub(crate) fn pairs(first: u32, last: u32) -> Vec<String> {
+    let segment = |i| format!("{}:{}", (i - 1) * 1000 + 1, i * 1000 + 1);
+    (first..=last).map(|i| segment(i) + if (i - first) % 2 == 1 { " P" } else { "" }).collect()
 }

@@ -1,6 +1,6 @@
 //! Bursts, buffers, pacing, Nagle, application limits.
 
-use super::script::{Script, ack, data, plain, run};
+use super::script::{Script, ack, data, pairs, plain};
 use crate::Config;
 
 #[test]
@@ -35,20 +35,45 @@ fn nagle_holds_a_small_segment_behind_a_small_one() {
 }
 
 #[test]
-fn a_fixed_send_buffer_bounds_what_is_out() {
-    let config = Config { send_buffer: Some(10_000), ..plain() };
-    let mut t = Script::client(&config, "reno", 100.0);
+fn a_burst_ends_with_psh_and_a_lone_segment_in_the_middle_has_none() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
     t.offer(u64::MAX);
-    for round in 1..8u32 {
-        t.sent();
-        let out = t.end.info(t.now).inflight;
-        let next = t.end.info(t.now).bytes_acked as u32 + 1 + out * 1000;
-        t.at(100.0 + f64::from(round) * 100.0, ack(next));
+    assert_eq!(t.sent(), pairs(1, 10));
+    // A window of ten, nine of them out: no room for two.
+    t.at(120.0, ack(1).sacks(&[(1001, 2001)]));
+    assert_eq!(t.sent(), ["10001:11001"]);
+    t.until(299.0);
+    t.sent();
+    // Sent again, the end of a burst is a lone segment.
+    t.at(300.0, ack(3001).sacks(&[(4001, 10_001)]));
+    assert_eq!(t.sent()[0], "3001:4001");
+}
+
+#[test]
+fn a_fixed_send_buffer_bounds_what_is_out() {
+    for pacing in [true, false] {
+        let config = Config { send_buffer: Some(10_000), pacing, ..plain() };
+        let mut t = Script::client(&config, "reno", 100.0);
+        t.offer(u64::MAX);
+        let mut most = 0;
+        for round in 1..12u32 {
+            t.until(90.0 + f64::from(round) * 100.0);
+            t.sent();
+            let out = t.end.info(t.now).inflight * 1000;
+            most = most.max(out);
+            let next = t.end.info(t.now).bytes_acked as u32 + 1 + out;
+            t.at(100.0 + f64::from(round) * 100.0, ack(next.min(t.end.snd.write_seq)));
+        }
+        let info = t.end.info(t.now);
+        assert!(info.sndbuf_limited <= info.busy_time);
+        if pacing {
+            assert!(most <= 2 * 10_000 + 64_000, "{most}");
+            assert!(info.sndbuf_limited.as_us() > 0, "{info:?}");
+        } else {
+            // A full buffer is sent at once, so the last one has room again and is not asked for.
+            assert!(most > 2 * 10_000 + 64_000 && most <= 2 * 131_072, "{most}");
+        }
     }
-    let info = t.end.info(t.now);
-    assert!(info.inflight * 1000 <= 2 * 10_000 + 64_000, "{info:?}");
-    assert!(info.sndbuf_limited.as_us() > 0, "{info:?}");
-    assert!(info.sndbuf_limited <= info.busy_time);
 }
 
 #[test]
@@ -154,11 +179,7 @@ fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
     // The script's sequence numbers wrap after 4096 bytes of ours.
     let mut t = Script::client(&plain(), "reno", 100.0);
     t.offer(10_000);
-    assert_eq!(t.sent(), {
-        let mut all = run(1, 10);
-        all[9] += " P";
-        all
-    });
+    assert_eq!(t.sent(), pairs(1, 10));
     t.at(200.0, ack(3001).sacks(&[(4001, 6001)]));
     t.at(201.0, ack(10_001));
     assert_eq!(t.end.bytes_acked(), 10_000);
