@@ -265,6 +265,41 @@ def test_views_exclude_one_another(capture: Path, tcplab: Command) -> None:
     assert "--ladder and --packets are different views" in ended.stderr
 
 
+def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
+    from tcplab.captures.summary import summarise
+    from tcplab.report.on_the_wire import on_the_wire
+
+    done = library.run(
+        """
+        tcplab: 1
+        name: twins
+        network: {path: {rate: 10 Mbit/s, rtt: 20 ms}}
+        flows:
+          - {name: bulk, kind: tcp, cc: reno, bytes: 100 kB, streams: 2}
+          - {name: six, kind: tcp, cc: reno, bytes: 100 kB, ip: 6}
+          - {name: ask, kind: request, cc: reno, request: 10 B, response: 100 kB, count: 1}
+          - {name: noise, kind: udp, rate: 1 Mbit/s}
+          - {name: idle, kind: ping}
+        duration: 3 s
+        capture: headers
+        """,
+        out=tmp_path / "twins",
+    )
+    rows = {(row["flow"], row["stream"]): row for row in done.flows.to_dicts()}
+    assert rows["idle", 0]["from_port"] is None
+    assert rows["idle", 0]["to_port"] is None
+    captured = summarise(done.path / "run-1" / "left-path.pcapng").flows
+    for key in (("bulk", 0), ("bulk", 1), ("six", 0), ("ask", 0), ("noise", 0)):
+        ports = [rows[key]["from_port"], rows[key]["to_port"]]
+        assert sum([half.port for half in flow.halves] == ports for flow in captured) == 1, key
+    found = on_the_wire(done)
+    assert found is not None
+    # Flow, stream, capture and the flow's number in it: all of equal size, and none twice.
+    cells = [row[:3] for row in found.grid.rows]
+    assert [cell[:2] for cell in cells] == [("bulk", "0"), ("bulk", "1"), ("six", "0"), ("ask", "0")]
+    assert len({cell[2] for cell in cells}) == len(cells)
+
+
 def test_the_report_of_a_run_says_what_its_captures_say(made: Path) -> None:
     from tcplab.report.on_the_wire import on_the_wire
 

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import tcplab
+from tcplab.captures.summary import summarise
 from tcplab.results import Run, load
 
 PATH = {"rate": "50 Mbit/s", "rtt": "10 ms"}
@@ -51,17 +52,17 @@ def test_switches_and_routers_carry_flows_between_all_hosts(run: Callable[..., R
     flows = [
         {"name": "ac", "kind": "tcp", "from": "a", "to": "c"},
         {"name": "ab", "kind": "ping", "from": "a", "to": "b"},
-        {"name": "cb", "kind": "udp", "rate": "1 Mbit/s", "from": "c", "to": "b"},
+        {"name": "cb", "kind": "udp", "rate": "1 Mbit/s", "bytes": "100 kB", "from": "c", "to": "b"},
     ]
     done = run(TREE, flows, duration="2 s")
     received = dict(done.flows.select("flow", "bytes_received").rows())
     assert received["ac"] * 8 / 2 > 10e6
-    assert received["cb"] * 8 / 2 == pytest.approx(1e6, rel=0.02)
+    assert 100_000 <= received["cb"] == done.flows.filter(flow="cb")["bytes_sent"][0]
     assert done.pings.filter(pl.col("rtt") > 2_000_000).height > 15
 
 
 def test_no_packet_but_the_scenarios_own_crosses_a_link(run: Callable[..., Run]) -> None:
-    flow = {"name": "p", "kind": "ping", "interval": "100 ms", "from": "a", "to": "c"}
+    flow = {"name": "p", "kind": "ping", "interval": "100 ms", "count": 10, "from": "a", "to": "c"}
     done = run(TREE, [flow], duration="1.5 s", sample={"packets": "on"})
     forward = done.manifest.facts["emulator"]["links"]["a-s"]["forward"]["packets_in"]
     assert forward == done.pings.height
@@ -109,10 +110,10 @@ def test_settings_of_sockets_are_in_force(run: Callable[..., Run]) -> None:
 
 def test_a_flow_that_ends_by_bytes_ends_the_run(run: Callable[..., Run]) -> None:
     began = time.monotonic()
-    done = run({"path": PATH}, [{"name": "f", "kind": "tcp", "bytes": "1 MB"}], timeout="60 s")
+    done = run({"path": PATH}, [{"name": "f", "kind": "tcp", "bytes": "1 MB"}], timeout="120 s")
     assert done.flows["bytes_received"].to_list() == [1_000_000]
     assert done.flows["complete"].to_list() == [True]
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize("gso", ["on", "off"])
@@ -121,8 +122,9 @@ def test_datagrams_that_leave_at_once_are_one_message_unless_segmentation_is_off
 ) -> None:
     network = {"nodes": [{"name": "a", "gso": gso}, "b"], "links": [{"ends": ["a", "b"]}]}
     flow = {"name": "u", "kind": "udp", "rate": "1 Gbit/s", "payload": "1000 B", "from": "a", "to": "b"}
+    # So few that they fit the receiver's buffer, however late it reads them.
     done = run(
-        network, [{**flow, "duration": "0.2 s"}], duration="0.4 s", capture={"what": "headers", "at": "host"}
+        network, [{**flow, "duration": "20 ms"}], duration="0.4 s", capture={"what": "headers", "at": "host"}
     )
     sent = done.flows["segments_sent"][0]
     assert done.flows["bytes_received"][0] == 1000 * sent
@@ -138,10 +140,12 @@ def test_requests_are_answered_over_the_path(run: Callable[..., Run]) -> None:
     assert done.echoes["rtt"].to_numpy().min() > 10_000_000
 
 
-def test_iperf3_makes_a_flow(run: Callable[..., Run]) -> None:
+def test_iperf3_makes_a_flow(run: Callable[..., Run], usual_goodput: Callable[..., float]) -> None:
     flow = {"name": "f", "kind": "tcp", "generator": "iperf3", "duration": "2 s"}
-    done = run({"path": PATH}, [flow], duration="3 s")
-    assert done.flows["bytes_received"][0] * 8 / 2 == pytest.approx(50e6, rel=0.15)
+    done = run({"path": PATH}, [flow], duration="4 s")
+    reported = done.flows["bytes_received"][0]
+    assert reported == done.intervals["bytes_received"].sum()
+    assert usual_goodput(done, "f", after=0.5) == pytest.approx(50e6, rel=0.15)
 
 
 def test_captures_are_made_at_the_host_and_on_the_wire(run: Callable[..., Run]) -> None:
@@ -153,7 +157,26 @@ def test_captures_are_made_at_the_host_and_on_the_wire(run: Callable[..., Run]) 
         assert not list(done.path.glob("run-1/*.arrows"))
 
 
-def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
+def test_every_stream_has_the_ports_of_its_packets(run: Callable[..., Run]) -> None:
+    flows = [
+        {"name": "bulk", "kind": "tcp", "bytes": "100 kB", "streams": 2},
+        {"name": "ask", "kind": "request", "request": "10 B", "response": "100 kB", "count": 1},
+        {"name": "echo", "kind": "echo", "sizes": [100], "iterations": 2, "clients": 1},
+        {"name": "noise", "kind": "udp", "rate": "1 Mbit/s"},
+        {"name": "idle", "kind": "ping"},
+    ]
+    done = run({"path": PATH}, flows, duration="1 s", capture="headers")
+    captured = summarise(done.path / "run-1" / "left-path.pcapng").flows
+    ends = [[half.port for half in flow.halves] for flow in captured]
+    for row in done.flows.to_dicts():
+        ports = [row["from_port"], row["to_port"]]
+        if row["kind"] == "ping":
+            assert ports == [None, None]
+        else:
+            assert ends.count(ports) == 1, (row["flow"], row["stream"], ports, ends)
+
+
+def test_two_labs_at_once_do_not_meet(tmp_path: Path, usual_goodput: Callable[..., float]) -> None:
     results: dict[str, Run] = {}
 
     def one(name: str, rate: int) -> None:
@@ -172,16 +195,15 @@ def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     for name, rate in (("slow", 5), ("fast", 20)):
-        rows = results[name].intervals.filter(pl.col("time") > 1_000_000_000)
-        goodput = float(rows["bytes_received"].sum()) * 8e9 / float(rows["duration"].sum())
-        assert goodput == pytest.approx(rate * 1e6 * 1448 / 1514, rel=0.05)
+        assert usual_goodput(results[name], "f") == pytest.approx(rate * 1e6 * 1448 / 1514, rel=0.05)
 
 
 def test_a_second_run_knows_nothing_of_the_first(run: Callable[..., Run]) -> None:
     # Linux keeps what a connection has learnt of a path with the route, and begins the next with it.
     flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
-    path = {"path": {**PATH, "rtt": "40 ms", "queue": "20 packets"}}
-    first, second = (run(path, [flow], duration="1 s") for _ in range(2))
+    # A socket is looked at long before the first acknowledgement changes what it began with.
+    path = {"path": {"rate": "5 Mbit/s", "rtt": "150 ms", "queue": "20 packets"}}
+    first, second = (run(path, [flow], duration="1.5 s") for _ in range(2))
     assert first.sockets["ssthresh"].drop_nulls().len() > 0, "it has left slow start"
     for row in (first.sockets.row(0, named=True), second.sockets.row(0, named=True)):
         assert (row["cwnd"], row["ssthresh"]) == (10, None)
@@ -211,8 +233,8 @@ def command(folder: Path, scenario: str = SCENARIO) -> subprocess.Popen[str]:
 
 
 def wait_for_rows(folder: Path) -> None:
-    deadline = time.monotonic() + 20
-    while not list(folder.glob("out/run-1/intervals.*.arrows")) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while not (folder / "out" / "run-1" / "intervals.right.arrows").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
@@ -230,7 +252,7 @@ def test_a_host_with_cpus_runs_on_those_alone(
     ]
     cpus = [sorted({tuple(sorted(os.sched_getaffinity(task))) for task in tasks}) for tasks in at_work]
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     wanted: list[list[tuple[int, ...]]] = [[(usable[-1],)], [tuple(usable)]]
     assert sorted(cpus) == sorted(wanted)
 
@@ -244,7 +266,8 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     process = command(tmp_path)
     wait_for_rows(tmp_path)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    # It ends by itself after a minute.
+    _, said = process.communicate(timeout=50)
     assert process.returncode == 130, said
     run = load(tmp_path / "out")
     assert run.status == "interrupted"
@@ -261,7 +284,7 @@ def test_the_death_of_a_process_is_one_clear_message(
     wait_for_rows(tmp_path)
     agent = next(pid for pid, line in descendants(process.pid).items() if role in line)
     os.kill(agent, signal.SIGKILL)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=50)
     assert process.returncode == 3
     assert called in said
     assert "has died" in said

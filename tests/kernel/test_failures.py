@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def run(folder: Path, *words: str, around: tuple[str, ...] = ()) -> tuple[int, str]:
     """The exit code of a run and what it said."""
     command = [*around, *RUN, "--out", "out", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
 

@@ -71,12 +71,17 @@ def test_named_figures_come_from_the_kernel_with_their_values(
 
 def test_dctcps_alpha_falls_from_one_to_the_share_of_marks(run: Callable[..., Run]) -> None:
     queue = {"kind": "droptail", "limit": "1 MB", "mark_above": "20 packets"}
-    network = {"path": {"rate": "50 Mbit/s", "rtt": "10 ms", "queue": queue}}
-    done = run(network, [{"name": "f", "kind": "tcp", "cc": "tl_dctcp"}], duration="4 s")
-    alpha = done.gauges.filter(name="alpha")
-    assert alpha["value"].max() == 1
-    settled = alpha.filter(pl.col("time") > 2 * SECOND)["value"].mean()
-    waited = done.queues.filter(direction="forward").filter(pl.col("time") > 2 * SECOND).sort("time")
+    network = {"path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": queue}}
+    done = run(network, [{"name": "f", "kind": "tcp", "cc": "tl_dctcp"}], duration="5 s")
+    alpha = done.gauges.filter(name="alpha").sort("time")
+    # The first sample may come some round trips late; until there are marks, each takes away a sixteenth.
+    unmarked = [1024]
+    while len(unmarked) < 10:
+        unmarked.append(unmarked[-1] - (unmarked[-1] >> 4))
+    assert alpha["value"][0] in [value / 1024 for value in unmarked]
+    assert alpha["value"].max() == alpha["value"][0]
+    settled = alpha.filter(pl.col("time") > 3 * SECOND)["value"].mean()
+    waited = done.queues.filter(direction="forward").filter(pl.col("time") > 3 * SECOND).sort("time")
     marks, sent = (waited[name][-1] - waited[name][0] for name in ("marks", "bytes_out"))
     assert marks > 0
     # In 1/1024, and each step of a sixteenth is rounded down.

@@ -20,6 +20,9 @@ PATH = {
     "per_flow": "on",
 }
 ECN = {"left": {"ecn": "on"}, "right": {"ecn": "on"}}
+# A sender that stood still for some ms then sends all that it may, so the queue is judged by what it holds
+# for this share of the time.
+MOSTLY = 0.95
 
 
 def queue(run: Run, link: str) -> pl.DataFrame:
@@ -38,10 +41,10 @@ def test_marks_are_made_for_those_who_negotiated_ecn_and_nobody_else(run: Callab
     # An echo arrives a round trip after the threshold was passed, in which the window grew by a packet; what
     # exceeds that are the bursts of the sender.
     waiting = done.queues.filter(pl.col("time") > SECOND, pl.col("direction") == "forward")["packets"]
-    assert waiting.to_numpy().max() < THRESHOLD + 30
+    assert np.quantile(waiting, MOSTLY) < THRESHOLD + 30
 
 
-def test_our_controls_answer_marks(run: Callable[..., Run]) -> None:
+def test_our_controls_answer_marks(run: Callable[..., Run], usual_goodput: Callable[..., float]) -> None:
     """dctcp holds the queue near the threshold (RFC 8257), the versions of BBR keep it below."""
     obstacle = loader()["obstacle"]
     if obstacle is not None:
@@ -56,10 +59,12 @@ def test_our_controls_answer_marks(run: Callable[..., Run]) -> None:
         waiting = rows["packets"].to_numpy()
         assert rows["drops"].to_list()[-1] == 0
         assert rows["marks"].to_list()[-1] > 0
-        assert waiting.max() < THRESHOLD + 60
-        if name == "dctcp":
+        assert np.quantile(waiting, MOSTLY) < THRESHOLD + 30
+        if name.startswith("bbr"):
+            assert np.median(waiting) < THRESHOLD
+        else:
             # The product is 82 packets, so the swing is sqrt(2 * 147) / 2 = 9, and a burst's 8 segments.
             assert np.median(waiting) == pytest.approx(THRESHOLD, abs=20)
-    goodput = dict(done.flows.select("flow", "goodput").iter_rows())
+    goodput = {name: usual_goodput(done, name, after=2) for name in names}
     assert goodput["dctcp"] > 0.97 * 100e6 * 1448 / 1514
     assert min(goodput.values()) > 0.75 * 100e6

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 import sys
+from collections.abc import Callable
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -68,17 +70,17 @@ def test_an_idle_path_has_the_rtt_asked_for(run: Run, flow: str) -> None:
     assert 40e6 <= quickest < 41e6
 
 
-def test_a_bulk_flow_gets_the_rate_less_the_headers(unspoilt: Run) -> None:
-    rows = unspoilt.intervals.filter((pl.col("flow") == "bulk") & (pl.col("time") > 4_000_000_000))
-    goodput = float(rows["bytes_received"].sum()) * 8e9 / float(rows["duration"].sum())
-    assert goodput == pytest.approx(10e6 * 1448 / 1514, rel=0.03)
+def test_a_bulk_flow_gets_the_rate_less_the_headers(
+    unspoilt: Run, usual_goodput: Callable[..., float]
+) -> None:
+    assert usual_goodput(unspoilt, "bulk", after=4) == pytest.approx(10e6 * 1448 / 1514, rel=0.03)
 
 
 def test_the_queue_holds_packets_not_bursts(unspoilt: Run) -> None:
-    longest = unspoilt.sockets.filter(pl.col("flow") == "bulk")["srtt"].to_numpy().max()
+    long = np.quantile(unspoilt.sockets.filter(pl.col("flow") == "bulk")["srtt"], 0.9)
     # 50 packets and the one being sent; bursts of two would take twice as long.
     full = 51 * 1514 * 8 / 10e6
-    assert 0.5 * full < longest / 1e9 - 0.040 < 1.5 * full
+    assert 0.5 * full < long / 1e9 - 0.040 < 1.5 * full
 
 
 def test_a_full_queue_loses_packets_in_the_network(run: Run) -> None:

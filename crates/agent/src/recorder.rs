@@ -243,6 +243,8 @@ impl Sink for Recorder {
             stream: row.stream,
             from: rows.symbol(&flow.from),
             to: rows.symbol(&flow.to),
+            from_port: row.ports.map(|ports| u64::from(ports.0)),
+            to_port: row.ports.map(|ports| u64::from(ports.1)),
             kind: rows.symbol(flow.traffic.kind()),
             cc: flow.traffic.cc().map(|cc| rows.symbol(cc)),
             start: row.start,

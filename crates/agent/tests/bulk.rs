@@ -3,7 +3,7 @@
 mod lab;
 
 use lab::{Lab, MS, SECOND, sum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn bulk(streams: u32) -> serde_json::Value {
     json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
@@ -32,8 +32,12 @@ fn what_one_end_sent_the_other_received_in_aligned_intervals() {
     assert_eq!(sum(&lab.rows("intervals", "a"), "bytes_sent"), sum(&sent, "bytes_sent"));
     assert!(intervals.iter().all(|row| row["time"].as_u64().unwrap() % (100 * MS) == 0));
     for stream in 0..3 {
-        let first = intervals.iter().find(|row| row["stream"] == stream).unwrap();
-        assert_eq!(first["time"].as_u64(), Some(200 * MS));
+        let of = |rows: &[Value], column| {
+            rows.iter().find(|row| row["stream"] == stream).unwrap()[column].as_u64().unwrap()
+        };
+        let start = of(&received, "start");
+        assert!(start >= 130 * MS);
+        assert_eq!(of(&intervals, "time"), start.next_multiple_of(100 * MS));
     }
 }
 
@@ -105,17 +109,21 @@ fn settings_reach_the_socket() {
     let mut flow = bulk(1);
     flow["sender"] = json!({"mss": 1000, "max_pacing_rate": 80_000_000, "nagle": false});
     flow["receiver"] = json!({"receive_buffer": 100_000});
-    lab.flow(flow, json!({}));
+    lab.flow(flow, json!({"sample": 250 * MS}));
     lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));
-    lab.run(SECOND);
+    lab.run(2 * SECOND);
     lab.assert_no_errors();
     let last = lab.rows("sockets", "a").pop().unwrap();
     assert_eq!(last["mss"], 988, "timestamps take 12 bytes");
     assert!(last["rwnd"].as_u64().unwrap() <= 200_000);
-    let received = sum(&lab.rows("flows", "b"), "bytes_received") as f64 * 8.0;
     // The bound is on wire bytes: headers of a 1000-byte segment are about 6.5 %, and pacing starts with a
-    // burst.
-    assert!((68e6..82e6).contains(&received), "{received}");
+    // burst. A machine that stood still takes from some intervals, not from half of them.
+    let mut rates: Vec<_> =
+        lab.rows("intervals", "b").iter().map(|row| row["bytes_received"].as_f64().unwrap() * 32.0).collect();
+    rates.sort_by(f64::total_cmp);
+    let usual = rates[rates.len() / 2];
+    assert!((68e6..82e6).contains(&usual), "{rates:?}");
+    assert!(sum(&lab.rows("flows", "b"), "bytes_received") as f64 * 4.0 < 82e6, "{rates:?}");
 }
 
 #[test]
@@ -124,12 +132,12 @@ fn pauses_are_kept() {
     let mut lab = Lab::new("pauses");
     let mut flow = bulk(1);
     flow["pattern"] = json!({"on": 200 * MS, "off": 200 * MS, "distribution": "constant"});
-    flow["sender"] = json!({"max_pacing_rate": 100_000_000});
+    // What the send buffer holds when a pause begins still leaves: here 8 ms of it.
+    flow["sender"] = json!({"max_pacing_rate": 100_000_000, "send_buffer": 100_000});
     lab.flow(flow, json!({"sample": 100 * MS}));
     lab.run(800 * MS);
     let bytes: Vec<u64> =
         lab.rows("intervals", "b").iter().map(|row| row["bytes_received"].as_u64().unwrap()).collect();
     assert!(bytes[0] > 100_000 && bytes[4] > 100_000, "{bytes:?}");
-    // A pause begins when the writer stops; what the send buffer holds by then still leaves.
     assert_eq!((bytes[3], bytes[7]), (0, 0), "{bytes:?}");
 }

@@ -27,7 +27,7 @@ fn run(name: &str, what: &str) -> Vec<(u32, u32)> {
         "bytes": 3_000_000});
     lab.flow(flow, json!({}));
     let files = lab.a.tell(json!({"do": "capture", "what": what}))["files"].clone();
-    let (done, _) = lab.run(SECOND / 2);
+    let (done, _) = lab.run(2 * SECOND);
     lab.assert_no_errors();
     let path = files[0].as_str().unwrap();
     assert!(path.ends_with("a.eth0.pcapng"), "{path}");

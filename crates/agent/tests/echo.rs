@@ -60,7 +60,7 @@ fn when_the_server_dies_the_client_says_where_and_keeps_what_it_measured() {
     let mut lab = Lab::new("echo-dies");
     lab.flow(echo(json!({"iterations": 100_000, "interval": MS, "sizes": [64], "streams": 1})), json!({}));
     lab.start(10 * SECOND);
-    std::thread::sleep(std::time::Duration::from_millis(400));
+    lab.a.wait_for(|e| e["event"] == "progress" && e["time"].as_u64() > Some(400 * MS));
     lab.b.kill();
     let error = lab.a.wait_for(|e| e["event"] == "error");
     assert!(error["message"].as_str().unwrap().starts_with("client 0, size 64, iteration "), "{error}");

@@ -82,6 +82,6 @@ mod tests {
         let stop = AtomicBool::new(true);
         let begin = now();
         assert!(!sleep_until(begin + 60_000_000_000, &stop));
-        assert!(now() - begin < 1_000_000_000);
+        assert!(now() - begin < 30_000_000_000);
     }
 }

@@ -182,11 +182,9 @@ impl Capture {
 
     fn frame(&self, packet: &Packet, direction: DirectionId, outgoing: bool) -> Option<Frame> {
         let flow = self.flows[packet.stream as usize];
+        let (client, server) = ports(packet.stream, flow);
         let journey = &self.journeys[flow][usize::from(!packet.forward)];
         let hop = journey.hops.iter().find(|hop| hop.direction == direction)?;
-        // Port numbers wrap, as a host's do when it has run through them.
-        let client = (CLIENT_PORT + packet.stream % 20_000) as u16;
-        let server = (SERVER_PORT + flow as u32 % 30_000) as u16;
         let [source_port, destination_port] =
             if packet.forward { [client, server] } else { [server, client] };
         Some(Frame {
@@ -202,6 +200,13 @@ impl Capture {
             corrupted: packet.corrupted && !outgoing,
         })
     }
+}
+
+/// Ports of stream number `stream` of all, which belongs to flow number `flow`: at the flow's `from` and at its `to`.
+///
+/// They wrap, as a host's do when it has run through them.
+pub(crate) fn ports(stream: u32, flow: usize) -> (u16, u16) {
+    ((CLIENT_PORT + stream % 20_000) as u16, (SERVER_PORT + flow as u32 % 30_000) as u16)
 }
 
 fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 2], PlanError> {

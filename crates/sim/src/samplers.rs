@@ -5,6 +5,7 @@ use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, SocketRow, Symbol};
 use tcplab_tcp::Info;
 use tcplab_units::{Span, Time};
 
+use crate::capture;
 use crate::plan::{Plan, Traffic};
 use crate::stream::{Counts, Stream, Work};
 use crate::tcp_stream::{Application, CLIENT, state_name};
@@ -176,11 +177,17 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         };
         let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(kind));
         let [there, back] = world.recorder.losses(stream.ends.stream);
+        let ports = match flow.traffic {
+            Traffic::Ping { .. } => None,
+            _ => Some(capture::ports(stream.ends.stream, stream.flow)),
+        };
         let mut row = FlowRow {
             flow: name,
             stream: number,
             from,
             to,
+            from_port: ports.map(|ports| u64::from(ports.0)),
+            to_port: ports.map(|ports| u64::from(ports.1)),
             kind,
             cc,
             start: stream.start.as_ns(),

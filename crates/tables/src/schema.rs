@@ -16,6 +16,10 @@ table! {
     from: Symbol,
     /// Receiving node.
     to: Symbol,
+    /// Its port at the sending node; null where there is none.
+    from_port: Option<u64>,
+    /// Its port at the receiving node; null where there is none.
+    to_port: Option<u64>,
     /// `tcp`, `udp`, `request`, `echo` or ping.
     kind: Symbol,
     /// Congestion control; null where there is none.

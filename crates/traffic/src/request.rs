@@ -32,8 +32,8 @@ impl Task<'_> {
             if time >= stop || self.context.over() {
                 return Ok(count.is_none());
             }
-            let answered = self.give(socket, request)?
-                && self.take(stream, socket, response, &mut scratch)? == response;
+            let answered =
+                self.give(socket, request)? && self.take(stream, socket, response, &mut scratch)? == response;
             if !answered {
                 return Ok(false);
             }

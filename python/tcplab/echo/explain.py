@@ -11,8 +11,9 @@ import numpy as np
 from tcplab.echo.statistics import Echoes, SizeStatistics
 
 # Linux delays an ACK by 40 ms (TCP_DELACK_MIN) up to 200 ms, and waits at least 200 ms before it retransmits
-# (TCP_RTO_MIN). Timers fire up to some ms late.
+# (TCP_RTO_MIN). Timers fire up to some ms late. With both ends set alike, an echo may wait once on each way.
 _DELAYED_ACK = (36e6, 60e6)
+_BOTH_WAYS = (76e6, 120e6)
 _TIMEOUT = (195e6, 260e6)
 # A first round trip this much longer than the median is worth a sentence.
 _COLD = 1.3
@@ -104,7 +105,9 @@ def _stalls(echoes: Echoes, path: Path) -> Iterator[Step]:
             yield Step(kind, f"{trips} (at {sizes} B) took {cause}.")
     for one in echoes.sizes:
         expected = path.expected(one.size)
-        if echoes.clients == 1 and expected and _DELAYED_ACK[0] < one.median - expected < _DELAYED_ACK[1]:
+        if echoes.clients != 1 or not expected:
+            continue
+        if any(low < one.median - expected < high for low, high in (_DELAYED_ACK, _BOTH_WAYS)):
             yield Step(
                 "delayed ACK",
                 f"At {one.size} B every other round trip or more takes {_ms(one.median - expected)} longer "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tcplab.captures.flow import Flow, TcpHalf
+from tcplab.captures.flow import Flow, Half, TcpHalf
 from tcplab.captures.opening import CaptureError
 from tcplab.captures.run_captures import captures_in
 from tcplab.captures.summary import Summary, summarise
@@ -18,8 +19,6 @@ from tcplab.report.grid import Grid, Heading
 from tcplab.report.numbers import NONE, Scale, count_scale, time_scale
 from tcplab.results.run import Run
 
-# How far the bytes of a stream and of a captured flow may be apart: the end of the run cuts both.
-_MOST_APART = 0.1
 # Captures of more repetitions than this are left to `tcplab pcap`, and larger ones too: a report is quick.
 _MOST_REPETITIONS, _MOST_BYTES = 3, 2_000_000_000
 _MOST_ROWS = 40
@@ -58,6 +57,7 @@ def on_the_wire(run: Run) -> OnTheWire | None:
     rows: list[_Row] = []
     remarks: list[str] = []
     summaries: dict[Path, Summary] = {}
+    addresses = _addresses(run.plan)
     for repetition in run.repetitions[:_MOST_REPETITIONS]:
         paths = _captures(run.run_dirs[repetition])
         for path in paths:
@@ -73,7 +73,8 @@ def on_the_wire(run: Run) -> OnTheWire | None:
             for row in run.flows.to_dicts()
             if row["repetition"] == repetition and _is_tcp(row)
         ]
-        rows += _matched(repetition, streams, {path: summaries[path] for path in paths if path in summaries})
+        made = {path: summaries[path] for path in paths if path in summaries}
+        rows += _matched(repetition, streams, made, addresses)
     if not rows:
         return None
     first = rows[0].capture
@@ -106,46 +107,51 @@ def _with_rtt(run: Run, row: dict[str, Any]) -> dict[str, Any]:
     return row | {f"rtt_p{share}": smoothed.quantile(share / 100) for share in (50, 95)}
 
 
-def _matched(repetition: int, streams: Sequence[dict[str, Any]], captures: dict[Path, Summary]) -> list[_Row]:
-    """Each stream with the captured flow that is it, from the capture made nearest to its sender.
-
-    Ports are not in the tables, so the bytes and the start tell: the closest pairs first.
-    """
-    pairs: list[tuple[float, int, Path, Flow]] = []
-    for path, summary in captures.items():
-        tcp = [flow for flow in summary.flows if flow.protocol == "tcp"]
-        begin = min((flow.first for flow in tcp), default=0)
-        earliest = min((row["start"] or 0 for row in streams), default=0)
-        for place, row in enumerate(streams):
-            for flow in tcp:
-                apart = _apart(row, flow, begin - earliest)
-                if apart is not None:
-                    pairs.append((apart + _distance(path, row["from"]), place, path, flow))
-    found: dict[int, _Row] = {}
-    taken: set[tuple[Path, int]] = set()
-    for _, place, path, flow in sorted(pairs, key=lambda pair: (pair[0], pair[1], pair[3].number)):
-        if place not in found and (path, flow.number) not in taken:
-            found[place] = _Row(repetition, streams[place], flow, path)
-            taken.add((path, flow.number))
-    return [found[place] for place in sorted(found)]
+def _matched(
+    repetition: int,
+    streams: Sequence[dict[str, Any]],
+    captures: dict[Path, Summary],
+    addresses: dict[str, set[IPv4Address | IPv6Address]],
+) -> list[_Row]:
+    """Each stream with its flow, from the capture made nearest to its sender."""
+    found = []
+    for row in streams:
+        same = [
+            (_distance(path, row["from"]), -flow.packets, flow.number, path, flow)
+            for path, summary in captures.items()
+            for flow in summary.flows
+            if flow.protocol == "tcp" and _is_of(flow, row, addresses)
+        ]
+        if same:
+            *_, path, flow = min(same, key=lambda candidate: candidate[:3])
+            found.append(_Row(repetition, row, flow, path))
+    return found
 
 
-def _apart(row: dict[str, Any], flow: Flow, offset: int) -> float | None:
-    """How unlike a stream and a captured flow are; None when they can't be the same."""
-    half = flow.sender.tcp
-    sent = row["bytes_sent"]
-    if half is None or sent is None:
-        return None
-    bytes_apart = abs(half.unique_bytes - sent) / max(sent, half.unique_bytes, 1)
-    if bytes_apart > _MOST_APART and abs(half.unique_bytes - sent) > 100_000:
-        return None
-    late = abs((flow.first - offset) - (row["start"] or 0)) / 1e9
-    return float(bytes_apart + min(late, 10.0))
+def _is_of(flow: Flow, row: dict[str, Any], addresses: dict[str, set[IPv4Address | IPv6Address]]) -> bool:
+    """Whether a captured flow has the addresses and ports of a stream."""
+
+    def is_at(half: Half, end: str) -> bool:
+        return half.port == row[f"{end}_port"] and ip_address(half.address) in addresses[row[end]]
+
+    one, other = flow.halves
+    return (is_at(one, "from") and is_at(other, "to")) or (is_at(other, "from") and is_at(one, "to"))
 
 
-def _distance(path: Path, node: str) -> float:
-    """Captures of the sender's own node come first, whatever the bytes say."""
-    return 0.0 if path.name.startswith((f"{node}-", f"{node}.")) else 100.0
+def _addresses(plan: dict[str, Any]) -> dict[str, set[IPv4Address | IPv6Address]]:
+    """By node, the addresses of its interfaces; a switch's have none."""
+    found: dict[str, set[IPv4Address | IPv6Address]] = {node["name"]: set() for node in plan["nodes"]}
+    for link in plan["links"]:
+        for kind in ("addresses", "addresses6"):
+            for node, address in zip(link["ends"], link[kind] or (), strict=False):
+                if address is not None:
+                    found[node].add(ip_interface(address).ip)
+    return found
+
+
+def _distance(path: Path, node: str) -> int:
+    """Captures of the sender's own node come first."""
+    return 0 if path.name.startswith((f"{node}-", f"{node}.")) else 1
 
 
 def _grid(rows: Sequence[_Row], many: bool) -> Grid:

@@ -198,6 +198,7 @@ def _goodput(samples: Samples, flow: str, window: Window) -> float:
     """Payload of the intervals within the window over their time; the flow's own figure without intervals."""
     rows = samples.intervals(flow)
     if len(rows):
+        rows = rows.drop_nulls("bytes_received")
         inside = rows.filter((rows["time"] - rows["duration"] >= window.start) & (rows["time"] <= window.end))
         time = float(inside["duration"].sum())
         if time > 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tcplab.study.grid import Cell
+from tcplab.study.grid import Cell, label_of
 from tcplab.study.load import Study, engines_of
 from tcplab.study.store import Done
 
@@ -36,7 +36,7 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
     if not means:
         return None
     sign = -1 if combine.least else 1
-    plain = {axis: str(value) for axis, value in study.file.baseline.items() if axis != "engine"}
+    plain = {axis: label_of(value) for axis, value in study.file.baseline.items() if axis != "engine"}
     base_id = study.cell(engine, plain).id
     base = means.get(base_id)
     chosen: dict[str, str] = dict(plain)
@@ -56,5 +56,8 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
 
 def _only(cell: Cell, axis: str, plain: dict[str, str]) -> bool:
     """Whether the cell differs from the baseline in this axis alone."""
-    rest = {name: label for name, label in cell.labels.items() if name not in (axis, "engine")}
-    return all(plain.get(name) == label for name, label in rest.items())
+    ours, theirs = (
+        {name: label for name, label in labels.items() if name not in (axis, "engine")}
+        for labels in (cell.labels, plain)
+    )
+    return ours == theirs

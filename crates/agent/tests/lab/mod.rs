@@ -158,7 +158,7 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.input = None;
-        if !self.wait_exit(Duration::from_secs(5)) {
+        if !self.wait_exit(Duration::from_secs(50)) {
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -195,7 +195,7 @@ impl Lab {
         }
         // The kernel notices a carrier up to a second late (linkwatch), and drops what is sent until then.
         for agent in [&a, &b] {
-            let deadline = Instant::now() + Duration::from_secs(5);
+            let deadline = Instant::now() + Duration::from_secs(50);
             let state = || agent.within(&["ip", "-o", "link", "show", "eth0"]);
             // Some devices never tell.
             while !["state UP", "state UNKNOWN"].iter().any(|good| state().contains(good)) {

@@ -119,7 +119,21 @@ impl Node {
     }
 
     pub fn udp(&self, address: &'static str, port: u16) -> UdpSocket {
-        self.inside(move || UdpSocket::bind((address, port)).expect("a socket"))
+        let socket = self.inside(move || UdpSocket::bind((address, port)).expect("a socket"));
+        // A receiver that waits for a CPU meanwhile loses nothing. Root may have more than the host's limit.
+        let bytes: libc::c_int = 8 << 20;
+        // SAFETY: the value is an int.
+        let set = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUFFORCE,
+                std::ptr::from_ref(&bytes).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        assert_eq!(set, 0, "a receive buffer of {bytes} bytes");
+        socket
     }
 }
 
@@ -197,7 +211,7 @@ impl Lab {
             node.run(&format!("ip neighbour replace {peer} lladdr 02:00:00:00:00:0{mac} dev eth0"));
         }
         emulator.start(Start { at: monotonic() + 10_000_000, duration: None, streams: Vec::new() });
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(60));
         Lab { emulator: Some(emulator), a, b, dir, news }
     }
 
@@ -205,7 +219,7 @@ impl Lab {
     pub fn stop(&self) -> Facts {
         self.emulator.as_ref().expect("not ended yet").stop();
         loop {
-            match self.news.recv_timeout(Duration::from_secs(10)).expect("facts come") {
+            match self.news.recv_timeout(Duration::from_secs(60)).expect("facts come") {
                 News::Done(facts) => return *facts,
                 News::Progress(_) => {}
                 News::Failed { message, .. } => panic!("{message}"),

@@ -130,3 +130,47 @@ impl<'a> Record<'a> {
         &self.tally
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(iteration: u64, rtt: u64) -> Round {
+        Round { iteration, time: 0, rtt }
+    }
+
+    fn live(live: &Live) -> [u64; 5] {
+        [&live.place, &live.done, &live.sum, &live.max, &live.bytes]
+            .map(|count| count.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn those_who_watch_see_the_present_size_and_the_bytes_of_all() {
+        let watched = Live::default();
+        let mut record = Record::new(Keep::ALL, 10, &watched);
+        record.turn_to(0, 100);
+        [30, 50, 20].iter().zip(0..).for_each(|(rtt, at)| _ = record.take(round(at, *rtt)));
+        assert_eq!(live(&watched), [0, 3, 100, 50, 300]);
+        record.turn_to(1, 7);
+        assert_eq!(live(&watched), [1, 0, 0, 0, 300]);
+        record.take(round(0, 5));
+        assert_eq!(live(&watched), [1, 1, 5, 5, 307]);
+        assert_eq!((record.done(), record.rounds()), (1, &[round(0, 5)][..]));
+    }
+
+    #[test]
+    fn round_trips_are_handed_on_in_chunks_of_a_fixed_size() {
+        let watched = Live::default();
+        let mut record = Record::new(Keep::ALL, u64::MAX, &watched);
+        record.turn_to(0, 1);
+        for at in 0..2 * CHUNK as u64 {
+            let full = record.take(round(at, 1));
+            assert_eq!(full, (at + 1) % CHUNK as u64 == 0);
+            if full {
+                assert_eq!(record.rounds().len(), CHUNK);
+                record.forget();
+            }
+        }
+        assert_eq!(record.done(), 2 * CHUNK as u64);
+    }
+}

@@ -368,6 +368,39 @@ fn a_server_that_is_not_there_is_said_within_the_timeout() {
 }
 
 #[test]
+fn an_address_that_does_not_answer_is_given_up_after_the_timeout() {
+    // Linux drops the request of a connection for which there is no room in the queue.
+    let listener = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    listener.bind(&loopback(0).into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let _fill: Vec<_> =
+        (0..3).map(|_| TcpStream::connect_timeout(&address, Duration::from_millis(100))).collect();
+    let begin = Instant::now();
+    let errors = run(&Job { timeout: 300 * MS, ..job(address, &[1], 1) }, 1).errors();
+    assert!(errors[0].contains("cannot connect") && errors[0].contains("no answer"), "{errors:?}");
+    assert!(begin.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn clients_take_the_addresses_in_turn() {
+    let heard: Vec<_> = (0..2).map(|_| listen(loopback(0), &Settings::default(), "").unwrap()).collect();
+    let addresses = heard.iter().map(|(_, port)| loopback(*port)).collect();
+    let (listeners, _): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
+    let (stop, counts) = (AtomicBool::new(false), [Heard::default(), Heard::default()]);
+    std::thread::scope(|scope| {
+        for (listener, heard) in listeners.into_iter().zip(&counts) {
+            let (server, limit) = (Server::new(vec![listener], Limits::default(), Vec::new()), &stop);
+            scope.spawn(move || server.run(Limit { stop: limit, end: u64::MAX }, None, heard).unwrap());
+        }
+        let several = Job { addresses, ..job(loopback(0), &[8], 3) };
+        assert_eq!(run(&several, 3).errors(), [""; 0]);
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(counts.map(|heard| heard.served.into_inner()), [2, 1]);
+}
+
+#[test]
 fn requests_beyond_the_limits_are_refused_with_words() {
     let limits = Limits { size: 1000, messages: 100, interval: SECOND, clients: 0, ..Limits::default() };
     let heard = serving(limits, |address| {
@@ -377,8 +410,11 @@ fn requests_beyond_the_limits_are_refused_with_words() {
         let slow = Job { interval: 2 * SECOND, ..job(address, &[1], 1) };
         assert!(refusal(slow).contains("a pause of 2 s is too long"));
         assert!(refusal(job(address, &[1], 1)).contains("busy with 0 clients"));
+        // Just what is allowed is refused for no other reason.
+        let most = Job { interval: SECOND, ..job(address, &[1, 1000], 50) };
+        assert!(refusal(most).contains("busy with 0 clients"));
     });
-    assert_eq!(heard.unserved.into_inner().unwrap().len(), 4);
+    assert_eq!(heard.unserved.into_inner().unwrap().len(), 5);
 }
 
 #[test]

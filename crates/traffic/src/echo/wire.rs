@@ -302,6 +302,16 @@ mod tests {
         assert_eq!(Answer::length(b"HTTP/1.1"), None);
     }
 
+    #[test]
+    fn names_and_words_that_are_too_long_are_cut_and_still_read() {
+        let long = Greeting { control: "a_name_of_17_char".into(), ..example() };
+        let read = Greeting::parse(&long.encode()).expect("a greeting");
+        // As the kernel's own names, which end with a zero in 16 bytes.
+        assert_eq!(read.control, "a_name_of_17_ch");
+        let words = Answer::parse(&Answer::refusal("ü".repeat(40_000)).encode()).expect("an answer").words;
+        assert_eq!(words, "ü".repeat(65_534 / 2), "no character is cut in two");
+    }
+
     proptest! {
         #[test]
         fn no_bytes_break_the_readers(bytes in proptest::collection::vec(any::<u8>(), 0..200), ours: bool) {

@@ -101,3 +101,39 @@ def test_a_warm_up_of_everything_leaves_nothing() -> None:
     assert (one.count, one.rate) == (0, 0)
     assert np.isnan(one.mean)
     assert one.first == 1
+
+
+def test_percentiles_are_those_of_the_round_trips() -> None:
+    values = np.random.default_rng(4).permutation(np.arange(1.0, 10_001.0))
+    (one,) = statistics([Series(0, 1, values)], clients=1, iterations=10_000).sizes
+    found = [one.least, one.median, one.p90, one.p99, one.p999, one.most]
+    assert found == pytest.approx([1, 5_000, 9_000, 9_900, 9_990, 10_000], abs=1)
+
+
+def test_a_warm_up_is_taken_from_the_single_ones_and_leaves_the_many() -> None:
+    batches = np.array([[20.0, 4.0], [30.0, 4.0], [90.0, 1.0]])
+    series = Series(0, 1, np.array([500.0, 10.0, 10.0]), np.array([[25.0, 9.0]]), batches)
+    kept = series.without(1)
+    assert (kept.count, kept.total) == (11, 20 + 80 + 120 + 90)
+    # A last batch of fewer round trips would count as much as a whole one.
+    assert kept.in_order().tolist() == [20, 30]
+
+
+def test_rows_in_any_order_and_of_any_repetition_are_the_same_series() -> None:
+    single = [(repetition, i, 100.0 * repetition + i, 1) for repetition in (1, 2) for i in range(4)]
+    many = [(repetition, None, 300.0, 8) for repetition in (1, 2)]
+    columns = ["repetition", "iteration", "rtt", "count"]
+    echoes = pl.DataFrame([*single, *many], schema=columns, orient="row").with_columns(
+        pl.lit(0).alias("client"), pl.lit(8).alias("size")
+    )
+    batches = pl.DataFrame(
+        [(1, 4, 4, 301.0), (1, 8, 4, 299.0), (2, 4, 8, 300.0)],
+        schema=["repetition", "iteration", "count", "rtt_mean"],
+        orient="row",
+    ).with_columns(pl.lit(0).alias("client"), pl.lit(8).alias("size"))
+    first, second = from_tables(echoes.reverse(), batches.reverse())
+    assert (first.client, second.client) == (0, 1), "a repetition's clients are further clients"
+    assert first.rtts.tolist() == [100, 101, 102, 103]
+    assert second.rtts.tolist() == [200, 201, 202, 203]
+    assert first.batches.tolist() == [[301, 4], [299, 4]]
+    assert second.batches.tolist() == [[300, 8]]

@@ -5,6 +5,7 @@ import io
 import json
 
 import numpy as np
+import pytest
 
 from tcplab.echo import Echoes, Series, csv_text, document, statistics, tables
 
@@ -53,3 +54,35 @@ def test_csv_and_json_hold_the_same_figures() -> None:
     assert float(rows["MED"][1]) * 1e6 == data["sizes"][1]["mean"]
     assert data["series"][0]["histogram"] == [[1e6, 3], [2e6, 1]]
     assert sum(count for _, count in data["series"][3]["histogram"]) == 4
+
+
+def test_a_column_goes_below_when_the_gap_before_it_does_not_fit() -> None:
+    table = tables(example())[0]
+    whole = len(table.lines(200)[0])
+    assert len(table.lines(whole)) == 5
+    assert len(table.lines(whole - 1)) == 11
+
+
+def test_further_rows_are_under_their_names() -> None:
+    values = np.arange(1.0, 10_001.0) * 1e3
+    echoes = statistics([Series(0, 1000, values)], clients=1, iterations=10_000)
+    rows = {name: row[0] for name, row in tables(echoes)[1].rows}
+    found = [float(rows[name]) for name in ("median", "p90", "p99", "p99.9", "max", "first")]
+    assert found == pytest.approx([5, 9, 9.9, 9.99, 10, 0.001], abs=0.001)
+
+
+def test_json_has_both_with_a_warm_up_and_every_left_out_round_trip() -> None:
+    values = np.array([*[9e6] * 120, *[1e6] * 80])
+    echoes = statistics([Series(0, 8, values)], clients=1, iterations=200, warmup=120)
+    data = document(echoes)
+    assert data["sizes"][0]["mean"] == 1e6
+    assert data["with_warmup"][0]["mean"] == values.mean()
+    assert data["series"][0]["first"] == [9e6] * 120
+    rows = {row[0]: row[1:] for row in csv.reader(io.StringIO(csv_text(echoes)))}
+    assert float(rows["bit/s"][0]) == data["sizes"][0]["throughput"] == 1000 * 8 * 8
+    assert document(example())["with_warmup"] is None
+
+
+def test_a_clients_mean_leaves_out_the_warm_up() -> None:
+    clients = tables(example(warmup=1))[2]
+    assert clients.rows == (("client 0", ("1.0000", "1.0000")), ("client 1", ("2.0000", "2.0000")))

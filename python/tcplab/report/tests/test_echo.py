@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 import tcplab
+from tcplab.echo import Path as EchoPath
 from tcplab.report import compare, write_figures
-from tcplab.report.echo import echo_part, way
+from tcplab.report.echo import echo_flows, echo_part, way
 from tcplab.report.html import comparison_html, report_html
 from tcplab.results import Run
+from tcplab.scenario import expand, from_data
 
 PATH = {"rate": "100 Mbit/s", "rtt": "0.2 ms", "queue": "1000 packets", "reverse": {"queue": "1000 packets"}}
 
@@ -17,7 +19,7 @@ PATH = {"rate": "100 Mbit/s", "rtt": "0.2 ms", "queue": "1000 packets", "reverse
 def echoes(out: Path, clients: tuple[int, ...], **settings: object) -> Run:
     flows = [
         {
-            "name": f"by{number}",
+            "name": f"by{number}" if clients.index(number) == place else f"by{number}-{place + 1}",
             "kind": "echo",
             "sizes": [1, 1024, 65536],
             "iterations": 30,
@@ -97,3 +99,28 @@ def test_a_run_without_echoes_has_no_such_part(tmp_path: Path) -> None:
     )
     assert echo_part(done) is None
     assert "<h2>Echoes</h2>" not in report_html(done)
+
+
+def test_what_a_plan_tells_of_the_way_is_that_of_each_direction_and_of_the_headers(tmp_path: Path) -> None:
+    def told(left: dict[str, str] | None = None, **flow: object) -> EchoPath:
+        path = {"rate": "100 Mbit/s", "rtt": "2 ms", "reverse": {"rate": "10 Mbit/s"}, "left": left or {}}
+        flows = [{"name": "e", "kind": "echo", "sizes": [1], **flow}]
+        plan = expand(from_data({"tcplab": 1, "name": "t", "network": {"path": path}, "flows": flows}))
+        return way(plan, plan["flows"][0])
+
+    plain = told()
+    assert (plain.rate, plain.rate_back, plain.delay) == (100e6, 10e6, 2e6)
+    # Ethernet 14, IPv4 20, TCP 20, timestamps 12; IPv6 40.
+    assert (plain.mss, plain.headers) == (1448, 66)
+    assert (told(ip=6).mss, told(ip=6).headers) == (1428, 86)
+    without = told(left={"timestamps": "off"})
+    assert (without.mss, without.headers) == (1460, 54), "one end that has none is enough"
+    assert told(left={"initial_window": "4 packets"}).initial_window == 4
+
+
+def test_flows_are_told_apart_by_their_clients_or_else_by_their_names(tmp_path: Path) -> None:
+    labels = {
+        number: [flow.echoes.label for flow in echo_flows(echoes(tmp_path / str(number), (1, number)))]
+        for number in (1, 2)
+    }
+    assert labels == {1: ["by1, 1 client", "by1-2, 1 client"], 2: ["1 client", "2 clients"]}

@@ -6,7 +6,7 @@ import pytest
 
 from tcplab.report.series import Samples
 from tcplab.report.sharing import convergence, starvation
-from tcplab.results import RunWriter, load
+from tcplab.results import RunWriter, load, write_table
 from tcplab.results.tests.synthetic import MS, SECOND, plan
 
 
@@ -39,6 +39,23 @@ def test_convergence_is_counted_from_the_last_start(tmp_path: Path) -> None:
     samples = shared(tmp_path, [9, 8, 7, *[5] * 9], [1, 2, 3, *[5] * 9])
     # Within 20 % of 5 Mbit/s from some time in the fourth second on.
     assert 3 * SECOND < convergence(samples, FLOWS) < 4 * SECOND
+
+
+def test_to_be_near_the_fair_share_for_less_than_5_s_is_not_to_converge(tmp_path: Path) -> None:
+    samples = shared(tmp_path, [9, 9, 5, 5, 5, 9, 9, 9, 9, 9], [1, 1, 5, 5, 5, 1, 1, 1, 1, 1])
+    assert np.isnan(convergence(samples, FLOWS))
+
+
+def test_a_flow_that_comes_later_is_what_all_have_to_share_with(tmp_path: Path) -> None:
+    samples = shared(tmp_path, [5.0] * 12, [5.0] * 12)
+    lasting = [
+        {"flow": name, "stream": 0, "start": start, "end": 12 * SECOND}
+        for name, start in (("one", 0), ("two", 4 * SECOND))
+    ]
+    write_table(tmp_path, "flows", pl.DataFrame(lasting))
+    # At once after the later start, and not 4 s after the earlier one.
+    assert convergence(Samples(load(tmp_path), 1), FLOWS) < 0.2 * SECOND
+    assert convergence(samples, FLOWS) < 0.2 * SECOND
 
 
 def test_flows_that_never_share_fairly_do_not_converge(tmp_path: Path) -> None:

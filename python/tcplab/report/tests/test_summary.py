@@ -1,13 +1,15 @@
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tcplab.report import summary
 from tcplab.report.grid import Grid, Heading
+from tcplab.report.series import Samples
 from tcplab.report.topology import Hop
-from tcplab.results import load
-from tcplab.results.tests.synthetic import MS, SECOND, plan, write_result
+from tcplab.results import RunWriter, load
+from tcplab.results.tests.synthetic import MS, SECOND, plan, write_result, write_run
 
 
 def made(path: Path, repetitions: int = 1, **how: Any) -> Any:
@@ -30,6 +32,23 @@ def test_the_whole_flow_counts_when_nothing_is_omitted(tmp_path: Path) -> None:
     total = run.flows.filter(flow="one")["bytes_received"].sum()
     assert row.figures["goodput"].value == pytest.approx(total * 8 / 10)
     assert "no warm-up" in summary(run).notes[0]
+
+
+def test_the_end_that_stopped_first_does_not_count_as_time_in_which_nothing_arrived(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=1)
+    sender = {"time": 90 * MS, "duration": 90 * MS, "bytes_sent": 400_000}
+    receiver = {"time": 120 * MS, "duration": 120 * MS, "bytes_received": 400_000, "goodput": 26.7e6}
+    ends = {"flow": "one", "stream": 0}
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("intervals", pl.DataFrame([{**ends, **sender}, {**ends, **receiver}]))
+    lasted = {"start": 0, "end": 100 * MS, "bytes_received": 400_000, "goodput": 32e6}
+    writer.write_table("flows", pl.DataFrame([{**ends, "kind": "tcp", **lasted}]))
+    run = load(tmp_path)
+    # No interval of the receiver lies within the flow, so its own figure counts.
+    assert summary(run).flows[0].figures["goodput"].value == 32e6
+    samples = Samples(run, 1)
+    assert samples.goodput("one").value.tolist() == [26.7e6]
+    assert samples.goodput("one", 0).value.tolist() == [26.7e6]
 
 
 def test_an_automatic_warm_up_is_found_and_printed(tmp_path: Path) -> None:
@@ -137,3 +156,32 @@ def test_a_narrow_terminal_loses_minor_columns_first() -> None:
     assert [h.label for h in grid.fitted(100).headings] == ["Flow", "RTT p50", "RTT"]
     assert [h.label for h in grid.fitted(16).headings] == ["Flow", "RTT"]
     assert [h.label for h in grid.fitted(1).headings] == ["Flow"]
+
+
+def test_repetitions_that_are_all_alike_are_said_to_tell_nothing_new(tmp_path: Path) -> None:
+    made_plan = plan({"one": "reno", "two": "cubic"}, seconds=10)
+    for repetition in (1, 2):
+        # The same noise in both.
+        write_run(tmp_path / f"run-{repetition}", made_plan)
+    alike = summary(load(tmp_path)).notes
+    assert any(note.startswith("one, two: every repetition gave the same goodput") for note in alike)
+    differing = summary(made(tmp_path / "other", repetitions=2)).notes
+    assert not any("every repetition gave the same" in note for note in differing)
+
+
+def test_how_a_series_was_cut_is_told_for_as_many_flows_as_a_reader_can_take_in(tmp_path: Path) -> None:
+    few, many = (
+        " ".join(summary(made(tmp_path / str(count), flows={f"f{at}": "reno" for at in range(count)})).notes)
+        for count in (4, 5)
+    )
+    assert "(goodput: f0 " in few
+    assert "f3 " in few
+    assert "(goodput:" not in many
+
+
+def test_links_that_change_make_an_average_over_different_conditions(tmp_path: Path) -> None:
+    changing = plan({"one": "reno"}, seconds=10)
+    said = "averages over different conditions"
+    assert said not in " ".join(summary(load(write_result(tmp_path / "a", changing))).notes)
+    changing["links"][0]["backward"]["changes"] = [{"at": SECOND, "delay": 5 * MS}]
+    assert said in " ".join(summary(load(write_result(tmp_path / "b", changing))).notes)

@@ -55,7 +55,7 @@ def test_routes_that_go_in_circles_end() -> None:
 
 
 def test_the_bottleneck_is_the_slowest_hop() -> None:
-    assert bottlenecks(chain([100, 10, 100]), FLOW) == [Hop("l1", "forward")]
+    assert bottlenecks(chain([100, 10, 11]), FLOW) == [Hop("l1", "forward")]
 
 
 def test_links_without_a_rate_are_no_bottleneck() -> None:

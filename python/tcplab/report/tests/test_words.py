@@ -16,6 +16,11 @@ from tcplab.results.tests.synthetic import MS, SECOND, direction, plan
         ),
         ({"kind": "every", "packets": 1000, "first": 1}, "every 1000th packet lost, from number 1 on"),
         ({"kind": "list", "packets": [3, 9]}, "packets 3, 9 lost"),
+        ({"kind": "list", "packets": [1, 2, 3, 4, 5, 6, 7, 8]}, "packets 1, 2, 3, 4, 5, 6, 7, 8 lost"),
+        (
+            {"kind": "list", "packets": [1, 2, 3, 4, 5, 6, 7, 8, 9]},
+            "packets 1, 2, 3, 4, 5, 6, 7, 8 and more lost",
+        ),
         (
             {"kind": "gilbert_elliott", "p": 1_000_000, "r": 500_000_000, "bad": 10**9, "good": 0},
             "Gilbert-Elliott loss (p 0.1 %, r 50 %, bad 100 %, good 0 %)",
