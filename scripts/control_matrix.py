@@ -82,15 +82,24 @@ def _cell(folder: Path, run: RunIt, rate: int, rtt: int, buffer: float, duration
 
 
 def _figures(run: Run, flow: str) -> Measured:
-    """Means of all repetitions after the warm-up."""
+    """Medians over the repetitions of their figures after the warm-up: one disturbed run moves none of them."""
     steady = (pl.col("flow") == flow) & (pl.col("time") > WARM_UP * 1e9)
-    intervals = run.intervals.filter(steady)
-    sent = float(intervals["bytes_sent"].sum()) / 1448
+    each = [
+        _of_one(
+            run.intervals.filter(steady, repetition=number), run.sockets.filter(steady, repetition=number)
+        )
+        for number in run.manifests
+    ]
+    medians = {name: float(np.median([one[name] for one in each])) for name in each[0]}
+    return medians | {"count": sum(one["count"] for one in each)}
+
+
+def _of_one(intervals: pl.DataFrame, sockets: pl.DataFrame) -> Measured:
     resent = float(intervals["retransmits"].sum())
     return {
         "goodput": float(intervals["bytes_received"].sum()) * 8e9 / float(intervals["duration"].sum()) / 1e6,
-        "rtt": float(np.mean(run.sockets.filter(steady)["srtt"].drop_nulls().to_numpy())) / 1e6,
-        "resent": resent / sent,
+        "rtt": float(np.mean(sockets["srtt"].drop_nulls().to_numpy())) / 1e6,
+        "resent": resent / (float(intervals["bytes_sent"].sum()) / 1448),
         "count": resent,
     }
 
