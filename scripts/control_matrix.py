@@ -82,7 +82,7 @@ def _cell(folder: Path, run: RunIt, rate: int, rtt: int, buffer: float, duration
 
 
 def _figures(run: Run, flow: str) -> Measured:
-    """Medians over the repetitions of their figures after the warm-up: one disturbed run moves none of them."""
+    """Medians over the repetitions, after the warm-up: one disturbed run moves none of them."""
     steady = (pl.col("flow") == flow) & (pl.col("time") > WARM_UP * 1e9)
     each = [
         _of_one(
