@@ -51,9 +51,7 @@ def test_more_than_a_million_are_told_as_histograms(run: Callable[..., Run]) -> 
 
 
 @pytest.fixture(scope="module")
-def runs(
-    tmp_path_factory: pytest.TempPathFactory, undisturbed: Callable[[Callable[[], Run]], Run]
-) -> dict[str, Run]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """The scenario on both engines; on the kernel the hosts, which poll, leave a CPU to the links."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
@@ -64,7 +62,12 @@ def runs(
         out = tmp_path_factory.mktemp(engine) / "out"
         return tcplab.run(str(SCENARIO), engine=engine, set=settings, out=out)
 
-    return {"sim": run("sim", {}), "kernel": undisturbed(lambda: run("kernel", pinned))}
+    # Both hosts are on one CPU, so that each is held up by the other: only the links tell of a disturbance.
+    for _ in range(3):
+        kernel = run("kernel", pinned)
+        if kernel.manifest.overload is None:
+            return {"sim": run("sim", {}), "kernel": kernel}
+    pytest.skip(f"3 times: {kernel.manifest.overload}")
 
 
 def medians(run: Run) -> dict[int, float]:

@@ -163,3 +163,10 @@ def test_a_list_of_packets_is_lost_to_the_packet(run: Callable[..., Run]) -> Non
     done = run(path(rate="1 Gbit/s", rtt="4 ms", loss={"packets": [3, 50, 51]}), [flow], duration="1.2 s")
     assert done.flows["losses_true"][0] == 3
     assert done.intervals["lost"].sum() == 3
+
+
+def test_what_comes_damaged_is_not_laid_to_a_slow_reader(run: Callable[..., Run]) -> None:
+    flow = {"name": "u", "kind": "udp", "rate": "5 Mbit/s", "payload": "300 B", "duration": "1 s"}
+    done = run(path(rate="1 Gbit/s", rtt="4 ms", corrupt="20 %"), [flow], duration="1.2 s")
+    assert done.intervals["lost"].sum() > 300
+    assert not [one for one in done.warnings if "for want of a reader" in one]

@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod batch;
+mod damaged;
 mod offload;
 mod receive;
 mod schedule;

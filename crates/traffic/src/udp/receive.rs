@@ -10,6 +10,7 @@ use tcplab_probe::clock;
 
 use super::HEADER;
 use super::arrivals::Arrivals;
+use super::damaged;
 use crate::socket::ATTENTION;
 use crate::tcp::waited;
 use crate::{Context, End, Summary, Totals, Traffic, TrafficError};
@@ -158,6 +159,7 @@ pub fn run(
     let mut arrivals = Arrivals::new(stream, width, end.flow.start);
     let mut batch = Batch::new();
     let mut dropped = 0;
+    let damaged = damaged::count();
     let mut reported = 0;
     let report = |row: &_| {
         if end.sample.is_some() {
@@ -190,6 +192,7 @@ pub fn run(
     }
     let over = context.clock.now().min(context.clock.duration);
     arrivals.report_all(over, report);
+    let dropped = u64::from(dropped).saturating_sub(damaged::count().saturating_sub(damaged));
     if dropped > 0 {
         context.sink.warning(
             format!(
