@@ -330,6 +330,7 @@ fn two_copa_flows_share_fairly_and_keep_the_queue_small() {
             let competing = share_in(&samples(&run, "one"), 20.0, "COMPETITIVE");
             [fairness, mean(&queue(&run, (20, 59))), competing]
         });
+        assert!(runs.iter().all(|run| run[0] > 0.95), "{runs:?}");
         let [fairness, queue, competing] = [0, 1, 2].map(|figure| {
             runs.sort_by(|a, b| a[figure].total_cmp(&b[figure]));
             runs[1][figure]
