@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,14 +25,18 @@ def query(store: Store, sql: str) -> pl.DataFrame:
 
     There is the table `results` (a row for each run and flow, and one of all flows together, whose `flow`
     is null), and every result table of all runs (`flows`, `intervals`, `sockets`, …), with the columns `cell`
-    and `repetition` before its own. Raises QueryError, and ResultsError where there are no results.
+    and `repetition` before its own. The query reads these tables and no other file, and writes none. Raises
+    QueryError, and ResultsError where there are no results.
     """
     import duckdb
 
     if not (store.path / RESULTS_FILE).is_file():
         raise ResultsError(store.path, "holds no study's results (results.parquet)")
-    connection = duckdb.connect(":memory:")
+    connection = duckdb.connect(":memory:", config=_CONFINED)
     try:
+        statements = connection.extract_statements(sql)
+        if len(statements) != 1 or statements[0].type not in _reading():
+            raise QueryError("a query is one SELECT (or WITH, FROM, PIVOT, DESCRIBE, SUMMARIZE) statement")
         _views(store, connection)
         answer = connection.execute(sql)
         names = [column[0] for column in answer.description or ()]
@@ -43,20 +49,49 @@ def query(store: Store, sql: str) -> pl.DataFrame:
         connection.close()
 
 
+# DuckDB reads and writes any file, loads extensions from the network and takes Python's variables for tables
+# unless told otherwise. With these, and `allowed_paths`, it reads the study's own tables.
+_CONFINED = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+}
+
+
+def _reading() -> tuple[object, ...]:
+    """The statements that only read; COPY and EXPLAIN ANALYZE COPY could write the files that are allowed."""
+    import duckdb
+
+    return (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)
+
+
 def _views(store: Store, connection: duckdb.DuckDBPyConnection) -> None:
-    results = _quoted(str(store.path / RESULTS_FILE))
-    connection.execute(f"CREATE VIEW results AS SELECT * FROM read_parquet({results})")  # noqa: S608
-    for table in TABLES:
-        pattern = store.path / CELLS / "*" / "run-*" / f"{table}.parquet"
-        if not any((store.path / CELLS).glob(f"*/run-*/{table}.parquet")):
+    """Make a view of each table, then take away all access but to their files."""
+    results = (store.path / RESULTS_FILE).resolve()
+    found = {
+        table: [path.resolve() for path in sorted((store.path / CELLS).glob(f"*/run-*/{table}.parquet"))]
+        for table in TABLES
+    }
+    allowed = [results, *(path for paths in found.values() for path in paths)]
+    connection.execute(f"SET allowed_paths = {_list(allowed)}")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    connection.execute(f"CREATE VIEW results AS SELECT * FROM read_parquet({_list([results])})")  # noqa: S608
+    for table, paths in found.items():
+        if not paths:
             continue
         connection.execute(
             f"""CREATE VIEW "{table}" AS SELECT
                 regexp_extract(filename, '/([^/]+)/run-[0-9]+/[^/]+$', 1) AS cell,
                 CAST(regexp_extract(filename, '/run-([0-9]+)/[^/]+$', 1) AS BIGINT) AS repetition,
                 * EXCLUDE (filename)
-                FROM read_parquet({_quoted(str(pattern))}, filename = true, union_by_name = true)"""  # noqa: S608
+                FROM read_parquet({_list(paths)}, filename = true, union_by_name = true)"""  # noqa: S608
         )
+
+
+def _list(paths: Sequence[Path]) -> str:
+    return "[" + ", ".join(_quoted(str(path)) for path in paths) + "]"
 
 
 def _quoted(text: str) -> str:

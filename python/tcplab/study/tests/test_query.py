@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tcplab.study.grid import AxisValues, Value, cells
@@ -42,3 +43,57 @@ def test_the_results_are_a_table(store: Store) -> None:
 def test_what_cannot_be_answered_is_told(store: Store, sql: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
         query(store, sql)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('{secret}')",
+        "SELECT * FROM read_text('{secret}')",
+        "SELECT * FROM '{secret}'",
+        "SELECT * FROM glob('{directory}/*')",
+        "SELECT * FROM read_csv('{cells}/../secret.csv')",
+        "SELECT * FROM parquet_metadata('{secret}')",
+        "SELECT * FROM store",
+        "SELECT 1; SELECT * FROM read_csv('{secret}')",
+        "SET enable_external_access = true",
+        "COPY results TO '{directory}/written.csv'",
+        "COPY (SELECT 1) TO '{results}' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPLAIN ANALYZE COPY (SELECT 1) TO '{results}' (FORMAT csv, USE_TMP_FILE false)",
+        "EXPORT DATABASE '{directory}/written'",
+        "ATTACH '{directory}/written.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+    ],
+)
+def test_a_query_reads_no_other_file_and_writes_none(store: Store, tmp_path: Path, sql: str) -> None:
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a,b\n1,2\n")
+
+    def files() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    before = files()
+    with pytest.raises(QueryError):
+        query(
+            store,
+            sql.format(
+                secret=secret, directory=tmp_path, cells=tmp_path / CELLS, results=tmp_path / RESULTS_FILE
+            ),
+        )
+    assert files() == before
+
+
+def test_tables_of_all_runs_have_cell_and_repetition(store: Store) -> None:
+    for cell, repetition in (("a-1", 1), ("a-1", 2), ("it's", 1)):
+        run_dir = store.path / CELLS / cell / f"run-{repetition}"
+        run_dir.mkdir(parents=True)
+        pl.DataFrame({"flow": ["bulk"], "bytes_received": [repetition]}).write_parquet(
+            run_dir / "flows.parquet"
+        )
+    answer = query(store, "SELECT cell, repetition, bytes_received FROM flows ORDER BY ALL")
+    assert answer.rows() == [("a-1", 1, 1), ("a-1", 2, 2), ("it's", 1, 1)]
+    pivoted = query(
+        store, "PIVOT flows ON cell USING sum(bytes_received) GROUP BY repetition ORDER BY repetition"
+    )
+    assert pivoted.rows() == [(1, 1, 1), (2, 2, None)]
