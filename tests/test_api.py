@@ -54,6 +54,39 @@ def test_repetitions_do_not_depend_on_how_many_go_at_a_time(scenario: Path) -> N
     assert one.sockets.equals(four.sockets)
 
 
+CALM = """\
+tcplab: 1
+name: calm
+network: {path: {rate: 10 Mbit/s, rtt: 40 ms, queue: 30 packets}}
+flows: [{name: a, kind: tcp, cc: cubic}, {name: b, kind: tcp, cc: reno}]
+duration: 5 s
+"""
+
+
+def test_without_randomness_repetitions_differ_by_the_phases_of_their_flows(scenario: Path) -> None:
+    run = tcplab.run(CALM, repeat=3, out="varied")
+    exact = tcplab.run(CALM, out="exact")
+    assert [sorted(manifest.phases) for manifest in run.manifests.values()] == [[], ["a", "b"], ["a", "b"]]
+    assert exact.sockets.equals(run.sockets.filter(pl.col("repetition") == 1))
+    starts = run.flows.select("repetition", "flow", "start").rows()
+    assert starts == [
+        (number, flow, manifest.phases.get(flow, 0))
+        for number, manifest in run.manifests.items()
+        for flow in ("a", "b")
+    ]
+    assert all(row.figures["goodput"].interval.half_width > 0 for row in run.summary().flows)
+    again = tcplab.run(CALM, repeat=3, jobs=2, out="again")
+    assert again.sockets.equals(run.sockets)
+
+
+def test_copies_are_called_deterministic(scenario: Path) -> None:
+    run = tcplab.run(CALM + "vary: off\n", repeat=3, out="copies")
+    assert {manifest.phases == {} for manifest in run.manifests.values()} == {True}
+    text = run.summary().to_text()
+    assert "deterministic" in text
+    assert " ± " not in text.partition("Steady state")[0]
+
+
 def test_a_loaded_scenario_runs_too(scenario: Path) -> None:
     loaded = tcplab.scenario.load(scenario)
     assert tcplab.run(loaded, out="one").name == "api"

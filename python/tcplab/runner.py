@@ -215,6 +215,7 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
     if stop.is_set():
         return None
     from tcplab.results import run_dir_of
+    from tcplab.scenario.vary import repetition
 
     watcher.started(run)
 
@@ -224,7 +225,7 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
         watcher.moved(run, progress)
 
     outcome, wall = run_once(
-        {**prepared.plan, "seed": run.seed},
+        repetition(prepared.plan, run.number),
         prepared.engine,
         run_dir_of(run.result_dir, run.number),
         repetition=run.number,
@@ -244,17 +245,18 @@ def run_once(
     warnings: Sequence[str],
     progress: Callable[[Progress], None],
 ) -> tuple[Outcome, float]:
-    """Execute a plan with its seed into a run directory; the outcome, and how long it took in seconds.
+    """Execute a plan with its seed and phases (`scenario.vary`) into a run directory.
 
-    A KeyboardInterrupt out of `progress` ends it early. Raises ResultsError and whatever the engine raises;
-    the run directory then says so.
+    Returns the outcome, and how long it took in seconds. A KeyboardInterrupt out of `progress` ends it early.
+    Raises ResultsError and whatever the engine raises; the run directory then says so.
     """
     from tcplab.results import RunWriter
+    from tcplab.scenario.vary import with_phases
 
     began = time.monotonic()
     writer = RunWriter(run_dir, plan, engine=engine.name, repetition=repetition)
     try:
-        outcome = engine.run(plan, run_dir, progress)
+        outcome = engine.run(with_phases(plan), run_dir, progress)
     except KeyboardInterrupt:
         outcome = Outcome(Status.INTERRUPTED)
     except BaseException as problem:

@@ -19,8 +19,8 @@ from tcplab.report.numbers import NONE, Scale, percent_scale, rate_scale, time_s
 from tcplab.report.series import Samples
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
 from tcplab.results.run import Run
+from tcplab.stats import DETERMINISTIC, holm, welch
 from tcplab.stats import Comparison as Test
-from tcplab.stats import holm, welch
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -130,7 +130,7 @@ def compare(runs: Sequence[Run], *, level: float = 0.95, omit: int | str | None 
         level=level,
         timeseries=figure,
         cdf=cdf_of(sources, "comparison", omit=omit),
-        notes=tuple(_notes(labels, runs, summaries, level)),
+        notes=tuple(_notes(labels, runs, summaries, differences, level)),
         echo=compared_part(runs, labels),
     )
 
@@ -216,7 +216,7 @@ def _grid(comparison: Comparison, other: str) -> Grid:
                 _signed(scale, row.test),
                 _relative(row),
                 _limited(row.test.effect, 100, 2),
-                _p(row.p_adjusted),
+                DETERMINISTIC if row.test.test == DETERMINISTIC else _p(row.p_adjusted),
             )
         )
     return Grid(
@@ -261,7 +261,11 @@ def _p(p: float) -> str:
 
 
 def _notes(
-    labels: Sequence[str], runs: Sequence[Run], summaries: Sequence[SummaryTable], level: float
+    labels: Sequence[str],
+    runs: Sequence[Run],
+    summaries: Sequence[SummaryTable],
+    differences: Sequence[Difference],
+    level: float,
 ) -> list[str]:
     notes = [
         f"Differences are the other run's minus {labels[0]}'s; ± is their {level * 100:g} % interval by "
@@ -272,6 +276,11 @@ def _notes(
         notes.append(
             f"{', '.join(short)}: one repetition only, so the difference has no interval and no test. "
             "Repeat each run at least three times to judge."
+        )
+    if any(row.test.test == DETERMINISTIC for row in differences):
+        notes.append(
+            "deterministic: every repetition of a run gave this value. Copies do not tell how another run "
+            "would differ, so there is no test."
         )
     for label, one in zip(labels[1:], summaries[1:], strict=True):
         if not _pairs(summaries[0], one):

@@ -18,7 +18,7 @@ from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.topology import Hop, nominal_rate, settings
 from tcplab.report.words import rate_words
 from tcplab.results.run import Run
-from tcplab.stats import jain, weighted_quantiles
+from tcplab.stats import DETERMINISTIC, jain, weighted_quantiles
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -296,11 +296,11 @@ def _notes(
         notes.append(
             f"± is the {percent} confidence interval of the mean over {n} repetitions (Student's t)."
         )
-        alike = [row.flow for row in flows if len(set(row.figures["goodput"].values)) == 1]
+        alike = [row.flow for row in flows if row.figures["goodput"].interval.method == DETERMINISTIC]
         if alike:
             notes.append(
-                f"{_some(alike)}: every repetition gave the same goodput. Nothing random befalls them, so "
-                "repetitions tell nothing new; intervals of no width and the grade then mean nothing."
+                f"{_some(alike)}: deterministic. Every repetition gave the same goodput: it has no interval "
+                "and no grade."
             )
     else:
         notes.append(

@@ -44,7 +44,13 @@ class Manifest(BaseModel):
     scenario: str = Field("", description="The scenario's name")
     seed: int = Field(0, description="Seed of every random stream of the run")
     repetition: int = Field(1, description="Number of the repetition, from 1")
-    plan_digest: str = Field("", description="SHA-256 of the plan without its seed: equal for repetitions")
+    phases: dict[str, int] = Field(
+        default_factory=dict,
+        description="How much later than in the plan each flow started, ns; empty: at the plan's times",
+    )
+    plan_digest: str = Field(
+        "", description="SHA-256 of the plan without seed and phases: equal for repetitions"
+    )
     started: str = Field("", description="When the run started, ISO 8601 with time zone")
     wall_duration: float | None = Field(None, description="How long it took, seconds")
     status: Literal["done", "interrupted", "failed"] = Field("interrupted", description="How it ended")
@@ -87,7 +93,7 @@ def read_manifest(run_dir: Path) -> Manifest:
 
 
 def plan_digest(plan: dict[str, Any]) -> str:
-    """SHA-256 of a plan without its seed."""
-    rest = {key: value for key, value in plan.items() if key != "seed"}
+    """SHA-256 of a plan without what differs between repetitions: its seed and phases."""
+    rest = {key: value for key, value in plan.items() if key not in ("seed", "phases")}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -88,7 +88,7 @@ class Run:
 
     @cached_property
     def plan(self) -> dict[str, Any]:
-        """The plan of the first repetition; the others differ in their seed."""
+        """The plan of the first repetition; the others differ in seed and phases."""
         return _read_plan(next(iter(self.run_dirs.values())) / PLAN_FILE)
 
     @property

@@ -69,6 +69,7 @@ class RunWriter:
             scenario=str(plan.get("name", "")),
             seed=int(plan.get("seed", 0)),
             repetition=repetition,
+            phases=plan.get("phases") or {},
             plan_digest=plan_digest(plan),
             started=datetime.now(UTC).astimezone().isoformat(timespec="seconds"),
             message="the run did not finish",

@@ -1,7 +1,8 @@
 """From a scenario to a plan: plain JSON data in base units, every default filled in.
 
-The shape is that of `crates/sim/src/plan.rs`; keys beside it (`description`, `repeat`, `omit`, a flow's
-`generator`, a node's `offloads`) are for the layers above the engine and for engines with a kernel.
+The shape is that of `crates/sim/src/plan.rs`; keys beside it (`description`, `repeat`, `vary`, `omit`, a
+flow's `base_rtt` and `generator`, a node's `offloads`) are for the layers above the engine and for engines
+with a kernel.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ def expand(scenario: Scenario) -> Plan:
         "description": scenario.description,
         "seed": scenario.seed,
         "repeat": scenario.repeat,
+        "vary": scenario.vary,
         "omit": "auto" if scenario.omit is None else scenario.omit,
         "duration": times.limit,
         "nodes": [_node(layout, node, bdps.get(node.name)) for node in layout.topology.nodes],
@@ -257,6 +259,7 @@ def _flow(layout: Layout, index: int, flow: AnyFlow, stop: int | None) -> Plan:
         "to": receiver,
         "start": flow.start,
         "stop": stop,
+        "base_rtt": layout.base_rtt(index),
         "streams": flow.streams,
         "ip": flow.ip,
     }

@@ -76,6 +76,8 @@ class Scenario(Strict):
     """What is captured (default none)."""
     repeat: Count = 1
     """Number of runs, each with its own seed."""
+    vary: Switch = True
+    """From the second run on, each flow starts later by a random phase of up to its base RTT (default on)."""
     seed: Seed = 1
     """Seed of every random stream of the first run; each repetition takes the next."""
 

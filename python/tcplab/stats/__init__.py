@@ -11,13 +11,21 @@ from tcplab.stats.fairness import (
     share_of_fair_rate,
     starvation_episodes,
 )
-from tcplab.stats.intervals import Interval, bootstrap_interval, mean_interval, median_interval
+from tcplab.stats.intervals import (
+    DETERMINISTIC,
+    Interval,
+    bootstrap_interval,
+    deterministic,
+    mean_interval,
+    median_interval,
+)
 from tcplab.stats.outliers import outliers
 from tcplab.stats.quantiles import weighted_quantiles
 from tcplab.stats.reliability import Grade, coefficient_of_variation, grade
 from tcplab.stats.series import BatchMeans, autocorrelation, batch_means, mser5
 
 __all__ = [
+    "DETERMINISTIC",
     "BatchMeans",
     "Comparison",
     "Episode",
@@ -29,6 +37,7 @@ __all__ = [
     "cliff_delta",
     "coefficient_of_variation",
     "convergence_time",
+    "deterministic",
     "grade",
     "hedges_g",
     "holm",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tcplab.stats.intervals import Interval, finite, t_quantile
+from tcplab.stats.intervals import DETERMINISTIC, Interval, deterministic, finite, t_quantile
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,14 @@ class Comparison:
     """Effect size; NaN when it cannot be judged."""
     effect_name: str
     test: str
+    """The test's name; `deterministic`: none, since the values of a group are all the same."""
 
 
 def welch(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     """Welch's t-test: means of two groups of unequal variance; effect size is Hedges' g.
 
-    Groups that do not vary at all differ with certainty or not at all: p is then 0 or 1.
+    A group whose values are all the same says nothing of its spread: then there is no interval, p or effect
+    size, and the test is `deterministic`.
     """
     from scipy.special import stdtr
 
@@ -39,11 +41,10 @@ def welch(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     if len(x) < 2 or len(y) < 2:
         none = Interval(difference, math.nan, math.nan, min(len(x), len(y)), "too few values for an interval")
         return Comparison(none, math.nan, math.nan, effect_name, test)
+    if deterministic(x) or deterministic(y):
+        return _untested(difference, min(len(x), len(y)), effect_name)
     vx, vy = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
     n = min(len(x), len(y))
-    if vx + vy == 0:
-        exact = Interval(difference, difference, difference, n, "no variation in either group")
-        return Comparison(exact, 1.0 if difference == 0 else 0.0, hedges_g(x, y), effect_name, test)
     # Welch-Satterthwaite degrees of freedom.
     df = (vx + vy) ** 2 / (vx**2 / (len(x) - 1) + vy**2 / (len(y) - 1))
     half = t_quantile(level, df) * math.sqrt(vx + vy)
@@ -56,7 +57,7 @@ def mann_whitney(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     """Mann-Whitney U: does b tend to be larger than a; effect size is Cliff's delta.
 
     The difference is the Hodges-Lehmann shift, the median of all pairwise differences, with the interval
-    that inverts the test (normal approximation of U).
+    that inverts the test (normal approximation of U). Groups without spread are as in `welch`.
     """
     from scipy import stats
 
@@ -67,6 +68,8 @@ def mann_whitney(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
         return Comparison(none, math.nan, math.nan, effect_name, test)
     pairs = np.sort((y[:, None] - x[None, :]).ravel())
     shift = float(np.median(pairs))
+    if deterministic(x) or deterministic(y):
+        return _untested(shift, min(len(x), len(y)), effect_name)
     z = float(stats.norm.ppf((1 + level) / 2))
     spread = math.sqrt(len(x) * len(y) * (len(x) + len(y) + 1) / 12)
     rank = math.floor(len(pairs) / 2 - z * spread)
@@ -80,19 +83,22 @@ def mann_whitney(a: ArrayLike, b: ArrayLike, level: float = 0.95) -> Comparison:
     return Comparison(interval, p, cliff_delta(x, y), effect_name, test)
 
 
+def _untested(difference: float, n: int, effect_name: str) -> Comparison:
+    none = Interval(difference, math.nan, math.nan, n, DETERMINISTIC)
+    return Comparison(none, math.nan, math.nan, effect_name, DETERMINISTIC)
+
+
 def hedges_g(a: ArrayLike, b: ArrayLike) -> float:
     """Standardised mean difference of b and a, corrected for small samples (Hedges 1981).
 
-    Infinite when neither group varies and they differ.
+    NaN for groups of fewer than two values, and where the values of a group are all the same.
     """
     x, y = finite(a), finite(b)
     df = len(x) + len(y) - 2
-    if len(x) < 2 or len(y) < 2:
+    if len(x) < 2 or len(y) < 2 or deterministic(x) or deterministic(y):
         return math.nan
     pooled = math.sqrt(((len(x) - 1) * x.var(ddof=1) + (len(y) - 1) * y.var(ddof=1)) / df)
     difference = float(y.mean() - x.mean())
-    if pooled == 0:
-        return 0.0 if difference == 0 else math.copysign(math.inf, difference)
     # The exact correction factor, gamma(df/2) / (sqrt(df/2) gamma((df-1)/2)).
     log_factor = math.lgamma(df / 2) - math.lgamma((df - 1) / 2) - 0.5 * math.log(df / 2)
     return difference / pooled * math.exp(log_factor)

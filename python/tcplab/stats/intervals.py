@@ -9,6 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+DETERMINISTIC = "deterministic"
+"""The method of a figure whose values are all the same: it has no interval, test or effect size."""
+# What rounding leaves of the differences of equal values.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -39,10 +44,17 @@ def finite(values: ArrayLike) -> NDArray[np.float64]:
     return array[np.isfinite(array)]
 
 
+def deterministic(values: ArrayLike) -> bool:
+    """Whether two or more values are all the same, up to rounding: copies tell nothing of the spread."""
+    x = finite(values)
+    # The variance of values below 1e-154 underflows to zero.
+    return len(x) > 1 and bool(np.ptp(x) <= _ROUNDING * np.abs(x).max() or x.var() == 0)
+
+
 def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Mean of independent values with Student's t interval.
 
-    Fewer than two values have a mean (or NaN) and no interval.
+    Fewer than two values have a mean (or NaN) and no interval; neither have values that are all the same.
     """
     x = finite(values)
     n = len(x)
@@ -51,6 +63,8 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     mean = float(x.mean())
     if n == 1:
         return Interval(mean, math.nan, math.nan, 1, "one value, no interval")
+    if deterministic(x):
+        return Interval(float(x[0]), math.nan, math.nan, n, DETERMINISTIC)
     half = t_quantile(level, n - 1) * float(x.std(ddof=1)) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, n, f"Student's t over {n} values")
 
@@ -60,8 +74,8 @@ def median_interval(
 ) -> Interval:
     """Median of independent values with a BCa bootstrap interval (Efron 1987).
 
-    The resampling is seeded: the same values give the same interval. Values that are all alike have an
-    interval of no width; fewer than two values have none.
+    The resampling is seeded: the same values give the same interval. Fewer than two values have no
+    interval, nor have values that are all the same.
     """
     return bootstrap_interval(values, np.median, level, resamples=resamples, seed=seed)
 
@@ -84,8 +98,8 @@ def bootstrap_interval(
     value = float(statistic(x))
     if n == 1:
         return Interval(value, math.nan, math.nan, 1, "one value, no interval")
-    if np.ptp(x) == 0:
-        return Interval(value, value, value, n, f"all {n} values alike")
+    if deterministic(x):
+        return Interval(value, math.nan, math.nan, n, DETERMINISTIC)
     found = stats.bootstrap(
         (x,),
         statistic,

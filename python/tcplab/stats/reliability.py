@@ -7,9 +7,9 @@ from typing import Literal
 
 from numpy.typing import ArrayLike
 
-from tcplab.stats.intervals import finite
+from tcplab.stats.intervals import deterministic, finite
 
-Grade = Literal["high", "medium", "low"]
+Grade = Literal["high", "medium", "low", "deterministic"]
 
 
 def coefficient_of_variation(values: ArrayLike) -> float:
@@ -28,8 +28,11 @@ def grade(values: ArrayLike) -> Grade:
     """Grade a figure by its repetitions.
 
     high: at least 3, varying by at most 10 % (coefficient of variation); medium: at least 3 varying by at
-    most 30 %, or 2 varying by at most 10 %; low: all else, a single run included.
+    most 30 %, or 2 varying by at most 10 %; low: all else, a single run included. Repetitions that all gave
+    the same value are no evidence, so they are not graded but called deterministic.
     """
+    if deterministic(values):
+        return "deterministic"
     n = len(finite(values))
     cv = coefficient_of_variation(values)
     if n >= 3 and cv <= 0.10:

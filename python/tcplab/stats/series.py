@@ -50,7 +50,8 @@ def batch_means(values: ArrayLike, level: float = 0.95) -> BatchMeans:
     over = mean_interval(means, level)
     mean = float(x.mean())
     half = over.half_width
-    method = f"batch means, {batches} batches of {batch} samples"
+    varies = "batch means" if over.known else "no interval: the batch means do not vary"
+    method = f"{varies}, {batches} batches of {batch} samples"
     return BatchMeans(Interval(mean, mean - half, mean + half, batches, method), batch, batches, correlation)
 
 

@@ -41,6 +41,8 @@ class Work:
     done: tuple[Job, ...]
     changed: tuple[Job, ...]
     """Made from other inputs than the study now has: these are among the missing, too."""
+    damaged: tuple[Job, ...]
+    """Their files are not as they were written: these are among the missing, too."""
 
 
 class Watcher(Protocol):
@@ -62,6 +64,13 @@ class Outcome:
     """Seconds."""
     spent: float = 0.0
     """What its runs took, added up: over the workers and `wall` it tells what scheduling cost, seconds."""
+
+    @property
+    def status(self) -> str:
+        """interrupted, failed when any run did, or done."""
+        if self.interrupted:
+            return "interrupted"
+        return "failed" if any(one.status == "failed" for one in self.done) else "done"
 
 
 def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
@@ -87,6 +96,7 @@ def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Wor
         missing=tuple(job for job, state in pairs if state != "done"),
         done=tuple(job for job, state in pairs if state == "done"),
         changed=tuple(job for job, state in pairs if state == "changed"),
+        damaged=tuple(job for job, state in pairs if state == "damaged"),
     )
 
 
@@ -195,6 +205,7 @@ def make_runs(
     A run that the engine refuses is recorded with the reason.
     """
     from tcplab import engine as engines
+    from tcplab.scenario.vary import repetition
 
     cells = {job.cell.id: job.cell for job in missing}
     problems = {name: _problems(study.plan_of(cell), cell.engine) for name, cell in cells.items()}
@@ -209,7 +220,7 @@ def make_runs(
 
     for job in missing:
         store.discard(job.cell, job.repetition)
-        plan = {**study.plan_of(job.cell), "seed": study.file.seed + job.repetition - 1}
+        plan = repetition(study.plan_of(job.cell), job.repetition)
         fatal, mild = problems[job.cell.id]
         task = Task(job.cell.id, job.cell.engine, plan, job.repetition, tuple(mild))
         if fatal:

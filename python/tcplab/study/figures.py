@@ -14,6 +14,7 @@ from tcplab.report.charts.ellipse import spread
 from tcplab.report.charts.model import Chart, Heatmap, Outline, Trace
 from tcplab.report.figures.palette import style
 from tcplab.report.numbers import bytes_text
+from tcplab.stats import DETERMINISTIC
 from tcplab.study.fairness import over_time
 from tcplab.study.grid import label_of
 from tcplab.study.limits import path_of
@@ -22,7 +23,7 @@ from tcplab.study.metrics import METRICS
 from tcplab.study.model import Plot
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
-from tcplab.study.summary import CellSummary, StudySummary, of_flow
+from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
 
 # Bars beyond this many have no room for their names.
 _MOST_BARS = 40
@@ -312,14 +313,18 @@ def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | 
                 style(0),
                 np.array([change.low for _, change in changed]),
                 np.array([change.high for _, change in changed]),
-                tuple(
-                    f"{row.cell.title}: {change.percent:+.1f} % (p {change.p:.3g})" for row, change in changed
-                ),
+                tuple(f"{row.cell.title}: {change.percent:+.1f} %{_p(change)}" for row, change in changed),
             ),
         ),
         categories=tuple(_rest(row) for row, _ in changed),
         level=0.0,
     )
+
+
+def _p(change: Change) -> str:
+    if change.test == DETERMINISTIC:
+        return f" ({DETERMINISTIC})"
+    return "" if math.isnan(change.p) else f" (p {change.p:.3g})"
 
 
 def _cloud(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tcplab.report.numbers import rate_text
+from tcplab.stats import DETERMINISTIC
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Judgement, Verdict
 from tcplab.study.summary import CellSummary, StudySummary
@@ -30,6 +31,9 @@ def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[s
         tied = [row for row in ranked[1:] if _overlap(best, row)]
         if tied:
             yield f"{_names(tied)} cannot be told from it: their intervals overlap."
+        same = [row for row in ranked[1:] if row not in tied and _value_of(row) == _value_of(best)]
+        if same:
+            yield f"{_names(same)} gave the same."
         yield f"The least, {_value(worst)}, is that of {_name(worst.cell)}."
     yield from _against_baseline(known)
     verdicts = [judgement.verdict for judgement in judged]
@@ -67,9 +71,16 @@ def _against_baseline(known: Sequence[CellSummary]) -> Iterator[str]:
             )
             rest = f" and {len(rows) - _MOST} more cells" if len(rows) > _MOST else ""
             yield f"Significantly {words} than the baseline (p < 0.05, corrected): {listed}{rest}."
-    unsure = len(changed) - len(sure)
+    unsure = [row for row in changed if row.changes["goodput"].p >= _MEANS_SOMETHING]
     if unsure:
-        yield f"{unsure} of {len(changed)} cells do not differ from the baseline by more than chance allows."
+        of = f"{len(unsure)} of {len(changed)} cells"
+        yield f"{of} do not differ from the baseline by more than chance allows."
+    untested = len(changed) - len(sure) - len(unsure)
+    if untested:
+        yield (
+            f"{untested} of {len(changed)} cells cannot be tested against the baseline: one of the two is "
+            "deterministic or has a single run."
+        )
 
 
 def _value(row: CellSummary) -> str:
@@ -82,7 +93,13 @@ def _value(row: CellSummary) -> str:
 
 def _sureness(row: CellSummary) -> str:
     figure = row.figures["goodput"]
+    if figure.grade == DETERMINISTIC:
+        return f"n = {figure.n}, deterministic"
     return f"n = {figure.n}, reliability {figure.grade}"
+
+
+def _value_of(row: CellSummary) -> float:
+    return row.figures["goodput"].value
 
 
 def _overlap(one: CellSummary, other: CellSummary) -> bool:

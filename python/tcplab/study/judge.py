@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tcplab.stats.intervals import t_quantile
+from tcplab.stats.intervals import deterministic, t_quantile
 from tcplab.study.expect import Figure, Statement, evaluate, figures
 from tcplab.study.grid import Cell, Labels, baseline_of
 
@@ -40,7 +40,7 @@ class Case:
     """The two sides, in base units."""
     low: float
     high: float
-    """Confidence interval of left minus right; NaN where repetitions tell nothing."""
+    """Confidence interval of left minus right; NaN for a single repetition, and for deterministic values."""
     repetitions: int | None = None
     """Of an undecided one: about how many repetitions would decide it; None: nobody can say."""
     reason: str = ""
@@ -75,8 +75,8 @@ def judge(
 
     A side of several figures has the standard error that their means give it to first order (the delta
     method); the interval is Student's with the Welch-Satterthwaite degrees of freedom, one-sided at `level`.
-    `equivalent` is decided by two one-sided tests (Schuirmann 1987). Values that never vary decide with
-    certainty; a single repetition decides nothing.
+    `equivalent` is decided by two one-sided tests (Schuirmann 1987). Where every value is deterministic, the
+    difference itself decides, without an interval; a single repetition decides nothing.
     """
     every = list(dict.fromkeys([*figures(statement.left), *figures(statement.right)]))
     matching = {figure: _matching(figure, cells, baseline) for figure in every}
@@ -147,6 +147,8 @@ def _case(
         needed = math.ceil(n * (half / gap) ** 2) + 1
         needed = needed if needed <= _MOST else None
     reason = "one repetition tells nothing of the spread: at least 3 are needed" if single else ""
+    if all(deterministic(found) for found in values.values()):
+        low = high = math.nan
     return Case(free, verdict, left, right, low, high, 3 if single else needed, reason)
 
 
@@ -188,7 +190,7 @@ def _error(
 
     parts = []
     for figure, found in values.items():
-        if len(found) < 2 or np.ptp(found) == 0:
+        if len(found) < 2 or deterministic(found):
             continue
         step = 1e-6 * max(abs(means[figure]), float(found.std()))
         slope = difference({**means, figure: means[figure] + step})

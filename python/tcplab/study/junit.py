@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from tcplab.results.files import write_bytes
+from tcplab.stats import DETERMINISTIC
 from tcplab.study.expect import unit_of
 from tcplab.study.judge import Judgement, Verdict
 from tcplab.study.scale import metric_scale
@@ -57,7 +59,8 @@ def case_words(judgement: Judgement) -> list[str]:
         else:
             values = (case.left, case.right, case.low, case.high)
             left, right, low, high = (scale.number(value) for value in values)
-            why = f"{left} against {right} {scale.unit}".rstrip() + f" (difference {low} to {high})"
+            spread = DETERMINISTIC if math.isnan(case.low) else f"difference {low} to {high}"
+            why = f"{left} against {right} {scale.unit}".rstrip() + f" ({spread})"
         more = f"; about {case.repetitions} repetitions would decide it" if case.repetitions else ""
         lines.append(f"{at}: {case.verdict}: {why}{more}")
     return lines

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from tcplab.report.grid import Grid, Heading
 from tcplab.report.numbers import NONE
-from tcplab.stats import Comparison, holm, welch
+from tcplab.stats import DETERMINISTIC, Comparison, holm, welch
 from tcplab.study.grid import Cell
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
@@ -67,7 +67,7 @@ def pair_grid(found: list[Pair], metric: str = "goodput") -> Grid:
                 scale.number(pair.means[1]),
                 NONE if math.isnan(change) else f"{change:+.1f}",
                 _effect(pair.test.effect),
-                NONE if math.isnan(pair.p) else "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}",
+                _p(pair),
             )
         )
     return Grid(
@@ -85,6 +85,12 @@ def pair_grid(found: list[Pair], metric: str = "goodput") -> Grid:
         ),
         tuple(rows),
     )
+
+
+def _p(pair: Pair) -> str:
+    if pair.test.test == DETERMINISTIC:
+        return DETERMINISTIC
+    return NONE if math.isnan(pair.p) else "< 0.001" if pair.p < 0.001 else f"{pair.p:.3f}"
 
 
 def _effect(value: float) -> str:

@@ -24,7 +24,7 @@ from tcplab.report.numbers import (
     size_scale,
     time_scale,
 )
-from tcplab.stats import holm, outliers, welch
+from tcplab.stats import DETERMINISTIC, holm, outliers, welch
 from tcplab.study.grid import Cell, baseline_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
@@ -48,7 +48,9 @@ class Change:
     p: float
     """Welch's, corrected by Holm's method over the cells; NaN: cannot be judged."""
     effect: float
-    """Hedges' g."""
+    """Hedges' g; NaN: cannot be judged."""
+    test: str
+    """`deterministic`: one of the two gave the same value in every repetition, so there is no test."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ def _changes(
             percent(comparison.difference.high, reference),
             p,
             comparison.effect,
+            comparison.test,
         )
         for (name, reference, _), comparison, p in zip(pairs, found, corrected, strict=True)
     }
@@ -322,6 +325,8 @@ def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[
         yield "Quick: runs were shortened and fewer; the figures show that it works, not what is true."
     if study.repeat > 1:
         yield f"± is the {percent} interval of the mean over {study.repeat} repetitions (Student's t)."
+    if any(row.figures["goodput"].interval.method == DETERMINISTIC for row in rows):
+        yield "deterministic: every repetition gave the same goodput; no interval, no grade, no test."
     if any(row.baseline for row in rows):
         yield "Change: of the baseline's mean goodput; * where p < 0.05 by Welch's t-test, Holm-corrected."
     failed = [row for row in rows if row.failed]

@@ -4,8 +4,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tcplab.report import summary
+from tcplab.report import compare, summary
 from tcplab.report.grid import Grid, Heading
+from tcplab.report.numbers import NONE
 from tcplab.report.series import Samples
 from tcplab.report.topology import Hop
 from tcplab.results import RunWriter, load
@@ -158,15 +159,36 @@ def test_a_narrow_terminal_loses_minor_columns_first() -> None:
     assert [h.label for h in grid.fitted(1).headings] == ["Flow"]
 
 
-def test_repetitions_that_are_all_alike_are_said_to_tell_nothing_new(tmp_path: Path) -> None:
+def test_copies_have_neither_interval_nor_grade_but_the_word_deterministic(tmp_path: Path) -> None:
     made_plan = plan({"one": "reno", "two": "cubic"}, seconds=10)
     for repetition in (1, 2):
         # The same noise in both.
         write_run(tmp_path / f"run-{repetition}", made_plan)
-    alike = summary(load(tmp_path)).notes
-    assert any(note.startswith("one, two: every repetition gave the same goodput") for note in alike)
-    differing = summary(made(tmp_path / "other", repetitions=2)).notes
-    assert not any("every repetition gave the same" in note for note in differing)
+    copies = summary(load(tmp_path))
+    text = copies.to_text()
+    assert any(note.startswith("one, two: deterministic.") for note in copies.notes)
+    assert " ± " not in "\n".join(grid.to_text() for grid in copies.grids())
+    grades = [row[-1] for row in copies.grids()[0].rows]
+    assert grades == ["deterministic", "deterministic"], text
+    for flow in copies.to_json()["flows"]:
+        assert flow["goodput"]["grade"] == flow["rtt_mean"]["grade"] == "deterministic"
+        assert (flow["goodput"]["low"], flow["goodput"]["high"]) == (None, None)
+    differing = summary(made(tmp_path / "other", repetitions=2))
+    assert "deterministic" not in differing.to_text()
+
+
+def test_copies_are_compared_without_p_and_effect(tmp_path: Path) -> None:
+    for name, control in (("a", "reno"), ("b", "cubic")):
+        made_plan = plan({"one": control}, seconds=10 if name == "a" else 8)
+        for repetition in (1, 2, 3):
+            write_run(tmp_path / name / f"run-{repetition}", made_plan)
+    compared = compare([load(tmp_path / "a"), load(tmp_path / "b")])
+    (grid,) = compared.grids()
+    assert {(row[-2], row[-1]) for row in grid.rows} == {(NONE, "deterministic")}
+    assert not any("±" in cell for row in grid.rows for cell in row)
+    for one in compared.to_json()["differences"]:
+        assert [one[key] for key in ("low", "high", "p", "p_holm", "effect")] == [None] * 5
+        assert one["test"] == "deterministic"
 
 
 def test_how_a_series_was_cut_is_told_for_as_many_flows_as_a_reader_can_take_in(tmp_path: Path) -> None:

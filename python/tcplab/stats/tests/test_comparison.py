@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from tcplab.stats import cliff_delta, hedges_g, holm, mann_whitney, welch
+from tcplab.stats import Comparison, cliff_delta, hedges_g, holm, mann_whitney, welch
 
 # Two samples of unequal size and variance, whose test is published as t = -2.22, 24.5 degrees of freedom,
 # p = 0.036 (Welch's t-test in Wikipedia, third example).
@@ -30,9 +31,30 @@ def test_the_difference_is_b_minus_a_with_scipy_s_interval() -> None:
     assert (found.difference.low, found.difference.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_groups_without_variation_differ_with_certainty() -> None:
-    assert welch([1.0, 1.0], [2.0, 2.0]).p == 0.0
-    assert welch([1.0, 1.0], [1.0, 1.0]).p == 1.0
+@pytest.mark.parametrize("test", [welch, mann_whitney])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ([1.0, 1.0, 1.0], [2.0, 2.0, 2.0]),
+        ([2.0, 2.0, 2.0], [2.0, 2.0, 2.0]),
+        ([1.0, 1.0, 1.0], [2.0, 2.5, 2.1]),
+        ([1.0, 1.2, 1.1], [2.0, 2.0, 2.0]),
+    ],
+)
+def test_a_group_of_copies_has_no_test_but_the_word_deterministic(
+    test: Callable[..., Comparison], a: list[float], b: list[float]
+) -> None:
+    found = test(a, b)
+    assert math.isfinite(found.difference.value)
+    assert not found.difference.known
+    assert math.isnan(found.p)
+    assert math.isnan(found.effect)
+    assert found.test == found.difference.method == "deterministic"
+
+
+def test_copies_have_no_effect_size() -> None:
+    assert math.isnan(hedges_g([1.0, 1.0], [2.0, 2.0]))
+    assert math.isnan(hedges_g([1.0, 1.0], [2.0, 2.5]))
 
 
 def test_one_value_a_side_cannot_be_tested() -> None:
@@ -86,4 +108,4 @@ def test_cliff_delta_is_one_when_every_value_is_larger() -> None:
 @given(SAMPLES, SAMPLES)
 def test_effects_change_sign_with_the_order(a: list[float], b: list[float]) -> None:
     assert cliff_delta(a, b) == -cliff_delta(b, a)
-    assert hedges_g(a, b) == pytest.approx(-hedges_g(b, a))
+    assert hedges_g(a, b) == pytest.approx(-hedges_g(b, a), nan_ok=True)

@@ -13,7 +13,8 @@ from tcplab.stats import coefficient_of_variation, grade
         ([10.0, 20.0, 1.0], "low"),
         ([10.0], "low"),
         ([], "low"),
-        ([0.0, 0.0, 0.0], "high"),
+        ([0.0, 0.0, 0.0], "deterministic"),
+        ([7.0, 7.0], "deterministic"),
     ],
 )
 def test_the_grade_follows_number_and_variation(values: list[float], expected: str) -> None:

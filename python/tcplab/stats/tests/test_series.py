@@ -51,9 +51,11 @@ def test_a_series_too_short_for_batches_has_no_interval() -> None:
     assert not batch_means([1.0, 2.0, 3.0]).interval.known
 
 
-def test_a_constant_series_has_an_interval_of_no_width() -> None:
+def test_a_constant_series_has_no_interval() -> None:
     found = batch_means([4.2] * 100).interval
-    assert found.half_width == pytest.approx(0.0, abs=1e-12)
+    assert found.value == pytest.approx(4.2)
+    assert not found.known
+    assert "do not vary" in found.method
 
 
 def test_the_autocorrelation_of_an_alternating_series_is_near_minus_one() -> None:

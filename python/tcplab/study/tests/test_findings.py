@@ -1,12 +1,14 @@
 """What a study says of its figures, in sentences, pairs and units."""
 
+import math
 from pathlib import Path
 
 import pytest
 
+from tcplab.report.numbers import NONE
 from tcplab.study.findings import findings
 from tcplab.study.load import Study, load
-from tcplab.study.pairs import pairs
+from tcplab.study.pairs import pair_grid, pairs
 from tcplab.study.scale import amounts
 from tcplab.study.store import Done, dataset
 from tcplab.study.summary import StudySummary, summary
@@ -60,6 +62,29 @@ def test_what_chance_explains_is_not_called_a_difference(study: Study) -> None:
     assert "Significantly" not in said
     assert "2 of 2 cells do not differ from the baseline by more than chance allows" in said
     assert "4 of 4 cells are of low reliability" in said
+
+
+def test_a_cell_of_copies_has_the_word_deterministic_and_no_statistics(study: Study) -> None:
+    copies = {name: [values[0]] * 3 for name, values in CLEAR.items()}
+    whole = summed(study, copies)
+    said = "\n".join(findings(whole, []))
+    assert "is that of cc reno, rtt 40 ms (n = 3, deterministic)" in said
+    assert "2 of 2 cells cannot be tested against the baseline" in said
+    assert not any(word in said for word in ("±", "Significantly", "by more than chance", "reliability"))
+    text = whole.grid().to_text()
+    assert not any(word in text for word in ("high", "±", "*"))
+    assert [row[-1] for row in whole.grid().rows] == ["deterministic"] * 4
+    for row in whole.cells:
+        for change in row.changes.values():
+            assert math.isfinite(change.percent)
+            assert all(math.isnan(value) for value in (change.low, change.high, change.p, change.effect))
+    assert {row[-2:] for row in pair_grid(pairs(whole)).rows} == {(NONE, "deterministic")}
+
+
+def test_a_single_repetition_is_not_called_the_same_as_the_baseline(study: Study) -> None:
+    said = "\n".join(findings(summed(study, {name: values[:1] for name, values in CLEAR.items()}), []))
+    assert "2 of 2 cells cannot be tested against the baseline" in said
+    assert "by more than chance allows" not in said
 
 
 def test_a_study_without_a_finished_run_found_nothing(study: Study) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tcplab.study.expect import parse
 from tcplab.study.grid import AxisValues, Value, cells
 from tcplab.study.judge import Judgement, Verdict, judge
+from tcplab.study.junit import case_words
 from tcplab.study.store import Done, dataset
 
 CC = AxisValues("cc", "cc", (Value("reno", ()), Value("cubic", ()), Value("bbr1", ())))
@@ -55,6 +56,20 @@ def test_the_proposed_repetitions_are_about_enough() -> None:
         many = {name: list(rng.normal(np.mean(v), np.std(v, ddof=1), needed)) for name, v in few.items()}
         decided += judged("goodput(cc=bbr1) > goodput(cc=cubic)", many).verdict is Verdict.HOLDS
     assert decided >= 20
+
+
+def test_deterministic_values_decide_without_an_interval() -> None:
+    values = {"bbr1": [95.0] * 3, "cubic": [10.0] * 3}
+    for text, verdict in (
+        ("goodput(cc=bbr1) > 5 * goodput(cc=cubic)", Verdict.HOLDS),
+        ("goodput(cc=bbr1) < goodput(cc=cubic)", Verdict.FAILS),
+    ):
+        found = judged(text, values)
+        (case,) = found.cases
+        assert case.verdict is verdict
+        assert math.isnan(case.low)
+        assert math.isnan(case.high)
+        assert ("deterministic" in "".join(case_words(found))) is (verdict is Verdict.FAILS)
 
 
 def test_one_repetition_decides_nothing() -> None:
