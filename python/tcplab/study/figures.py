@@ -18,9 +18,9 @@ from tcplab.stats import DETERMINISTIC
 from tcplab.study.fairness import over_time
 from tcplab.study.grid import label_of
 from tcplab.study.limits import path_of
-from tcplab.study.load import Study
+from tcplab.study.load import Study, varied_axes
 from tcplab.study.metrics import METRICS
-from tcplab.study.model import Plot
+from tcplab.study.model import AXES_NEEDED, Plot
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
@@ -35,7 +35,8 @@ def figures(
 ) -> list[Chart | Heatmap]:
     """The charts of a study; one that has nothing to show is left out."""
     found: list[Chart | Heatmap] = []
-    for number, plot in enumerate(study.file.plots or _suitable(study, summary)):
+    for number, asked in enumerate(study.file.plots or _suitable(study, summary)):
+        plot = with_axes(study, asked)
         found_of = summary if plot.flow is None else of_flow(study, summary, results, plot.flow)
         rows = [row for row in found_of.cells if _selected(row, plot.where)]
         chart = _chart(plot, study, rows, results, store, number)
@@ -54,11 +55,11 @@ def _chart(
 ) -> Chart | Heatmap | None:
     name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
     match plot.kind:
-        case "curve" if plot.over is not None:
+        case "curve":
             return _curve(plot, rows, name)
-        case "laws" if plot.over is not None:
+        case "laws":
             return _with_laws(plot, rows, study, name)
-        case "heatmap" if plot.over is not None and plot.by is not None:
+        case "heatmap":
             return _heatmap(plot, rows, name)
         case "improvement":
             return _improvement(plot, rows, name)
@@ -72,10 +73,22 @@ def _chart(
             return _bars(plot, rows, name)
 
 
+def with_axes(study: Study, plot: Plot) -> Plot:
+    """The plot with the axes that its kind needs and it does not name: the first that vary, amounts first."""
+    if plot.kind not in AXES_NEEDED:
+        return plot
+    free = [axis for axis in varied_axes(study) if axis not in (plot.over, plot.by, *plot.where)]
+    free.sort(key=lambda axis: not _is_amount(study, axis))
+    over = plot.over or next(iter(free), None)
+    by = plot.by
+    if plot.kind == "heatmap" and by is None:
+        by = next((axis for axis in free if axis != over), None)
+    return plot.model_copy(update={"over": over, "by": by})
+
+
 def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
     """Figures for the axes there are."""
-    varied = [axis.name for axis in study.axes if len(axis.values) > 1]
-    varied += ["engine"] if len({row.cell.engine for row in summary.cells}) > 1 else []
+    varied = varied_axes(study)
     scaled = [name for name in varied if _is_amount(study, name)]
     named = [name for name in varied if name not in scaled]
     full = not isinstance(study.file.cells, list)
@@ -118,6 +131,10 @@ def _label(row: CellSummary, axis: str | None) -> str:
     if axis == "group":
         return row.cell.group or "baseline"
     return row.cell.engine if axis == "engine" else row.cell.labels.get(axis, "as it is")
+
+
+def _has(row: CellSummary, axis: str | None) -> bool:
+    return axis in ("engine", "group") or axis in row.cell.labels
 
 
 def _rest(row: CellSummary, *but: str | None) -> str:
@@ -163,8 +180,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
 
 
 def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
-    assert plot.over is not None
-    rows = [row for row in rows if row.figures[plot.metric].known and plot.over in row.cell.labels]
+    rows = [row for row in rows if row.figures[plot.metric].known and _has(row, plot.over)]
     if not rows:
         return None
     labels = list(dict.fromkeys(_label(row, plot.over) for row in rows))
@@ -268,16 +284,22 @@ def _of_metric(plot: Plot, metric: str) -> Plot:
 
 def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | None:
     rows = [row for row in rows if row.figures[plot.metric].known]
+    if plot.over is None or plot.by is None:
+        return None
     columns = list(dict.fromkeys(_label(row, plot.over) for row in rows))
     lines = list(dict.fromkeys(_label(row, plot.by) for row in rows))
-    if len(columns) < 2 or len(lines) < 2:
+    if not columns:
         return None
     metric = METRICS[plot.metric]
     scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for row in rows])
-    values = np.full((len(lines), len(columns)), math.nan)
+    fields: dict[tuple[int, int], list[float]] = {}
     for row in rows:
         at = lines.index(_label(row, plot.by)), columns.index(_label(row, plot.over))
-        values[at] = row.figures[plot.metric].value / scale.divisor
+        fields.setdefault(at, []).append(row.figures[plot.metric].value / scale.divisor)
+    values = np.full((len(lines), len(columns)), math.nan)
+    for at, found in fields.items():
+        values[at] = np.mean(found)
+    most = max(len(found) for found in fields.values())
     texts = tuple(
         tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
     )
@@ -291,6 +313,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | No
         rows=tuple(lines),
         values=values,
         texts=texts,
+        notes=(f"A field is the mean of up to {most} cells that differ in other axes.",) if most > 1 else (),
     )
 
 

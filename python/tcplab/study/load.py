@@ -18,7 +18,7 @@ from tcplab.scenario.structure import errors as structure_errors
 from tcplab.study.expect import ExpectationError, Statement, parse
 from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
-from tcplab.study.model import RESERVED, StudyFile
+from tcplab.study.model import AXES_NEEDED, RESERVED, StudyFile
 
 # Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
 _QUICK_LEAST = 2_000_000_000
@@ -103,6 +103,16 @@ class Study:
 def engines_of(file: StudyFile) -> list[str]:
     """The engines a study runs on."""
     return [file.engine] if isinstance(file.engine, str) else list(file.engine)
+
+
+def varied_axes(study: Study) -> list[str]:
+    """The axes with more than one value; `engine` among them where there are several."""
+    return _varied(study.file, study.axes)
+
+
+def _varied(file: StudyFile, axes: Sequence[AxisValues]) -> list[str]:
+    several = ["engine"] if len(engines_of(file)) > 1 else []
+    return [*(axis.name for axis in axes if len(axis.values) > 1), *several]
 
 
 def load(source: str | File, asked: Asked | None = None) -> Study:
@@ -255,6 +265,13 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
                     f"there is no axis {show(name_or_none)}",
                     _near(str(name_or_none), names),
                 )
+        needed = AXES_NEEDED.get(plot.kind, 0)
+        varied = {*_varied(file, axes), plot.over, plot.by} - {None, *plot.where}
+        if len(varied) < needed:
+            amount = "two axes that vary" if needed == 2 else "an axis that varies"
+            yield document.error(
+                ("plots", index, "kind"), f"a {plot.kind} needs {amount}: the study has {len(varied)}"
+            )
     for key, left_out in file.quick.skip.items():
         yield from _values(document, ("quick", "skip", key), key, left_out, by_name)
 

@@ -70,6 +70,10 @@ class Combine(Strict):
     """Take the least rather than the most."""
 
 
+AXES_NEEDED = {"curve": 1, "laws": 1, "heatmap": 2}
+"""How many axes a figure of this kind needs; those it does not name are chosen."""
+
+
 class Plot(Strict):
     """A figure of the report."""
 
@@ -80,9 +84,9 @@ class Plot(Strict):
     metric: METRIC_WORDS = "goodput"
     """What is drawn."""
     over: str | None = None
-    """The axis along the figure."""
+    """The axis along the figure; default of a curve, laws or heatmap: the first that varies."""
     by: str | None = None
-    """The axis that colours tell apart."""
+    """The axis that colours tell apart; default of a heatmap: the next that varies."""
     flow: str | None = None
     """The flow whose metric it is; default: all flows together."""
     where: dict[str, Scalar] = Field(default_factory=dict)

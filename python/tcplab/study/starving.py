@@ -14,7 +14,8 @@ from tcplab.stats import starvation_episodes
 _SECOND = 1e9
 # Payload of a full segment over its Ethernet frame.
 _PAYLOAD = 1448 / 1514
-# A flow with at least this much of its fair share is treated fairly.
+# A flow with at least this much of its fair share is treated fairly; with more than 1/0.8 = 125 % it takes
+# from others.
 FAIR = 0.8
 STARVED = 0.05
 
@@ -69,12 +70,14 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
 
 
 def verdict(share: float, starved: float, active: float) -> str:
-    """fair, squeezed or starved: starved when it was so for a tenth of its time or more.
+    """fair, above fair, squeezed or starved: starved when it was so for a tenth of its time or more.
 
     Nothing for less than a fair share where no other flow could take it (`starved` is NaN).
     """
     if starved >= 0.1 * active:
         return "starved"
+    if share > 1 / FAIR:
+        return "above fair"
     if share >= FAIR:
         return "fair"
     return "" if math.isnan(starved) else "squeezed"

@@ -88,6 +88,9 @@ class StudySummary:
         """The table as text cells."""
         return _grid(self)
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_text(self) -> str:
         """Table and notes as plain text."""
         return "\n\n".join([self.grid().to_text(), "\n".join(self.notes)]).rstrip() + "\n"
@@ -257,7 +260,7 @@ def _grid(table: StudySummary) -> Grid:
     if any(row.limited_by for row in rows):
         headings.append(Heading("Limited by", numeric=False, minor=3))
     if _fares(table):
-        headings.append(Heading("Verdict", numeric=False, about="fair: 80 % or more of the fair share"))
+        headings.append(Heading("Verdict", numeric=False, about="fair: 80 to 125 % of the fair share"))
     headings += [Heading("n", minor=10), Heading("Grade", numeric=False, minor=2)]
     if table.flow is not None:
         rows = tuple(row for row in rows if any(figure.known for figure in row.figures.values()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,10 @@ from tcplab.report.charts.model import Chart, Heatmap, Trace
 from tcplab.report.figures.printed import DASHES
 
 _SIZE = (7.2, 3.6)
+_MOST_COLUMNS = 4
+# Of a legend: characters that the figure's width holds at its size, and inches a row takes.
+_LONGEST_KEY = 100
+_KEY_HEIGHT = 0.17
 _FAINT, _GRID = "#777777", "#dddddd"
 _SCALE = LinearSegmentedColormap.from_list("blues", ["#eef4f9", "#7db3d8", "#0072B2"])
 
@@ -54,8 +60,22 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     axis.set_xlabel(chart.x_label, fontsize=9)
     axis.set_ylabel(chart.y_label, fontsize=9)
     if len(chart.traces) > 1:
-        axis.legend(fontsize=8, frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
+        _legend(canvas, axis)
     return canvas
+
+
+def _legend(canvas: Canvas, axis: Axes) -> None:
+    """A legend above the axes, in as many columns as fit; the figure grows by its rows, the axes stay."""
+    handles, keys = axis.get_legend_handles_labels()
+    keys = [textwrap.shorten(key, _LONGEST_KEY, placeholder=" …") for key in keys]
+    for columns in range(min(_MOST_COLUMNS, len(keys)), 0, -1):
+        legend = canvas.legend(
+            handles, keys, fontsize=8, frameon=False, ncols=columns, loc="outside upper left"
+        )
+        if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
+            canvas.set_figheight(canvas.get_figheight() + _KEY_HEIGHT * (math.ceil(len(keys) / columns) - 1))
+            return
+        legend.remove()
 
 
 def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:

@@ -33,6 +33,25 @@ def bars(**how: object) -> Chart:
     return Chart("bars", "n", "t", "control", "goodput (Mbit/s)", (one, two), **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("count", [2, 10])
+@pytest.mark.parametrize(
+    "key", ["cubic", "cc cubic, rtt 100 ms, loss 0.01 %, direction up, streams", "word " * 60]
+)
+def test_a_legend_leaves_the_axes_their_width_and_height(key: str, count: int) -> None:
+    x = np.arange(5.0)
+    traces = tuple(Trace(f"{at} {key}", x, x + at, style(at)) for at in range(count))
+    canvas = printed.draw(Chart("curve", "n", "t", "time (s)", "Jain's index", traces))
+    canvas.draw_without_rendering()
+    axis = canvas.axes[0].get_position()
+    assert axis.width > 0.85
+    assert axis.height * canvas.get_figheight() > 2.5
+    (legend,) = canvas.legends
+    box = legend.get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= canvas.bbox.width
+    assert box.y0 >= axis.y1 * canvas.bbox.height
+
+
 def test_both_back_ends_draw_the_same_bars() -> None:
     drawn = interactive.draw(bars())
     axis = printed.draw(bars()).axes[0]

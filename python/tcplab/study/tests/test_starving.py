@@ -68,7 +68,16 @@ def test_a_flow_alone_fares_beside_nobody(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("share", "starved", "words"),
-    [(0.9, 0, "fair"), (0.8, 0, "fair"), (0.79, 0, "squeezed"), (0.9, 1, "starved"), (0.3, 0.9, "squeezed")],
+    [
+        (0.9, 0, "fair"),
+        (1.25, 0, "fair"),
+        (1.26, 0, "above fair"),
+        (1.99, 0, "above fair"),
+        (0.8, 0, "fair"),
+        (0.79, 0, "squeezed"),
+        (0.9, 1, "starved"),
+        (0.3, 0.9, "squeezed"),
+    ],
 )
 def test_the_verdict_is_by_share_and_a_tenth_of_the_time(share: float, starved: float, words: str) -> None:
     assert verdict(share, starved, 10) == words

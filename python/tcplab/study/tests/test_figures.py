@@ -1,0 +1,49 @@
+"""A study's figures: the axes they take, and what a heatmap's fields hold."""
+
+from pathlib import Path
+
+import pytest
+
+from tcplab.report.charts.model import Chart, Heatmap
+from tcplab.study.figures import figures
+from tcplab.study.load import load
+from tcplab.study.store import Done, Store, dataset
+from tcplab.study.summary import summary
+from tcplab.study.tests.test_execute import STUDY, written
+
+
+def drawn(directory: Path, plots: str, text: str = STUDY) -> list[Chart | Heatmap]:
+    """The figures of the small study, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells."""
+    study = load(written(directory, f"{text}plots: {plots}\n"))
+    done = [
+        Done(cell.id, 1, "done", "", None, 1.0, ({"flow": None, "goodput": number * 1e6},))
+        for number, cell in enumerate(study.cells, start=1)
+    ]
+    results = dataset(study.cells, done, [axis.name for axis in study.axes])
+    return figures(study, summary(study, study.cells, results), results, Store(directory))
+
+
+def test_a_heatmap_without_axes_takes_those_that_vary(tmp_path: Path) -> None:
+    (made,) = drawn(tmp_path, "[{kind: heatmap}]")
+    assert isinstance(made, Heatmap)
+    assert (made.columns, made.rows) == (("10 ms", "40 ms"), ("reno", "cubic"))
+    assert made.values.tolist() == [[1, 2], [3, 4]]
+    (other,) = drawn(tmp_path, "[{kind: heatmap, over: cc}]")
+    assert isinstance(other, Heatmap)
+    assert (other.columns, other.rows) == (("reno", "cubic"), ("10 ms", "40 ms"))
+
+
+def test_cells_that_share_a_heatmap_s_field_are_averaged_and_it_says_so(tmp_path: Path) -> None:
+    text = STUDY.replace("repeat: 2", "  network.path.loss: [0 %, 1 %]\nrepeat: 2")
+    (made,) = drawn(tmp_path, "[{kind: heatmap, over: rtt, by: cc}]", text)
+    assert isinstance(made, Heatmap)
+    assert made.values.tolist() == [[1.5, 3.5], [5.5, 7.5]]
+    assert made.notes == ("A field is the mean of up to 2 cells that differ in other axes.",)
+
+
+@pytest.mark.parametrize("kind", ["curve", "laws"])
+def test_a_curve_without_an_axis_takes_an_amount(tmp_path: Path, kind: str) -> None:
+    (made,) = drawn(tmp_path, f"[{{kind: {kind}}}]")
+    assert isinstance(made, Chart)
+    assert made.kind == "curve"
+    assert made.x_label == "rtt (ms)"
