@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -16,8 +17,9 @@ EXAMPLE = "tcplab check scenarios/four-controls.yaml"
 def check(
     scenario: Scenarios, engine: EngineName = "sim", settings: Settings = None, json: Json = False
 ) -> None:
-    """Say what is wrong with scenarios, or what would run."""
+    """Say what is wrong with scenarios or studies, or what would run."""
     from tcplab.cc.parameters import mistakes as of_controls
+    from tcplab.cli.check_study import is_study
     from tcplab.cli.output import say, say_json, warn
     from tcplab.scenario import ScenarioErrors, expand, load, warnings
 
@@ -28,6 +30,9 @@ def check(
         found: dict[str, Any] = {"file": str(path), "ok": False, "errors": [], "problems": [], "warnings": []}
         reports.append(found)
         try:
+            if is_study(path):
+                worst = max(worst, _study(path, chosen.name, settings or [], found, json))
+                continue
             loaded = load(path, settings or (), (of_controls,))
             plan = expand(loaded)
         except ScenarioErrors as mistakes:
@@ -59,6 +64,25 @@ def check(
         say_json(reports)
     if worst is not Code.DONE:
         raise typer.Exit(worst)
+
+
+def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], json: bool) -> Code:
+    """Check a study and print what was found; see `check_study`."""
+    from tcplab.cli.check_study import check_study
+    from tcplab.cli.output import say, warn
+
+    code = check_study(path, engine, settings, found)
+    if json:
+        return code
+    for problem in found["problems"]:
+        mend = f" ({problem['mend']})" if problem["mend"] else ""
+        mild = "" if problem["fatal"] else "warning: "
+        warn(f"{path}: {mild}{problem['where']}: {problem['message']}{mend}")
+    for warning in found["warnings"]:
+        warn(f"{path}: warning: {warning}")
+    for line in found["summary"] if found["ok"] else ():
+        say(line)
+    return code
 
 
 def problem_line(problem: Any) -> str:

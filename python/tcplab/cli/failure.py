@@ -26,6 +26,8 @@ class Code(IntEnum):
     """What was given is wrong."""
     MACHINE = 3
     """The machine cannot do it."""
+    FAILED = 4
+    """A run failed."""
     INTERRUPTED = 130
 
 

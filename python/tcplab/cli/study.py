@@ -105,7 +105,7 @@ def run(
 ) -> None:
     """Run a scenario over a grid, repeatedly; answer with statistics.
 
-    An expectation that fails ends it with exit code 1.
+    An expectation that fails ends it with exit code 1, a run that failed with 4.
     """
     from tcplab.cli.study_progress import Lines
     from tcplab.study import execute
@@ -241,6 +241,8 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
     if todo.changed:
         cells = len({job.cell.id for job in todo.changed})
         warn(f"{cells} cells have changed since they were run, and are run again")
+    for job in todo.damaged:
+        warn(f"{store.run_dir(job.cell, job.repetition)} is damaged, and is run again")
     if resume is not None:
         warn(f"resuming: {len(todo.done)} runs are there, {len(todo.missing)} are missing")
     with naming(store.path):
@@ -278,7 +280,7 @@ def _print_cells(study: Study, todo: Work, jobs: int | None) -> None:
 
 
 def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None) -> None:
-    from tcplab.cli.output import say, say_json, show, warn
+    from tcplab.cli.output import say, say_json, show
     from tcplab.study.judge import Verdict
 
     study, outcome, judged = found.study, found.outcome, found.judgements
@@ -311,7 +313,8 @@ def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None
         )
     failed = [one for one in outcome.done if one.status == "failed"]
     if failed:
-        warn(f"{len(failed)} runs failed; the first: {failed[0].cell}: {failed[0].message}")
+        runs = f"{len(failed)} of {len(outcome.done)} runs failed"
+        raise CommandError(f"{runs}; the first: {failed[0].cell}: {failed[0].message}", Code.FAILED)
     if any(judgement.verdict is Verdict.FAILS for judgement in judged):
         raise typer.Exit(Code.NO)
 
@@ -330,7 +333,7 @@ def _json(found: StudyResults) -> dict[str, Any]:
     outcome = found.outcome
     return {
         "path": str(found.path),
-        "status": "interrupted" if outcome.interrupted else "done",
+        "status": outcome.status,
         "wall": outcome.wall,
         "cells": found.summary().to_json(),
         "failed": [

@@ -79,7 +79,12 @@ def from_document(
     return _scenario(document, base, sets, checks)
 
 
+_A_STUDY = "this is a study, not a scenario: `tcplab study FILE` runs it, `tcplab check FILE` checks it"
+
+
 def _scenario(document: Document, base: File, sets: Sequence[str], checks: Sequence[Check]) -> Scenario:
+    if "study" in (document.root.value if isinstance(document.root.value, dict) else ()):
+        raise ScenarioErrors([document.error(("study",), _A_STUDY, at_key=True)])
     document, found = overrides.apply(document, list(sets))
     empty = _empty(document.root, ())
     repair = Repair(document)

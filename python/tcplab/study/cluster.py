@@ -83,7 +83,7 @@ class DaskCluster:
         try:
             made, files = future.result()
         except KilledWorker:
-            return self._refused(task, "every worker that made this run died (out of memory?)")
+            return self._refused(task, "every worker that made this run died; the scheduler's log says more")
         except Exception as problem:
             return self._refused(task, f"the worker could not make this run: {problem}")
         self._take(task, files)

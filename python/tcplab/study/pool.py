@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
 from tcplab.study.task import Made, Task, make, refuse
 
 _TICK = 0.1
+# How long a process whose pipe has closed may take to be gone, seconds.
+_PATIENCE = 5
 
 
 class Executor(Protocol):
@@ -72,8 +75,10 @@ class LocalPool:
         run_dir = self._run_dir(task)
         shutil.rmtree(run_dir, ignore_errors=True)
         pool = _pool(1)
+        processes: list[BaseProcess] = []
         try:
             future = pool.submit(_make, task, run_dir)
+            processes += pool._processes.values()
             while not stop.is_set():
                 ended, _ = wait([future], timeout=_TICK)
                 if ended:
@@ -81,7 +86,7 @@ class LocalPool:
                     return
         except BrokenProcessPool:
             shutil.rmtree(run_dir, ignore_errors=True)
-            yield refuse(task, run_dir, "the process that made this run died (out of memory?)")
+            yield refuse(task, run_dir, _death(processes))
         finally:
             _end(pool, at_once=stop.is_set())
 
@@ -92,6 +97,26 @@ def _pool(workers: int) -> ProcessPoolExecutor:
     # Not fork: this process has threads (progress, polars) that a copy would lack.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(os.getpid(),))
+
+
+def _death(processes: Sequence[BaseProcess]) -> str:
+    """How the process that made a run ended, in words."""
+    codes = []
+    for process in processes:
+        process.join(_PATIENCE)
+        codes.append(process.exitcode)
+    code = next((code for code in codes if code is not None), None)
+    if code is None:
+        return "the process that made this run ended, its exit status is unknown"
+    if code >= 0:
+        return f"the process that made this run exited with status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    # What the kernel's out-of-memory killer sends; only its log tells it from another sender's.
+    hint = " (was it the out-of-memory killer? `dmesg` says)" if -code == signal.SIGKILL else ""
+    return f"the process that made this run was killed by {name}{hint}"
 
 
 def _end(pool: ProcessPoolExecutor, *, at_once: bool) -> None:

@@ -12,8 +12,10 @@ import polars as pl
 
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
+from tcplab.results.manifest import FILE as MANIFEST_FILE
 from tcplab.results.manifest import read_manifest
 from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE, run_dir_of
+from tcplab.study import seal
 from tcplab.study.grid import Cell
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS, Row
@@ -94,6 +96,8 @@ class Store:
             raise ResultsError.from_os(path, problem) from problem
         except ValueError as problem:
             raise ResultsError(path, f"not a study's index: {problem}") from problem
+        if not isinstance(found, dict) or not {"asked", "source", "cells"} <= found.keys():
+            raise ResultsError(path, "not a study's index")
         return found
 
     def claim(self, cell: Cell, scenario_text: str) -> None:
@@ -111,14 +115,26 @@ class Store:
         shutil.rmtree(self.run_dir(cell, repetition), ignore_errors=True)
 
     def state(self, cell: Cell, repetition: int, digest: str) -> str:
-        """`done`: this run is there, made from this plan; `changed`: from another plan; else `missing`."""
+        """What is there of a run.
+
+        `done`: made from this plan, and whole; `changed`: made from another plan; `damaged`: it was done, and
+        its files are no longer as they were written, or its manifest cannot be read; else `missing`.
+        """
         run_dir = self.run_dir(cell, repetition)
-        if not (run_dir / PLAN_FILE).is_file():
+        if not run_dir.is_dir():
             return "missing"
-        manifest = read_manifest(run_dir)
-        if manifest.status != "done" or not (run_dir / METRICS_FILE).is_file():
+        try:
+            manifest = read_manifest(run_dir)
+        except ResultsError:
+            return "damaged"
+        if manifest.status != "done":
+            # A run that was done has a seal, unless it was stopped between its manifest and its figures.
+            return "damaged" if (run_dir / seal.FILE).exists() else "missing"
+        if manifest.plan_digest != digest:
+            return "changed"
+        if not (run_dir / METRICS_FILE).exists() and not (run_dir / seal.FILE).exists():
             return "missing"
-        return "done" if manifest.plan_digest == digest else "changed"
+        return "done" if seal.whole(run_dir, (PLAN_FILE, MANIFEST_FILE, METRICS_FILE)) else "damaged"
 
     def read(self, cell: Cell, repetition: int) -> Done:
         """A run that is there; raises ResultsError."""
@@ -128,7 +144,7 @@ class Store:
         if manifest.status == "done":
             path = run_dir / METRICS_FILE
             try:
-                rows = tuple(json.loads(path.read_text(encoding="utf-8")))
+                rows = _rows(json.loads(path.read_text(encoding="utf-8")))
             except OSError as problem:
                 raise ResultsError.from_os(path, problem) from problem
             except ValueError as problem:
@@ -159,6 +175,20 @@ class Store:
             return pl.read_parquet(path)
         except OSError as problem:
             raise ResultsError.from_os(path, problem) from problem
+        except pl.exceptions.PolarsError as problem:
+            raise ResultsError(path, f"not a study's results: {problem}") from problem
+
+
+def _rows(read: Any) -> tuple[Row, ...]:
+    """The rows of a metrics file; raises ValueError for anything else."""
+    if not isinstance(read, list) or not all(isinstance(row, dict) for row in read):
+        raise ValueError("a list of rows is expected")
+    for row in read:
+        if "flow" not in row:
+            raise ValueError("a row has no flow")
+        if any(not isinstance(row.get(name), int | float | None) for name in METRICS):
+            raise ValueError("a metric is not a number")
+    return tuple(read)
 
 
 def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.DataFrame:

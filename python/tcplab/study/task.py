@@ -23,7 +23,7 @@ class Task:
     """The cell's id."""
     engine: str
     plan: Plan
-    """With the seed of this repetition."""
+    """With the seed and phases of this repetition."""
     repetition: int
     warnings: tuple[str, ...] = ()
 
@@ -51,6 +51,7 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
     from tcplab.results.manifest import read_manifest
     from tcplab.runner import run_once
     from tcplab.study.metrics import measure
+    from tcplab.study.seal import seal
     from tcplab.study.store import METRICS_FILE
 
     began = time.monotonic()
@@ -67,6 +68,7 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
         if status is Status.DONE:
             rows = measure(run_dir, task.repetition, task.plan)
             write_text(run_dir / METRICS_FILE, json.dumps(rows) + "\n")
+            seal(run_dir)
     except ResultsError:
         raise
     except Exception as problem:

@@ -1,11 +1,13 @@
 """Studies as a person runs them: whole, cut short, resumed, changed, with a cell that cannot be run."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -17,7 +19,7 @@ import pytest
 
 from tcplab.results.manifest import read_manifest
 from tcplab.scenario import ScenarioErrors
-from tcplab.study.execute import Outcome, estimate, execute, work
+from tcplab.study.execute import Outcome, estimate, execute, reopened, work
 from tcplab.study.grid import Cell
 from tcplab.study.load import Asked, Study, load
 from tcplab.study.pool import LocalPool
@@ -147,6 +149,61 @@ def test_a_changed_scenario_is_noticed(whole: Path, tmp_path: Path) -> None:
     assert (len(todo.done), len(todo.changed), len(todo.missing)) == (4, 0, 4)
 
 
+def cut(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def flip(path: Path) -> None:
+    """Change one character, so that the file still reads."""
+    data = bytearray(path.read_bytes())
+    place = next(at for at in reversed(range(len(data))) if chr(data[at]) in "12345678")
+    data[place] += 1
+    path.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {
+    "a truncated manifest": lambda run: cut(run / "manifest.json"),
+    "an empty manifest": lambda run: (run / "manifest.json").write_bytes(b"") and None,
+    "no manifest": lambda run: (run / "manifest.json").unlink(),
+    "truncated metrics": lambda run: cut(run / "metrics.json"),
+    "a changed metric": lambda run: flip(run / "metrics.json"),
+    "metrics of another shape": lambda run: (run / "metrics.json").write_text("{}") and None,
+    "a truncated table": lambda run: cut(run / "flows.parquet"),
+    "a missing table": lambda run: (run / "flows.parquet").unlink(),
+    "a truncated plan": lambda run: cut(run / "plan.yaml"),
+    "no checksums": lambda run: (run / "SHA256SUMS").unlink(),
+    "truncated checksums": lambda run: cut(run / "SHA256SUMS"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
+def test_a_damaged_run_is_found_and_made_again(
+    whole: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    study = load(written(tmp_path))
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    job = work(study, Store(out)).done[2]
+    damage(Store(out).run_dir(job.cell, job.repetition))
+    todo = work(study, Store(out))
+    assert todo.damaged == todo.missing == (job,)
+    reopened(study, Store(out))  # reads what is there without an exception
+
+
+def test_a_resumed_study_replaces_damaged_runs(whole: Path, tmp_path: Path) -> None:
+    study = load(written(tmp_path))
+    out = tmp_path / "out"
+    shutil.copytree(whole, out)
+    before = results(out)
+    for job, damage in zip(work(study, Store(out)).done, list(DAMAGE.values())[:3], strict=False):
+        damage(Store(out).run_dir(job.cell, job.repetition))
+    _, watcher = run(study, out)
+    assert len(watcher.made) == 3
+    assert results(out).equals(before)
+    assert work(study, Store(out)).missing == ()
+
+
 def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "tcplab", "study", *arguments, "--no-report"]
 
@@ -230,6 +287,38 @@ def test_a_worker_that_dies_costs_its_run_alone(tmp_path: Path, monkeypatch: pyt
     assert len(outcome.done) == 8
 
 
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "killed by SIGKILL (was it the out-of-memory killer?"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "killed by SIGSEGV"),
+        ("os._exit(7)", "exited with status 7"),
+    ],
+)
+def test_a_run_whose_process_dies_names_the_signal(tmp_path: Path, way: str, said: str) -> None:
+    study = load(written(tmp_path))
+    cell = study.cells[0]
+    pool = LocalPool(lambda task: Deadly(tmp_path / "run-1", way), 1)  # type: ignore[arg-type, return-value]
+    (made,) = pool.make([Task(cell.id, "sim", dict(study.plan_of(cell)), 1)], threading.Event())
+    assert made.status == "failed"
+    assert said in made.message
+    if "SIGKILL" not in said:
+        assert "memory" not in made.message
+
+
+class Deadly:
+    """A run directory whose arrival in a worker ends the worker."""
+
+    def __init__(self, path: Path, way: str) -> None:
+        self.path, self.way = path, way
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, (f"import os, signal; {self.way}",)
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
 @pytest.mark.parametrize("refused", [1, 2, 3])
 def test_a_run_refused_because_a_worker_just_died_is_made_nonetheless(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int
@@ -302,6 +391,7 @@ BAD = [
     ("baseline: {cc: cubic}", "baseline: {xx: cubic}", "there is no axis `xx`"),
     ("repeat: 2", "repeat: 2\ncells: zip\nexpect: [goodput > 1 ms]", "compares bit/s with ns"),
     ("repeat: 2", "repeat: 0", "at least 1"),
+    ("values: [10 ms, 40 ms]}", "values: [10 ms]}\nplots: [{kind: heatmap}]", "needs two axes that vary"),
     ("repeat: 2", "engine: [sim, kernal]", "no engine is called `kernal`"),
     ("flows.bulk.cc", "goodput", "results have a column `goodput` already"),
 ]

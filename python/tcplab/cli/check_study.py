@@ -1,0 +1,88 @@
+"""`tcplab check` on a study file: every cell is checked as a scenario is, and the cells are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab.cli.failure import Code
+
+if TYPE_CHECKING:
+    from tcplab.engine.base import Problem
+    from tcplab.study.load import Study
+
+
+def is_study(path: Path) -> bool:
+    """Whether a file has the key `study` at its top; no for one that cannot be read."""
+    from tcplab.scenario import ScenarioErrors
+    from tcplab.scenario.document import read
+
+    try:
+        root = read(path.read_text(encoding="utf-8"), str(path)).root.value
+    except (OSError, ValueError, ScenarioErrors):
+        return False
+    return isinstance(root, dict) and "study" in root
+
+
+def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[str, Any]) -> Code:
+    """Check a study's cells on the engines it names, or on `engine` unless that is sim.
+
+    Fills `found` as for a scenario. Raises ScenarioErrors.
+    """
+    from tcplab.study.load import Asked, load
+
+    study = load(path, Asked(() if engine == "sim" else (engine,), tuple(settings)))
+    problems, warnings = _problems(study)
+    fatal = [problem for problem in problems if problem.fatal]
+    found["ok"] = not fatal
+    found["problems"] = [
+        {"where": p.where, "message": p.message, "mend": p.mend, "fatal": p.fatal} for p in problems
+    ]
+    found["warnings"] = warnings
+    found["cells"] = [
+        {"id": cell.id, "engine": cell.engine, "labels": cell.labels, "plan": study.plan_of(cell)}
+        for cell in study.cells
+    ]
+    found["summary"] = list(_summary(study))
+    return Code.MACHINE if fatal else Code.DONE
+
+
+def _problems(study: Study) -> tuple[list[Problem], list[str]]:
+    """What the engines cannot do and what to know, each once, with the number of cells it concerns."""
+    from dataclasses import replace
+
+    from tcplab import engine as engines
+    from tcplab.scenario import warnings
+
+    problems: dict[Problem, int] = {}
+    said: dict[str, int] = {}
+    for cell in study.cells:
+        plan = study.plan_of(cell)
+        for problem in dict.fromkeys(engines.load(cell.engine).check(plan)):
+            problems[problem] = problems.get(problem, 0) + 1
+        for text in dict.fromkeys(str(warning) for warning in warnings(plan)):
+            said[text] = said.get(text, 0) + 1
+    of = len(study.cells)
+
+    def cells(count: int) -> str:
+        return "" if count == of else f" (in {count} of {of} cells)"
+
+    return (
+        [replace(p, message=p.message + cells(count)) for p, count in problems.items()],
+        [text + cells(count) for text, count in said.items()],
+    )
+
+
+def _summary(study: Study) -> Iterator[str]:
+    from tcplab.study.load import engines_of
+    from tcplab.words import plural
+
+    runs = plural(len(study.cells) * study.repeat, "run")
+    cells = plural(len(study.cells), "cell")
+    seeds = f"seeds {study.file.seed} to {study.file.seed + study.repeat - 1}"
+    yield f"{study.name}: a study of {cells}, {runs} on {' and '.join(engines_of(study.file))}, {seeds}"
+    for axis in study.axes:
+        yield f"  {axis.name}: {', '.join(value.label for value in axis.values)}"
+    if study.expectations:
+        yield f"  {plural(len(study.expectations), 'expectation')}"

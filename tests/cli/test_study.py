@@ -1,0 +1,92 @@
+"""`tcplab study`, and studies given to other commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STUDY = """\
+tcplab: 1
+study: small
+scenario:
+  tcplab: 1
+  name: base
+  network: {path: {rate: 10 Mbit/s, rtt: 20 ms}}
+  flows: [{name: bulk, kind: tcp}]
+  duration: 1 s
+grid:
+  flows.bulk.cc: [reno, cubic]
+repeat: 2
+"""
+
+
+@pytest.fixture
+def study(here: Path) -> Callable[[str, str], str]:
+    """The study with one text replaced, as a file."""
+
+    def write(old: str = "", new: str = "") -> str:
+        assert old in STUDY
+        (here / "study.yaml").write_text(STUDY.replace(old, new, 1))
+        return "study.yaml"
+
+    return write
+
+
+def test_a_study_whose_runs_failed_exits_with_4(tcplab: Any, study: Any) -> None:
+    ended = tcplab("study", study("[reno, cubic]", "[nosuch, nosuch2]"), "--out", "out", "--no-report")
+    assert ended.returncode == 4
+    assert "4 of 4 runs failed" in ended.stderr
+    assert "no control called" in ended.stderr
+
+
+def test_one_failed_cell_is_enough_and_outdoes_the_verdicts(tcplab: Any, study: Any) -> None:
+    file = study("[reno, cubic]", "[reno, nosuch]\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
+    ended = tcplab("study", file, "--out", "out", "--json")
+    assert ended.returncode == 4
+    assert json.loads(ended.stdout)["status"] == "failed"
+    good = study("[reno, cubic]", "[reno]\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
+    assert tcplab("study", good, "--out", "good", "--no-report").returncode == 1
+
+
+def test_check_checks_every_cell_of_a_study(tcplab: Any, study: Any) -> None:
+    ended = tcplab("check", study())
+    assert ended.returncode == 0, ended.stderr
+    assert "small: a study of 2 cells, 4 runs on sim, seeds 1 to 2" in ended.stdout
+    assert "cc: reno, cubic" in ended.stdout
+    (found,) = json.loads(tcplab("check", study(), "--json").stdout)
+    assert [cell["labels"] for cell in found["cells"]] == [{"cc": "reno"}, {"cc": "cubic"}]
+
+
+def test_check_says_which_cells_the_engine_cannot_run(tcplab: Any, study: Any) -> None:
+    ended = tcplab("check", study("[reno, cubic]", "[reno, nosuch]"))
+    assert ended.returncode == 3
+    assert "flows.bulk.cc: the simulator has no control called 'nosuch' (in 1 of 2 cells)" in ended.stderr
+
+
+def test_check_tells_a_study_s_mistakes_with_their_lines(tcplab: Any, study: Any) -> None:
+    ended = tcplab("check", study("repeat: 2", "repeat: 0"))
+    assert ended.returncode == 2
+    assert "study.yaml:11:" in ended.stderr
+    assert "flows" not in ended.stderr
+
+
+def test_run_says_that_a_study_is_no_scenario(tcplab: Any, study: Any) -> None:
+    ended = tcplab("run", study())
+    assert ended.returncode == 2
+    assert "this is a study, not a scenario: `tcplab study FILE` runs it" in ended.stderr
+    assert "`flows` is missing" not in ended.stderr
+
+
+def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any, here: Path) -> None:
+    file = study()
+    assert tcplab("study", file, "--out", "out", "--no-report").returncode == 0
+    manifest = next((here / "out").glob("cells/reno-*/run-1/manifest.json"))
+    manifest.write_text(manifest.read_text()[:40])
+    ended = tcplab("study", file, "--resume", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert f"{manifest.parent.relative_to(here)} is damaged, and is run again" in ended.stderr
+    assert "resuming: 3 runs are there, 1 are missing" in ended.stderr
