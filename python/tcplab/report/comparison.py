@@ -69,6 +69,9 @@ class Comparison:
         """The table of differences, one per other run."""
         return [grid for label in self.labels[1:] if (grid := _grid(self, label)).rows]
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_text(self) -> str:
         """The tables and notes as plain text."""
         return "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]) + "\n"

@@ -82,6 +82,9 @@ class SummaryTable:
 
         return [grid for grid in (flow_grid(self), link_grid(self)) if grid.rows]
 
+    def __str__(self) -> str:
+        return self.to_text()
+
     def to_text(self) -> str:
         """The tables and notes as plain text."""
         return (

@@ -181,7 +181,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
 
 def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     rows = [row for row in rows if row.figures[plot.metric].known and _has(row, plot.over)]
-    if not rows:
+    if plot.over is None or not rows:
         return None
     labels = list(dict.fromkeys(_label(row, plot.over) for row in rows))
     scaled = amounts(labels)

@@ -5,19 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
-from tcplab.stats import holm, welch
+from tcplab.stats import DETERMINISTIC, deterministic, holm, welch
 
 Array = NDArray[np.float64]
 Label = str
 Measure = Callable[[Sequence[Label], int], Mapping[Label, "Measured"]]
 """Measures candidates up to a number of repetitions in all."""
 
+Cost = Callable[[Label], tuple[Any, ...]]
+"""What a candidate costs; of two that are as good the one with the lower cost is preferred."""
+
 ROUNDS = (2, 4, 8)
 _SURE = 0.05
+# Candidates within this share of the best mean are as good when half of many have to leave.
+_EQUAL = 0.01
 
 
 @dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Measured:
     feasible: bool | None
     """Whether the constraints hold; None: not decided yet."""
     reason: str = ""
-    """Why it cannot run, or which constraint it fails."""
+    """Why it cannot run, which constraint it fails, or which is not decided."""
 
 
 @dataclass(frozen=True)
@@ -44,23 +51,29 @@ class Placed:
     """Why it left; empty for those that stayed."""
 
 
-def race(candidates: Sequence[Label], measure: Measure, rounds: Sequence[int] = ROUNDS) -> list[Placed]:
+def race(
+    candidates: Sequence[Label],
+    measure: Measure,
+    rounds: Sequence[int] = ROUNDS,
+    cost: Cost = lambda label: (),
+) -> list[Placed]:
     """Race candidates; the best first, then those that stayed, then by how long they stayed.
 
     A round brings every candidate that is left to its number of repetitions. Then leave those that fail a
     constraint or cannot run, those that are worse than the best with p < 0.05 by Welch's test with Holm's
     correction, and, as in successive halving (Jamieson and Talwalkar 2016), the worse half of what still is
-    more than four.
+    more than four. Of candidates within 1 % of the best the cheaper count as the better.
     """
     left = list(candidates)
     out: list[Placed] = []
     known: dict[Label, Measured] = {}
     for number, repetitions in enumerate(rounds, start=1):
         known.update(measure(left, repetitions))
-        gone = _leaving(left, known)
+        gone = _leaving(left, known, cost)
         out += [Placed(label, known[label], number, why) for label, why in gone.items()]
         left = [label for label in left if label not in gone]
-        if len(left) <= 1:
+        # One that is left alone is measured on while nobody knows whether it meets the constraints.
+        if not left or (len(left) == 1 and known[left[0]].feasible is not None):
             break
     stayed = sorted(left, key=lambda label: _mean(known[label]), reverse=True)
     ranked = [Placed(label, known[label], None, "") for label in stayed]
@@ -68,7 +81,7 @@ def race(candidates: Sequence[Label], measure: Measure, rounds: Sequence[int] = 
     return [*ranked, *rest]
 
 
-def _leaving(left: Sequence[Label], known: Mapping[Label, Measured]) -> dict[Label, str]:
+def _leaving(left: Sequence[Label], known: Mapping[Label, Measured], cost: Cost) -> dict[Label, str]:
     gone: dict[Label, str] = {}
     for label in left:
         one = known[label]
@@ -83,19 +96,40 @@ def _leaving(left: Sequence[Label], known: Mapping[Label, Measured]) -> dict[Lab
     corrected = holm([_p(known[label].goal, known[best].goal) for label in others])
     for label, p in zip(others, corrected, strict=True):
         if p < _SURE:
-            gone[label] = f"surely worse than {best} (p {p:.2g})"
+            how = f"p {p:.2g}" if p > 0 else DETERMINISTIC
+            gone[label] = f"surely worse than {best} ({how})"
     able = [label for label in able if label not in gone]
     if len(able) > 4:
-        ranked = sorted(able, key=lambda label: _mean(known[label]), reverse=True)
+        top = _mean(known[best])
+
+        def place(label: Label) -> tuple[Any, ...]:
+            mean = _mean(known[label])
+            return (0, cost(label)) if mean >= top - _EQUAL * abs(top) else (1, -mean)
+
+        ranked = sorted(able, key=place)
         for label in ranked[math.ceil(len(ranked) / 2) :]:
             gone[label] = f"in the worse half, behind {best}"
     return gone
 
 
 def _p(own: Array, best: Array) -> float:
-    """The one-sided p value of `own` being no worse than `best`; NaN where that cannot be judged."""
-    found = welch(own, best)
-    return found.p / 2 if found.difference.value > 0 else 1.0
+    """The one-sided p value of `own` being no worse than `best`; NaN for single values.
+
+    By Welch's test where both vary. What is deterministic is taken as exact: p is that of the other's t-test
+    against it, or 0 where both are.
+    """
+    if not best.mean() > own.mean():
+        return 1.0
+    if len(own) < 2 or len(best) < 2:
+        return math.nan
+    fixed = [deterministic(own), deterministic(best)]
+    if all(fixed):
+        return 0.0
+    if not any(fixed):
+        return welch(own, best).p / 2
+    varied, exact = (own, best) if fixed[1] else (best, own)
+    t = abs(float(varied.mean() - exact.mean())) * math.sqrt(len(varied)) / float(varied.std(ddof=1))
+    return float(stdtr(len(varied) - 1, -t))
 
 
 def _mean(one: Measured) -> float:

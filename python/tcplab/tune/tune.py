@@ -24,6 +24,7 @@ from tcplab.study.grid import Cell
 from tcplab.study.judge import Verdict, judge
 from tcplab.study.load import Study
 from tcplab.study.load import load as load_study
+from tcplab.study.scale import amounts
 from tcplab.study.store import Done, Store, dataset
 from tcplab.tune.knobs import AS_IT_IS, Knob, read
 from tcplab.tune.race import Measured, Placed, feasible, race
@@ -54,7 +55,8 @@ class Tuned:
     placed: tuple[Placed, ...]
     """Every candidate, the best first."""
     best: Placed | None
-    """Of those that none is surely better than, the one that changes least; None: none is left."""
+    """Of those that none is surely better than, the one that changes least and asks for the smallest amounts;
+    None: none is left."""
     labels: Mapping[str, Mapping[str, str]]
     """By a candidate's cell id, its label by knob."""
     results: pl.DataFrame
@@ -119,9 +121,14 @@ class Tuning:
                     self._candidate(dict(zip([knob.name for knob in self.knobs], labels, strict=True)))
                     for labels in itertools.product(*(knob.values for knob in self.knobs))
                 ]
-            placed = race(candidates, lambda left, n: self._measure(left, n, watcher, jobs))
+            placed = race(candidates, lambda left, n: self._measure(left, n, watcher, jobs), cost=self._cost)
             stayed = [one for one in placed if one.left_in is None and len(one.measured.goal)]
-            best = min(stayed, key=self._changes, default=None)
+            # One that surely meets the constraints comes before one that may.
+            best = min(
+                stayed,
+                key=lambda one: (one.measured.feasible is not True, self._cost(one.label)),
+                default=None,
+            )
             if confirm is not None and best is not None and not self._stop.is_set():
                 confirmed = self._confirm(best, confirm, watcher)
         cells = tuple(self._cells.values())
@@ -143,8 +150,16 @@ class Tuning:
             self._stop.is_set(),
         )
 
-    def _changes(self, one: Placed) -> int:
-        return sum(label != AS_IT_IS for label in self._cells[one.label].labels.values())
+    def _cost(self, name: str) -> tuple[float, ...]:
+        """How many knobs a candidate changes, then how far: sizes, counts and rates from small to large."""
+        labels = self._cells[name].labels
+        changes = sum(label != AS_IT_IS for label in labels.values())
+        return (changes, *(self._amount(knob, labels.get(knob.name, AS_IT_IS)) for knob in self.knobs))
+
+    def _amount(self, knob: Knob, label: str) -> float:
+        named = [value for value in knob.values if value != AS_IT_IS]
+        scaled = amounts(named)
+        return scaled.values[named.index(label)] if scaled is not None and label in named else 0.0
 
     def _candidate(self, labels: Mapping[str, str], engine: str = "sim") -> str:
         cell = self.study.cell(engine, labels)
@@ -188,7 +203,9 @@ class Tuning:
         for constraint in self.goal.constraints:
             verdict = judge(constraint, [cell], results, baseline={}).verdict
             verdicts.append({Verdict.HOLDS: True, Verdict.FAILS: False}.get(verdict))
-            reasons += [f"fails {constraint.text}"] if verdict is Verdict.FAILS else []
+            if verdict is not Verdict.HOLDS:
+                how = "fails" if verdict is Verdict.FAILS else "undecided:"
+                reasons.append(f"{how} {constraint.text}")
         return Measured(values[np.isfinite(values)], feasible(verdicts), "; ".join(reasons))
 
     def _value(self, one: Done) -> float:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from tcplab.stats import grade, mean_interval, welch
+from tcplab.stats import DETERMINISTIC, grade, mean_interval, welch
 from tcplab.study.expect import Expression, Figure, Operation
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
@@ -41,21 +41,30 @@ def justification(tuned: Tuned) -> list[str]:
         names = "; ".join(_named(tuned, one) for one in ties[:3])
         more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
         said.append(
-            f"No surer choice after {len(best.measured.goal)} repetitions, but more to change: {names}{more}."
+            f"Not told from it by {len(best.measured.goal)} repetitions, but larger or more to change: "
+            f"{names}{more}."
         )
     plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {AS_IT_IS}), None)
     if plain is not None and plain.label != best.label and len(plain.measured.goal):
         test = welch(plain.measured.goal, best.measured.goal)
         change = test.difference.value / abs(float(plain.measured.goal.mean())) * 100
         sure = "" if math.isnan(test.p) else f" (p {test.p:.2g})"
+        sure = f" ({DETERMINISTIC})" if test.test == DETERMINISTIC else sure
         said.append(f"Against the scenario as it is: {change:+.1f} %{sure}.")
-    said.append(
-        f"Reliability {grade(best.measured.goal)}: {len(best.measured.goal)} repetitions"
-        + (", constraints hold." if best.measured.feasible else ", constraints not decided.")
-        * bool(tuned.goal.constraints)
-        + ("" if tuned.goal.constraints else ".")
-    )
+    said.append(_reliability(tuned, best))
     return said
+
+
+def _reliability(tuned: Tuned, best: Placed) -> str:
+    """How sure the goal and the constraints are; the less sure of them decides."""
+    n = len(best.measured.goal)
+    if best.measured.feasible is None:
+        return f"Reliability low: {n} repetitions do not decide the constraints ({best.measured.reason})."
+    holds = ", the constraints hold" if tuned.goal.constraints else ""
+    graded = grade(best.measured.goal)
+    if graded == DETERMINISTIC:
+        return f"Deterministic: {n} repetitions gave the same{holds}."
+    return f"Reliability {graded}: {n} repetitions{holds}."
 
 
 def confirmation(tuned: Tuned) -> list[str]:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tcplab.stats import deterministic
+
 Array = NDArray[np.float64]
 _POINTS = 48
 
 
 def spread(x: Array, y: Array) -> tuple[Array, Array] | None:
-    """The ellipse of one standard deviation of pairs, along their principal axes; None for fewer than 2."""
-    if len(x) < 2:
+    """The ellipse of one standard deviation of pairs, along their principal axes.
+
+    None for fewer than 2, and for copies.
+    """
+    if len(x) < 2 or (deterministic(x) and deterministic(y)):
         return None
     covariance = np.cov(np.vstack([x, y]))
     values, vectors = np.linalg.eigh(covariance)

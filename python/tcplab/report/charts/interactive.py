@@ -79,13 +79,16 @@ def _mode(chart: Chart, trace: Trace) -> str:
 
 
 def _errors(trace: Trace) -> dict[str, Any] | None:
-    if trace.low is None or trace.high is None:
+    errors = trace.errors()
+    if errors is None:
         return None
+    # plotly draws null as a bar of no length, and nothing for what is not a number.
+    below, above = ([value if np.isfinite(value) else "none" for value in row.tolist()] for row in errors)
     return {
         "type": "data",
         "symmetric": False,
-        "array": np.nan_to_num(trace.high - trace.y),
-        "arrayminus": np.nan_to_num(trace.y - trace.low),
+        "array": above,
+        "arrayminus": below,
         "thickness": 1,
         "width": 4,
     }

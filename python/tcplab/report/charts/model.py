@@ -29,6 +29,17 @@ class Trace:
     markers: bool = True
     """Of a curve: its points are drawn."""
 
+    def errors(self) -> Array | None:
+        """How far the interval reaches below and above each value, two rows; NaN in both: there is none.
+
+        None where no value has an interval.
+        """
+        if self.low is None or self.high is None:
+            return None
+        found = np.array([self.y - self.low, self.high - self.y]).clip(min=0)
+        none = np.isnan(found).all(axis=0)
+        return None if none.all() else np.where(none, np.nan, np.nan_to_num(found))
+
 
 @dataclass(frozen=True)
 class Outline:

@@ -79,9 +79,7 @@ def _legend(canvas: Canvas, axis: Axes) -> None:
 
 
 def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
-    errors: Any = None
-    if trace.low is not None and trace.high is not None:
-        errors = np.nan_to_num(np.array([trace.y - trace.low, trace.high - trace.y])).clip(min=0)
+    errors: Any = trace.errors()
     color = trace.style.color
     if chart.kind == "bars":
         width = 0.8 / len(chart.traces)

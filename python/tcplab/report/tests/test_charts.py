@@ -23,6 +23,7 @@ def test_the_ellipse_is_one_standard_deviation_along_the_principal_axes() -> Non
 
 def test_a_single_value_has_no_spread() -> None:
     assert spread(np.array([1.0]), np.array([2.0])) is None
+    assert spread(np.array([1.0, 1.0]), np.array([2.0, 2.0])) is None
 
 
 def bars(**how: object) -> Chart:
@@ -50,6 +51,19 @@ def test_a_legend_leaves_the_axes_their_width_and_height(key: str, count: int) -
     assert box.x0 >= 0
     assert box.x1 <= canvas.bbox.width
     assert box.y0 >= axis.y1 * canvas.bbox.height
+
+
+def test_a_value_without_an_interval_has_no_error_bar() -> None:
+    x, unknown = np.arange(3.0), np.array([0.5, np.nan, np.nan])
+    some = Trace("a", x, x + 1, style(0), x + 1 - unknown, x + 1 + unknown)
+    none = Trace("b", x, x, style(1), np.full(3, np.nan), np.full(3, np.nan))
+    chart = Chart("curve", "n", "t", "x", "y", (some, none))
+    first, second = interactive.draw(chart).data
+    assert list(first.error_y.array) == [0.5, "none", "none"]
+    assert second.error_y.array is None
+    containers = printed.draw(chart).axes[0].containers
+    bars = [segment for _, _, lines in containers for line in lines for segment in line.get_segments()]  # type: ignore[attr-defined, misc]
+    assert [segment.tolist() for segment in bars if len(segment)] == [[[0.0, 0.5], [0.0, 1.5]]]
 
 
 def test_both_back_ends_draw_the_same_bars() -> None:

@@ -133,6 +133,12 @@ def test_the_text_has_a_line_per_flow_and_the_units(tmp_path: Path) -> None:
     assert "the first 2 s of every flow are left out" in text
 
 
+def test_printing_a_summary_prints_its_text(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    assert str(run.summary()) == run.summary().to_text()
+    assert str(compare([run, run])) == compare([run, run]).to_text()
+
+
 def test_json_is_in_base_units(tmp_path: Path) -> None:
     document = summary(made(tmp_path, shared=True)).to_json()
     flow = document["flows"][0]

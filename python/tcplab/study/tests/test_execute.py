@@ -162,13 +162,17 @@ def flip(path: Path) -> None:
     path.write_bytes(data)
 
 
+def overwrite(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
 DAMAGE: dict[str, Callable[[Path], None]] = {
     "a truncated manifest": lambda run: cut(run / "manifest.json"),
-    "an empty manifest": lambda run: (run / "manifest.json").write_bytes(b"") and None,
+    "an empty manifest": lambda run: overwrite(run / "manifest.json", ""),
     "no manifest": lambda run: (run / "manifest.json").unlink(),
     "truncated metrics": lambda run: cut(run / "metrics.json"),
     "a changed metric": lambda run: flip(run / "metrics.json"),
-    "metrics of another shape": lambda run: (run / "metrics.json").write_text("{}") and None,
+    "metrics of another shape": lambda run: overwrite(run / "metrics.json", "{}"),
     "a truncated table": lambda run: cut(run / "flows.parquet"),
     "a missing table": lambda run: (run / "flows.parquet").unlink(),
     "a truncated plan": lambda run: cut(run / "plan.yaml"),

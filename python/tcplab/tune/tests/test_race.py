@@ -97,3 +97,37 @@ def test_nothing_feasible_is_no_winner() -> None:
 )
 def test_all_constraints_must_hold(verdicts: list[bool | None], expected: bool | None) -> None:
     assert feasible(verdicts) is expected
+
+
+def test_of_many_that_are_as_good_the_cheaper_half_stays() -> None:
+    names = [f"c{size}" for size in range(16)]
+    # The dearer the candidate the better by a hair: 0.03 % from the first to the last.
+    means = {name: 50.0 + 0.001 * size for size, name in enumerate(names)}
+    placed = race(names, measuring(means, 0.05), cost=lambda label: (int(label[1:]),))
+    assert {one.label for one in placed if one.left_in is None} <= set(names[:4])
+
+
+def test_deterministic_candidates_are_told_apart_exactly() -> None:
+    goals = {
+        "good": np.full(8, 100.0),
+        "same": np.full(8, 100.0),
+        "less": np.full(8, 99.0),
+        "varied": np.array([50.0, 51.0, 49.0, 50.5, 49.5, 50.0, 50.2, 49.8]),
+    }
+    placed = race(list(goals), lambda left, n: {name: Measured(goals[name][:n], True) for name in left}, (4,))
+    assert {one.label for one in placed if one.left_in is None} == {"good", "same"}
+    why = {one.label: one.why for one in placed}
+    assert why["less"] == "surely worse than good (deterministic)"
+    assert "p " in why["varied"]
+
+
+def test_one_alone_is_measured_on_until_its_constraints_are_decided() -> None:
+    rounds: list[int] = []
+
+    def measure(left: Sequence[str], repetitions: int) -> dict[str, Measured]:
+        rounds.append(repetitions)
+        goal = np.linspace(50.0, 51.0, repetitions)
+        return {"a": Measured(goal, True if repetitions >= 4 else None)}
+
+    race(["a"], measure)
+    assert rounds == [2, 4]

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 from tcplab.study.expect import parse, parse_goal
@@ -7,6 +9,7 @@ from tcplab.study.grid import Cell
 from tcplab.study.task import Made
 from tcplab.tune.advice import advice
 from tcplab.tune.knobs import KnobError, read
+from tcplab.tune.race import Measured, Placed
 from tcplab.tune.tune import Goal, Tuned, Tuning
 from tcplab.tune.words import justification
 
@@ -73,6 +76,39 @@ def test_nothing_that_meets_the_constraints_is_said(tmp_path: Path) -> None:
     found = tuned(tmp_path, ["streams=1|2"], "rtt.p95 < 1 ms")
     assert found.best is None
     assert justification(found) == ["None of 2 candidates meets the constraints."]
+
+
+def test_of_sizes_that_serve_as_well_the_smallest_is_chosen(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["window=4 MiB|1 MiB|2 MiB|64 KiB"])
+    assert best(found) == {"window": "1 MiB"}
+    said = " ".join(justification(found))
+    assert "larger or more to change: window" in said
+
+
+@pytest.mark.parametrize(
+    ("goal", "feasible", "reason", "words"),
+    [
+        (
+            [10.0, 10.1, 10.2],
+            None,
+            "undecided: rtt.p95 < 80 ms",
+            "Reliability low: 3 repetitions do not",
+        ),
+        ([10.0, 10.1, 10.2], True, "", "Reliability high: 3 repetitions, the constraints hold."),
+        ([10.0, 10.0, 10.0], True, "", "Deterministic: 3 repetitions gave the same, the constraints hold."),
+    ],
+)
+def test_reliability_is_that_of_goal_and_constraints_together(
+    tmp_path: Path, goal: list[float], feasible: bool | None, reason: str, words: str
+) -> None:
+    expression, sign = parse_goal("goodput")
+    asked = Goal("goodput", expression, sign, (parse("rtt.p95 < 80 ms"),))
+    one = Placed("a", Measured(np.array(goal) * 1e6, feasible, reason), None, "")
+    found = Tuned(tmp_path, (), asked, (one,), one, {"a": {"window": "1 MiB"}}, pl.DataFrame())
+    said = justification(found)
+    assert said[-1].startswith(words)
+    assert reason in said[-1]
+    assert ("±" in said[0]) is (len(set(goal)) > 1)
 
 
 PLAN = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
