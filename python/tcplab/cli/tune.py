@@ -78,6 +78,8 @@ def tune(
         _print(tuned)
     if tuned.interrupted:
         raise CommandError(f"interrupted; what was measured is in {tuned.path}", Code.INTERRUPTED)
+    if tuned.best is None and not any(len(one.measured.goal) for one in tuned.placed):
+        raise CommandError(f"every run failed; the first: {tuned.placed[0].why}", Code.FAILED)
     if tuned.best is None:
         raise CommandError("no candidate meets the constraints", Code.NO)
 
