@@ -15,7 +15,8 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
     """The combination of each axis' best single value, by the mean of the goal over its runs.
 
     Only cells that vary one axis alone say which of its values is best; an axis that never beats the
-    baseline's (or the plain scenario's) mean keeps the baseline's value. None when nothing was measured.
+    baseline's (or the plain scenario's) mean keeps the baseline's value. None when nothing was
+    measured, and when no axis has a better value.
     """
     combine = study.file.combine
     if combine is None:
@@ -48,6 +49,8 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
         ]
         if alone and (base is None or max(alone)[0] > sign * base):
             chosen[axis] = max(alone)[1]
+    if chosen == plain:
+        return None
     cell = study.cell(engine, chosen)
     return (
         None if cell.id in by_id else Cell(cell.engine, cell.labels, cell.settings, "combined best", cell.id)

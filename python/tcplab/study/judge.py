@@ -92,7 +92,9 @@ def judge(
         chosen: dict[Figure, Cell] = {}
         for figure in every:
             options = matching[figure]
-            cell = options.get(key) if figure in several else next(iter(options.values()))
+            # A cell's baseline has the cell's values of the axes that the baseline does not fix.
+            own = tuple(item for item in key if item[0] not in baseline) if figure.baseline else key
+            cell = options.get(own) if figure in several else next(iter(options.values()))
             if cell is not None:
                 chosen[figure] = cell
         if len(chosen) == len(every):

@@ -70,14 +70,14 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
 
 
 def verdict(share: float, starved: float, active: float) -> str:
-    """fair, above fair, squeezed or starved: starved when it was so for a tenth of its time or more.
+    """fair, above share, squeezed or starved: starved when it was so for a tenth of its time or more.
 
     Nothing for less than a fair share where no other flow could take it (`starved` is NaN).
     """
     if starved >= 0.1 * active:
         return "starved"
     if share > 1 / FAIR:
-        return "above fair"
+        return "above share"
     if share >= FAIR:
         return "fair"
     return "" if math.isnan(starved) else "squeezed"

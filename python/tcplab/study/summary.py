@@ -330,7 +330,9 @@ def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[
         yield f"± is the {percent} interval of the mean over {study.repeat} repetitions (Student's t)."
     if any(row.figures["goodput"].interval.method == DETERMINISTIC for row in rows):
         yield "deterministic: every repetition gave the same goodput; no interval, no grade, no test."
-    if any(row.baseline for row in rows):
+    if any(row.baseline for row in rows) and not any(row.changes for row in rows):
+        yield "No run of the baseline was completed: nothing is compared with it."
+    elif any(row.changes for row in rows):
         yield "Change: of the baseline's mean goodput; * where p < 0.05 by Welch's t-test, Holm-corrected."
     failed = [row for row in rows if row.failed]
     for row in failed[:5]:

@@ -81,6 +81,14 @@ def test_a_cell_of_copies_has_the_word_deterministic_and_no_statistics(study: St
     assert {row[-2:] for row in pair_grid(pairs(whole)).rows} == {(NONE, "deterministic")}
 
 
+def test_a_baseline_that_failed_is_said_to_compare_nothing(study: Study) -> None:
+    whole = summed(study, {name: values for name, values in CLEAR.items() if name.startswith("reno")})
+    assert "No run of the baseline was completed: nothing is compared with it." in whole.notes
+    assert not any(note.startswith("Change:") for note in whole.notes)
+    assert not any(row.changes for row in whole.cells)
+    assert any(note.startswith("Change:") for note in summed(study, CLEAR).notes)
+
+
 def test_a_single_repetition_is_not_called_the_same_as_the_baseline(study: Study) -> None:
     said = "\n".join(findings(summed(study, {name: values[:1] for name, values in CLEAR.items()}), []))
     assert "2 of 2 cells cannot be tested against the baseline" in said

@@ -72,6 +72,23 @@ def test_deterministic_values_decide_without_an_interval() -> None:
         assert ("deterministic" in "".join(case_words(found))) is (verdict is Verdict.FAILS)
 
 
+def test_each_cell_is_judged_beside_its_own_baseline() -> None:
+    values = {
+        "cubic/10 ms": [10.0, 10.1, 9.9],
+        "bbr1/10 ms": [20.0, 20.1, 19.9],
+        "cubic/100 ms": [1.0, 1.1, 0.9],
+        "bbr1/100 ms": [0.1, 0.11, 0.09],
+    }
+    found = judged("goodput > 0.5 * goodput(baseline)", values, [CC, RTT])
+    verdicts = {tuple(case.free.values()): case.verdict for case in found.cases}
+    assert verdicts == {
+        ("cubic", "10 ms"): Verdict.HOLDS,
+        ("bbr1", "10 ms"): Verdict.HOLDS,
+        ("cubic", "100 ms"): Verdict.HOLDS,
+        ("bbr1", "100 ms"): Verdict.FAILS,
+    }
+
+
 def test_one_repetition_decides_nothing() -> None:
     found = judged("goodput(cc=bbr1) > goodput(cc=cubic)", {"bbr1": [95.0], "cubic": [10.0]})
     assert found.verdict is Verdict.UNDECIDED

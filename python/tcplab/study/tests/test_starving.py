@@ -71,8 +71,8 @@ def test_a_flow_alone_fares_beside_nobody(tmp_path: Path) -> None:
     [
         (0.9, 0, "fair"),
         (1.25, 0, "fair"),
-        (1.26, 0, "above fair"),
-        (1.99, 0, "above fair"),
+        (1.26, 0, "above share"),
+        (1.99, 0, "above share"),
         (0.8, 0, "fair"),
         (0.79, 0, "squeezed"),
         (0.9, 1, "starved"),
