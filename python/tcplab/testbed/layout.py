@@ -160,8 +160,9 @@ def _wires(
                     address6=link["addresses6"][side],
                     emulated=emulated,
                     qdiscs=tuple(map(tuple, qdiscs)),
-                    # Of every link: a burst that one of them lets pass is met by the next.
-                    singly=with_netem,
+                    # Of every link: a burst that one of them lets pass is met by the next. And where both
+                    # offloads are off, which for TCP alone changes nothing (`netlink.one_by_one`).
+                    singly=with_netem or bool(whole and not (whole["tso"] or whole["gso"])),
                     offloads=dict(whole or {}),
                 )
             )

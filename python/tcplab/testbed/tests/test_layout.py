@@ -50,6 +50,18 @@ def test_a_capture_on_the_wire_takes_the_emulator_for_every_link() -> None:
     assert all(wire.emulated for wire in wires)
 
 
+def test_segments_leave_one_by_one_where_both_offloads_are_off() -> None:
+    """TCP makes bursts whatever the device can; only the interface's `gso_max_segs` stops it."""
+
+    def singly(**settings: str) -> list[bool]:
+        laid = lay_out(plan({"path": {"rate": "10 Mbit/s", "rtt": "10 ms", "left": settings}}))
+        return [one.singly for one in laid.namespaces[0].interfaces]
+
+    assert singly() == [False]
+    assert singly(tso="off") == [False]
+    assert singly(tso="off", gso="off") == [True]
+
+
 def test_the_way_through_a_router_names_it_as_gateway() -> None:
     routes = {route.to: route.gateway for route in space(plan(CHAIN, AB), "a").routes}
     four = {"10.0.0.2": None, "10.0.1.1": "10.0.0.2", "10.0.1.2": "10.0.0.2"}
