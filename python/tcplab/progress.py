@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tcplab.words import rate, seconds
+from tcplab.words import rate, seconds, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -79,7 +79,7 @@ class Plain(Silent):
     def note(self, text: str) -> None:
         """Something to be known at once."""
         with self._lock:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(visible(text, lines=True) + "\n")
             sys.stderr.flush()
 
 
@@ -124,7 +124,7 @@ class Live(Silent):
 
     def note(self, text: str) -> None:
         """Something to be known at once."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._console.print(visible(text, lines=True), markup=False, highlight=False, soft_wrap=True)
 
     def _render(self) -> RenderableType:
         from rich.console import Group

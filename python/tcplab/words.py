@@ -1,6 +1,9 @@
-"""Quantities as a person reads them in a terminal."""
+"""Quantities and foreign text as a person reads them in a terminal."""
 
 from __future__ import annotations
+
+import re
+from typing import Any
 
 _SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
@@ -47,3 +50,49 @@ def _three(value: float) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    """Text from elsewhere, with what would steer a terminal or hide in a page written as escapes.
+
+    Control characters, NUL, bidirectional overrides, characters without width and bytes that are not UTF-8
+    become their escapes in Python. `lines` keeps line ends and tabs, for text of several lines.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or (lines and char in "\n\t") else _escape(char) for char in text
+    )
+
+
+def visible_data(data: Any, *, lines: bool = False) -> Any:
+    """`visible` for every text in nested data, keys included."""
+    if isinstance(data, str):
+        return visible(data, lines=lines)
+    if isinstance(data, dict):
+        return {visible_data(key): visible_data(value, lines=lines) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return type(data)(visible_data(value, lines=lines) for value in data)
+    return data
+
+
+def visible_json(text: str) -> str:
+    """`visible` for the texts in a JSON document that is ASCII, as `json.dumps` writes it."""
+    return _JSON_ESCAPE.sub(_shown, text)
+
+
+# A backslash and what belongs to it: an escaped backslash begins no other escape.
+_JSON_ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+
+
+def _shown(found: re.Match[str]) -> str:
+    escape = found[0]
+    if not escape.startswith("\\u"):
+        return escape
+    char = chr(int(escape[2:], 16))
+    # A half of a pair stands for a character beyond U+FFFF: none of those turns text around.
+    return escape if char.isprintable() or "\ud800" <= char <= "\udfff" else f"\\{escape}"
+
+
+def _escape(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")

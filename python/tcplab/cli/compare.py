@@ -27,17 +27,17 @@ def compare(
 
     if len(run) < 2:
         raise CommandError("comparing needs two results or more", Code.INPUT)
-    loaded = results(run)
-    comparison = compared(loaded)
-    if json:
-        say_json(comparison.to_json())
-    else:
-        show(comparison.to_rich())
-    if output is not None:
-        from tcplab.cli.writing import naming
-        from tcplab.report import write_comparison
+    with results(run) as loaded:
+        comparison = compared(loaded)
+        if json:
+            say_json(comparison.to_json())
+        else:
+            show(comparison.to_rich())
+        if output is not None:
+            from tcplab.cli.writing import naming
+            from tcplab.report import write_comparison
 
-        with naming(output):
-            write_comparison(loaded, output)
-        if not json:
-            say(f"report   {output}")
+            with naming(output):
+                write_comparison(loaded, output)
+            if not json:
+                say(f"report   {output}")

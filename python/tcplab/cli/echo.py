@@ -11,6 +11,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
+from tcplab.words import visible
 
 if TYPE_CHECKING:
     from tcplab.echo.standalone import Test
@@ -167,7 +168,7 @@ def run(
                 _write_report(test, report)
         _print(test, labels, json)
     for text in test.warnings:
-        sys.stderr.write(f"tcplab: {text}\n")
+        sys.stderr.write(f"tcplab: {visible(text)}\n")
     if interrupted:
         raise CommandError("interrupted; what had been measured is above", Code.INTERRUPTED)
     if test.errors:

@@ -33,8 +33,8 @@ def export(
 
     if form not in FORMATS:
         raise CommandError(f"--format {form}: there is {', '.join(FORMATS)}", Code.INPUT)
-    (loaded,) = results([run])
-    target = output or loaded.path / ("csv" if form == "csv" else f"{form}.json")
-    with naming(target):
-        for path in write(loaded, form, target):
-            say(str(path))
+    with results([run]) as (loaded,):
+        target = output or loaded.path / ("csv" if form == "csv" else f"{form}.json")
+        with naming(target):
+            for path in write(loaded, form, target):
+                say(str(path))

@@ -12,6 +12,8 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
+from tcplab.words import visible
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -55,7 +57,7 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
             if isinstance(problem, (SystemExit, GeneratorExit)) or os.environ.get("TCPLAB_DEBUG"):
                 raise
             message, code = _explain(problem)
-            sys.stderr.write(message + "\n")
+            sys.stderr.write(visible(message, lines=True) + "\n")
             raise typer.Exit(code) from None
 
     return call
@@ -83,6 +85,11 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
 
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ENFILE, errno.EMFILE}
+
+
+def is_full(problem: BaseException | None) -> bool:
+    """Whether a disk could not take what was written."""
+    return isinstance(problem, OSError) and problem.errno in _DISK
 
 
 def _known(problem: BaseException) -> Code | None:

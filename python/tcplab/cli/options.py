@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError
+from tcplab.cli.failure import Code, CommandError, is_full
 
 if TYPE_CHECKING:
     from tcplab.engine.base import Engine
@@ -56,11 +59,33 @@ def scenarios(paths: list[Path], settings: list[str] | None) -> list[Scenario]:
     return loaded
 
 
-def results(paths: list[Path]) -> list[Run]:
-    """Load result directories."""
+@contextmanager
+def results(paths: list[Path]) -> Iterator[list[Run]]:
+    """Load result directories; what is wrong in them, found now or when they are looked at, is bad input."""
+    import polars as pl
+
     from tcplab.results import ResultsError, load
 
     try:
-        return [load(path) for path in paths]
+        loaded = [load(path) for path in paths]
+        for run in loaded:
+            # Read now, so that what is wrong is said of the file it is in.
+            _ = run.manifests, run.plan
+        yield loaded
     except ResultsError as problem:
-        raise CommandError(str(problem), Code.INPUT) from None
+        code = Code.MACHINE if is_full(problem.__cause__) else Code.INPUT
+        raise CommandError(str(problem), code) from None
+    except (*_CONTRADICTIONS, pl.exceptions.PolarsError) as problem:
+        if os.environ.get("TCPLAB_DEBUG"):
+            raise
+        which = ", ".join(map(str, paths))
+        reason = str(problem).strip().partition("\n")[0]
+        raise CommandError(
+            f"{which}: plan and tables do not fit together: {type(problem).__name__}: {reason} "
+            "(damaged or changed since the run? TCPLAB_DEBUG=1 shows where)",
+            Code.INPUT,
+        ) from None
+
+
+# What arithmetic on results answers that are not as any engine writes them.
+_CONTRADICTIONS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)

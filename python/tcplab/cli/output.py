@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tcplab.words import visible
+
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 # Spaces between two columns.
 _GAP = 2
 
 
 def say(text: str = "") -> None:
-    """One line of the result."""
+    """A line of the result, or several; what would steer the terminal is escaped."""
+    sys.stdout.write(visible(text, lines=True) + "\n")
+
+
+def say_colored(text: str) -> None:
+    """A line of our own making, which may hold the escapes that color it."""
     sys.stdout.write(text + "\n")
 
 
 def warn(text: str) -> None:
-    """One line beside the result."""
-    sys.stderr.write(text + "\n")
+    """A line beside the result, or several; what would steer the terminal is escaped."""
+    sys.stderr.write(visible(text, lines=True) + "\n")
 
 
 def say_json(data: Any) -> None:
@@ -40,12 +48,23 @@ def show(what: RenderableType) -> None:
     """Print something rich knows how to draw."""
     where = console()
     if where.is_terminal:
-        where.print(what)
+        where.print(_Visible(what))
         return
     with where.capture() as drawn:
-        where.print(what)
+        where.print(_Visible(what))
     for line in drawn.get().splitlines():
         say(line.rstrip())
+
+
+class _Visible:
+    """Something rich draws, without any control character in its text."""
+
+    def __init__(self, what: RenderableType) -> None:
+        self.what = what
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for segment in console.render(self.what, options):
+            yield segment if segment.control else segment._replace(text=visible(segment.text, lines=True))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
@@ -53,7 +72,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Se
 
     On a terminal that is too narrow for that, each row becomes a block of lines.
     """
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
     where = console()
     if sum(widths) + _GAP * (len(widths) - 1) > where.width:

@@ -41,22 +41,22 @@ def report(
             raise CommandError(f"--format {kind}: figures are written as {', '.join(FORMATS)}", Code.INPUT)
     if output is not None and len(run) > 1:
         raise CommandError("--output names one file, but several results are given", Code.INPUT)
-    loaded = results(run)
-    if figures is not None:
-        from tcplab.report import write_figures
+    with results(run) as loaded:
+        if figures is not None:
+            from tcplab.report import write_figures
+
+            for one in loaded:
+                folder = figures if len(loaded) == 1 else figures / one.path.name
+                with naming(folder):
+                    for path in write_figures(one, folder, formats=kinds):
+                        say(str(path))
+            return
+        from tcplab.report import write_report
 
         for one in loaded:
-            folder = figures if len(loaded) == 1 else figures / one.path.name
-            with naming(folder):
-                for path in write_figures(one, folder, formats=kinds):
-                    say(str(path))
-        return
-    from tcplab.report import write_report
-
-    for one in loaded:
-        page = output or one.path / REPORT_FILE
-        with naming(page):
-            write_report(one, page)
-        say(str(page))
-        if show:
-            typer.launch(str(page))
+            page = output or one.path / REPORT_FILE
+            with naming(page):
+                write_report(one, page)
+            say(str(page))
+            if show:
+                typer.launch(str(page))

@@ -27,13 +27,13 @@ def show(
     json: Json = False,
 ) -> None:
     """Print the summary of a result, or rows of a table."""
-    (loaded,) = results([run])
-    if table is not None:
-        _rows(loaded, table, limit, json)
-    elif json:
-        _summary_json(loaded)
-    else:
-        _summary(loaded)
+    with results([run]) as (loaded,):
+        if table is not None:
+            _rows(loaded, table, limit, json)
+        elif json:
+            _summary_json(loaded)
+        else:
+            _summary(loaded)
 
 
 def _summary(run: Run) -> None:

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from tcplab.words import visible
+
 if TYPE_CHECKING:
     from tcplab.study.grid import Cell
     from tcplab.study.task import Made
@@ -25,6 +27,7 @@ class Lines:
         text = f"[{number}/{of}] {cell.title}, run {made.repetition}: {made.status}"
         if made.status == "failed":
             text += f": {made.message}"
+        text = visible(text, lines=True)
         ahead = f" ({left:.0f} s left)" if number < of else ""
         if self.live and made.status == "done":
             sys.stderr.write(f"\r\x1b[K{text}{ahead}"[:200])

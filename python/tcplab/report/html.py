@@ -30,6 +30,7 @@ from tcplab.results.files import write_text
 from tcplab.results.run import Run
 from tcplab.results.schema import TABLES
 from tcplab.results.writer import REPORT_FILE
+from tcplab.words import visible, visible_json
 
 # A figure for each repetition is kept for this many; the tables hold the others.
 _MOST_REPETITIONS = 5
@@ -135,6 +136,7 @@ def page_environment() -> Environment:
         loader=PackageLoader("tcplab.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -147,8 +149,18 @@ def figure_json(figure: Figure) -> Markup:
     """A figure for a script element: `<` is escaped, so that no text can end it."""
     from tcplab.report.figures.interactive import draw
 
-    text = json.dumps(json.loads(draw(figure).to_json()), separators=(",", ":"))
+    return script_json(json.loads(draw(figure).to_json()))
+
+
+def script_json(data: Any) -> Markup:
+    """Data for a script element: no text in it can end the element, or steer how the page is read."""
+    text = visible_json(json.dumps(data, separators=(",", ":")))
     return Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _visible(value: Any) -> Any:
+    """What a template prints: text from elsewhere without control characters."""
+    return visible(value, lines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def plotly_script() -> Markup:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tcplab.results.errors import ResultsError
+from tcplab.words import visible_data
 
 FILE = "manifest.json"
 
@@ -43,7 +45,7 @@ class Manifest(BaseModel):
     python: str = Field("", description="Python version")
     scenario: str = Field("", description="The scenario's name")
     seed: int = Field(0, description="Seed of every random stream of the run")
-    repetition: int = Field(1, description="Number of the repetition, from 1")
+    repetition: int = Field(1, ge=1, description="Number of the repetition, from 1")
     phases: dict[str, int] = Field(
         default_factory=dict,
         description="How much later than in the plan each flow started, ns; empty: at the plan's times",
@@ -52,7 +54,9 @@ class Manifest(BaseModel):
         "", description="SHA-256 of the plan without seed and phases: equal for repetitions"
     )
     started: str = Field("", description="When the run started, ISO 8601 with time zone")
-    wall_duration: float | None = Field(None, description="How long it took, seconds")
+    wall_duration: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="How long it took, seconds"
+    )
     status: Literal["done", "interrupted", "failed"] = Field("interrupted", description="How it ended")
     message: str = Field("", description="Why it failed or was interrupted")
     warnings: list[str] = Field(default_factory=list, description="What the reader of the results must know")
@@ -65,6 +69,13 @@ class Manifest(BaseModel):
         default_factory=dict, description="Offloads that were on, by interface (real hosts)"
     )
     facts: dict[str, Any] = Field(default_factory=dict, description="What the engine reports about itself")
+
+    @field_validator("started")
+    @classmethod
+    def _is_a_time(cls, started: str) -> str:
+        if started and datetime.fromisoformat(started).year < 1970:
+            raise ValueError("no time since 1970")
+        return started
 
     def to_json(self) -> str:
         """The file's text."""
@@ -84,8 +95,11 @@ def read_manifest(run_dir: Path) -> Manifest:
         return Manifest(status="interrupted", message="the run left no manifest")
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
+    except UnicodeDecodeError as error:
+        raise ResultsError(path, f"not a manifest: {error}") from error
     try:
-        return Manifest.model_validate_json(text)
+        manifest = Manifest.model_validate_json(text)
+        return Manifest.model_validate(visible_data(manifest.model_dump(), lines=True))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "the file"

@@ -15,6 +15,7 @@ from tcplab.results.manifest import FILE, Manifest, read_manifest
 from tcplab.results.schema import TABLES
 from tcplab.results.tables import read_table
 from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE
+from tcplab.words import visible_data
 
 if TYPE_CHECKING:
     from tcplab.report.plot import Plot
@@ -184,11 +185,20 @@ def find_run_dirs(path: Path) -> dict[int, Path]:
 def _read_plan(path: Path) -> dict[str, Any]:
     from ruamel.yaml.error import YAMLError
 
+    from tcplab.results.plan_shape import mistake
     from tcplab.results.plan_yaml import load_plan_yaml
 
     try:
-        return load_plan_yaml(path.read_text(encoding="utf-8"))
+        plan = load_plan_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
-    except (YAMLError, ValueError) as error:
-        raise ResultsError(path, f"not a plan: {error}") from error
+    except (YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        # The YAML reader answers some broken texts with errors of its own making.
+        reason = str(error) or type(error).__name__
+        raise ResultsError(path, f"not a plan: {reason}") from error
+    wrong = mistake(plan)
+    if wrong is not None:
+        raise ResultsError(path, f"not a plan of tcplab: {wrong}")
+    text = plan.pop("description", "")
+    names: dict[str, Any] = visible_data(plan)
+    return {**names, "description": visible_data(text, lines=True)} if text else names

@@ -49,7 +49,7 @@ def _read(path: Path) -> pl.DataFrame | None:
         data = path.read_bytes()
         whole = data[: _whole(data)]
         return pl.read_ipc_stream(BytesIO(whole)) if whole else None
-    except (OSError, struct.error, pl.exceptions.PolarsError) as error:
+    except (OSError, struct.error, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResultsError(path, f"not a readable stream of rows: {error}") from error
 
 
@@ -61,7 +61,8 @@ def _whole(data: bytes) -> int:
         if mark != _CONTINUATION or size == 0 or at + 8 + size > len(data):
             break
         end = at + 8 + size + _body_length(data, at + 8)
-        if end > len(data):
+        # A length below zero would lead back.
+        if end > len(data) or end <= at:
             break
         at = end
     return at

@@ -11,12 +11,25 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_bytes
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import read_streams
+from tcplab.words import visible
 
 _TYPES: dict[str, pl.DataType] = {
     "int": pl.Int64(),
     "float": pl.Float64(),
     "bool": pl.Boolean(),
     "str": pl.String(),
+}
+
+
+# Every row of every engine has these.
+_NEVER_NULL = {
+    "flows": ("flow", "stream", "kind", "from", "to", "start", "end"),
+    "intervals": ("time", "duration", "flow", "stream"),
+    "sockets": ("time", "flow", "stream"),
+    "gauges": ("time", "flow", "stream", "name"),
+    "queues": ("time", "link", "direction"),
+    "pings": ("time", "flow"),
+    "events": ("time", "event"),
 }
 
 
@@ -74,7 +87,20 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
     try:
         if not path.exists():
             left = read_streams(run_dir, name)
-            return pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left)
-        return conform(name, pl.read_parquet(path))
-    except (OSError, pl.exceptions.PolarsError, SchemaError) as error:
+            frame = pl.DataFrame(schema=polars_schema(name)) if left is None else conform(name, left)
+        else:
+            frame = conform(name, pl.read_parquet(path))
+    except OSError as error:
+        raise ResultsError.from_os(path, error) from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:
         raise ResultsError(path, f"not a readable table: {error}") from error
+    for column in _NEVER_NULL.get(name, ()):
+        if frame[column].null_count():
+            raise ResultsError(path, f"not a table of tcplab: {column} is missing in some rows")
+    return frame.with_columns(_visible(column) for column in frame.select(pl.col(pl.String)))
+
+
+def _visible(column: pl.Series) -> pl.Series:
+    """Names from a stranger's results, as they may be shown."""
+    raw = {text: visible(text) for text in column.unique().drop_nulls() if not text.isprintable()}
+    return column.replace(raw) if raw else column

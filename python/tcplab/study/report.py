@@ -7,13 +7,12 @@ import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
 from tcplab.report.charts.model import Chart, Heatmap
 from tcplab.report.grid import Grid
-from tcplab.report.html import page_environment, plotly_script
+from tcplab.report.html import page_environment, plotly_script, script_json
 from tcplab.report.images import FORMATS, save
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
@@ -124,8 +123,7 @@ def markdown_text(grid: Grid) -> str:
 def _spec(chart: Chart | Heatmap) -> Markup:
     from tcplab.report.charts.interactive import draw
 
-    made: Any = json.loads(draw(chart).to_json())
-    return Markup(json.dumps(made, separators=(",", ":")).replace("<", "\\u003c"))  # noqa: S704
+    return script_json(json.loads(draw(chart).to_json()))
 
 
 def _lead(study: Study, outcome: Outcome) -> str:
