@@ -80,9 +80,26 @@ class PacketList:
 def check_filter(text: str) -> None:
     """Raise FilterError unless the text is a filter."""
 
+class Flows:
+    """The flows of a capture, small until they are asked for."""
+
+    def __len__(self) -> int: ...
+    def get(self, place: int) -> dict[str, Any]:
+        """Give the flow at a place, from 0. Raises IndexError."""
+
+    def place_of(self, number: int) -> int | None:
+        """Give the place of the flow with this number; None if there is none."""
+
+    def columns(self, begin: int, end: int) -> dict[str, Any]:
+        """Give the flows from one place to before another as a table.
+
+        `flows` is an Arrow IPC file of the columns that differ, `columns` each column's name and the place in
+        the file of its values.
+        """
+
 def summarise(
     path: str | PathLike[str] | None = None, filter_text: str | None = None, cores: int = 1
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[Flows, dict[str, Any]]:
     """Give the flows of a capture that the filter means, and what was read of it; None: standard input.
 
     Raises OSError if the file cannot be read, CaptureError if it is no capture, FilterError.

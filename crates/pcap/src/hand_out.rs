@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::flow::{Counts, Division, FlowSummary, Options, Share};
+use crate::flow::{Counts, Division, Flows, Options, Share};
 use crate::parse::Ends;
 use crate::read::{Bytes, Place, Reader};
 
@@ -68,7 +68,7 @@ impl<'r> HandOut<'r> {
     }
 
     /// Does a share's work, and walks when it is time to: its flows, and what it has counted.
-    pub(crate) fn work(&self, share: Share, options: Options) -> (Vec<FlowSummary>, Counts) {
+    pub(crate) fn work(&self, share: Share, options: Options) -> (Flows, Counts) {
         let _panic_ends_all = PanicEndsAll(self);
         let mut analysis = share.analysis(options);
         let mut done = None;

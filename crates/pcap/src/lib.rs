@@ -23,7 +23,7 @@
 //! # }
 //! ```
 //!
-//! [`summarise`] does the same on several cores. An [`Observer`](flow::Observer) is shown every segment with what
+//! [`summarise`] does the same on several cores, and its flows stay small until they are looked at. An [`Observer`](flow::Observer) is shown every segment with what
 //! the analysis made of it ([`flow::Seen`]), for figures and lists. [`pairing`] matches the captures of both ends
 //! of a path.
 //!
@@ -48,7 +48,7 @@ mod pcapng;
 mod quantiles;
 mod summarise;
 
-pub use flow::{Analysis, FlowSummary, Observer};
+pub use flow::{Analysis, FlowSummary, Flows, Observer};
 pub use frame::FrameBuffer;
 pub use parse::{Segment, parse};
 pub use pcapng::{Interface, InterfaceId, Writer};

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use crate::flow::{Analysis, Counts, Division, FlowSummary, Options};
+use crate::flow::{Analysis, Counts, Division, Flows, Options};
 use crate::hand_out::HandOut;
 use crate::read::Reader;
 
@@ -10,7 +10,7 @@ use crate::read::Reader;
 #[derive(Debug)]
 pub struct Summary {
     /// Its flows by number.
-    pub flows: Vec<FlowSummary>,
+    pub flows: Flows,
     /// Its packets by what became of them.
     pub counts: Counts,
 }
@@ -41,21 +41,18 @@ pub fn summarise(reader: &mut Reader, options: Options, cores: usize) -> Summary
             while let Some(packet) = reader.next_packet() {
                 analysis.packet(&packet);
             }
-            let (flows, counts, ()) = analysis.finish();
+            let (flows, counts, ()) = analysis.into_flows();
             Summary { flows, counts }
         }
     }
 }
 
-fn together(parts: Vec<(Vec<FlowSummary>, Counts)>) -> Summary {
-    let mut summary = Summary { flows: Vec::new(), counts: Counts::default() };
-    for (flows, counts) in parts {
-        summary.flows.extend(flows);
-        summary.counts.add(&counts);
-    }
-    summary.flows.sort_unstable_by_key(|flow| flow.first_packet);
-    for (number, flow) in (1..).zip(&mut summary.flows) {
-        flow.number = number;
-    }
-    summary
+fn together(parts: Vec<(Flows, Counts)>) -> Summary {
+    let mut counts = Counts::default();
+    let shares = parts.into_iter().map(|(flows, counted)| {
+        counts.add(&counted);
+        flows
+    });
+    let flows = Flows::together(shares.collect());
+    Summary { flows, counts }
 }

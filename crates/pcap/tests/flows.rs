@@ -3,7 +3,8 @@
 mod common;
 
 use common::*;
-use tcplab_pcap::flow::{Analysis, Direction, End, Options};
+use proptest::prelude::*;
+use tcplab_pcap::flow::{Analysis, Direction, End, Observer, Options, Seen};
 use tcplab_pcap::frame::{FrameBuffer, Keep};
 use tcplab_pcap::parse::Protocol;
 use tcplab_pcap::read::Ending;
@@ -58,7 +59,7 @@ fn any_number_of_cores_gives_the_same_summary() {
         let summary = summarise(&mut reader, Options::default(), cores);
         assert_eq!(reader.ending(), Some(&Ending::Complete));
         assert_eq!(reader.counts().packets, summary.counts.packets);
-        (summary.flows, summary.counts)
+        (summary.flows.iter().collect::<Vec<_>>(), summary.counts)
     };
     let (flows, counts) = summary(1);
     assert!(flows.len() > 100 && counts.packets > 10_000, "{}, {counts:?}", flows.len());
@@ -83,7 +84,8 @@ fn a_capture_of_one_flow_is_summarised_on_two_cores() {
     let mut reader = Reader::from_bytes(capture(&sends)).expect("a capture");
     let summary = summarise(&mut reader, Options::default(), 2);
     assert_eq!(summary.flows.len(), 1);
-    assert_eq!(summary.flows[0].halves[0].payload_bytes, 25_000_000);
+    let flow = summary.flows.get(0).expect("a flow");
+    assert_eq!(flow.halves[0].payload_bytes, 25_000_000);
 }
 
 #[test]
@@ -95,7 +97,8 @@ fn a_stream_is_summarised_on_one_core() {
 #[test]
 fn beyond_the_most_flows_those_idle_for_longest_are_ended() {
     let mut reader = Reader::from_bytes(hundred()).expect("a capture");
-    let mut analysis = Analysis::new(Options { most_flows: 20, ..Options::default() });
+    let options = Options { most_flows: 20, ..Options::default() };
+    let mut analysis = Analysis::with_observer(options, Kinds::default());
     let mut evicted = 0;
     while let Some(packet) = reader.next_packet() {
         analysis.packet(&packet);
@@ -103,6 +106,66 @@ fn beyond_the_most_flows_those_idle_for_longest_are_ended() {
     }
     assert!(evicted >= 80, "{evicted}");
     assert!(analysis.finish().0.len() <= 20);
+}
+
+#[test]
+fn eight_flows_of_few_packets_take_the_room_of_one() {
+    let sends: Vec<_> = (0..1000).map(|n| Send { port: n, ..client(u64::from(n), SYN, 0, 0, 0) }).collect();
+    let mut reader = Reader::from_bytes(capture(&sends)).expect("a capture");
+    let options = Options { most_flows: 20, ..Options::default() };
+    let summary = summarise(&mut reader, options, 1);
+    assert_eq!(summary.flows.len(), 1000);
+    let evicted = summary.flows.iter().filter(|flow| flow.end == End::Evicted).count();
+    assert!((840..860).contains(&evicted), "{evicted}");
+    assert_eq!(summary.flows.place_of(1000), Some(999));
+}
+
+#[derive(Debug)]
+struct Watching;
+
+impl Observer for Watching {
+    fn seen(&mut self, _: &Seen<'_>) {}
+}
+
+/// A segment or datagram between a handful of ports, with what makes a flow grow among it.
+fn any_send() -> impl Strategy<Value = (Send<'static>, u64)> {
+    let flags = prop_oneof![
+        4 => Just(ACK), 2 => Just(SYN), 2 => Just(SYN | ACK), 1 => Just(RST), 1 => Just(RST | ACK), 1 => Just(FIN | ACK)
+    ];
+    let sack = prop_oneof![8 => Just(&[][..]), 1 => Just(&[(3, 5)][..])];
+    let time = prop_oneof![8 => 0..40u64, 1 => Just(11_000)];
+    let numbers = (0..4u32, 0..4u32, 0..3u32);
+    (any::<bool>(), flags, numbers, sack, 0..3u16, time, proptest::option::of((0..9u32, 0..9u32))).prop_map(
+        |(client, flags, (seq, ack, len), sack, port, after, timestamps)| {
+            let send = Send { client, sack, port, timestamps, ..crate::client(0, flags, seq, ack, len) };
+            (send, after)
+        },
+    )
+}
+
+proptest! {
+    /// A flow that is kept as its packets is told as one that is analyzed from its first packet on.
+    #[test]
+    fn flows_of_few_packets_are_told_as_if_analyzed(sends in proptest::collection::vec(any_send(), 1..40)) {
+        let mut at = 0;
+        let sends: Vec<_> = sends
+            .into_iter()
+            .map(|(send, after)| {
+                at += after * MS;
+                Send { at, ..send }
+            })
+            .collect();
+        let file = capture(&sends);
+        let mut watched = Analysis::with_observer(Options::default(), Watching);
+        let mut reader = Reader::from_bytes(file.clone()).expect("a capture");
+        while let Some(packet) = reader.next_packet() {
+            watched.packet(&packet);
+        }
+        let (analyzed, counts, _) = watched.finish();
+        let summary = summarise(&mut Reader::from_bytes(file).expect("a capture"), Options::default(), 1);
+        prop_assert_eq!(summary.flows.iter().collect::<Vec<_>>(), analyzed);
+        prop_assert_eq!(summary.counts, counts);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub trait Table {
     /// Number of rows.
     fn rows(&self) -> usize;
     /// Names and columns in order.
-    fn columns(&self) -> Vec<(&'static str, Column<'_>)>;
+    fn columns(&self) -> Vec<(&str, Column<'_>)>;
 }
 
 /// Declares a table and the row it takes, from one list of columns.
@@ -49,7 +49,7 @@ macro_rules! table {
                 let rows = [$(self.$column.len()),+];
                 rows[0]
             }
-            fn columns(&self) -> Vec<(&'static str, $crate::Column<'_>)> {
+            fn columns(&self) -> Vec<(&str, $crate::Column<'_>)> {
                 vec![$((stringify!($column), <$cell as $crate::Cell>::erase(&self.$column))),+]
             }
         }

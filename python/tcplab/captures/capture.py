@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcplab.captures.frames import flows_frame, packets_frame
+from tcplab.captures.frames import packets_frame
 from tcplab.captures.series import follow
 from tcplab.captures.summary import Summary, summarise
 
@@ -44,7 +44,7 @@ class Capture:
     @cached_property
     def flows(self) -> pl.DataFrame:
         """A row per flow."""
-        return flows_frame(self._summary.flows)
+        return self._summary.flows.frame()
 
     def flow(self, number: int) -> Flow:
         """One flow. Raises CaptureError if there is none of this number."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tcplab.captures.flow import Flow, Spread, TcpHalf
+from tcplab.captures.flows import Flows
 from tcplab.words import rate, seconds, size
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Value = float | int | str | None
 
@@ -22,6 +27,8 @@ class Column:
     show: Callable[[Flow], str]
     rank: int
     """The lower, the longer it stays when a terminal is narrow."""
+    by: str = ""
+    """The columns of the data frame that `value` is made of: `sender:goodput`; empty: none of them alone."""
     left: bool = False
 
 
@@ -92,16 +99,20 @@ def pair(flow: Flow, value: Callable[[TcpHalf], int | None]) -> str:
     return "/".join(dict.fromkeys(both)) if both else "-"
 
 
-def _counted(key: str, title: str, about: str, rank: int, value: Callable[[Flow], int | None]) -> Column:
-    return Column(key, title, about, value, lambda flow: number(value(flow)), rank)
+def _counted(
+    key: str, title: str, about: str, rank: int, by: str, value: Callable[[Flow], int | None]
+) -> Column:
+    return Column(key, title, about, value, lambda flow: number(value(flow)), rank, by)
 
 
-def _timed(key: str, title: str, about: str, rank: int, value: Callable[[Flow], float | None]) -> Column:
-    return Column(key, title, about, value, lambda flow: time(value(flow)), rank)
+def _timed(
+    key: str, title: str, about: str, rank: int, by: str, value: Callable[[Flow], float | None]
+) -> Column:
+    return Column(key, title, about, value, lambda flow: time(value(flow)), rank, by)
 
 
 COLUMNS: tuple[Column, ...] = (
-    _counted("flow", "#", "number of the flow, by its first packet", 0, lambda f: f.number),
+    _counted("flow", "#", "number of the flow, by its first packet", 0, "flow", lambda f: f.number),
     Column(
         "name",
         "flow",
@@ -112,8 +123,8 @@ COLUMNS: tuple[Column, ...] = (
         left=True,
     ),
     Column("protocol", "proto", "tcp or udp", lambda f: f.protocol, lambda f: f.protocol, 9, left=True),
-    _timed("duration", "time", "from the first to the last packet", 5, lambda f: f.duration),
-    _counted("packets", "packets", "of both directions", 7, lambda f: f.packets),
+    _timed("duration", "time", "from the first to the last packet", 5, "duration", lambda f: f.duration),
+    _counted("packets", "packets", "of both directions", 7, "both:packets", lambda f: f.packets),
     Column(
         "bytes",
         "bytes",
@@ -121,6 +132,7 @@ COLUMNS: tuple[Column, ...] = (
         lambda f: f.frame_bytes,
         lambda f: size(f.frame_bytes),
         6,
+        "both:frame_bytes",
     ),
     Column(
         "goodput",
@@ -129,31 +141,79 @@ COLUMNS: tuple[Column, ...] = (
         _goodput,
         lambda f: "-" if f.sender.goodput is None else rate(f.sender.goodput),
         2,
+        "sender:goodput",
     ),
-    _counted("retransmissions", "retr", "packets sent again", 3, _count(lambda half: half.retransmissions)),
-    _counted("fast", "fast", "sent again after duplicate ACKs or SACKs", 12, _count(lambda half: half.fast)),
-    _counted("rto", "rto", "sent again after a timeout", 13, _count(lambda half: half.timeout)),
-    _counted("tlp", "tlp", "sent again as tail loss probe", 14, _count(lambda half: half.probe)),
     _counted(
-        "spurious", "spur", "sent again needlessly, as D-SACK showed", 15, _count(lambda half: half.spurious)
+        "retransmissions",
+        "retr",
+        "packets sent again",
+        3,
+        "sender:retransmissions",
+        _count(lambda half: half.retransmissions),
     ),
-    _counted("ooo", "ooo", "out of order, sent once", 16, _count(lambda half: half.out_of_order)),
     _counted(
-        "dupacks", "dupack", "duplicate ACKs of the receiver", 17, _answered(lambda half: half.duplicate_acks)
+        "fast",
+        "fast",
+        "sent again after duplicate ACKs or SACKs",
+        12,
+        "sender:fast",
+        _count(lambda half: half.fast),
+    ),
+    _counted(
+        "rto", "rto", "sent again after a timeout", 13, "sender:timeout", _count(lambda half: half.timeout)
+    ),
+    _counted(
+        "tlp", "tlp", "sent again as tail loss probe", 14, "sender:probe", _count(lambda half: half.probe)
+    ),
+    _counted(
+        "spurious",
+        "spur",
+        "sent again needlessly, as D-SACK showed",
+        15,
+        "sender:spurious",
+        _count(lambda half: half.spurious),
+    ),
+    _counted(
+        "ooo",
+        "ooo",
+        "out of order, sent once",
+        16,
+        "sender:out_of_order",
+        _count(lambda half: half.out_of_order),
+    ),
+    _counted(
+        "dupacks",
+        "dupack",
+        "duplicate ACKs of the receiver",
+        17,
+        "receiver:duplicate_acks",
+        _answered(lambda half: half.duplicate_acks),
     ),
     _counted(
         "zero",
         "zwin",
         "segments with a window of 0, of the receiver",
         18,
+        "receiver:zero_windows",
         _answered(lambda half: half.zero_windows),
     ),
-    _timed("rtt", "rtt p50", "median RTT of the data's sender", 4, _rtt(lambda spread: spread.p50)),
-    _timed("rtt_min", "min", "least RTT", 10, _rtt(lambda spread: spread.min)),
-    _timed("rtt_mean", "mean", "mean RTT", 19, _rtt(lambda spread: spread.mean)),
-    _timed("rtt_p95", "p95", "95th percentile of the RTT", 11, _rtt(lambda spread: spread.p95)),
-    _timed("rtt_p99", "p99", "99th percentile of the RTT", 20, _rtt(lambda spread: spread.p99)),
-    _timed("handshake", "hs rtt", "RTT of the handshake", 21, lambda f: f.handshake_rtt),
+    _timed(
+        "rtt",
+        "rtt p50",
+        "median RTT of the data's sender",
+        4,
+        "sender:rtt_p50",
+        _rtt(lambda spread: spread.p50),
+    ),
+    _timed("rtt_min", "min", "least RTT", 10, "sender:rtt_min", _rtt(lambda spread: spread.min)),
+    _timed("rtt_mean", "mean", "mean RTT", 19, "sender:rtt_mean", _rtt(lambda spread: spread.mean)),
+    _timed(
+        "rtt_p95", "p95", "95th percentile of the RTT", 11, "sender:rtt_p95", _rtt(lambda spread: spread.p95)
+    ),
+    _timed(
+        "rtt_p99", "p99", "99th percentile of the RTT", 20, "sender:rtt_p99", _rtt(lambda spread: spread.p99)
+    ),
+    _timed("handshake", "hs rtt", "RTT of the handshake", 21, "handshake_rtt", lambda f: f.handshake_rtt),
     Column(
         "mss",
         "mss",
@@ -170,7 +230,14 @@ COLUMNS: tuple[Column, ...] = (
         lambda f: pair(f, lambda h: h.window_scale),
         23,
     ),
-    _counted("ce", "ce", "packets marked CE (congestion experienced)", 24, _count(lambda half: half.ce)),
+    _counted(
+        "ce",
+        "ce",
+        "packets marked CE (congestion experienced)",
+        24,
+        "sender:ce",
+        _count(lambda half: half.ce),
+    ),
     Column("options", "options", "options both agreed on", options, options, 25, left=True),
     Column("end", "end", "how it ended", lambda f: f.end, lambda f: f.end, 8, left=True),
 )
@@ -222,9 +289,29 @@ def named(key: str) -> Column | None:
     return next((column for column in COLUMNS if column.key == key), None)
 
 
-def ordered(flows: Sequence[Flow], column: Column) -> list[Flow]:
+def ordered(flows: Flows, column: Column) -> Flows:
     """Flows with the greatest first; names, numbers of flows and what is text from the least on."""
-    known = [flow for flow in flows if column.value(flow) is not None]
-    unknown = [flow for flow in flows if column.value(flow) is None]
-    upwards = column.key == "flow" or any(isinstance(column.value(flow), str) for flow in known)
-    return sorted(known, key=lambda flow: column.value(flow), reverse=not upwards) + unknown  # type: ignore[arg-type, return-value]
+    if column.by:
+        return flows.picked(_order(flows.frame(), column))
+    values = [column.value(flow) for flow in flows]
+    known = [index for index, value in enumerate(values) if value is not None]
+    unknown = [index for index, value in enumerate(values) if value is None]
+    return flows.picked(sorted(known, key=lambda index: str(values[index])) + unknown)
+
+
+def _order(frame: pl.DataFrame, column: Column) -> list[int]:
+    """Indexes of the rows by the frame's own columns: a million flows need not be made one by one."""
+    import polars as pl
+
+    side, _, name = column.by.rpartition(":")
+    forward, backward = pl.col(f"forward_{name}"), pl.col(f"backward_{name}")
+    mainly_forward = pl.col("main") == "forward"
+    value = {
+        "": pl.col(name),
+        "both": forward + backward,
+        "sender": pl.when(mainly_forward).then(forward).otherwise(backward),
+        "receiver": pl.when(mainly_forward).then(backward).otherwise(forward),
+    }[side]
+    descending = column.key != "flow"
+    order = pl.arg_sort_by(value, descending=descending, nulls_last=True, maintain_order=True)
+    return frame.select(order).to_series().to_list() if len(frame) else []

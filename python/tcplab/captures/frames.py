@@ -3,63 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from tcplab.captures.flow import Flow
+from tcplab.captures.flows import Flows
 from tcplab.captures.series import KINDS, NONE, Packets
 from tcplab.results.files import write_whole
 
 _DIRECTIONS = ("forward", "backward")
-
-
-def flows_frame(flows: Sequence[Flow]) -> pl.DataFrame:
-    """A row per flow. What one side sent stands in columns that begin with `forward_` and `backward_`.
-
-    Times are ns (`first` and `last` since 1970), sizes bytes, goodput bit/s; null is what is not known.
-    """
-    return pl.DataFrame([_row(flow) for flow in flows], infer_schema_length=None)
-
-
-def _row(flow: Flow) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "flow": flow.number,
-        "protocol": flow.protocol,
-        "client": flow.halves[0].address,
-        "client_port": flow.halves[0].port,
-        "server": flow.halves[1].address,
-        "server_port": flow.halves[1].port,
-        "interface": flow.interface,
-        "first_packet": flow.first_packet,
-        "first": flow.first,
-        "last": flow.last,
-        "duration": flow.duration,
-        "end": flow.end,
-        "handshake_rtt": flow.handshake_rtt,
-        "handshake_server": flow.handshake_server,
-        "handshake_client": flow.handshake_client,
-        "ecn_negotiated": flow.ecn_negotiated,
-        "main": _DIRECTIONS[flow.main],
-    }
-    for direction, half in zip(_DIRECTIONS, flow.halves, strict=True):
-        values = asdict(half)
-        tcp = values.pop("tcp") or {}
-        for name, value in {**values, **tcp}.items():
-            if name in ("address", "port"):
-                continue
-            if name in _SPREADS:
-                value = value or dict.fromkeys(_SPREAD_PARTS)
-                row |= {f"{direction}_{name}_{part}": value[part] for part in _SPREAD_PARTS}
-            else:
-                row[f"{direction}_{name}"] = value
-    return row
-
-
-_SPREADS = ("rtt", "rtt_timestamps", "interarrival")
-_SPREAD_PARTS = ("count", "min", "mean", "p50", "p95", "p99", "max")
 
 
 def packets_frame(packets: Packets) -> pl.DataFrame:
@@ -90,15 +42,14 @@ def _sacks(packets: Packets) -> pl.Series:
     return pl.Series("sacks", blocks, dtype=pl.List(pl.List(pl.Int64())))
 
 
-def write_flows(target: Path, captures: Sequence[tuple[Path, Sequence[Flow]]]) -> None:
+def write_flows(target: Path, captures: Sequence[tuple[Path, Flows]]) -> None:
     """Write flows as CSV, or as Parquet where the file's name ends so. Raises ResultsError."""
     frames = [
-        flows_frame(flows).select(pl.lit(str(path)).alias("capture"), pl.all()) if flows else pl.DataFrame()
+        flows.frame().select(pl.lit(str(path)).alias("capture"), pl.all())
         for path, flows in captures
+        if flows
     ]
-    known = [frame for frame in frames if len(frame)]
-    frame = pl.concat(known, how="diagonal_relaxed") if known else pl.DataFrame()
-    write_frame(target, frame)
+    write_frame(target, pl.concat(frames) if frames else pl.DataFrame())
 
 
 def write_frame(target: Path, frame: pl.DataFrame) -> None:

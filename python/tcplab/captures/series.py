@@ -66,6 +66,26 @@ class Packets:
         """One flow's packets."""
         return self.where(self.columns["flow"] == number)
 
+    def by_flow(self) -> dict[int, Packets]:
+        """Each flow's packets."""
+        order = np.argsort(self.columns["flow"], kind="stable")
+        columns = {name: values[order] for name, values in self.columns.items()}
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        rows = place[self.sacks["row"]]
+        by_row = np.argsort(rows, kind="stable")
+        sacks = {name: values[by_row] for name, values in {**self.sacks, "row": rows}.items()}
+        numbers, begins = np.unique(columns["flow"], return_index=True)
+        found = {}
+        for number, begin, end in zip(numbers, begins, [*begins[1:], len(order)], strict=True):
+            first, last = np.searchsorted(sacks["row"], (begin, end))
+            own = {name: values[first:last] for name, values in sacks.items()}
+            found[int(number)] = Packets(
+                {name: values[begin:end] for name, values in columns.items()},
+                {**own, "row": own["row"] - begin},
+            )
+        return found
+
     def sent(self, direction: int) -> Packets:
         """One direction's packets."""
         return self.where(self.columns["direction"] == direction)

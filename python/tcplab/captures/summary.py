@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcplab.captures.flow import Flow, flow_of
+from tcplab.captures.flow import Flow
+from tcplab.captures.flows import Flows
 from tcplab.captures.opening import CaptureError, core_path, filter_words, refused
 
 
@@ -16,26 +17,26 @@ class Summary:
     """A capture, summarised."""
 
     path: Path
-    flows: list[Flow]
+    flows: Flows
     facts: dict[str, Any]
-    raw: list[dict[str, Any]]
-    """The flows as the core says them."""
 
     def flow(self, number: int) -> Flow:
         """A flow by its number. Raises CaptureError if there is none."""
-        for flow in self.flows:
-            if flow.number == number:
-                return flow
-        raise CaptureError(f"{self.path}: there is no flow {number}{_which(self.flows)}")
+        return self.only(number)[0]
+
+    def only(self, number: int) -> Flows:
+        """One flow by its number, as flows. Raises CaptureError if there is none."""
+        found = self.flows.of_number(number)
+        if not found:
+            raise CaptureError(f"{self.path}: there is no flow {number}{_which(self.flows)}")
+        return found
 
 
-def _which(flows: list[Flow]) -> str:
+def _which(flows: Flows) -> str:
     if not flows:
         return ": there are none"
-    numbers = [flow.number for flow in flows]
-    return (
-        f": there is flow {numbers[0]}" if len(numbers) == 1 else f": there are {numbers[0]} to {numbers[-1]}"
-    )
+    first, last = flows[0].number, flows[-1].number
+    return f": there is flow {first}" if len(flows) == 1 else f": there are {first} to {last}"
 
 
 def summarise(path: Path, filter_text: str | None = None) -> Summary:
@@ -43,9 +44,9 @@ def summarise(path: Path, filter_text: str | None = None) -> Summary:
     from tcplab import _core
 
     try:
-        raw, facts = _core.summarise(core_path(path), filter_text, len(os.sched_getaffinity(0)))
+        flows, facts = _core.summarise(core_path(path), filter_text, len(os.sched_getaffinity(0)))
     except _core.FilterError as error:
         raise filter_words(filter_text or "", error) from None
     except (OSError, _core.CaptureError) as error:
         raise refused(path, error) from None
-    return Summary(path, [flow_of(one) for one in raw], facts, raw)
+    return Summary(path, Flows(flows), facts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,7 @@ from tcplab.cli import pcap_views
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.pcap_reading import (
     captures_of,
-    flow_of,
+    only_flow,
     print_lines,
     print_remarks,
     print_wrapped,
@@ -22,8 +22,11 @@ from tcplab.cli.pcap_reading import (
 from tcplab.cli.pcap_views import PLOTS
 
 if TYPE_CHECKING:
-    from tcplab.captures.flow import Flow
+    from tcplab.captures.flows import Flows
     from tcplab.captures.summary import Summary
+
+MOST_SHOWN = 1000
+"""Rows of the table, unless told: nobody reads a million."""
 
 EXAMPLE = """tcplab pcap capture.pcapng
   tcplab pcap capture.pcapng --flow 1 --plot all --output flow1.html
@@ -80,8 +83,15 @@ def pcap(
         ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-l", min=0, metavar="N", help="Flows or packets at most; 0: all.")
-    ] = 0,
+        int | None,
+        typer.Option(
+            "--limit",
+            "-l",
+            min=0,
+            metavar="N",
+            help="Flows or packets at most; 0: all. [default: 1000 flows in a table, else all]",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="PATH", help="File (.html .svg .png .pdf) or directory."),
@@ -123,15 +133,15 @@ def pcap(
         raise CommandError("--output is where --plot or --ladder is drawn", Code.INPUT)
     captures = captures_of(files)
     if packets or packet is not None:
-        pcap_views.packets(captures, packet, flow, filter_text, limit, wide, json)
+        pcap_views.packets(captures, packet, flow, filter_text, limit or 0, wide, json)
     elif other is not None:
         pcap_views.ends(captures, other, same_clock, plot, output, json)
     elif plot is not None:
         pcap_views.plot(captures, plot, flow, filter_text, output)
     elif ladder:
-        pcap_views.ladder(captures, flow, limit, output)
+        pcap_views.ladder(captures, flow, limit or 0, output)
     elif segmentation:
-        pcap_views.segmentation(captures, flow, filter_text, json)
+        pcap_views.segmentation(captures, flow, filter_text, limit, json)
     else:
         _flows(captures, flow, filter_text, sort, wide, limit, csv, parquet, json)
 
@@ -142,42 +152,42 @@ def _flows(
     filter_text: str | None,
     sort: str | None,
     wide: bool,
-    limit: int,
+    limit: int | None,
     csv: Path | None,
     parquet: Path | None,
     json: bool,
 ) -> None:
-    from tcplab.cli.output import say, say_json
+    from tcplab.cli.output import say
 
     if "-" in map(str, captures) and len(captures) > 1:
         raise CommandError("- (standard input) stands alone", Code.INPUT)
-    summaries: list[tuple[Summary, list[Flow]]] = []
+    summaries: list[tuple[Summary, Flows]] = []
     for path in captures:
         summary = summary_of(path, filter_text)
-        flows = [flow_of(summary, number)] if number is not None else summary.flows
+        flows = summary.flows if number is None else only_flow(summary, number)
         summaries.append((summary, _sorted(flows, sort)))
     for target in (csv, parquet):
         if target is not None:
             _write(target, summaries)
     if json:
-        said = [_json(summary, flows, limit) for summary, flows in summaries]
-        say_json(said[0] if len(said) == 1 else said)
+        _write_json(summaries, limit or 0)
         return
+    most = MOST_SHOWN if limit is None else limit
     for index, (summary, flows) in enumerate(summaries):
         if index:
             say()
         if number is None:
-            _print_table(summary, flows, wide, limit, several=len(summaries) > 1)
+            _print_table(summary, flows, wide, most, several=len(summaries) > 1)
         else:
             from tcplab.captures import details
 
             print_lines(details.lines(flows[0], width()))
             flows = flows[:0]
-        shown = flows[:limit] if limit else flows
+        shown = flows[:most] if most else flows
         print_remarks(summary.facts, [flow.number for flow in shown if flow.near_receiver])
 
 
-def _sorted(flows: list[Flow], sort: str | None) -> list[Flow]:
+def _sorted(flows: Flows, sort: str | None) -> Flows:
     if sort is None:
         return flows
     from tcplab.captures.columns import COLUMNS, named, ordered
@@ -189,7 +199,7 @@ def _sorted(flows: list[Flow], sort: str | None) -> list[Flow]:
     return ordered(flows, column)
 
 
-def _print_table(summary: Summary, flows: list[Flow], wide: bool, limit: int, *, several: bool) -> None:
+def _print_table(summary: Summary, flows: Flows, wide: bool, limit: int, *, several: bool) -> None:
     from tcplab.cli.output import say
     from tcplab.words import plural, seconds, size
 
@@ -221,17 +231,27 @@ def _print_table(summary: Summary, flows: list[Flow], wide: bool, limit: int, *,
         print_wrapped(note)
 
 
-def _json(summary: Summary, flows: list[Flow], limit: int) -> dict[str, Any]:
-    raw = {flow["number"]: flow for flow in summary.raw}
-    shown = flows[:limit] if limit else flows
-    return {
-        "capture": str(summary.path),
-        "read": summary.facts,
-        "flows": [raw[flow.number] for flow in shown],
-    }
+def _write_json(summaries: list[tuple[Summary, Flows]], limit: int) -> None:
+    """An object a capture, in an array if there are several; a flow a line, written one by one."""
+    several = len(summaries) > 1
+    for index, (summary, flows) in enumerate(summaries):
+        sys.stdout.write("[\n" if several and not index else ",\n" if index else "")
+        _write_capture(summary, flows[:limit] if limit else flows)
+    sys.stdout.write("\n]\n" if several else "\n")
 
 
-def _write(target: Path, summaries: list[tuple[Summary, list[Flow]]]) -> None:
+def _write_capture(summary: Summary, flows: Flows) -> None:
+    from json import dumps
+
+    sys.stdout.write(
+        f'{{"capture": {dumps(str(summary.path))},\n "read": {dumps(summary.facts)},\n "flows": ['
+    )
+    for index in range(len(flows)):
+        sys.stdout.write(f"{',' if index else ''}\n  {dumps(flows.raw(index))}")
+    sys.stdout.write("]}")
+
+
+def _write(target: Path, summaries: list[tuple[Summary, Flows]]) -> None:
     from tcplab.captures.frames import write_flows
     from tcplab.cli.writing import naming
 

@@ -13,6 +13,7 @@ from tcplab.cli.failure import Code, CommandError
 
 if TYPE_CHECKING:
     from tcplab.captures.flow import Flow
+    from tcplab.captures.flows import Flows
     from tcplab.captures.series import Packets
     from tcplab.captures.summary import Summary
 
@@ -66,6 +67,16 @@ def flow_of(summary: Summary, number: int) -> Flow:
 
     try:
         return summary.flow(number)
+    except CaptureError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+
+
+def only_flow(summary: Summary, number: int) -> Flows:
+    """The flow with this number, as flows."""
+    from tcplab.captures.opening import CaptureError
+
+    try:
+        return summary.only(number)
     except CaptureError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcplab.cli.failure import Code, CommandError
 from tcplab.cli.pcap_reading import (
@@ -13,12 +13,20 @@ from tcplab.cli.pcap_reading import (
     followed,
     interruptible,
     only,
+    only_flow,
     print_lines,
     print_remarks,
+    print_wrapped,
     seekable,
     summary_of,
     width,
 )
+
+if TYPE_CHECKING:
+    from tcplab.captures.flows import Flows
+
+MOST_CUT = 100
+"""Flows of which --segmentation tells, unless told."""
 
 PLOTS = ("throughput", "inflight", "rtt", "window", "sequence", "retransmissions", "interarrival")
 
@@ -35,6 +43,7 @@ def packets(
     """The packet list, or one packet field by field."""
     from tcplab.captures.listing import lines, open_list, rows
     from tcplab.captures.opening import CaptureError
+    from tcplab.words import visible
 
     path = only(captures, "--packet" if number is not None else "--packets")
     try:
@@ -49,7 +58,7 @@ def packets(
     else:
         sys.stdout.write(found.heading() + "\n")
         for text in lines(found, limit):
-            sys.stdout.write(text)
+            sys.stdout.write(visible(text, lines=True))
             sys.stdout.flush()
         facts = found.facts()
         if facts["ending"] not in (None, "complete"):
@@ -100,10 +109,10 @@ def plot(
     named = only(captures, "--plot")
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
-    flows = summary.flows if flow is None else [flow_of(summary, flow)]
+    flows = summary.flows if flow is None else only_flow(summary, flow)
     if not flows:
         raise CommandError(f"{named}: there is no flow to draw", Code.INPUT)
-    shown = sorted(sorted(flows, key=lambda one: -one.frame_bytes)[:MOST_FLOWS], key=lambda one: one.number)
+    shown = sorted(_largest(flows, MOST_FLOWS), key=lambda one: one.number)
     packets = followed(path, [one.number for one in shown])
     start = shown[0].first if len(shown) == 1 else summary.facts["first"]
     made = figures(kind, shown, packets, start)
@@ -113,6 +122,14 @@ def plot(
     if len(shown) < len(flows):
         lead += f", those with most bytes of {len(flows)}"
     _write_figures(made, named, lead, summary.facts, kind, output)
+
+
+def _largest(flows: Flows, most: int) -> Flows:
+    """Those with most bytes."""
+    from tcplab.captures.columns import named, ordered
+
+    by_bytes = named("bytes")
+    return flows if len(flows) <= most or by_bytes is None else ordered(flows, by_bytes)[:most]
 
 
 def _write_figures(
@@ -156,6 +173,7 @@ def _write_figures(
 def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None) -> None:
     """The flow graph, as text or SVG."""
     from tcplab.captures.ladder import ladder, text_lines
+    from tcplab.cli.output import say_colored
 
     named = only(captures, "--ladder")
     path = seekable(named)
@@ -174,7 +192,8 @@ def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | No
         say(f"ladder   {output}")
         return
     rungs = ladder(chosen, followed(path, [chosen.number]), limit)
-    print_lines(text_lines(rungs, width(), color=_colored()))
+    for line in text_lines(rungs, width(), color=_colored()):
+        say_colored(line)
 
 
 def _colored() -> bool:
@@ -183,17 +202,22 @@ def _colored() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def segmentation(captures: list[Path], flow: int | None, filter_text: str | None, json: bool) -> None:
-    """How data were cut into packets."""
+def segmentation(
+    captures: list[Path], flow: int | None, filter_text: str | None, limit: int | None, json: bool
+) -> None:
+    """How data were cut into packets, of the flows with most bytes."""
     from tcplab.captures.segmentation import cuts, lines, to_json
     from tcplab.cli.output import say, say_json
+    from tcplab.words import plural
 
     named = only(captures, "--segmentation")
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
-    flows = summary.flows if flow is None else [flow_of(summary, flow)]
-    packets = followed(path, [one.number for one in flows])
-    found = [(one, cuts(one, packets.of_flow(one.number))) for one in flows]
+    flows = summary.flows if flow is None else only_flow(summary, flow)
+    most = (len(flows) if json else MOST_CUT) if limit is None else limit or len(flows)
+    shown = sorted(_largest(flows, most), key=lambda one: one.number)
+    packets = followed(path, [one.number for one in shown]).by_flow()
+    found = [(one, cuts(one, packets[one.number])) for one in shown]
     if json:
         say_json([to_json(one, cut) for one, cut in found])
         return
@@ -201,6 +225,9 @@ def segmentation(captures: list[Path], flow: int | None, filter_text: str | None
         if index:
             say()
         print_lines(lines(one, cut, width()))
+    if len(shown) < len(flows):
+        say()
+        print_wrapped(f"{plural(len(flows) - len(shown), 'flow')} with fewer bytes (--limit 0 shows all)")
     print_remarks(summary.facts)
 
 

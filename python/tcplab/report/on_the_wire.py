@@ -115,12 +115,15 @@ def _matched(
 ) -> list[_Row]:
     """Each stream with its flow, from the capture made nearest to its sender."""
     found = []
+    flows = {
+        path: [flow for flow in summary.flows if flow.protocol == "tcp"] for path, summary in captures.items()
+    }
     for row in streams:
         same = [
             (_distance(path, row["from"]), -flow.packets, flow.number, path, flow)
-            for path, summary in captures.items()
-            for flow in summary.flows
-            if flow.protocol == "tcp" and _is_of(flow, row, addresses)
+            for path, seen in flows.items()
+            for flow in seen
+            if _is_of(flow, row, addresses)
         ]
         if same:
             *_, path, flow = min(same, key=lambda candidate: candidate[:3])

@@ -1,18 +1,23 @@
 //! The analysis: packets in, one summary a flow out.
 //!
 //! An [`Analysis`] keeps state for each flow, none for each packet beyond what is in flight, and forgets a
-//! flow when it has ended. An [`Observer`] sees every segment with what the analysis made of it.
+//! flow when it has ended. A flow of few packets is kept as those packets, in a tenth of the memory. An [`Observer`]
+//! sees every segment with what the analysis made of it.
 
 mod connection;
 mod counts;
+mod flows;
 mod fragments;
+mod grown;
 mod half;
 mod key;
+mod live;
 mod observe;
 mod retransmission;
 mod sent;
 mod share;
 mod summary;
+mod young;
 
 use hashbrown::HashTable;
 
@@ -20,20 +25,21 @@ use crate::parse::{Protocol, Segment, TooBig, Unparsed, parse_into};
 use crate::read::Packet;
 
 pub use counts::Counts;
+pub use flows::Flows;
 pub use key::{Endpoint, Key};
 pub use observe::{Kind, Observer, Seen};
 pub(crate) use share::{Division, Share};
 pub use summary::{Cause, Direction, Ecn, End, FlowSummary, Half, Retransmissions, TcpHalf, TcpSummary};
 
-use connection::{Connection, Verdict};
 use fragments::Fragments;
 use key::Seed;
+use live::Flow;
 
 /// How an analysis goes about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// At most this many flows are kept in mind at a time; beyond, those idle for longest end as
-    /// [`End::Evicted`].
+    /// At most this many flows are analyzed at a time; beyond, those idle for longest end as [`End::Evicted`]. Eight
+    /// flows of few packets count as one.
     pub most_flows: usize,
     /// How long an ended connection is kept for what still comes of it (ns of the capture's time).
     pub linger: i64,
@@ -45,6 +51,9 @@ impl Default for Options {
         Options { most_flows: 1 << 18, linger: 10_000_000_000 }
     }
 }
+
+/// Flows of few packets that take no more memory than one that is analyzed.
+const YOUNG_FOR_ONE: usize = 8;
 
 /// Packets in, flows out.
 #[derive(Debug)]
@@ -59,27 +68,14 @@ pub struct Analysis<O: Observer = ()> {
     /// The slot of the last packet's flow: packets of one flow come in trains.
     recent: Option<u32>,
     begun: u64,
+    /// Flows that are analyzed now.
+    grown: usize,
     /// The latest time that any packet of the capture had so far: clocks go backwards.
     latest: i64,
-    finished: Vec<FlowSummary>,
+    finished: Vec<Flow>,
     /// Ended connections by the time they did, with the flow's number to know a slot used again.
     ended: std::collections::VecDeque<(i64, u32, u64)>,
     fragments: Fragments,
-}
-
-#[derive(Debug)]
-struct Flow {
-    key: Key,
-    hash: u64,
-    /// The higher endpoint opened it.
-    swapped: bool,
-    number: u64,
-    first_packet: u64,
-    first: i64,
-    last: i64,
-    halves: [Half; 2],
-    tcp: Option<Box<Connection>>,
-    ended: bool,
 }
 
 impl Analysis {
@@ -102,6 +98,7 @@ impl<O: Observer> Analysis<O> {
             seed: Seed::random(),
             recent: None,
             begun: 0,
+            grown: 0,
             latest: i64::MIN,
             finished: Vec::new(),
             ended: std::collections::VecDeque::new(),
@@ -156,12 +153,9 @@ impl<O: Observer> Analysis<O> {
         if flow.closed_before(forgotten) {
             return;
         }
-        let direction = flow.direction(swapped);
-        if let Some(tcp) = &mut flow.tcp {
-            let half = &mut tcp.halves[direction.index()].summary;
-            half.too_big += 1;
-            half.path_mtu = Some(half.path_mtu.map_or(too_big.mtu, |mtu| mtu.min(too_big.mtu)));
-        }
+        let grows = flow.is_young();
+        flow.grown().too_big(swapped, too_big.mtu);
+        self.grown += usize::from(grows);
     }
 
     #[inline]
@@ -186,43 +180,61 @@ impl<O: Observer> Analysis<O> {
         let (key, swapped) = Key::of(segment, interface);
         let mut slot = match self.recent {
             Some(slot) if self.flows[slot as usize].key == key => slot,
-            _ => self.find(key, swapped, packet, time),
+            _ => self.find(key, packet),
         };
+        if !O::ACTIVE && packets == 1 && self.flows[slot as usize].takes_young(swapped, segment, time) {
+            self.recent = Some(slot);
+            self.note_end(slot, time);
+            return;
+        }
+        slot = self.analyze(slot, (key, swapped), (packet, time), segment, packets);
+        self.recent = Some(slot);
+        self.note_end(slot, time);
+    }
+
+    /// Analyzes a segment of a flow; the slot of the flow, which is a new one if the ports are used again.
+    #[inline]
+    fn analyze(
+        &mut self,
+        mut slot: u32,
+        (key, swapped): (Key, bool),
+        (packet, time): (u64, i64),
+        segment: &Segment,
+        packets: u32,
+    ) -> u32 {
         let forgotten = self.forgotten_until();
         let mut flow = &mut self.flows[slot as usize];
-        if segment.protocol == Protocol::Tcp {
-            let direction = flow.direction(swapped);
-            let reused = flow.tcp.as_ref().is_some_and(|tcp| tcp.is_succeeded_by(direction, segment));
-            // Whether it has been forgotten already depends on other flows' packets, and must not matter.
-            if reused || (flow.ended && flow.closed_before(forgotten)) {
-                self.finish_flow(slot, reused.then_some(End::Reused));
-                slot = self.find(key, swapped, packet, time);
-                flow = &mut self.flows[slot as usize];
+        self.grown += usize::from(flow.is_young());
+        let reused = flow.grown().is_succeeded_by(swapped, segment);
+        // Whether it has been forgotten already depends on other flows' packets, and must not matter.
+        if reused || (flow.ended && flow.closed_before(forgotten)) {
+            self.finish_flow(slot, reused.then_some(End::Reused));
+            slot = self.find(key, packet);
+            flow = &mut self.flows[slot as usize];
+            if !O::ACTIVE && packets == 1 && flow.takes_young(swapped, segment, time) {
+                return slot;
             }
+            self.grown += usize::from(flow.is_young());
         }
-        self.recent = Some(slot);
-        flow.turn_by_syn(swapped, segment);
-        let direction = flow.direction(swapped);
-        flow.count(direction, segment, time, packets);
-        let verdict = match &mut flow.tcp {
-            Some(tcp) => tcp.segment(direction, segment, time),
-            None => Verdict::of_datagram(segment),
-        };
-        if verdict.new_bytes > 0 {
-            flow.halves[direction.index()].data_last = Some(time);
-        }
+        let number = flow.number;
+        let grown = flow.grown();
+        let (direction, verdict) = grown.packet(swapped, segment, time, packets);
         if O::ACTIVE {
-            let flow = &self.flows[slot as usize];
-            let seen = flow.seen(packet, time, direction, segment, verdict);
-            self.observer.seen(&seen);
+            self.observer.seen(&grown.seen(number, packet, time, direction, segment, verdict));
         }
+        slot
+    }
+
+    /// Notes that a flow has ended, and forgets those that ended long before.
+    #[inline]
+    fn note_end(&mut self, slot: u32, time: i64) {
         let flow = &mut self.flows[slot as usize];
-        if !flow.ended && flow.tcp.as_ref().is_some_and(|tcp| tcp.closed_at.is_some()) {
+        if !flow.ended && flow.closed_at().is_some() {
             flow.ended = true;
             self.ended.push_back((time, slot, flow.number));
         }
         if let Some(&(ended, ..)) = self.ended.front()
-            && ended < forgotten
+            && ended < self.forgotten_until()
         {
             self.forget_ended();
         }
@@ -230,32 +242,22 @@ impl<O: Observer> Analysis<O> {
 
     /// The slot of a flow, new if it has none.
     #[inline]
-    fn find(&mut self, key: Key, swapped: bool, packet: u64, time: i64) -> u32 {
+    fn find(&mut self, key: Key, packet: u64) -> u32 {
         let hash = key.hash(self.seed);
         match self.index.find(hash, |&slot| self.flows[slot as usize].key == key) {
             Some(&slot) => slot,
-            None => self.begin(key, hash, swapped, packet, time),
+            None => self.begin(key, hash, packet),
         }
     }
 
     #[cold]
-    fn begin(&mut self, key: Key, hash: u64, swapped: bool, packet: u64, time: i64) -> u32 {
-        if self.index.len() >= self.options.most_flows.max(1) {
+    fn begin(&mut self, key: Key, hash: u64, packet: u64) -> u32 {
+        let taken = self.index.len() + self.grown * (YOUNG_FOR_ONE - 1);
+        if taken >= self.options.most_flows.max(1).saturating_mul(YOUNG_FOR_ONE) {
             self.evict();
         }
         self.begun += 1;
-        let flow = Flow {
-            key,
-            hash,
-            swapped,
-            number: self.begun,
-            first_packet: packet,
-            first: time,
-            last: time,
-            halves: Default::default(),
-            tcp: (key.protocol() == Protocol::Tcp).then(Box::default),
-            ended: false,
-        };
+        let flow = Flow::new(key, self.begun, packet);
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.flows[slot as usize] = flow;
@@ -266,8 +268,8 @@ impl<O: Observer> Analysis<O> {
                 self.flows.len() as u32 - 1
             }
         };
-        let flows = &self.flows;
-        self.index.insert_unique(hash, slot, |&slot| flows[slot as usize].hash);
+        let (flows, seed) = (&self.flows, self.seed);
+        self.index.insert_unique(hash, slot, |&slot| flows[slot as usize].key.hash(seed));
         slot
     }
 
@@ -275,7 +277,7 @@ impl<O: Observer> Analysis<O> {
     #[cold]
     fn evict(&mut self) {
         let mut idle: Vec<(i64, u32)> =
-            self.index.iter().map(|&slot| (self.flows[slot as usize].last, slot)).collect();
+            self.index.iter().map(|&slot| (self.flows[slot as usize].last(), slot)).collect();
         let count = (idle.len() / 8).max(1);
         idle.select_nth_unstable(count - 1);
         for &(_, slot) in &idle[..count] {
@@ -299,25 +301,27 @@ impl<O: Observer> Analysis<O> {
 
     fn is_alive(&self, slot: u32, number: u64) -> bool {
         let flow = &self.flows[slot as usize];
-        flow.number == number && self.index.find(flow.hash, |&found| found == slot).is_some()
+        let hash = flow.key.hash(self.seed);
+        flow.number == number && self.index.find(hash, |&found| found == slot).is_some()
     }
 
     /// Moves a flow to the finished ones. `end`: how, unless it has ended by itself.
     fn finish_flow(&mut self, slot: u32, end: Option<End>) {
-        let hash = self.flows[slot as usize].hash;
-        if let Ok(entry) = self.index.find_entry(hash, |&found| found == slot) {
+        let flow = &mut self.flows[slot as usize];
+        if let Ok(entry) = self.index.find_entry(flow.key.hash(self.seed), |&found| found == slot) {
             entry.remove();
         }
         self.recent = None;
         self.free.push(slot);
-        let flow = &mut self.flows[slot as usize];
-        let summary = flow.summarise(end);
-        self.finished.push(summary);
+        self.grown -= usize::from(!flow.is_young());
+        let mut flow = std::mem::replace(flow, Flow::gone());
+        flow.finish(end);
+        self.finished.push(flow);
     }
 
     /// The flows that have ended since this was last asked, as they did.
     pub fn drain(&mut self) -> impl Iterator<Item = FlowSummary> + '_ {
-        self.finished.drain(..)
+        self.finished.drain(..).map(Flow::into_summary)
     }
 
     /// What was seen so far.
@@ -331,117 +335,28 @@ impl<O: Observer> Analysis<O> {
     }
 
     /// Ends all flows: those not yet drained by number, what was counted, and the observer.
-    pub fn finish(mut self) -> (Vec<FlowSummary>, Counts, O) {
-        let slots: Vec<u32> = self.index.iter().copied().collect();
-        for slot in slots {
-            self.finish_flow(slot, None);
-        }
+    pub fn finish(self) -> (Vec<FlowSummary>, Counts, O) {
+        let (flows, counts, observer) = self.end();
+        (flows.into_iter().map(Flow::into_summary).collect(), counts, observer)
+    }
+
+    /// As [`Analysis::finish`], and flows of few packets stay small.
+    pub fn into_flows(self) -> (Flows, Counts, O) {
+        let (flows, counts, observer) = self.end();
+        (Flows::of(flows), counts, observer)
+    }
+
+    fn end(mut self) -> (Vec<Flow>, Counts, O) {
         self.fragments.finish();
         let counts = self.counts();
-        self.finished.sort_unstable_by_key(|flow| flow.number);
-        (self.finished, counts, self.observer)
-    }
-}
-
-impl Flow {
-    #[inline]
-    fn direction(&self, swapped: bool) -> Direction {
-        if swapped == self.swapped { Direction::Forward } else { Direction::Backward }
-    }
-
-    /// Whoever sends the SYN opens the connection, though another packet of it may have been seen before.
-    #[inline]
-    fn turn_by_syn(&mut self, swapped: bool, segment: &Segment) {
-        use crate::parse::flag::{ACK, SYN};
-        if segment.flags & SYN == 0
-            || self.tcp.as_ref().is_none_or(|tcp| tcp.halves.iter().any(|half| half.summary.syn))
-        {
-            return;
-        }
-        let opener = if segment.has(ACK) { !swapped } else { swapped };
-        if opener != self.swapped {
-            self.swapped = opener;
-            self.halves.swap(0, 1);
-            if let Some(tcp) = &mut self.tcp {
-                tcp.halves.swap(0, 1);
-            }
-        }
-    }
-
-    fn closed_before(&self, time: i64) -> bool {
-        self.tcp.as_ref().and_then(|tcp| tcp.closed_at).is_some_and(|closed| closed < time)
-    }
-
-    #[inline]
-    fn count(&mut self, direction: Direction, segment: &Segment, time: i64, packets: u32) {
-        self.first = self.first.min(time);
-        self.last = self.last.max(time);
-        let half = &mut self.halves[direction.index()];
-        half.packets += u64::from(packets);
-        half.frame_bytes += u64::from(segment.frame_len);
-        half.ip_bytes += u64::from(segment.ip_len);
-        half.payload_bytes += u64::from(segment.payload_len);
-        half.fragments += u64::from(if packets > 1 { packets } else { 0 });
-        half.may_fragment += u64::from(!segment.dont_fragment);
-        half.largest_ip = half.largest_ip.max(segment.ip_len);
-        half.first.get_or_insert(time);
-        if segment.payload_len > 0 {
-            half.data_first.get_or_insert(time);
-        }
-        if self.tcp.is_none()
-            && let Some(last) = half.last
-        {
-            half.interarrival.record(time.saturating_sub(last).max(0));
-        }
-        half.last = Some(time);
-    }
-
-    #[inline]
-    fn seen<'a>(
-        &self,
-        packet: u64,
-        time: i64,
-        direction: Direction,
-        segment: &'a Segment,
-        verdict: Verdict,
-    ) -> Seen<'a> {
-        let outstanding = |direction: Direction| {
-            self.tcp.as_ref().map_or(0, |tcp| tcp.halves[direction.index()].outstanding())
-        };
-        Seen {
-            packet,
-            time,
-            flow: self.number,
-            direction,
-            segment,
-            kind: verdict.kind,
-            seq: verdict.seq,
-            ack: verdict.ack,
-            window: verdict.window,
-            duplicate_ack: verdict.duplicate_ack,
-            new_bytes: verdict.new_bytes,
-            outstanding: outstanding(direction),
-            outstanding_peer: outstanding(direction.reverse()),
-            rtt: verdict.rtt,
-            rtt_timestamps: verdict.rtt_timestamps,
-        }
-    }
-
-    fn summarise(&mut self, end: Option<End>) -> FlowSummary {
-        let [low, high] = self.key.endpoints();
-        let own_end = self.tcp.as_ref().map_or(End::Open, |tcp| tcp.end());
-        let end = if own_end == End::Open { end.unwrap_or(End::Open) } else { own_end };
-        FlowSummary {
-            number: self.number,
-            first_packet: self.first_packet,
-            protocol: self.key.protocol(),
-            interface: self.key.interface(),
-            endpoints: if self.swapped { [high, low] } else { [low, high] },
-            first: self.first,
-            last: self.last,
-            end,
-            halves: std::mem::take(&mut self.halves),
-            tcp: self.tcp.take().map(|tcp| tcp.into_summary(self.last)),
-        }
+        let mut flows = self.flows;
+        flows.retain_mut(|flow| {
+            flow.finish(None);
+            !flow.is_gone()
+        });
+        // Most flows of a flood are still there: they are not copied.
+        flows.append(&mut self.finished);
+        flows.sort_unstable_by_key(|flow| flow.number);
+        (flows, counts, self.observer)
     }
 }

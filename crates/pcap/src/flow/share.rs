@@ -2,9 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Analysis, Options};
+use super::{Analysis, Flows, Options};
 use crate::flow::Counts;
-use crate::flow::summary::FlowSummary;
 use crate::parse::{Ends, Segment, parse};
 use crate::read::Packet;
 
@@ -99,8 +98,8 @@ impl Share {
     }
 
     /// Ends the share's flows: what there is of them, and what it has counted.
-    pub(crate) fn finish(&self, analysis: Analysis) -> (Vec<FlowSummary>, Counts) {
-        let (flows, mut counts, ()) = analysis.finish();
+    pub(crate) fn finish(&self, analysis: Analysis) -> (Flows, Counts) {
+        let (flows, mut counts, ()) = analysis.into_flows();
         if !self.counts_for_all() {
             counts.fragments_incomplete = 0;
         }

@@ -61,8 +61,8 @@ pub struct TcpOptions {
     pub timestamp: u32,
     /// Timestamp echo reply.
     pub timestamp_echo: u32,
-    sack: [SackBlock; 4],
-    sack_count: u8,
+    pub(crate) sack: [SackBlock; 4],
+    pub(crate) sack_count: u8,
 }
 
 impl TcpOptions {

@@ -1,14 +1,54 @@
-//! Summaries of flows, as dictionaries.
+//! The flows of a capture: one as a dictionary, many as the columns of a table.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tcplab_pcap::filter::{Filter, Subject};
-use tcplab_pcap::flow::{Counts, Direction, End, FlowSummary, Half, Options, TcpHalf};
+use tcplab_pcap::flow::{Counts, Direction, FlowSummary, Options};
 use tcplab_pcap::parse::Protocol;
 use tcplab_pcap::{Quantiles, Summary};
+
+use super::fields::{self, Fields};
+use super::flow_table::FlowTable;
+use crate::tables;
+
+/// The flows of a capture, small until they are asked for.
+#[pyclass(frozen)]
+pub(crate) struct Flows(tcplab_pcap::Flows);
+
+#[pymethods]
+impl Flows {
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The flow at a place, from 0, as a dictionary.
+    fn get<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyDict>> {
+        let flow = self.0.get(place).ok_or_else(|| PyIndexError::new_err("no such flow"))?;
+        to_python(py, &flow)
+    }
+
+    /// The place of the flow with this number; None if there is none.
+    fn place_of(&self, number: u64) -> Option<usize> {
+        self.0.place_of(number)
+    }
+
+    /// The flows from one place to before another as a table: its columns as an Arrow IPC file, and, for each
+    /// column, the one in the file that holds its values. Columns with the same values are there once.
+    fn columns<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyDict>> {
+        let table = py.detach(|| {
+            let flows = (begin..end.min(self.0.len())).filter_map(|place| self.0.get(place));
+            FlowTable::of(flows)
+        });
+        let dict = PyDict::new(py);
+        tables::add(&dict, &table, table.dictionary())?;
+        dict.set_item("columns", table.names().to_vec())?;
+        Ok(dict)
+    }
+}
 
 /// The flows of a capture that the filter means, and what was read of it; on up to `cores` cores.
 #[pyfunction]
@@ -18,38 +58,34 @@ pub(super) fn summarise<'py>(
     path: Option<PathBuf>,
     filter_text: Option<&str>,
     cores: usize,
-) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyDict>)> {
+) -> PyResult<(Flows, Bound<'py, PyDict>)> {
     let filter = super::filter(filter_text)?;
     let (reader, counts, flows) = py.detach(|| {
         let mut reader = super::open(path.as_ref())?;
         let Summary { mut flows, counts } = tcplab_pcap::summarise(&mut reader, Options::default(), cores);
-        flows.retain(|flow| meant(filter.as_ref(), flow));
+        if let Some(filter) = &filter {
+            flows.retain(|flow| meant(filter, flow));
+        }
         PyResult::Ok((reader, counts, flows))
     })?;
-    let list = PyList::empty(py);
-    for flow in &flows {
-        list.append(to_python(py, flow)?)?;
-    }
     let facts = super::facts(py, &reader)?;
     add_counts(&facts, &counts)?;
-    Ok((list, facts))
+    Ok((Flows(flows), facts))
 }
 
 /// Whether the filter means a flow: who began it is its source.
-fn meant(filter: Option<&Filter>, flow: &FlowSummary) -> bool {
-    filter.is_none_or(|filter| {
-        let [source, destination] = flow.endpoints;
-        filter.matches(&Subject {
-            source: Some(IpAddr::from(source.address)),
-            destination: Some(IpAddr::from(destination.address)),
-            source_port: Some(source.port),
-            destination_port: Some(destination.port),
-            protocol: Some(match flow.protocol {
-                Protocol::Tcp => 6,
-                Protocol::Udp => 17,
-            }),
-            flow: Some(flow.number),
-        })
+fn meant(filter: &Filter, flow: &FlowSummary) -> bool {
+    let [source, destination] = flow.endpoints;
+    filter.matches(&Subject {
+        source: Some(IpAddr::from(source.address)),
+        destination: Some(IpAddr::from(destination.address)),
+        source_port: Some(source.port),
+        destination_port: Some(destination.port),
+        protocol: Some(match flow.protocol {
+            Protocol::Tcp => 6,
+            Protocol::Udp => 17,
+        }),
+        flow: Some(flow.number),
     })
 }
 
@@ -76,92 +112,68 @@ pub(super) fn add_counts(facts: &Bound<'_, PyDict>, counts: &Counts) -> PyResult
 fn to_python<'py>(py: Python<'py>, flow: &FlowSummary) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("number", flow.number)?;
-    dict.set_item("first_packet", flow.first_packet)?;
-    dict.set_item("protocol", protocol(flow.protocol))?;
-    dict.set_item("interface", flow.interface)?;
-    dict.set_item("first", flow.first)?;
-    dict.set_item("last", flow.last)?;
-    dict.set_item("end", end(flow.end))?;
-    let tcp = flow.tcp.as_ref();
-    dict.set_item("handshake_rtt", tcp.and_then(|tcp| tcp.handshake_rtt))?;
-    dict.set_item("handshake_server", tcp.and_then(|tcp| tcp.handshake_server))?;
-    dict.set_item("handshake_client", tcp.and_then(|tcp| tcp.handshake_client))?;
-    dict.set_item("ecn_negotiated", tcp.is_some_and(|tcp| tcp.ecn_negotiated))?;
+    filled(&dict, |into| fields::flow(flow, into))?;
     let halves = PyList::empty(py);
     for direction in [Direction::Forward, Direction::Backward] {
         let index = direction.index();
-        let half = half(py, &flow.halves[index])?;
+        let half = PyDict::new(py);
+        filled(&half, |into| fields::half(flow, direction, into))?;
         half.set_item("address", flow.endpoints[index].address.to_string())?;
         half.set_item("port", flow.endpoints[index].port)?;
-        half.set_item("goodput", flow.goodput(direction))?;
-        half.set_item("tcp", tcp.map(|tcp| tcp_half(py, &tcp.halves[index])).transpose()?)?;
+        let tcp = flow.tcp.as_ref().map(|tcp| {
+            let dict = PyDict::new(py);
+            filled(&dict, |into| fields::tcp(&tcp.halves[index], into)).map(|()| dict)
+        });
+        half.set_item("tcp", tcp.transpose()?)?;
         halves.append(half)?;
     }
     dict.set_item("halves", halves)?;
     Ok(dict)
 }
 
-fn half<'py>(py: Python<'py>, half: &Half) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("packets", half.packets)?;
-    dict.set_item("frame_bytes", half.frame_bytes)?;
-    dict.set_item("ip_bytes", half.ip_bytes)?;
-    dict.set_item("payload_bytes", half.payload_bytes)?;
-    dict.set_item("fragments", half.fragments)?;
-    dict.set_item("may_fragment", half.may_fragment)?;
-    dict.set_item("largest_ip", half.largest_ip)?;
-    dict.set_item("first", half.first)?;
-    dict.set_item("last", half.last)?;
-    dict.set_item("interarrival", spread(py, &half.interarrival)?)?;
-    Ok(dict)
+/// A dictionary that is filled, and what went wrong.
+struct Filling<'d, 'py> {
+    dict: &'d Bound<'py, PyDict>,
+    result: PyResult<()>,
 }
 
-fn tcp_half<'py>(py: Python<'py>, half: &TcpHalf) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("data_packets", half.data_packets)?;
-    dict.set_item("unique_bytes", half.unique_bytes)?;
-    dict.set_item("acked_bytes", half.acked_bytes)?;
-    dict.set_item("missed_bytes", half.missed_bytes)?;
-    dict.set_item("retransmissions", half.retransmissions.total())?;
-    dict.set_item("fast", half.retransmissions.fast)?;
-    dict.set_item("timeout", half.retransmissions.timeout)?;
-    dict.set_item("probe", half.retransmissions.probe)?;
-    dict.set_item("unknown", half.retransmissions.unknown)?;
-    dict.set_item("timeouts", half.timeouts)?;
-    dict.set_item("retransmitted_segments", half.retransmitted_segments)?;
-    dict.set_item("retransmitted_bytes", half.retransmitted_bytes)?;
-    dict.set_item("spurious", half.spurious)?;
-    dict.set_item("out_of_order", half.out_of_order)?;
-    dict.set_item("duplicates", half.duplicates)?;
-    dict.set_item("keep_alives", half.keep_alives)?;
-    dict.set_item("duplicate_acks", half.duplicate_acks)?;
-    dict.set_item("sacks", half.sacks)?;
-    dict.set_item("dsacks", half.dsacks)?;
-    dict.set_item("zero_windows", half.zero_windows)?;
-    dict.set_item("zero_window_time", half.zero_window_time)?;
-    dict.set_item("out_of_window", half.out_of_window)?;
-    dict.set_item("ect0", half.ecn.ect0)?;
-    dict.set_item("ect1", half.ecn.ect1)?;
-    dict.set_item("ce", half.ecn.ce)?;
-    dict.set_item("ece", half.ecn.ece)?;
-    dict.set_item("cwr", half.ecn.cwr)?;
-    dict.set_item("largest_payload", half.largest_payload)?;
-    dict.set_item("mss", half.mss)?;
-    dict.set_item("window_scale", half.window_scale)?;
-    dict.set_item("sack_permitted", half.sack_permitted)?;
-    dict.set_item("timestamps", half.timestamps)?;
-    dict.set_item("syn", half.syn)?;
-    dict.set_item("fin", half.fin)?;
-    dict.set_item("rst", half.rst)?;
-    dict.set_item("initial_seq", half.initial_seq)?;
-    dict.set_item("window_min", half.window_min)?;
-    dict.set_item("window_max", half.window_max)?;
-    dict.set_item("outstanding_max", half.outstanding_max)?;
-    dict.set_item("rtt", spread(py, &half.rtt)?)?;
-    dict.set_item("rtt_timestamps", spread(py, &half.rtt_timestamps)?)?;
-    dict.set_item("too_big", half.too_big)?;
-    dict.set_item("path_mtu", half.path_mtu)?;
-    Ok(dict)
+fn filled(dict: &Bound<'_, PyDict>, fill: impl FnOnce(&mut Filling<'_, '_>)) -> PyResult<()> {
+    let mut filling = Filling { dict, result: Ok(()) };
+    fill(&mut filling);
+    filling.result
+}
+
+impl<'py> Filling<'_, 'py> {
+    fn set(&mut self, name: &str, value: impl IntoPyObject<'py>) {
+        if self.result.is_ok() {
+            self.result = self.dict.set_item(name, value);
+        }
+    }
+}
+
+impl Fields for Filling<'_, '_> {
+    fn integer(&mut self, name: &'static str, value: Option<i64>) {
+        self.set(name, value);
+    }
+
+    fn real(&mut self, name: &'static str, value: Option<f64>) {
+        self.set(name, value);
+    }
+
+    fn truth(&mut self, name: &'static str, value: bool) {
+        self.set(name, value);
+    }
+
+    fn text(&mut self, name: &'static str, value: &str) {
+        self.set(name, value);
+    }
+
+    fn spread(&mut self, name: &'static str, values: &Quantiles) {
+        match spread(self.dict.py(), values) {
+            Ok(value) => self.set(name, value),
+            Err(error) => self.result = Err(error),
+        }
+    }
 }
 
 /// Count, extremes, mean and quantiles; None without values.
@@ -178,22 +190,4 @@ pub(super) fn spread<'py>(py: Python<'py>, values: &Quantiles) -> PyResult<Optio
         dict.set_item(name, values.quantile(share))?;
     }
     Ok(Some(dict))
-}
-
-fn protocol(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Tcp => "tcp",
-        Protocol::Udp => "udp",
-    }
-}
-
-fn end(end: End) -> &'static str {
-    match end {
-        End::Closed => "closed",
-        End::HalfClosed => "half closed",
-        End::Reset => "reset",
-        End::Open => "open",
-        End::Reused => "ports used again",
-        End::Evicted => "forgotten",
-    }
 }

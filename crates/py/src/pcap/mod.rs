@@ -1,6 +1,8 @@
 //! Captures: flows, their packets, the packet list.
 
 mod ends;
+mod fields;
+mod flow_table;
 mod flows;
 mod follow;
 
@@ -182,6 +184,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CaptureError", py.get_type::<CaptureError>())?;
     module.add("FilterError", py.get_type::<FilterError>())?;
     module.add_class::<PacketList>()?;
+    module.add_class::<flows::Flows>()?;
     module.add_function(wrap_pyfunction!(check_filter, module)?)?;
     module.add_function(wrap_pyfunction!(flows::summarise, module)?)?;
     module.add_function(wrap_pyfunction!(ends::match_ends, module)?)?;

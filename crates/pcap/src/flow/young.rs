@@ -1,0 +1,177 @@
+//! A flow of few packets, kept as these packets: a datagram and its answer, a SYN that nobody answers.
+//!
+//! Most flows of a flood, a scan or a busy name server never get further, and what the analysis keeps of a connection
+//! takes ten times as much. When more comes, the packets are analyzed as if they had been from the beginning.
+
+use super::grown::Grown;
+use super::key::Key;
+use crate::parse::{Protocol, Segment, TcpOptions, flag};
+
+/// Beyond, a flow is analyzed: its packets would take as much memory.
+const MOST: usize = 8;
+
+#[derive(Debug, Default)]
+pub(super) struct Young {
+    /// Apart from the others, so that one packet takes no allocation.
+    first: Option<Brief>,
+    more: Vec<Brief>,
+}
+
+/// The fields of a segment that the analysis looks at, without those that are the flow's.
+#[derive(Clone, Copy, Debug)]
+struct Brief {
+    time: i64,
+    frame_len: u32,
+    ip_len: u32,
+    payload_len: u32,
+    seq: u32,
+    ack: u32,
+    timestamp: u32,
+    timestamp_echo: u32,
+    window: u16,
+    identification: u16,
+    mss: u16,
+    flags: u8,
+    window_scale: Option<u8>,
+    /// See the constants below; the two lowest are ECN's.
+    bits: u8,
+}
+
+const ECN: u8 = 0x03;
+const SWAPPED: u8 = 0x04;
+const DONT_FRAGMENT: u8 = 0x08;
+const TIMESTAMPS: u8 = 0x10;
+const SACK_PERMITTED: u8 = 0x20;
+
+impl Brief {
+    fn of(swapped: bool, segment: &Segment, time: i64) -> Brief {
+        let options = &segment.options;
+        let bit = |bit: u8, set: bool| if set { bit } else { 0 };
+        Brief {
+            time,
+            frame_len: segment.frame_len,
+            ip_len: segment.ip_len,
+            payload_len: segment.payload_len,
+            seq: segment.seq,
+            ack: segment.ack,
+            timestamp: options.timestamp,
+            timestamp_echo: options.timestamp_echo,
+            window: segment.window,
+            identification: segment.identification,
+            mss: options.mss,
+            flags: segment.flags,
+            window_scale: options.window_scale,
+            bits: (segment.ecn & ECN)
+                | bit(SWAPPED, swapped)
+                | bit(DONT_FRAGMENT, segment.dont_fragment)
+                | bit(TIMESTAMPS, options.has_timestamps)
+                | bit(SACK_PERMITTED, options.sack_permitted),
+        }
+    }
+
+    fn has(&self, bit: u8) -> bool {
+        self.bits & bit != 0
+    }
+
+    fn swapped(&self) -> bool {
+        self.has(SWAPPED)
+    }
+
+    fn segment(&self, key: &Key) -> Segment {
+        let [low, high] = key.endpoints();
+        let (source, destination) = if self.swapped() { (high, low) } else { (low, high) };
+        Segment {
+            source: source.address,
+            destination: destination.address,
+            source_port: source.port,
+            destination_port: destination.port,
+            protocol: key.protocol(),
+            ecn: self.bits & ECN,
+            dont_fragment: self.has(DONT_FRAGMENT),
+            identification: self.identification,
+            frame_len: self.frame_len,
+            ip_len: self.ip_len,
+            payload_len: self.payload_len,
+            flags: self.flags,
+            window: self.window,
+            seq: self.seq,
+            ack: self.ack,
+            options: TcpOptions {
+                mss: self.mss,
+                window_scale: self.window_scale,
+                sack_permitted: self.has(SACK_PERMITTED),
+                has_timestamps: self.has(TIMESTAMPS),
+                timestamp: self.timestamp,
+                timestamp_echo: self.timestamp_echo,
+                ..TcpOptions::default()
+            },
+            ..Segment::default()
+        }
+    }
+}
+
+impl Young {
+    fn packets(&self) -> impl Iterator<Item = &Brief> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// Keeps a packet; false if there are too many, or if it takes the analysis to tell what it means.
+    #[inline]
+    pub fn takes(&mut self, swapped: bool, segment: &Segment, time: i64) -> bool {
+        if self.more.len() + 1 >= MOST || !self.is_simple(swapped, segment) {
+            return false;
+        }
+        let brief = Brief::of(swapped, segment, time);
+        match self.first {
+            None => self.first = Some(brief),
+            Some(_) => {
+                if self.more.len() == self.more.capacity() {
+                    self.more.reserve_exact(1 + self.more.len());
+                }
+                self.more.push(brief);
+            }
+        }
+        true
+    }
+
+    /// Whether a segment fits into a brief, and can neither close the connection by an exchange nor begin another.
+    #[inline]
+    fn is_simple(&self, swapped: bool, segment: &Segment) -> bool {
+        if segment.protocol == Protocol::Udp {
+            return true;
+        }
+        if segment.has(flag::FIN) || !segment.options.sack().is_empty() || self.closed_at().is_some() {
+            return false;
+        }
+        if !segment.has(flag::SYN) || self.first.is_none() {
+            return true;
+        }
+        // A SYN after others: the first of its side, where the other has said one thing, or that one again.
+        let mut same = self.packets().filter(|brief| brief.swapped() == swapped);
+        match same.next() {
+            None => self.more.is_empty(),
+            Some(first) => first.flags & flag::SYN != 0 && first.seq == segment.seq,
+        }
+    }
+
+    /// When an RST closed it. What closes otherwise is analyzed.
+    #[inline]
+    pub fn closed_at(&self) -> Option<i64> {
+        let brief = self.more.last().or(self.first.as_ref())?;
+        (brief.flags & flag::RST != 0).then_some(brief.time)
+    }
+
+    /// The time of its latest packet.
+    pub fn last(&self) -> i64 {
+        self.packets().map(|brief| brief.time).max().unwrap_or(i64::MIN)
+    }
+
+    /// The flow as the analysis of its packets leaves it.
+    pub fn grow(&self, key: &Key) -> Grown {
+        let mut grown = Grown::new(key.protocol());
+        for brief in self.packets() {
+            grown.packet(brief.swapped(), &brief.segment(key), brief.time, 1);
+        }
+        grown
+    }
+}

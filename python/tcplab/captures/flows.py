@@ -1,0 +1,113 @@
+"""The flows of a capture, each made when it is asked for: a million of them take little memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from tcplab.captures.flow import Flow, flow_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcplab import _core
+
+# Rows that are made at once: columns that say the same in all of them share their memory.
+_PIECE = 1 << 16
+# So many rows are made one by one rather than with all others.
+_FEW = 8
+
+# What stands before the columns of both directions.
+_LEAD = (
+    "flow",
+    "protocol",
+    "client",
+    "client_port",
+    "server",
+    "server_port",
+    "interface",
+    "first_packet",
+    "first",
+    "last",
+    "duration",
+    "end",
+    "handshake_rtt",
+    "handshake_server",
+    "handshake_client",
+    "ecn_negotiated",
+    "main",
+)
+
+
+class Flows(Sequence[Flow]):
+    """Flows of a capture, in some order."""
+
+    def __init__(self, core: _core.Flows, places: Sequence[int] | None = None) -> None:
+        """The flows at these places of what the core holds; None: all of them."""
+        self._core = core
+        self._places = range(len(core)) if places is None else places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Flow: ...
+    @overload
+    def __getitem__(self, index: slice) -> Flows: ...
+    def __getitem__(self, index: int | slice) -> Flow | Flows:
+        if isinstance(index, slice):
+            return Flows(self._core, self._places[index])
+        return flow_of(self.raw(index))
+
+    def raw(self, index: int) -> dict[str, Any]:
+        """A flow as the core says it."""
+        return self._core.get(self._places[index])
+
+    def of_number(self, number: int) -> Flows:
+        """The flow with this number alone, from all of the capture; empty if there is none."""
+        place = self._core.place_of(number)
+        return Flows(self._core, [] if place is None else [place])
+
+    def picked(self, indexes: Sequence[int]) -> Flows:
+        """The flows at these indexes, in their order."""
+        return Flows(self._core, [self._places[index] for index in indexes])
+
+    def frame(self) -> pl.DataFrame:
+        """A row per flow. What one side sent stands in columns that begin with `forward_` and `backward_`.
+
+        Times are ns (`first` and `last` since 1970), sizes bytes, goodput bit/s; null is what is not known.
+        """
+        import polars as pl
+
+        if not len(self):
+            return pl.DataFrame()
+        places = self._places
+        if isinstance(places, range) and places.step == 1:
+            return self._rows(places.start, places.stop)
+        if len(places) <= _FEW:
+            return pl.concat(self._rows(place, place + 1) for place in places)
+        return self._rows(0, len(self._core))[list(places)]
+
+    def _rows(self, begin: int, end: int) -> pl.DataFrame:
+        from concurrent.futures import ThreadPoolExecutor
+
+        import polars as pl
+
+        pieces = range(begin, end, _PIECE)
+        workers = min(len(os.sched_getaffinity(0)), len(pieces))
+        with ThreadPoolExecutor(workers) as pool:
+            made = list(pool.map(lambda start: self._piece(start, min(start + _PIECE, end)), pieces))
+        return pl.concat(made, rechunk=False)
+
+    def _piece(self, begin: int, end: int) -> pl.DataFrame:
+        from io import BytesIO
+
+        import polars as pl
+
+        raw = self._core.columns(begin, end)
+        values = pl.read_ipc(BytesIO(raw["flows"])).with_columns(pl.col(pl.Categorical).cast(pl.String))
+        different = values.get_columns()
+        columns = {name: different[place].alias(name) for name, place in raw["columns"]}
+        lead = [columns.pop(name) for name in _LEAD]
+        return pl.DataFrame([*lead, *columns.values()])
