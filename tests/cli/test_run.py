@@ -171,6 +171,42 @@ def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path,
         subprocess.run(["umount", str(small_disk)], check=True)
 
 
+def test_a_capture_that_was_cut_does_not_have_a_captures_name(
+    here: Path, environment: dict[str, str], tcplab: Command
+) -> None:
+    """No file may grow beyond 100 kB, as if the disk were full: the capture is the first that would."""
+    import resource
+
+    (here / "captured.yaml").write_text(LARGE_CAPTURE)
+    ended = subprocess.run(
+        [sys.executable, "-m", "tcplab", "run", "captured.yaml", "--out", "r", "--quiet"],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+    )
+    assert ended.returncode != 0
+    assert "left-path.pcapng" in ended.stderr, ended.stderr
+    assert not list((here / "r").rglob("*.pcapng"))
+    part = here / "r" / "run-1" / "left-path.pcapng.part"
+    assert "cut" in tcplab("pcap", str(part)).stdout
+
+
+LARGE_CAPTURE = """\
+tcplab: 1
+name: captured
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, duration: 2 s}
+sample: {sockets: 1 s, queues: 1 s, flows: 1 s}
+capture: headers
+"""
+
+
 def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
     running = start("run", "long.yaml", "--out", "out")
     wait_for(here / "out" / "run-1" / "manifest.json")

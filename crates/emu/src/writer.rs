@@ -8,6 +8,7 @@ use std::sync::mpsc::Receiver;
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
+use tcplab_pcap::PartFile;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{Dictionary, Table};
 
@@ -56,7 +57,7 @@ struct Files {
     dir: PathBuf,
     tables: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
     rows: BTreeMap<String, u64>,
-    captures: Vec<(PathBuf, File)>,
+    captures: Vec<PartFile>,
 }
 
 /// Writes into `dir` until nobody sends work any more.
@@ -70,7 +71,7 @@ pub(crate) fn serve(dir: PathBuf, work: &Receiver<Work>, mut tell: impl FnMut(Ne
                 Ok(())
             }
             Work::Done(mut facts) => {
-                let result = if writable { files.finish() } else { Ok(()) };
+                let result = if writable { files.finish() } else { files.abandon() };
                 facts.rows = std::mem::take(&mut files.rows);
                 if let Err(error) = result {
                     tell(failed(&error));
@@ -98,8 +99,8 @@ fn failed(error: &WriteError) -> News {
 impl Files {
     fn begin(&mut self, captures: Vec<PathBuf>) -> Result<(), WriteError> {
         for path in captures {
-            let file = File::create(&path).map_err(|e| WriteError::new(&path, e))?;
-            self.captures.push((path, file));
+            let file = PartFile::create(&path).map_err(|e| WriteError::new(&path, e))?;
+            self.captures.push(file);
         }
         Ok(())
     }
@@ -132,20 +133,54 @@ impl Files {
 
     fn capture(&mut self, file: usize, bytes: &[u8]) -> Result<(), WriteError> {
         match self.captures.get_mut(file) {
-            Some((path, file)) => file.write_all(bytes).map_err(|e| WriteError::new(path, e)),
+            Some(file) => file.write_all(bytes).map_err(|e| WriteError::new(file.path(), e)),
             None => Ok(()),
         }
     }
 
     fn finish(&mut self) -> Result<(), WriteError> {
-        self.captures.clear();
+        for file in std::mem::take(&mut self.captures) {
+            let path = file.path().to_owned();
+            file.finish().map_err(|e| WriteError::new(&path, e))?;
+        }
         for (name, mut writer) in std::mem::take(&mut self.tables) {
             writer.finish().map_err(|e| WriteError::new(&self.path(name), e))?;
         }
         Ok(())
     }
 
+    /// Leaves what could not be written whole as it is.
+    fn abandon(&mut self) -> Result<(), WriteError> {
+        self.captures.clear();
+        self.tables.clear();
+        Ok(())
+    }
+
     fn path(&self, table: &str) -> PathBuf {
         self.dir.join(format!("{table}.{NAME}.arrows"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_has_its_name_when_all_of_it_is_written() {
+        let dir = std::env::temp_dir().join(format!("tcplab-emu-writer-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let mut files =
+            Files { dir: dir.clone(), tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
+        for (name, whole) in [("whole", true), ("cut", false)] {
+            let path = dir.join(format!("{name}.pcapng"));
+            files.begin(vec![path.clone()]).expect("a file");
+            files.capture(0, b"packets").expect("room for seven bytes");
+            assert!(!path.exists());
+            let ended = if whole { files.finish() } else { files.abandon() };
+            ended.expect("a name");
+            assert_eq!(path.exists(), whole, "{name}");
+            assert_eq!(dir.join(format!("{name}.pcapng.part")).exists(), !whole, "{name}");
+        }
+        std::fs::remove_dir_all(&dir).expect("it is ours");
     }
 }

@@ -32,7 +32,7 @@
 //!
 //! **Writing.** Packets are built from plain header fields and written as pcapng. Payloads are zero bytes: what
 //! is captured here is protocol behaviour, and a capture compresses well. Nothing is allocated for a packet; one
-//! [`FrameBuffer`] and one [`Writer`] serve a whole capture.
+//! [`FrameBuffer`] and one [`Writer`] serve a whole capture. Its file is a [`PartFile`] until it is whole.
 
 pub mod dissect;
 pub mod filter;
@@ -44,6 +44,7 @@ pub mod parse;
 pub mod read;
 
 mod hand_out;
+mod part;
 mod pcapng;
 mod quantiles;
 mod summarise;
@@ -51,6 +52,7 @@ mod summarise;
 pub use flow::{Analysis, FlowSummary, Flows, Observer};
 pub use frame::FrameBuffer;
 pub use parse::{Segment, parse};
+pub use part::PartFile;
 pub use pcapng::{Interface, InterfaceId, Writer};
 pub use quantiles::Quantiles;
 pub use read::{Packet, Reader};

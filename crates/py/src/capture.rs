@@ -1,13 +1,12 @@
 //! Captured packets into pcapng files, one for each interface.
 
-use std::fs::File;
 use std::io::{self, BufWriter};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tcplab_pcap::frame::{Echo, Ethernet, Ip, Ipv4, Ipv6, Keep, Tcp, TcpOptions, Udp};
-use tcplab_pcap::{FrameBuffer, Interface, InterfaceId, Writer};
+use tcplab_pcap::{FrameBuffer, Interface, InterfaceId, PartFile, Writer};
 use tcplab_sim::capture::{self, CaptureSink, Frame};
 use tcplab_sim::packet::Body;
 use tcplab_sim::plan::CaptureWhat;
@@ -28,7 +27,7 @@ pub(crate) struct Files {
 struct CaptureFile {
     path: PathBuf,
     /// None once writing has failed.
-    writer: Option<Writer<BufWriter<File>>>,
+    writer: Option<Writer<BufWriter<PartFile>>>,
     interface: InterfaceId,
 }
 
@@ -55,7 +54,7 @@ impl Files {
 impl CaptureFile {
     fn create(path: &Path, interface: &capture::Interface) -> io::Result<CaptureFile> {
         // Simulated time begins at 1970.
-        let mut writer = Writer::new(BufWriter::with_capacity(1 << 18, File::create(path)?), 0)?;
+        let mut writer = Writer::new(BufWriter::with_capacity(1 << 18, PartFile::create(path)?), 0)?;
         let interface = writer.add_interface(Interface { name: &interface.link, snap_len: 0 })?;
         Ok(CaptureFile { path: path.to_owned(), writer: Some(writer), interface })
     }
@@ -77,13 +76,17 @@ impl Drop for Files {
     fn drop(&mut self) {
         for file in &mut self.files {
             if let Some(mut writer) = file.writer.take()
-                && let Err(error) =
-                    writer.write_statistics(file.interface, 0).and_then(|()| writer.finish().map(drop))
+                && let Err(error) = writer.write_statistics(file.interface, 0).and_then(|()| whole(writer))
             {
                 note(&self.failure, &file.path, error);
             }
         }
     }
+}
+
+/// Writes what is buffered, and gives the file its name.
+fn whole(writer: Writer<BufWriter<PartFile>>) -> io::Result<()> {
+    writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
 /// The first failure is the one worth telling.

@@ -3,13 +3,12 @@
 mod ring;
 
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::Deserialize;
-use tcplab_pcap::{Interface, Writer};
+use tcplab_pcap::{Interface, PartFile, Writer};
 use tcplab_units::Time;
 
 use ring::Ring;
@@ -60,9 +59,8 @@ impl CaptureError {
 pub struct Capture {
     ring: Ring,
     interface: String,
-    path: PathBuf,
     snap_len: u32,
-    file: File,
+    file: PartFile,
 }
 
 /// What a capture has seen.
@@ -95,14 +93,13 @@ impl Capture {
         let snap_len = if what == What::Headers { HEADERS } else { WHOLE };
         let ring = Ring::open(interface, snap_len)
             .map_err(|source| CaptureError::Open { interface: interface.to_owned(), source })?;
-        let file =
-            File::create(&path).map_err(|source| CaptureError::Write { path: path.clone(), source })?;
-        Ok(Capture { ring, interface: interface.to_owned(), path, snap_len, file })
+        let file = PartFile::create(&path).map_err(|source| CaptureError::Write { path, source })?;
+        Ok(Capture { ring, interface: interface.to_owned(), snap_len, file })
     }
 
     /// The capture's file.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// The interface's name.
@@ -112,8 +109,9 @@ impl Capture {
 
     /// Writes packets until the run is over.
     pub fn run(mut self, stop: &AtomicBool, seen: &Seen) -> Result<(), CaptureError> {
-        let path = self.path.clone();
-        self.write(stop, seen).map_err(|source| CaptureError::Write { path, source })
+        let path = self.path().to_owned();
+        let written = self.write(stop, seen).and_then(|()| self.file.finish());
+        written.map_err(|source| CaptureError::Write { path, source })
     }
 
     fn write(&mut self, stop: &AtomicBool, seen: &Seen) -> io::Result<()> {
