@@ -25,7 +25,7 @@ class Command:
 
 COMMANDS = {
     "run": Command("run", "Run scenarios and report what came of it.", "run"),
-    "check": Command("check", "Say what is wrong with scenarios, or what would run.", "check"),
+    "check": Command("check", "Say what is wrong with scenarios or studies, or what would run.", "check"),
     "list": Command("listing", "List the results below a directory, newest first.", "list_runs"),
     "show": Command("show", "Print the summary of a result, or rows of a table.", "show"),
     "study": Command("study", "Run a scenario over a grid, repeatedly; answer with statistics."),
