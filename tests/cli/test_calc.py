@@ -20,14 +20,14 @@ def test_figures_come_with_formula_and_source(tcplab: Command) -> None:
     assert "Reno, one stream: limited by the window" in ended.stdout
 
 
-@pytest.mark.parametrize("rate", ["1G", "1 Gbit/s", "1000M", "1e9", "1000000k"])
+@pytest.mark.parametrize("rate", ["1G", "1 Gbit/s", "1000M", "1e9 bit/s", "1000000k", "1000 Mbps"])
 def test_rates_are_read_as_people_write_them(tcplab: Command, rate: str) -> None:
     found = json.loads(tcplab("calc", "--rate", rate, "--rtt", "50 ms", "--json").stdout)
     assert found["bdp"] == {"value": 6.25e6, "unit": "B"}
 
 
 @pytest.mark.parametrize(
-    ("size", "bytes_"), [("64K", 65536), ("64KiB", 65536), ("65536", 65536), ("1M", 1 << 20)]
+    ("size", "bytes_"), [("64K", 65536), ("64KiB", 65536), ("65536 B", 65536), ("1M", 1 << 20)]
 )
 def test_sizes_are_iperf3_s(tcplab: Command, size: str, bytes_: int) -> None:
     ended = tcplab("calc", "--rate", "1G", "--rtt", "100ms", "--window", size, "--json")
@@ -43,3 +43,11 @@ def test_what_is_not_understood_is_told_with_an_example(tcplab: Command, option:
     ended = tcplab("calc", *[word for pair in given.items() for word in pair])
     assert ended.returncode == 2
     assert f"{option} {value}" in ended.stderr
+
+
+@pytest.mark.parametrize(("option", "value"), [("--rate", "100"), ("--rtt", "50"), ("--window", "65536")])
+def test_a_number_without_a_unit_is_refused(option: str, value: str, tcplab: Command) -> None:
+    given = {"--rate": "1G", "--rtt": "50ms", option: value}
+    ended = tcplab("calc", *[word for pair in given.items() for word in pair])
+    assert ended.returncode == 2
+    assert f"{option} {value}: the number has no unit" in ended.stderr

@@ -96,6 +96,31 @@ def test_check_says_what_would_run(tcplab: Command) -> None:
     assert "bulk: tcp with cubic" in ended.stdout
 
 
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        ("{limit: 100 packets, mark_above: 20 packets}", "droptail of 100 packets, marks above 20 packets"),
+        ("{limit: 40 ms, mark_above: 5 ms}", "droptail of 40 ms, marks above 5 ms"),
+        ("{limit: unlimited, mark_above: 10 kB}", "droptail without limit, marks above 10 kB"),
+    ],
+)
+def test_check_says_where_a_queue_marks(queue: str, said: str, here: Path, tcplab: Command) -> None:
+    text = (here / "short.yaml").read_text().replace("{kind: droptail, limit: 50 packets}", queue)
+    (here / "marks.yaml").write_text(text)
+    assert f"left -> right: 10 Mbit/s, 10 ms delay, {said}\n" in tcplab("check", "marks.yaml").stdout
+
+
+@pytest.mark.parametrize(("every", "said"), [(2, "2nd"), (11, "11th"), (23, "23rd"), (1001, "1001st")])
+def test_check_says_which_packets_are_lost(every: int, said: str, here: Path, tcplab: Command) -> None:
+    text = (
+        (here / "short.yaml")
+        .read_text()
+        .replace("rtt: 20 ms", f"rtt: 20 ms, loss: {{every: {every} packets}}")
+    )
+    (here / "lossy.yaml").write_text(text)
+    assert f"every {said} packet lost" in tcplab("check", "lossy.yaml").stdout
+
+
 def test_check_reports_every_mistake_of_every_file(here: Path, tcplab: Command) -> None:
     text = (here / "short.yaml").read_text()
     (here / "one.yaml").write_text(text.replace("rate: 10 Mbit/s", "rate: 10"))

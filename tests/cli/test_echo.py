@@ -44,6 +44,17 @@ def server(start: Start) -> Iterator[tuple[subprocess.Popen[str], str]]:
         process.wait(10)
 
 
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_told_to_end_has_done_its_work(
+    ending: signal.Signals, server: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, _ = server
+    process.send_signal(ending)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
+    assert out.endswith("ended\n")
+
+
 def test_a_run_prints_the_study_s_table_and_writes_csv(
     tcplab: Call, server: tuple[subprocess.Popen[str], str], here: Path
 ) -> None:

@@ -16,10 +16,21 @@ if TYPE_CHECKING:
 
 EXAMPLE = "tcplab calc --rate 100M --rtt 550ms --loss 1e-5 --window 64K --streams 4"
 
-_RATES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+# `100M` as iperf3 has it, and the units of scenarios; never a bare number. Case does not matter.
+_RATES = {
+    prefix + unit: scale
+    for prefix, scale in _PREFIXES.items()
+    for unit in ("", "bit", "bit/s", "bps")
+    if prefix + unit
+}
 _TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
 # As iperf3 has it, whose users write `-w 64K`: K is 1024; so is Ki.
-_SIZES = {"": 1.0, "k": 1024.0, "m": 1024.0**2, "g": 1024.0**3}
+_SIZES = {"b": 1.0} | {
+    prefix + unit: scale
+    for prefix, scale in {"k": 1024.0, "m": 1024.0**2, "g": 1024.0**3}.items()
+    for unit in ("", "b", "i", "ib")
+}
 _QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 
 
@@ -46,8 +57,13 @@ def calc(
     from tcplab.laws import Path
     from tcplab.laws.answer import answer
 
-    path = Path(_rate(rate), _positive("--rtt", rtt, _TIMES, "550ms"), _loss(loss), mss)
-    size = None if window is None else _positive("--window", window.replace("i", ""), _SIZES, "64K")
+    path = Path(
+        _positive("--rate", rate, _RATES, "100M or 100 Mbit/s"),
+        _positive("--rtt", rtt, _TIMES, "550ms"),
+        _loss(loss),
+        mss,
+    )
+    size = None if window is None else _positive("--window", window, _SIZES, "64K or 65536 B")
     lines = answer(path, window=size, streams=streams)
     if json:
         say_json({line.key: {"value": line.value, "unit": line.unit} for line in lines})
@@ -62,11 +78,6 @@ def calc(
         say(sentence)
 
 
-def _rate(text: str) -> float:
-    plain = re.sub(r"(bit/s|bps|bit)\s*$", "", text.strip(), flags=re.IGNORECASE)
-    return _positive("--rate", plain, _RATES, "100M")
-
-
 def _loss(text: str) -> float:
     value, unit = _split("--loss", text, "1e-5")
     share = value / 100 if unit == "%" else value
@@ -77,10 +88,11 @@ def _loss(text: str) -> float:
 
 def _positive(option: str, text: str, units: dict[str, float], example: str) -> float:
     value, unit = _split(option, text, example)
-    known = units.get(unit if unit in units else unit.lower().removesuffix("b"))
+    if not unit:
+        raise CommandError(f"{option} {text}: the number has no unit; write {example}", Code.INPUT)
+    known = units.get(unit.lower())
     if known is None or not 0 < value * known < 1e18:
-        allowed = ", ".join(unit for unit in units if unit)
-        raise CommandError(f"{option} {text}: not understood; write {example} (units: {allowed})", Code.INPUT)
+        raise CommandError(f"{option} {text}: not understood; write {example}", Code.INPUT)
     return value * known
 
 

@@ -212,7 +212,8 @@ def load_control(
             held.wait()
             raise CommandError(f"the process that held {name} has ended", Code.MACHINE)
     except KeyboardInterrupt:
-        raise typer.Exit(Code.INTERRUPTED) from None
+        # How it ends when all is well.
+        return
     except TestbedError as problem:
         raise CommandError(str(problem), Code.MACHINE) from None
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tcplab.words import plural, rate, seconds, size
+from tcplab.words import ordinal, plural, rate, seconds, size
 
 # Longer lists end with how many more there are.
 _MOST = 12
@@ -70,17 +70,21 @@ def _direction(direction: dict[str, Any]) -> str:
 
 
 def _queue(queue: dict[str, Any]) -> str:
-    limit = queue.get("limit")
-    if limit is None:
-        return f"{queue['kind']} without limit"
-    ((kind, amount),) = limit.items()
+    limit = f" of {_amount(queue['limit'])}" if queue["limit"] else " without limit"
+    marking = f", marks above {_amount(queue['mark_above'])}" if queue.get("mark_above") else ""
+    return f"{queue['kind']}{limit}{marking}"
+
+
+def _amount(amount: dict[str, int]) -> str:
+    """A queue's limit or marking threshold."""
+    ((kind, value),) = amount.items()
     match kind:
         case "packets":
-            return f"{queue['kind']} of {plural(amount, 'packet')}"
+            return plural(value, "packet")
         case "bytes":
-            return f"{queue['kind']} of {size(amount)}"
+            return size(value)
         case _:
-            return f"{queue['kind']} of {seconds(amount / 1e9)}"
+            return seconds(value / 1e9)
 
 
 def _loss(loss: dict[str, Any]) -> str:
@@ -98,7 +102,7 @@ def _loss(loss: dict[str, Any]) -> str:
         case "list":
             return f"{plural(len(model['packets']), 'packet')} dropped by number{where}"
         case _:
-            return f"1 packet in {model['packets']} lost{where}"
+            return f"every {ordinal(model['packets'])} packet lost{where}"
 
 
 def _share(ppb: int) -> str:

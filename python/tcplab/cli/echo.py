@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,14 +67,15 @@ def serve(
         "busy_poll": busy_poll,
         "cpus": _cpus(cpus),
     }
+    # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with EchoAgent("echo-serve", told) as agent:
+        with suppress(KeyboardInterrupt), EchoAgent("echo-serve", told) as agent:
             try:
                 for event in agent:
                     say(_dumped(event) if json else _heard(event))
                     sys.stdout.flush()
             except KeyboardInterrupt:
-                # How a server ends.
                 agent.stop()
                 for event in agent:
                     say(_dumped(event) if json else _heard(event))

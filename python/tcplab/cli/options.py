@@ -26,7 +26,7 @@ EngineName = Annotated[str, typer.Option("--engine", "-e", help="The engine that
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", "-s", metavar="PATH=VALUE", help="Change a setting, as flows.bulk.cc=reno. Repeatable."
+        "--set", "-s", metavar="PATH=VALUE", help="Change a setting, such as flows.bulk.cc=reno. Repeatable."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")]

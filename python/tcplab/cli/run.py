@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tcplab.results import Run
     from tcplab.runner import Finished, Prepared
 
-EXAMPLE = "tcplab run scenarios/four-controls.yaml --set flows.bulk.cc=reno --repeat 3"
+EXAMPLE = "tcplab run scenarios/four-controls.yaml --set flows.bbr1.cc=bbr3 --repeat 3"
 
 
 @guarded

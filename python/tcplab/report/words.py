@@ -7,6 +7,7 @@ from typing import Any
 
 from tcplab.report.numbers import bytes_text, rate_text, time_text
 from tcplab.report.topology import nominal_rate
+from tcplab.words import ordinal
 
 Settings = Mapping[str, Any]
 
@@ -78,7 +79,7 @@ def loss_words(loss: Settings) -> str:
         shown = ", ".join(str(number) for number in packets[:8])
         text = f"packets {shown}{' and more' if len(packets) > 8 else ''} lost"
     else:
-        text = f"every {model['packets']}th packet lost, from number {model['first']} on"
+        text = f"every {ordinal(model['packets'])} packet lost, from number {model['first']} on"
     return f"{text}, before the queue" if loss.get("before_queue") else text
 
 

@@ -185,6 +185,8 @@ def distinct_times(value: Any) -> Any:
 
 Time = Annotated[int, _reader(quantity.time), _schema("time", Dimension.TIME)]
 PositiveTime = Annotated[int, _reader(quantity.positive_time), _schema("time above zero", Dimension.TIME)]
+Moment = Annotated[int, _reader(quantity.moment), _schema("time", Dimension.TIME)]
+PositiveMoment = Annotated[int, _reader(quantity.positive_moment), _schema("time above zero", Dimension.TIME)]
 Interval = Annotated[
     int | None,
     _reader(_or_word(quantity.positive_time, "off")),
@@ -192,7 +194,7 @@ Interval = Annotated[
 ]
 Omit = Annotated[
     int | None,
-    _reader(_or_word(quantity.time, "auto")),
+    _reader(_or_word(quantity.moment, "auto")),
     _schema("time, or auto", Dimension.TIME, words=("auto",)),
 ]
 Rate = Annotated[int, _reader(quantity.rate), _schema("rate", Dimension.RATE)]

@@ -10,8 +10,10 @@ from pydantic_core import CoreSchema
 from .fields import (
     Count,
     IpVersion,
+    Moment,
     Name,
     Number,
+    PositiveMoment,
     PositiveSize,
     PositiveTime,
     Rate,
@@ -66,9 +68,9 @@ class Control(Strict):
 class Pattern(Strict):
     """Pauses in a flow: it sends for `on`, is silent for `off`, and so on."""
 
-    on: PositiveTime
+    on: PositiveMoment
     """Mean time of sending."""
-    off: PositiveTime
+    off: PositiveMoment
     """Mean time of silence."""
     distribution: Literal["constant", "exponential"] = "constant"
     """Whether both times are always their mean, or exponentially distributed."""
@@ -83,11 +85,11 @@ class AnyFlow(Strict):
     """Sending node (for request and ping: the one that asks); default on a path: `left`."""
     to: Name | None = None
     """Receiving node; default on a path: `right`."""
-    start: Time = 0
+    start: Moment = 0
     """When the flow starts."""
-    duration: PositiveTime | None = None
+    duration: PositiveMoment | None = None
     """How long it goes on; default: until the end of the scenario."""
-    stop: Time | None = None
+    stop: Moment | None = None
     """When it stops, instead of `duration`."""
     streams: Streams = 1
     """Number of parallel connections or sources."""
@@ -176,7 +178,7 @@ class EchoFlow(AnyFlow, SocketSettings):
     """How many of the first messages of each size are left out of the statistics (default none)."""
     interval: Time = 0
     """Least time from one message to the next (default none: at once)."""
-    timeout: PositiveTime = 10_000_000_000
+    timeout: PositiveMoment = 10_000_000_000
     """How long a message may take to come back where it is real (default 10 s)."""
     busy_poll: Switch = False
     """Both ends poll instead of sleeping where they are real (default off)."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
 from .document import Document
-from .fields import Count, Interval, Name, Omit, PositiveTime, Seed, Short, Strict, Switch, Text, refuse
+from .fields import Count, Interval, Name, Omit, PositiveMoment, Seed, Short, Strict, Switch, Text, refuse
 from .flows import Flow
 from .network import Network
 from .quantity import show
@@ -62,9 +62,9 @@ class Scenario(Strict):
     """The network."""
     flows: Annotated[list[Flow], Field(min_length=1)]
     """The traffic."""
-    duration: PositiveTime | None = None
+    duration: PositiveMoment | None = None
     """The run ends here; default: when the last flow stops, or after 30 s if no flow says when."""
-    timeout: PositiveTime = 600_000_000_000
+    timeout: PositiveMoment = 600_000_000_000
     """Without `duration`: how long flows that end by bytes or count may take (default 10 min)."""
     sample: Sample = Sample()
     """How often what is sampled."""

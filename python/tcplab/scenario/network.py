@@ -12,6 +12,7 @@ from .fields import (
     InitialWindow,
     LinkRate,
     MarkingThreshold,
+    Moment,
     Name,
     Packets,
     PositiveSize,
@@ -193,7 +194,7 @@ class Direction(Impairments):
     """One-way propagation delay."""
     trace: Text | None = None
     """File of delivery opportunities in mahimahi's format, instead of `rate`; relative to the scenario."""
-    at: Annotated[dict[Time, LinkChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
+    at: Annotated[dict[Moment, LinkChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
     """Settings that change during the run, by time."""
 
 
@@ -332,7 +333,7 @@ class PathNetwork(Impairments):
     trace: Text | None = None
     """File of forward delivery opportunities in mahimahi's format, instead of `rate`; relative to the
     scenario."""
-    at: Annotated[dict[Time, PathChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
+    at: Annotated[dict[Moment, PathChange], BeforeValidator(distinct_times)] = Field(default_factory=dict)
     """Settings that change during the run, by time (`20 s: {rate: 20 Mbit/s}`)."""
     mtu: Mtu = 1500
     """Largest IP packet."""

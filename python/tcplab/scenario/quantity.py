@@ -45,6 +45,10 @@ UNITS: dict[Dimension, dict[str, Fraction]] = {
         "kbit/s": Fraction(10**3),
         "Mbit/s": Fraction(10**6),
         "Gbit/s": Fraction(10**9),
+        "bps": Fraction(1),
+        "kbps": Fraction(10**3),
+        "Mbps": Fraction(10**6),
+        "Gbps": Fraction(10**9),
     },
     Dimension.SIZE: {
         "B": Fraction(1),
@@ -151,26 +155,32 @@ class Quantity:
         return round(self.value)
 
 
-def parse(read: object, *dimensions: Dimension) -> Quantity:
-    """The quantity written as `read`, which must have one of the `dimensions`."""
+def parse(read: object, *dimensions: Dimension, usual: str = "") -> Quantity:
+    """The quantity written as `read`, which must have one of the `dimensions`.
+
+    `usual` is the unit most likely meant by a bare number; by default the first dimension's.
+    """
     wanted = _either([_with_article(dimension) for dimension in dimensions])
-    example = EXAMPLES[dimensions[0]]
+    example = f"10 {usual}" if usual else EXAMPLES[dimensions[0]]
+    usual = usual or _USUAL[dimensions[0]]
     if isinstance(read, bool) or read is None or not isinstance(read, int | float | str):
         raise QuantityError(f"{show(read)} is not {wanted}", f"{example}")
     text = str(read).strip()
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise QuantityError(f"{show(read)} is not {wanted}", _closest_text(text, dimensions))
+        raise QuantityError(f"{show(read)} is not {wanted}", _closest_text(text, dimensions, usual, example))
     sign, digits, exponent, unit = match.groups()
     number = f"{digits}e{exponent}" if exponent else digits
     if unit is None:
-        raise QuantityError(f"{show(read)} has no unit", f"{sign}{number} {_USUAL[dimensions[0]]}")
+        raise QuantityError(f"{show(read)} has no unit", f"{sign}{number} {usual}")
     dimension = next((known for known, units in UNITS.items() if unit in units), None)
     if dimension is None:
-        raise QuantityError(f"{show(read)}: there is no unit `{unit}`", _respell(number, unit, dimensions))
+        raise QuantityError(
+            f"{show(read)}: there is no unit `{unit}`", _respell(number, unit, dimensions, usual)
+        )
     if dimension not in dimensions:
         message = f"{show(read)} is {_with_article(dimension)}, not {wanted}"
-        raise QuantityError(message, _respell(number, unit, dimensions))
+        raise QuantityError(message, _respell(number, unit, dimensions, usual))
     value = Fraction(digits) * Fraction(10) ** int(exponent or 0) * UNITS[dimension][unit]
     if sign == "-" and value:
         raise QuantityError(f"{show(read)} is negative", f"{number} {unit}")
@@ -189,6 +199,16 @@ def time(read: object) -> int:
 def positive_time(read: object) -> int:
     """A time above zero, in ns."""
     return _positive(read, time(read))
+
+
+def moment(read: object) -> int:
+    """A time in ns that is most likely seconds: when something in a run happens, or how long it lasts."""
+    return parse(read, Dimension.TIME, usual="s").rounded()
+
+
+def positive_moment(read: object) -> int:
+    """A time above zero, in ns, that is most likely seconds."""
+    return _positive(read, moment(read))
 
 
 def rate(read: object) -> int:
@@ -293,7 +313,9 @@ def format_quantity(value: int, dimension: Dimension) -> str:
     return f"{format_exact(Fraction(value) / scale)} {unit}"
 
 
-_NOT_PRINTED = {"µs", "μs", "min", "h", "KiB", "MiB", "GiB", "packet"}
+# Second spellings of a unit: read, but never written or suggested.
+_ALSO_READ = {"bps", "kbps", "Mbps", "Gbps", "µs", "μs", "packet"}
+_NOT_PRINTED = _ALSO_READ | {"min", "h", "KiB", "MiB", "GiB"}
 
 
 def _positive(read: object, value: int) -> int:
@@ -310,9 +332,9 @@ def _either(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _respell(number: str, unit: str, dimensions: tuple[Dimension, ...]) -> str:
+def _respell(number: str, unit: str, dimensions: tuple[Dimension, ...], usual: str) -> str:
     """The nearest valid spelling of `number unit`."""
-    valid = [spelling for dimension in dimensions for spelling in UNITS[dimension]]
+    valid = [unit for dimension in dimensions for unit in UNITS[dimension] if unit not in _ALSO_READ]
     foreign = _FOREIGN.get(unit) or _FOREIGN.get(unit.lower())
     if foreign and foreign[0] in valid:
         spelling, factor = foreign
@@ -323,15 +345,15 @@ def _respell(number: str, unit: str, dimensions: tuple[Dimension, ...]) -> str:
     close = difflib.get_close_matches(unit.lower(), folded, n=1, cutoff=0.5)
     if close:
         return f"{number} {folded[close[0]]}"
-    return f"{number} {_USUAL[dimensions[0]]}"
+    return f"{number} {usual}"
 
 
-def _closest_text(text: str, dimensions: tuple[Dimension, ...]) -> str:
+def _closest_text(text: str, dimensions: tuple[Dimension, ...], usual: str, example: str) -> str:
     """A valid spelling near a text that does not even start with a number."""
     match = re.fullmatch(r"([a-zA-Z%/]+)\s*(\d{1,30}(?:\.\d{1,30})?)", text, re.ASCII)
     if match:
-        return _respell(match[2], match[1], dimensions)
+        return _respell(match[2], match[1], dimensions, usual)
     comma = re.fullmatch(r"(\d{1,20}),(\d{1,20})\s*(\S+)", text, re.ASCII)
     if comma:
-        return _respell(f"{comma[1]}.{comma[2]}", comma[3], dimensions)
-    return EXAMPLES[dimensions[0]]
+        return _respell(f"{comma[1]}.{comma[2]}", comma[3], dimensions, usual)
+    return example

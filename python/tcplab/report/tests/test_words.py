@@ -15,6 +15,8 @@ from tcplab.results.tests.synthetic import MS, SECOND, direction, plan
             "0.5 % (correlation 25 %) lost at random",
         ),
         ({"kind": "every", "packets": 1000, "first": 1}, "every 1000th packet lost, from number 1 on"),
+        ({"kind": "every", "packets": 2, "first": 1}, "every 2nd packet lost, from number 1 on"),
+        ({"kind": "every", "packets": 113, "first": 1}, "every 113th packet lost, from number 1 on"),
         ({"kind": "list", "packets": [3, 9]}, "packets 3, 9 lost"),
         ({"kind": "list", "packets": [1, 2, 3, 4, 5, 6, 7, 8]}, "packets 1, 2, 3, 4, 5, 6, 7, 8 lost"),
         (

@@ -19,7 +19,7 @@ def test_the_first_example_is_a_scenario() -> None:
 
 def test_the_example_of_a_mistake_is_what_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "shallow.yaml"
-    file.write_text(re.sub(r" +#.*", "", EXAMPLE).replace("100 Mbit/s", "100 Mbps"), encoding="utf-8")
+    file.write_text(re.sub(r" +#.*", "", EXAMPLE).replace("100 Mbit/s", "100 mbps"), encoding="utf-8")
     with pytest.raises(ScenarioErrors) as refused:
         load(file)
     assert str(refused.value).replace(f"{tmp_path}/", "") in PAGE

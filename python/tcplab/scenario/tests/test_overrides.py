@@ -78,9 +78,9 @@ flows: [{name: bulk, kind: tcp, from: a, to: b}]
             "  did you mean `bulk`?",
         ),
         (
-            "network.path.rate=50Mbps",
-            "--set:1:19: network.path.rate: `50Mbps`: there is no unit `Mbps`\n"
-            "  1 | network.path.rate=50Mbps\n"
+            "network.path.rate=50mbps",
+            "--set:1:19: network.path.rate: `50mbps`: there is no unit `mbps`\n"
+            "  1 | network.path.rate=50mbps\n"
             "    |                   ^^^^^^\n"
             "  did you mean `50 Mbit/s`?",
         ),

@@ -48,9 +48,9 @@ def test_a_quantity_is_read_in_base_units(dimension: Dimension, text: str, value
     ("dimension", "read", "suggestion"),
     [
         (Dimension.RATE, 100, "100 Mbit/s"),
-        (Dimension.RATE, "100 Mbps", "100 Mbit/s"),
+        (Dimension.RATE, "100 mbps", "100 Mbit/s"),
         (Dimension.RATE, "100mbit/s", "100 Mbit/s"),
-        (Dimension.RATE, "1 Gbps", "1 Gbit/s"),
+        (Dimension.RATE, "1 gb/s", "1 Gbit/s"),
         (Dimension.RATE, "12.5 MB/s", "100 Mbit/s"),
         (Dimension.RATE, "Mbit/s 5", "5 Mbit/s"),
         (Dimension.TIME, "5 msec", "5 ms"),
@@ -72,6 +72,23 @@ def test_the_nearest_valid_spelling_is_suggested(dimension: Dimension, read: obj
         READERS[dimension](read)
     assert refused.value.suggestion == suggestion
     READERS[dimension](suggestion)
+
+
+@pytest.mark.parametrize(
+    ("read", "suggestion"), [(10, "10 s"), ("10", "10 s"), ("soon", "10 s"), ("10 msec", "10 ms")]
+)
+def test_when_something_happens_is_most_likely_given_in_seconds(read: object, suggestion: str) -> None:
+    with pytest.raises(QuantityError) as refused:
+        quantity.moment(read)
+    assert refused.value.suggestion == suggestion
+
+
+@pytest.mark.parametrize(
+    ("read", "rate"), [("100 Mbps", 10**8), ("1 Gbps", 10**9), ("64 kbps", 64_000), ("9600bps", 9600)]
+)
+def test_rates_are_read_as_everyone_writes_them(read: str, rate: int) -> None:
+    assert quantity.rate(read) == rate
+    assert "bit/s" in format_quantity(rate, Dimension.RATE)
 
 
 @pytest.mark.parametrize(
