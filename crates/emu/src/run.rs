@@ -65,14 +65,14 @@ impl Pump {
         });
     }
 
-    /// Ends the run now.
+    /// Ends the run now, if need be at its beginning: whoever stops it waits until it is done.
     pub(crate) fn stop(&mut self) {
-        let now = Time::from_ns(clock::now().saturating_sub(self.zero));
-        match self.run.take() {
-            Some(run) if run.begun => self.finish(run, now),
-            Some(_) => self.duty = u64::MAX,
-            None => {}
+        let Some(mut run) = self.run.take() else { return };
+        if !run.begun {
+            run.start.at = clock::now();
+            self.begin(&mut run);
         }
+        self.finish(run, Time::from_ns(clock::now().saturating_sub(self.zero)));
     }
 
     /// There will be no more orders.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
 use tcplab_emu::config::{Sample, What};
-use tcplab_emu::{Emulator, WayFacts};
+use tcplab_emu::{Emulator, Start, WayFacts};
 use tcplab_link::config::{Limit, Loss, LossModel, Queue, Reorder};
 use tcplab_units::{Rate, Span, Time};
 
@@ -63,6 +63,18 @@ fn assert_transfer_to(lab: &Lab, address: &str, len: usize) {
     sender.join().expect("sent");
     assert_eq!(bytes.len(), len);
     assert!((0..len).all(|at| bytes[at] == content(at)), "the bytes differ");
+}
+
+#[test]
+fn a_run_that_is_stopped_before_it_begins_is_done() {
+    skip_if_unable!();
+    let lab = Lab::new("early", delay(Span::from_ms(4)), delay(Span::from_ms(6)), Options::default());
+    lab.stop();
+    let hour = 3_600_000 * MS;
+    let emulator = lab.emulator.as_ref().expect("not ended yet");
+    emulator.start(Start { at: monotonic() + hour, duration: None, streams: Vec::new() });
+    let facts = lab.stop();
+    assert_eq!(facts.links["path"].forward.packets_in, 0);
 }
 
 #[test]
