@@ -207,7 +207,9 @@ def _traces(layout: Layout) -> Iterator[Finding]:
 
 
 def _neighbour(file: File, name: str) -> str:
-    """A file in the same directory whose name is near."""
+    """A file in the same directory whose name is near; only below the scenario, whose files they are."""
+    if File(name).is_absolute() or ".." in File(name).parts:
+        return ""
     try:
         near = _near(file.name, [entry.name for entry in file.parent.iterdir()])
     except (OSError, ValueError):

@@ -24,5 +24,4 @@ def read(file: Path) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"is not UTF-8: byte {data[error.start]:#04x} in line {line}"
-        raise ControlFileUnreadable(message) from None
+        raise ControlFileUnreadable(f"is not UTF-8 in line {line}") from None

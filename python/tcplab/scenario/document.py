@@ -178,6 +178,11 @@ def item_name(node: Node) -> str | None:
     return None
 
 
+def declares_scenario(text: bytes) -> bool:
+    """Whether a file says that it is a scenario, by its key `tcplab`; messages quote no other file."""
+    return re.search(rb"""^[\s{]*["']?tcplab["']?\s*:""", text, re.MULTILINE) is not None
+
+
 def read(text: str | bytes, name: str) -> Document:
     """The document of a YAML text called `name`; raises `ScenarioErrors`."""
     if len(text) > MAX_BYTES:

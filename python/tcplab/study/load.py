@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tcplab.engine.base import Plan
 from tcplab.scenario import Scenario, ScenarioError, ScenarioErrors, expand
-from tcplab.scenario.document import Document, Path, read
+from tcplab.scenario.document import Document, Path, declares_scenario, read
 from tcplab.scenario.load import from_document
 from tcplab.scenario.quantity import show
 from tcplab.scenario.structure import errors as structure_errors
@@ -338,6 +338,9 @@ def _scenario_document(file: StudyFile, document: Document, path: File) -> tuple
         raise ScenarioErrors(
             [document.error(("scenario",), f"the scenario {show(str(found))} cannot be read: {reason}")]
         ) from None
+    if not declares_scenario(text):
+        message = f"{show(str(found))} is not a scenario: it has no key `tcplab`"
+        raise ScenarioErrors([document.error(("scenario",), message)])
     return read(text, str(found)), found.parent
 
 

@@ -16,9 +16,9 @@ def test_a_trace_is_a_millisecond_a_line() -> None:
     ("text", "message"),
     [
         (b"", "is empty"),
-        (b"1\n\n3\n", "malformed in line 2: ``"),
-        (b"1\n-2\n", "malformed in line 2: `-2`"),
-        (b"5\n3\n", "malformed in line 2: 3 ms comes after 5 ms"),
+        (b"1\n\n3\n", "malformed in line 2: not a whole number"),
+        (b"1\n-2\n", "malformed in line 2: not a whole number"),
+        (b"5\n3\n", "malformed in line 2: the time is before"),
         (b"0\n0\n", "malformed in line 2: the last time is the trace's period"),
         (b"\xff\n", "malformed in line 1"),
         (b"9999999999999\n", "malformed in line 1"),
