@@ -29,12 +29,14 @@ def run(
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     progress: bool = False,
+    yes: bool = False,
 ) -> Run:
     """Run a scenario and return its results.
 
     The scenario is a file, a YAML text, a dictionary of the same shape, or one that is loaded. `set` changes
     settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds from `seed` on and go on
-    `jobs` cores at a time. Results go to `out`, or to a new directory in `runs`.
+    `jobs` cores at a time. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this
+    machine seems to have too little memory or disk for.
 
     Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
     ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt
@@ -43,6 +45,9 @@ def run(
     loaded, source, text = _loaded(scenario, set)
     chosen = engines.load(engine)
     prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)
+    refused = runner.refusals([prepared], Path(out or runner.RUNS), jobs=jobs, yes=yes)
+    if any(problem.fatal for problem in refused):
+        raise runner.UnsupportedError(prepared.source, chosen.name, refused)
     path = runner.place(prepared.name, Path(out) if out is not None else None, several=False)
     runner.claim(prepared, path)
     with watcher(quiet=not progress) as display:

@@ -130,6 +130,7 @@ def prepare(
     and `UnsupportedError`.
     """
     from tcplab.cc.parameters import mistakes
+    from tcplab.estimate import estimate, many_rows
     from tcplab.scenario import ScenarioErrors, expand, warnings
 
     wrong = mistakes(scenario)
@@ -145,8 +146,19 @@ def prepare(
     if fatal:
         raise UnsupportedError(source, engine.name, fatal)
     mild = [f"{problem.where}: {problem.message}" for problem in problems]
-    said = [str(warning) for warning in warnings(plan)]
+    said = [*map(str, warnings(plan)), *many_rows(estimate(plan))]
     return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
+
+
+def refusals(
+    batch: Sequence[Prepared], results: Path, *, jobs: int | None = None, yes: bool = False
+) -> list[Problem]:
+    """What this machine has too little of to run all of `batch` into `results`; not fatal after `yes`."""
+    from tcplab.estimate import beyond, estimate
+
+    return beyond(
+        ((estimate(one.plan), one.repeat) for one in batch), _at_once(batch, jobs), results, yes=yes
+    )
 
 
 def place(name: str, out: Path | None, *, several: bool) -> Path:
@@ -181,8 +193,7 @@ def execute(
         for k in range(prepared.repeat)
     ]
     stop = threading.Event()
-    alone = any(prepared.engine.exclusive for prepared, _ in batch)
-    at_once = jobs or (1 if alone else usable_cores())
+    at_once = _at_once([prepared for prepared, _ in batch], jobs)
     pool = ThreadPoolExecutor(min(at_once, len(tasks)), thread_name_prefix="run")
     futures: dict[Future[Outcome | None], Path] = {}
     try:
@@ -203,6 +214,11 @@ def execute(
         if outcome is not None:
             outcomes[path].append(outcome)
     return [Finished(prepared, path, tuple(outcomes[path])) for prepared, path in batch]
+
+
+def _at_once(batch: Sequence[Prepared], jobs: int | None) -> int:
+    """How many runs go at a time."""
+    return jobs or (1 if any(prepared.engine.exclusive for prepared in batch) else usable_cores())
 
 
 def usable_cores() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_SCALES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def scaled(value: float, unit: str) -> str:
@@ -24,6 +24,14 @@ def rate(bits: float) -> str:
 def size(count: float) -> str:
     """A size in bytes."""
     return scaled(count, "B")
+
+
+def count(number: int) -> str:
+    """How many there are, when it is known only about: `950`, `36 thousand`, `1.2 million`."""
+    for scale, name in ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (10**3, "thousand")):
+        if number >= scale:
+            return f"{_three(number / scale)} {name}"
+    return str(number)
 
 
 def seconds(value: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,6 +149,62 @@ def test_check_says_what_the_engine_cannot_do_and_how_to_mend_it(here: Path, tcp
     assert ended.returncode == 3
     assert "flows.bulk.cc" in ended.stderr
     assert "cubic" in ended.stderr
+
+
+def test_check_says_what_a_run_takes(tcplab: Command) -> None:
+    ended = tcplab("check", "short.yaml")
+    assert re.search(r"estimate: about .* packets, .* rows, .* on disk, .* of memory\n", ended.stdout)
+    (found,) = json.loads(tcplab("check", "short.yaml", "--json").stdout)
+    assert found["estimate"]["rows"]["sockets"] == 200
+    assert set(found["estimate"]) == {"packets", "rows", "disk", "memory"}
+
+
+# More rows than any machine has memory for.
+HUGE = ["--set", "flows=[{name: p, kind: ping, interval: 1 ns, duration: 100 h}]"]
+
+
+def test_what_does_not_fit_this_machine_is_refused_unless_the_user_insists(
+    here: Path, tcplab: Command
+) -> None:
+    for command in ("check", "run"):
+        ended = tcplab(command, "short.yaml", *HUGE)
+        assert ended.returncode == 3
+        assert "memory: about" in ended.stderr
+        assert "--yes" in ended.stderr
+    assert not (here / "runs").exists()
+    ended = tcplab("check", "short.yaml", *HUGE, "--yes")
+    assert ended.returncode == 0, ended.stderr
+    assert "warning: memory: about" in ended.stderr
+
+
+def test_a_study_that_does_not_fit_this_machine_is_refused(here: Path, tcplab: Command) -> None:
+    (here / "study.yaml").write_text(
+        "tcplab: 1\nstudy: s\nscenario: short.yaml\ngrid: {network.path.rtt: [10 ms, 20 ms]}\n"
+    )
+    ended = tcplab("study", "study.yaml", *HUGE)
+    assert ended.returncode == 3, ended.stderr
+    assert "memory: about" in ended.stderr
+    assert not (here / "runs").exists()
+
+
+def test_checking_many_streams_takes_the_memory_of_few(here: Path, process: Command) -> None:
+    """A hundred thousand clients are estimated, not built: 5 GB, were they."""
+    text = (here / "short.yaml").read_text().split("flows:")[0]
+    (here / "many.yaml").write_text(
+        text + "flows: [{name: e, kind: echo, iterations: 1000000000, clients: 100000, sizes: 64}]\n"
+    )
+    script = (
+        "import resource, sys\nfrom tcplab.cli import main\n"
+        "resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))\nmain()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script, "check", "many.yaml", "--yes"],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, "echoes with cubic" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:

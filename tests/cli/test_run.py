@@ -161,7 +161,12 @@ def small_disk(tmp_path: Path) -> Path:
 def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path, process: Command) -> None:
     try:
         longer = ("--set", "flows.bulk.duration=60 s", "--set", "sample.packets=true")
-        ended = process("run", "short.yaml", *longer, "--out", small_disk / "out")
+        command = ("run", "short.yaml", *longer, "--out", small_disk / "out")
+        ended = process(*command)
+        assert ended.returncode == 3
+        assert "disk: about" in ended.stderr
+        assert not list(small_disk.iterdir())
+        ended = process(*command, "--yes")
         assert ended.returncode == 3
         assert "disk is full" in ended.stderr
         assert "Traceback" not in ended.stderr

@@ -115,7 +115,7 @@ def test_a_full_disk_is_named_and_what_was_recorded_can_be_read(folder: Path) ->
     # The mount is gone with its namespace, so what is in it is taken out first.
     script = f'mount -t tmpfs -o size=1m none {small} && "$@"; code=$?; cp -r {small} {kept}; exit $code'
     around = ("unshare", "--mount", "sh", "-c", script, "sh")
-    code, said = run(folder, "--out", str(small / "out"), around=around)
+    code, said = run(folder, "--out", str(small / "out"), "--yes", around=around)
     assert code == 3
     assert "the disk is full" in said
     assert "make room" in said

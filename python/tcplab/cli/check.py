@@ -8,19 +8,25 @@ from typing import Any
 import typer
 
 from tcplab.cli.failure import Code, guarded
-from tcplab.cli.options import EngineName, Json, Scenarios, Settings, engine_called
+from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called
 
 EXAMPLE = "tcplab check scenarios/four-controls.yaml"
 
 
 @guarded
 def check(
-    scenario: Scenarios, engine: EngineName = "sim", settings: Settings = None, json: Json = False
+    scenario: Scenarios,
+    engine: EngineName = "sim",
+    settings: Settings = None,
+    json: Json = False,
+    yes: Yes = False,
 ) -> None:
     """Say what is wrong with scenarios or studies, or what would run."""
     from tcplab.cc.parameters import mistakes as of_controls
     from tcplab.cli.check_study import is_study
     from tcplab.cli.output import say, say_json, warn
+    from tcplab.estimate import beyond, estimate, many_rows
+    from tcplab.runner import RUNS, usable_cores
     from tcplab.scenario import ScenarioErrors, expand, load, warnings
 
     chosen = engine_called(engine)
@@ -41,8 +47,16 @@ def check(
             if not json:
                 warn(str(mistakes))
             continue
-        problems = chosen.check(plan)
-        found["warnings"] = [str(warning) for warning in warnings(plan)]
+        taken = estimate(plan)
+        at_once = 1 if chosen.exclusive else min(plan["repeat"], usable_cores())
+        problems = [*chosen.check(plan), *beyond([(taken, plan["repeat"])], at_once, RUNS, yes=yes)]
+        found["warnings"] = [*map(str, warnings(plan)), *many_rows(taken)]
+        found["estimate"] = {
+            "packets": taken.packets,
+            "rows": dict(taken.rows),
+            "disk": taken.disk,
+            "memory": taken.memory,
+        }
         found["problems"] = [
             {"where": p.where, "message": p.message, "mend": p.mend, "fatal": p.fatal} for p in problems
         ]
@@ -60,6 +74,7 @@ def check(
         if not fatal:
             for line in summary_lines(plan, plan["repeat"], chosen.name):
                 say(line)
+            say(f"  estimate: {taken}{' a run' if plan['repeat'] > 1 else ''}")
     if json:
         say_json(reports)
     if worst is not Code.DONE:

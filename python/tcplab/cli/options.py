@@ -13,7 +13,7 @@ import typer
 from tcplab.cli.failure import Code, CommandError, is_full
 
 if TYPE_CHECKING:
-    from tcplab.engine.base import Engine
+    from tcplab.engine.base import Engine, Problem
     from tcplab.results import Run
     from tcplab.scenario import Scenario
 
@@ -29,6 +29,10 @@ Settings = Annotated[
         "--set", "-s", metavar="PATH=VALUE", help="Change a setting, such as flows.bulk.cc=reno. Repeatable."
     ),
 ]
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", "-y", help="Run what this machine seems to have too little memory or disk for."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")]
 
 
@@ -40,6 +44,18 @@ def engine_called(name: str) -> Engine:
         return engine.load(name)
     except engine.UnknownEngineError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
+
+
+def fits(problems: list[Problem]) -> None:
+    """Refuse what this machine has too little of, or warn where the user has said --yes."""
+    from tcplab.cli.check import problem_line
+    from tcplab.cli.output import warn
+
+    fatal = [problem_line(problem) for problem in problems if problem.fatal]
+    if fatal:
+        raise CommandError("this machine has too little: " + "; ".join(fatal), Code.MACHINE)
+    for problem in problems:
+        warn(f"warning: {problem.where}: {problem.message}")
 
 
 def scenarios(paths: list[Path], settings: list[str] | None) -> list[Scenario]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import EngineName, Json, Scenarios, Settings, engine_called, scenarios
+from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called, fits, scenarios
 
 if TYPE_CHECKING:
     from tcplab.results import Run
@@ -43,6 +43,7 @@ def run(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress, no summary: only problems.")
     ] = False,
+    yes: Yes = False,
 ) -> None:
     """Run scenarios and report what came of it."""
     from tcplab import runner
@@ -55,6 +56,7 @@ def run(
     for one in prepared:
         for text in one.warnings:
             warn(f"{one.source}: warning: {text}")
+    fits(runner.refusals(prepared, out or runner.RUNS, jobs=jobs, yes=yes))
     batch = _claim(prepared, out)
     try:
         with watcher(quiet=quiet or (json and not sys.stderr.isatty())) as display:

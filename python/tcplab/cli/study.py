@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json, Settings
+from tcplab.cli.options import Json, Settings, Yes, fits
 
 if TYPE_CHECKING:
     from tcplab.study.api import StudyResults
@@ -102,6 +102,7 @@ def run(
     ] = None,
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    yes: Yes = False,
 ) -> None:
     """Run a scenario over a grid, repeatedly; answer with statistics.
 
@@ -131,6 +132,7 @@ def run(
     if dry_run:
         _print_cells(found, todo, jobs)
         return
+    _check_size(found, todo, store, jobs, yes)
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(
@@ -247,6 +249,23 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
         warn(f"resuming: {len(todo.done)} runs are there, {len(todo.missing)} are missing")
     with naming(store.path):
         store.create(study)
+
+
+def _check_size(study: Study, todo: Work, store: Store, jobs: int | None, yes: bool) -> None:
+    """Warn of runs with many rows; refuse what this machine has too little memory or disk for."""
+    from collections import Counter
+
+    from tcplab.cli.output import warn
+    from tcplab.estimate import beyond, estimate, many_rows
+    from tcplab.runner import usable_cores
+
+    times = Counter(job.cell.id for job in todo.missing)
+    cells = {job.cell.id: job.cell for job in todo.missing}
+    runs = [(estimate(study.plan_of(cells[name])), number) for name, number in times.items()]
+    largest = max((one for one, _ in runs), key=lambda one: one.total_rows, default=None)
+    for text in many_rows(largest) if largest is not None else ():
+        warn(f"{study.source}: warning: the largest run: {text}")
+    fits(beyond(runs, jobs or usable_cores(), store.path, yes=yes))
 
 
 def _dask(address: str, storage: str | None, store: Store) -> Any:

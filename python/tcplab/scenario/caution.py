@@ -9,15 +9,11 @@ from .quantity import PPB, Dimension, format_quantity
 
 Plan = dict[str, Any]
 
-# A table of this many rows takes about a gigabyte in memory.
-MANY_ROWS = 10_000_000
-FRAME = 1514
-
 
 def warnings(plan: Plan) -> list[str]:
     """What a person should know about a plan before running it, one sentence each."""
     subjects: dict[str, list[str]] = {}
-    for find in (_losses, _queues, _windows, _times, _rows):
+    for find in (_losses, _queues, _windows, _times):
         for subject, sentence in find(plan):
             subjects.setdefault(sentence, []).append(subject)
     return [f"{_listed(names)}: {sentence}" for sentence, names in subjects.items()]
@@ -99,24 +95,6 @@ def _times(plan: Plan) -> Iterator[tuple[str, str]]:
         for change in direction["changes"]:
             if change["at"] >= end:
                 yield name, f"the change at {_time(change['at'])} comes after the run's end at {_time(end)}"
-
-
-def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
-    sample = plan["sample"]
-    sockets = sum(flow["streams"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request", "echo"))
-    streams = sum(flow["streams"] for flow in plan["flows"])
-    counts = {"sockets": sockets, "queues": 2 * len(plan["links"]), "flows": streams}
-    for key, count in counts.items():
-        interval = sample[key]
-        rows = count * plan["duration"] // interval if interval else 0
-        if rows > MANY_ROWS:
-            yield f"sample.{key}", f"every {_time(interval)} gives about {rows / 1e6:.0f} million rows"
-    if sample["packets"]:
-        rates = [_rate(direction) or 0 for _, _, direction in _directions(plan)]
-        # A packet is enqueued, departs and is delivered.
-        rows = 3 * sum(rates) * plan["duration"] // (8 * FRAME * 1_000_000_000)
-        if rows > MANY_ROWS:
-            yield "sample.packets", f"busy links would give about {rows / 1e6:.0f} million rows"
 
 
 def _rate(direction: dict[str, Any]) -> int | None:

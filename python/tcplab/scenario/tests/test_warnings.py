@@ -57,12 +57,6 @@ def test_what_comes_after_the_end_is_told() -> None:
     ]
 
 
-def test_sampling_that_fills_the_memory_is_told() -> None:
-    assert warned("", ", streams: 100", "sample: {sockets: 10 us}") == [
-        "sample.sockets: every 10 us gives about 300 million rows"
-    ]
-
-
 @pytest.mark.parametrize(
     ("rate", "correlation"), [(0.05, 0.25), (0.01, 0.1), (0.1, 0.5), (0.5, 0.5), (0.3, 0.9)]
 )
