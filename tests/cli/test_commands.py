@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from tcplab import engine
 from tcplab.cli.app import app
 from tcplab.cli.commands import COMMANDS, Group
 
@@ -215,7 +216,7 @@ def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:
 
 def test_list_of_a_directory_that_is_not_there(tcplab: Command) -> None:
     ended = tcplab("list", "absent")
-    assert (ended.returncode, ended.stderr) == (2, "tcplab: absent: no such directory\n")
+    assert (ended.returncode, ended.stderr) == (2, "tcplab: error: absent: no such directory\n")
 
 
 def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
@@ -363,6 +364,55 @@ def test_what_nobody_foresaw_is_one_line_with_the_way_to_more(done: Path, proces
     assert "Traceback" in process("show", "done", "--table", "flows", TCPLAB_DEBUG="1").stderr
 
 
+def test_a_bug_has_an_exit_code_of_its_own_and_says_how_to_report_it(
+    done: Path, tcplab: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(root: Path) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("tcplab.results.list_results", broken)
+    ended = tcplab("list", ".")
+    assert ended.returncode == 70
+    error, hint = ended.stderr.splitlines()
+    assert error == "tcplab: error: internal error: ZeroDivisionError: division by zero"
+    assert hint.startswith("hint: this is a bug in tcplab: report it with")
+    assert "TCPLAB_DEBUG=1" in hint
+
+
+def test_a_way_out_is_a_hint_on_a_line_of_its_own(here: Path, tcplab: Command) -> None:
+    error, hint = tcplab("run", "short.yaml", *HUGE).stderr.splitlines()[-2:]
+    assert error.startswith("tcplab: error: this machine has too little: memory: about")
+    assert hint.startswith("hint: sample less often")
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_help_lists_the_engines(command: str, tcplab: Command) -> None:
+    assert f"--engine {'|'.join(engine.names())} " in tcplab(command, "--help").stdout
+
+
+def test_a_scenario_is_read_from_standard_input(here: Path, environment: dict[str, str]) -> None:
+    def piped(text: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tcplab", *arguments],
+            cwd=here,
+            env=environment,
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    text = (here / "short.yaml").read_text()
+    checked = piped(text, "check", "-")
+    assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, "short: 1 run of 2 s on sim, seed 1")
+    ran = piped(text, "run", "-", "--out", "piped", "--no-report", "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    assert (here / "piped" / "scenario.yaml").read_text() == text
+    wrong = piped(text.replace("20 ms", "20"), "check", "-")
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("<stdin>:4:")
+
+
 def test_an_output_that_is_a_pipe_is_written_not_replaced(here: Path, tcplab: Command) -> None:
     pipe = here / "pipe"
     os.mkfifo(pipe)
@@ -384,7 +434,7 @@ def test_standard_output_on_a_full_disk_is_one_message(here: Path, environment: 
             check=False,
         )
     assert ended.returncode == 3
-    assert ended.stderr == "tcplab: cannot write: No space left on device\n"
+    assert ended.stderr == "tcplab: error: cannot write: No space left on device\n"
 
 
 @pytest.mark.parametrize("parameter", ["gamma: 1", "beta: 8"])

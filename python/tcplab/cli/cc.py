@@ -193,7 +193,7 @@ def load_control(
     hello = loader()
     obstacle = hello["obstacle"] or (hello["not_built"] if wanted.source is None else None)
     if obstacle is not None:
-        raise CommandError(f"{obstacle['message']} ({obstacle['mend']})", Code.MACHINE)
+        raise CommandError(obstacle["message"], Code.MACHINE, obstacle["mend"])
     # SIGTERM ends it as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -215,7 +215,7 @@ def load_control(
         # How it ends when all is well.
         return
     except TestbedError as problem:
-        raise CommandError(str(problem), Code.MACHINE) from None
+        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None
 
 
 def _wanted(control: str, settings: list[str]) -> Ours:

@@ -9,6 +9,7 @@ import typer
 
 from tcplab.cli.failure import Code, guarded
 from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called
+from tcplab.cli.options import scenario as read
 
 EXAMPLE = "tcplab check scenarios/four-controls.yaml"
 
@@ -22,12 +23,11 @@ def check(
     yes: Yes = False,
 ) -> None:
     """Say what is wrong with scenarios or studies, or what would run."""
-    from tcplab.cc.parameters import mistakes as of_controls
     from tcplab.cli.check_study import is_study
     from tcplab.cli.output import say, say_json, warn
     from tcplab.estimate import beyond, estimate, many_rows
     from tcplab.runner import RUNS, usable_cores
-    from tcplab.scenario import ScenarioErrors, expand, load, warnings
+    from tcplab.scenario import ScenarioErrors, expand, warnings
 
     chosen = engine_called(engine)
     reports: list[dict[str, Any]] = []
@@ -39,7 +39,7 @@ def check(
             if is_study(path):
                 worst = max(worst, _study(path, chosen.name, settings or [], found, json))
                 continue
-            loaded = load(path, settings or (), (of_controls,))
+            loaded, _ = read(path, settings)
             plan = expand(loaded)
         except ScenarioErrors as mistakes:
             worst = Code.INPUT

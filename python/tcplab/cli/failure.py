@@ -30,15 +30,18 @@ class Code(IntEnum):
     """The machine cannot do it."""
     FAILED = 4
     """A run failed."""
+    BUG = 70
+    """tcplab is wrong (EX_SOFTWARE of sysexits.h)."""
     INTERRUPTED = 130
 
 
 class CommandError(Exception):
-    """Ends the command with a message and an exit code."""
+    """Ends the command with a message, an exit code and, where there is one, what to do about it."""
 
-    def __init__(self, message: str, code: Code) -> None:
+    def __init__(self, message: str, code: Code, hint: str = "") -> None:
         super().__init__(message)
         self.code = code
+        self.hint = hint
 
 
 def guarded(command: Callable[P, R]) -> Callable[P, R]:
@@ -65,23 +68,32 @@ def guarded(command: Callable[P, R]) -> Callable[P, R]:
 
 def _explain(problem: BaseException) -> tuple[str, Code]:
     if isinstance(problem, CommandError):
-        return f"tcplab: {problem}", problem.code
+        interrupted = problem.code is Code.INTERRUPTED
+        return (f"tcplab: {problem}" if interrupted else _error(str(problem), problem.hint)), problem.code
     if isinstance(problem, KeyboardInterrupt):
         return "tcplab: interrupted", Code.INTERRUPTED
     if isinstance(problem, OSError) and problem.errno in _DISK:
         where = f" {problem.filename}" if problem.filename else ""
-        return f"tcplab: cannot write{where}: {problem.strerror}", Code.MACHINE
+        return _error(f"cannot write{where}: {problem.strerror}"), Code.MACHINE
     if isinstance(problem, MemoryError):
-        return (
-            "tcplab: out of memory: sample less often, or run fewer repetitions at once (--jobs)",
-            Code.MACHINE,
-        )
+        return _error("out of memory", "sample less often, or run fewer at a time (--jobs)"), Code.MACHINE
     known = _known(problem)
     if known is not None:
-        return str(problem), known
+        # Every mistake of a scenario names its file and line, as compilers do.
+        return (str(problem) if known is Code.INPUT else _error(str(problem))), known
     kind = type(problem).__name__
     first = str(problem).strip().splitlines()[0] if str(problem).strip() else "no message"
-    return f"tcplab: internal error: {kind}: {first} (TCPLAB_DEBUG=1 shows where)", Code.MACHINE
+    return _error(f"internal error: {kind}: {first}", _REPORT), Code.BUG
+
+
+_REPORT = (
+    "this is a bug in tcplab: report it with this command, its scenario, the output of `tcplab --version`, "
+    "and what the command prints with TCPLAB_DEBUG=1"
+)
+
+
+def _error(message: str, hint: str = "") -> str:
+    return f"tcplab: error: {message}" + (f"\nhint: {hint}" if hint else "")
 
 
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG, errno.ENFILE, errno.EMFILE}

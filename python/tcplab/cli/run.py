@@ -86,13 +86,13 @@ def _prepare(
 
     prepared = []
     refused = []
-    for path, scenario in zip(paths, loaded, strict=True):
+    for path, (scenario, text) in zip(paths, loaded, strict=True):
         try:
             prepared.append(
                 runner.prepare(
                     scenario,
                     source=str(path),
-                    text=path.read_text(encoding="utf-8"),
+                    text=text,
                     engine=engine,
                     repeat=repeat,
                     seed=seed,
@@ -117,7 +117,7 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
             try:
                 runner.claim(one, path)
             except Exception as problem:
-                raise CommandError(f"{problem} (--out DIR puts results elsewhere)", Code.MACHINE) from None
+                raise CommandError(str(problem), Code.MACHINE, "--out DIR puts results elsewhere") from None
         else:
             with naming(path):
                 runner.claim(one, path)

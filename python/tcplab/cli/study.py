@@ -237,9 +237,11 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
     from tcplab.cli.writing import naming
 
     if resume is not None and not store.taken:
-        raise CommandError(f"{store.path} holds no study: leave out --resume to begin one", Code.INPUT)
+        raise CommandError(f"{store.path} holds no study", Code.INPUT, "leave out --resume to begin one")
     if resume is None and store.taken:
-        raise CommandError(f"{store.path} holds a study already: --resume {store.path} goes on", Code.INPUT)
+        raise CommandError(
+            f"{store.path} holds a study already", Code.INPUT, f"--resume {store.path} goes on"
+        )
     if todo.changed:
         cells = len({job.cell.id for job in todo.changed})
         warn(f"{cells} cells have changed since they were run, and are run again")
