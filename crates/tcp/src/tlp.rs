@@ -19,6 +19,13 @@ pub(crate) struct TailLoss {
     retransmission: bool,
 }
 
+impl TailLoss {
+    /// A probe is out that retransmitted data; the peer may report it as a duplicate.
+    pub(crate) fn retransmission_is_out(&self) -> bool {
+        self.high_seq.is_some() && self.retransmission
+    }
+}
+
 impl Connection {
     /// Arms a probe after two smoothed RTTs; a lone segment also waits for the peer's delayed ACK
     /// (`tcp_schedule_loss_probe`). `advancing`: the retransmission timeout starts now.

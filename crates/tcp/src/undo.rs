@@ -24,7 +24,8 @@ pub(crate) struct Undo {
 impl Connection {
     pub(crate) fn start_undo(&mut self) {
         self.undo.marker = Some(self.sk.snd_una);
-        self.undo.retransmissions = (self.sk.retrans_out > 0).then_some(self.sk.retrans_out);
+        let out = self.sk.retrans_out + u32::from(self.tail_loss.retransmission_is_out());
+        self.undo.retransmissions = (out > 0).then_some(out);
     }
 
     /// The peer reported `segments` retransmissions, ending at or before `end_seq`, as duplicates.
@@ -40,11 +41,12 @@ impl Connection {
     }
 
     /// The ACK echoes a timestamp from before the first retransmission, or nothing was retransmitted
-    /// (`tcp_packet_delayed`).
+    /// (`tcp_packet_delayed`). Without SACK the stamp says nothing once `high_seq` is acknowledged, because
+    /// `newreno_holds_state` clears it there.
     fn original_was_delayed(&self) -> bool {
         match self.undo.first_retransmission_ts {
             Some(stamp) => self.rcv.saw_timestamp && self.rcv.ts_ecr != 0 && before(self.rcv.ts_ecr, stamp),
-            None => true,
+            None => self.sack_ok || before(self.sk.snd_una, self.sk.high_seq),
         }
     }
 

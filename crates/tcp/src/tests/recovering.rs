@@ -144,6 +144,52 @@ fn without_sack_three_duplicates_start_newreno_and_a_partial_ack_goes_on() {
     assert_eq!(state(&t), CaState::Recovery);
 }
 
+/// Without SACK the state is held at `high_seq`, and Linux forgets there when it first retransmitted. The next ACK
+/// then must not read as if nothing had been retransmitted.
+#[test]
+fn without_sack_a_recovery_that_repaired_a_loss_is_not_undone() {
+    let mut t = ten_out(&Config { sack: false, ..plain() }, "reno");
+    for _ in 0..4 {
+        t.at(200.0, ack(1));
+    }
+    assert_eq!(t.sent(), ["10001:11001", "1:1001"]);
+    t.at(300.0, ack(11_001));
+    assert_eq!(state(&t), CaState::Recovery, "held at the last segment of the recovery");
+    t.at(400.0, ack(12_001));
+    assert!(!t.noticed(Notice::Undo));
+    assert_eq!((t.end.info(t.now).ssthresh, t.cwnd(), state(&t)), (Some(5), 5, CaState::Open));
+}
+
+#[test]
+fn without_sack_but_with_timestamps_a_real_loss_is_not_undone_and_a_late_original_is() {
+    for late in [false, true] {
+        let mut t = ten_out(&Config { sack: false, timestamps: true, mss: 1012, ..plain() }, "reno");
+        // The clock of timestamps starts at 1000 ms.
+        for _ in 0..4 {
+            t.at(200.0, ack(1).stamped(2, 1100));
+        }
+        assert_eq!(state(&t), CaState::Recovery);
+        t.at(300.0, ack(11_001).stamped(3, if late { 1100 } else { 1200 }));
+        t.at(400.0, ack(12_001).stamped(4, 1300));
+        assert_eq!(t.noticed(Notice::Undo), late);
+        assert_eq!((t.end.info(t.now).ssthresh, state(&t)), ((!late).then_some(5), CaState::Open));
+    }
+}
+
+#[test]
+fn without_sack_a_real_timeout_is_not_undone() {
+    let mut t = Script::client(&Config { sack: false, ..plain() }, "reno", 100.0);
+    t.offer(2000);
+    t.until(401.0);
+    assert_eq!(state(&t), CaState::Loss);
+    t.at(501.0, ack(2001));
+    assert_eq!(state(&t), CaState::Loss, "held at the last segment sent before the timeout");
+    t.offer(1000);
+    t.at(601.0, ack(3001));
+    assert!(!t.noticed(Notice::Undo));
+    assert_eq!((t.end.info(t.now).ssthresh, state(&t)), (Some(5), CaState::Open));
+}
+
 #[test]
 fn a_tail_loss_probe_goes_out_after_two_rtts() {
     let mut t = Script::client(&plain(), "reno", 100.0);
@@ -235,6 +281,20 @@ fn duplicates_of_every_retransmission_undo_the_reduction() {
     assert!(t.noticed(Notice::Undo));
     assert_eq!((t.cwnd() >= 10, state(&t)), (true, CaState::Open));
     assert_eq!(t.end.info(t.now).ssthresh, None);
+}
+
+#[test]
+fn the_duplicate_of_a_probe_does_not_stand_for_the_retransmission_after_it() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.offer(2000);
+    t.until(700.0);
+    // The first of two segments is lost. The second is the probe, then a timeout retransmits the first.
+    assert_eq!(t.sent(), ["1:1001", "1001:2001 P", "1001:2001", "1:1001"]);
+    // Both copies of the second arrived.
+    t.at(701.0, ack(1).sacks(&[(1001, 2001), (1001, 2001)]));
+    t.at(702.0, ack(2001));
+    assert!(!t.noticed(Notice::Undo));
+    assert_eq!(t.end.info(t.now).ssthresh, Some(5));
 }
 
 #[test]
