@@ -22,7 +22,7 @@ impl Connection {
     /// Arms the probe if there is data, none of it is out and no timer runs.
     pub(crate) fn arm_window_probe(&mut self) {
         if self.sk.packets_out == 0 && self.timers.pending == Pending::Nothing && self.has_unsent() {
-            self.arm_xmit(Pending::WindowProbe, self.rtt.rto_us.max(200_000));
+            self.arm_xmit_paced(Pending::WindowProbe, self.rtt.rto_us.max(200_000));
         }
     }
 
@@ -35,7 +35,7 @@ impl Connection {
             self.rtt.backoff = 0;
             self.timers.stop_xmit();
         } else {
-            self.arm_xmit(Pending::WindowProbe, self.probe_interval_us());
+            self.arm_xmit_paced(Pending::WindowProbe, self.probe_interval_us());
         }
     }
 
@@ -56,7 +56,7 @@ impl Connection {
         }
         self.persist.probes_out += 1;
         self.rtt.backoff = (self.rtt.backoff + 1).min(RETRIES);
-        self.arm_xmit(Pending::WindowProbe, self.probe_interval_us());
+        self.arm_xmit_paced(Pending::WindowProbe, self.probe_interval_us());
     }
 
     /// As much as the window takes, or an empty segment below it that draws an ACK (`tcp_write_wakeup`).

@@ -24,7 +24,7 @@ impl Connection {
             rearm |= is_first && self.timers.pending != Pending::Reordering;
         }
         if rearm {
-            self.arm_xmit(Pending::Retransmit, self.rtt.rto_us);
+            self.arm_xmit_paced(Pending::Retransmit, self.rtt.rto_us);
         }
     }
 

@@ -36,7 +36,7 @@ impl Connection {
             Pending::Reordering | Pending::LossProbe => self.rto_left_us().max(1) as u64,
             _ => self.rtt.rto_us,
         };
-        self.arm_xmit(Pending::Retransmit, us);
+        self.arm_xmit_paced(Pending::Retransmit, us);
     }
 
     pub(crate) fn retransmission_timeout(&mut self) {

@@ -56,11 +56,20 @@ impl Timers {
 pub(crate) const RTO_MAX_US: u64 = 120_000_000;
 
 impl Connection {
-    /// Arms the sender's timer `us` from now, and later by what pacing already holds the next segment back
-    /// (Linux `tcp_reset_xmit_timer`).
+    /// Arms the sender's timer `us` from now.
     pub(crate) fn arm_xmit(&mut self, pending: Pending, us: u64) {
+        self.arm(pending, Span::from_us(us));
+    }
+
+    /// The same where the timer waits for an answer to what pacing may still hold back: it starts when that leaves
+    /// (Linux `tcp_reset_xmit_timer` with `pace_delay`).
+    pub(crate) fn arm_xmit_paced(&mut self, pending: Pending, us: u64) {
+        self.arm(pending, self.pacing_delay() + Span::from_us(us));
+    }
+
+    fn arm(&mut self, pending: Pending, wait: Span) {
         self.timers.pending = pending;
-        self.timers.xmit = self.now + self.pacing_delay() + Span::from_us(us.min(RTO_MAX_US));
+        self.timers.xmit = self.now + wait.min(Span::from_us(RTO_MAX_US));
     }
 
     /// Serves every timer whose time has come.
@@ -75,18 +84,29 @@ impl Connection {
             self.compressed_ack_timeout();
         }
         if self.timers.xmit <= self.now {
-            let pending = self.timers.pending;
-            self.timers.stop_xmit();
-            match pending {
-                Pending::Nothing => {}
-                Pending::Retransmit => self.retransmission_timeout(),
-                Pending::LossProbe => self.send_loss_probe(),
-                Pending::Reordering => self.reordering_timeout(),
-                Pending::WindowProbe => self.window_probe_timeout(),
-            }
+            self.serve_xmit();
         }
         if self.timers.pacing <= self.now {
             self.pacing_timeout();
+        }
+    }
+
+    /// A probe and the reordering timer stay pending while they are served: the timeout armed after them counts from
+    /// the first segment's sending, not from now (`tcp_write_timer_handler`, `tcp_rearm_rto`).
+    fn serve_xmit(&mut self) {
+        self.timers.xmit = Time::NEVER;
+        match self.timers.pending {
+            Pending::Nothing => {}
+            Pending::LossProbe => self.send_loss_probe(),
+            Pending::Reordering => self.reordering_timeout(),
+            Pending::Retransmit => {
+                self.timers.pending = Pending::Nothing;
+                self.retransmission_timeout();
+            }
+            Pending::WindowProbe => {
+                self.timers.pending = Pending::Nothing;
+                self.window_probe_timeout();
+            }
         }
     }
 }

@@ -43,7 +43,7 @@ impl Connection {
         if rto_left > 0 {
             us = us.min(rto_left as u64);
         }
-        self.arm_xmit(Pending::LossProbe, us);
+        self.arm_xmit_paced(Pending::LossProbe, us);
         true
     }
 
@@ -55,8 +55,6 @@ impl Connection {
             self.notice(Notice::TailLossProbe);
             // The timeout that follows counts from now.
             self.timers.stop_xmit();
-        } else {
-            self.timers.pending = Pending::LossProbe;
         }
         self.rearm_rto();
     }

@@ -70,6 +70,25 @@ fn once_reordering_was_seen_duplicates_no_longer_count() {
     assert_eq!(t.sent(), ["3001:4001"], "after the reordering window");
 }
 
+/// What the reordering timer retransmits is not the first segment here, whose timeout must not start anew.
+#[test]
+fn the_timeout_after_the_reordering_timer_counts_from_the_first_segment() {
+    let mut t = ten_out(&plain(), "reno");
+    t.at(200.0, ack(1).sacks(&[(1001, 3001)]));
+    t.at(201.0, ack(3001));
+    t.at(202.0, ack(3001).sacks(&[(4001, 8001)]));
+    t.until(239.0);
+    t.sent();
+    let first = t.end.board.first().map(|sent| (sent.seq, sent.sent_us, sent.retransmitted()));
+    let Some((_, sent_us, true)) = first else { panic!("{first:?}") };
+    t.at(240.0, ack(3001).sacks(&[(9001, 10_001), (4001, 8001)]));
+    t.sent();
+    t.until(275.0);
+    assert_eq!(t.sent(), ["8001:9001"], "by the reordering timer");
+    // The endpoint's clock is a second ahead of the script's.
+    assert_eq!(t.end.timers.xmit.as_us() + 1_000_000, sent_us + t.rto().as_us());
+}
+
 #[test]
 fn proportional_rate_reduction_halves_the_window_over_a_round_trip() {
     let mut t = ten_out(&plain(), "reno");

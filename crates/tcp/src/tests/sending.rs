@@ -2,6 +2,7 @@
 
 use super::script::{Script, ack, data, pairs, plain};
 use crate::Config;
+use crate::timers::Pending;
 
 #[test]
 fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window() {
@@ -17,6 +18,23 @@ fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window
     let mut t = Script::client(&Config { tso: false, ..plain() }, "reno", 100.0);
     t.offer(u64::MAX);
     assert!(t.segments().iter().all(|s| !s.more));
+}
+
+/// The reordering timer waits for ACKs of what has left; a probe or timeout, for an answer to what may be held back.
+#[test]
+fn pacing_delays_probe_and_timeout_but_not_the_reordering_timer() {
+    let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
+    t.offer(u64::MAX);
+    t.at(200.0, ack(1).sacks(&[(1001, 2001)]));
+    // A round trip and a quarter after all ten left, with 2 ms of slack.
+    let timer = |t: &Script| (t.end.timers.pending, t.end.timers.xmit.since(t.now).as_us());
+    t.at(200.1, ack(1).sacks(&[(1001, 3001)]));
+    assert!(t.end.pacing_delay().as_us() > 1_000);
+    assert_eq!(timer(&t), (Pending::Reordering, 27_000));
+    t.at(200.2, ack(3001));
+    let (pending, us) = timer(&t);
+    let two_rtts = u64::from(t.end.sk.srtt_us >> 2);
+    assert_eq!((pending, us), (Pending::LossProbe, two_rtts + 2_000 + t.end.pacing_delay().as_us()));
 }
 
 #[test]
