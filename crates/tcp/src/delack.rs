@@ -4,7 +4,8 @@
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
-use crate::segment::{ACK, Segment};
+use crate::handshake::TIMESTAMP_BYTES;
+use crate::segment::{ACK, FIN, PSH, Segment};
 
 /// Least and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and least estimate (`TCP_ATO_MIN`).
 const DELAY_MIN_US: u64 = 40_000;
@@ -44,6 +45,8 @@ pub(crate) struct DelayedAck {
     last_data_us: u64,
     /// The peer's segment size as it arrives (`rcv_mss`).
     pub segment_size: u32,
+    /// Size of the last segment, where that was smaller and may be all the peer sends; else 0.
+    last_size: u32,
     /// Compression of ACKs for out-of-order data.
     held_back: u32,
     held_at: u32,
@@ -65,6 +68,7 @@ impl DelayedAck {
             ato_us: 0,
             last_data_us: 0,
             segment_size: mss.min(window / 2).clamp(SIZE_LEAST, SIZE_DEFAULT),
+            last_size: 0,
             held_back: 0,
             held_at: 0,
             duplicates: 0,
@@ -110,9 +114,9 @@ impl Connection {
     }
 
     /// New in-order data of `len` bytes arrived in segments of `size` (`tcp_event_data_recv`).
-    pub(crate) fn note_data_received(&mut self, size: u32, pushed: bool) {
+    pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
         self.delack.scheduled = true;
-        self.measure_segment_size(size, pushed);
+        self.measure_segment_size(size, flags);
         self.measure_receiver_rtt();
         let now = self.sk.tcp_mstamp;
         if self.delack.ato_us == 0 {
@@ -133,18 +137,30 @@ impl Connection {
         self.delack.last_data_us = now;
     }
 
-    fn measure_segment_size(&mut self, size: u32, pushed: bool) {
+    /// The peer's segment size: at least what arrived, and less once two successive segments of a smaller size
+    /// are not the short ends of what the peer wrote (`tcp_measure_rcv_mss`).
+    fn measure_segment_size(&mut self, size: u32, flags: u8) {
+        let options = if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 };
         let delack = &mut self.delack;
+        let previous = core::mem::take(&mut delack.last_size);
         if size >= delack.segment_size {
             if size != delack.segment_size {
                 delack.segment_size = size.min(delack.advmss);
                 self.adapt_ratio(size);
             }
-            self.delack.pushed |= pushed;
-        } else {
-            delack.pushed_twice |= delack.pushed;
-            delack.pushed = true;
+            self.delack.pushed |= flags & PSH != 0;
+            return;
         }
+        let least = if flags & (PSH | FIN) == 0 { SIZE_LEAST } else { SIZE_DEFAULT };
+        if size + options >= least {
+            delack.last_size = size;
+            if size == previous {
+                delack.segment_size = size;
+                return;
+            }
+        }
+        delack.pushed_twice |= delack.pushed;
+        delack.pushed = true;
     }
 
     /// Decides on the ACK that arriving data asks for. `out_of_order`: it may have been out of order.
@@ -336,7 +352,8 @@ impl Connection {
             delack.held_back = 0;
             self.timers.compressed_ack = Time::NEVER;
         }
-        if delack.quick > 0 {
+        // Only ACKs of new data count (Linux 6.6 and later, `tcp_dec_quickack_mode`).
+        if delack.scheduled && delack.quick > 0 {
             delack.quick -= 1;
             if delack.quick == 0 {
                 delack.ato_us = ATO_MIN_US;

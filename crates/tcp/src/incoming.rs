@@ -8,6 +8,8 @@ use crate::seq::{after, before};
 
 /// A stored timestamp older than this is not held against a segment (RFC 7323, section 5.5), microseconds.
 const TIMESTAMP_EXPIRES_US: u64 = 24 * 86_400 * 1_000_000;
+/// A segment whose timestamp is older by so many ticks is still taken (Linux `TCP_PAWS_WINDOW`).
+const TICKS_APART: u32 = 1;
 /// Least time between two answers to unacceptable empty segments (`tcp_invalid_ratelimit`), microseconds.
 const INVALID_RATE_US: u64 = 500_000;
 
@@ -96,10 +98,11 @@ impl Connection {
         self.rcv.saw_timestamp = self.timestamps_ok && segment.has_timestamp;
         if self.rcv.saw_timestamp {
             self.rcv.ts_ecr = segment.ts_ecr;
-            let old = before(segment.ts_val, self.rcv.ts_recent)
-                && self.sk.tcp_mstamp - self.rcv.ts_recent_us < TIMESTAMP_EXPIRES_US;
-            if old && !reset && !self.is_reordered_ack(segment) {
-                self.answer_unacceptable(segment, end);
+            if self.is_old(segment) && !reset && !self.is_reordered_ack(segment) {
+                // A pure ACK from before our last one is ordinary reordering: it draws no answer.
+                if !(segment.len == 0 && end == segment.seq && before(end, self.rcv.nxt)) {
+                    self.answer_unacceptable(segment, end);
+                }
                 return false;
             }
         }
@@ -121,14 +124,27 @@ impl Connection {
         true
     }
 
-    /// An empty ACK that was overtaken is harmless (Linux `tcp_disordered_ack`).
+    /// PAWS: older than what arrived by more than a tick, which neighbours may differ by when they are reordered
+    /// (`TCP_PAWS_WINDOW`).
+    fn is_old(&self, segment: &Segment) -> bool {
+        before(segment.ts_val.wrapping_add(TICKS_APART), self.rcv.ts_recent)
+            && self.sk.tcp_mstamp - self.rcv.ts_recent_us < TIMESTAMP_EXPIRES_US
+    }
+
+    /// A pure ACK that was overtaken, acknowledges nothing and does not open the window is harmless while it is not
+    /// much older than a timeout (Linux `tcp_disordered_ack_check`).
     fn is_reordered_ack(&self, segment: &Segment) -> bool {
+        let window = u32::from(segment.window) << self.snd.wscale;
+        let updates = after(segment.seq, self.snd.wl1)
+            || (segment.seq == self.snd.wl1 && (window > self.snd.wnd || window == 0));
+        let age = u64::from(self.rcv.ts_recent.wrapping_sub(segment.ts_val));
         segment.flags & ACK != 0
             && segment.len == 0
             && segment.flags & (FIN | SYN) == 0
             && segment.seq == self.rcv.nxt
             && segment.ack == self.sk.snd_una
-            && u32::from(segment.window) << self.snd.wscale == self.snd.wnd
+            && !updates
+            && age * 1_000 <= self.rtt.rto_us * 6 / 5
     }
 
     fn answer_unacceptable(&mut self, segment: &Segment, end: u32) {

@@ -4,7 +4,7 @@ use crate::Connection;
 use crate::connection::Notice;
 use crate::delack::MAX_QUICK;
 use crate::reassembly::Reassembly;
-use crate::segment::{FIN, PSH, Segment};
+use crate::segment::{FIN, Segment};
 use crate::seq::{after, before, earlier};
 
 /// The receiving half.
@@ -113,7 +113,7 @@ impl Connection {
     fn queue_in_order(&mut self, segment: &Segment, end: u32, size: u32) {
         self.advance_receive(end);
         if segment.len > 0 {
-            self.note_data_received(size, segment.flags & PSH != 0);
+            self.note_data_received(size, segment.flags);
             self.ecn_on_data(segment.ecn);
             if segment.len >= 128 {
                 self.grow_window(size);

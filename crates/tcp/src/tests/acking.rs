@@ -28,12 +28,59 @@ fn the_first_segments_are_acknowledged_at_once() {
 }
 
 #[test]
+fn data_that_is_sent_meanwhile_does_not_use_up_the_quick_acks() {
+    let mut t = Script::client(&plain(), "reno", 10.0);
+    t.end.read_at_once(false);
+    t.at(20.0, data(1, 101));
+    assert_eq!(t.sent(), ["ack 101"]);
+    // Later than the estimated time between segments, so that it is not a reply.
+    t.until(100.0);
+    t.offer(10_000);
+    assert_eq!(t.sent().len(), 10);
+    for i in 1..16 {
+        t.at(110.0 + f64::from(i), Segment { ack: 10_001, ..data(i * 100 + 1, i * 100 + 101) });
+        assert_eq!(t.sent(), [format!("ack {}", i * 100 + 101)]);
+    }
+    t.at(130.0, Segment { ack: 10_001, ..data(1601, 1701) });
+    assert_eq!(t.sent(), [""; 0], "sixteen are used up");
+}
+
+#[test]
 fn later_every_second_segment_is() {
     let (mut t, seq) = settled();
     t.at(501.0, data(seq, seq + 1000));
     assert_eq!(t.sent(), [""; 0]);
     t.at(502.0, data(seq + 1000, seq + 2000));
     assert_eq!(t.sent(), [format!("ack {}", seq + 2000)]);
+}
+
+/// What counts as full is what the peer sends now, as after its path got a smaller MTU.
+#[test]
+fn every_second_segment_is_acknowledged_after_the_peer_went_over_to_smaller_ones() {
+    let each = [1; 8];
+    let cases = [
+        (400, 0, 400, [1, 0, 1, 0, 1, 0, 1, 0]),
+        // The end of what was written is acknowledged when it is read, except where it settles the size.
+        (600, PSH, 600, [1, 0, 1, 1, 1, 1, 1, 1]),
+        (400, PSH, 1000, each),
+        (80, 0, 1000, each),
+    ];
+    for (size, flags, taken, expected) in cases {
+        let (mut t, mut seq) = settled();
+        let mut acked = vec![];
+        for i in 0..8 {
+            t.at(501.0 + f64::from(i), data(seq, seq + size).flagged(flags));
+            seq += size;
+            acked.push(t.sent().len());
+        }
+        assert_eq!((t.end.delack.segment_size, acked), (taken, expected.to_vec()), "{size} bytes");
+    }
+    // Sizes that change are the ends of what the peer writes.
+    let (mut t, seq) = settled();
+    t.at(501.0, data(seq, seq + 600));
+    t.at(502.0, data(seq + 600, seq + 1300));
+    t.at(503.0, data(seq + 1300, seq + 1900));
+    assert_eq!(t.end.delack.segment_size, 1000);
 }
 
 #[test]

@@ -414,6 +414,32 @@ fn an_old_timestamp_is_refused() {
 }
 
 #[test]
+fn an_ack_overtaken_within_a_tick_of_the_timestamp_still_reports_what_it_sacks() {
+    for (age, sacked) in [(0, 2), (1, 2), (2, 0)] {
+        let mut t = Script::client(&Config { timestamps: true, mss: 1012, ..plain() }, "reno", 100.0);
+        t.offer(u64::MAX);
+        t.at(200.0, ack(1001).stamped(50, 1100));
+        t.at(200.1, ack(1).sacks(&[(5001, 7001)]).stamped(50 - age, 1100));
+        assert_eq!(t.end.sk.sacked_out, sacked, "{age} ms older");
+    }
+}
+
+/// It does not acknowledge, it does not open the window, and it is not older than 1.2 timeouts.
+#[test]
+fn an_overtaken_duplicate_ack_is_taken_however_its_window_was_smaller() {
+    for (age, window, sacked) in [(300, 50_000, 2), (300, 60_000, 2), (300, 60_001, 0), (400, 50_000, 0)] {
+        let mut t = Script::client(&Config { timestamps: true, mss: 1012, ..plain() }, "reno", 100.0);
+        t.offer(u64::MAX);
+        t.at(200.0, ack(1001).stamped(500, 1100));
+        let rto_ms = t.rto().as_us() / 1_000;
+        assert_eq!(rto_ms, 300);
+        t.at(200.1, ack(1001).sacks(&[(5001, 7001)]).windowed(window).stamped(500 - age, 1100));
+        assert_eq!(t.end.sk.sacked_out, sacked, "{age} ms older, window {window}");
+        assert_eq!(t.end.info(t.now).rwnd, 240_000);
+    }
+}
+
+#[test]
 fn the_fin_is_retransmitted_like_data() {
     let mut t = Script::client(&plain(), "reno", 100.0);
     t.offer(1500);
