@@ -59,6 +59,8 @@ pub(crate) enum Rexmit {
 pub(crate) struct AckState {
     pub flag: u32,
     pub rate: RateSample,
+    /// Place in the order of sending of the segment that made the sample.
+    pub rate_order: u32,
     /// Lowest never-retransmitted segment this ACK delivered below something delivered before.
     pub reorder: u32,
     /// Send times of the first and last never-retransmitted segment newly SACKed; 0: none.
@@ -80,6 +82,7 @@ impl Connection {
         let mut state = AckState {
             flag: 0,
             rate: RateSample::default(),
+            rate_order: 0,
             reorder: self.sk.snd_nxt,
             first_sacked_us: 0,
             last_sacked_us: 0,
@@ -267,7 +270,7 @@ impl Connection {
             }
             self.sk.packets_out -= 1;
             acked += 1;
-            self.rate_on_delivered(id, &mut state.rate);
+            self.rate_on_delivered(id, state);
             self.board.pop();
         }
         if acked > 0 {

@@ -35,7 +35,7 @@ impl Connection {
         if self.paces() { self.departure().since(self.now) } else { Span::ZERO }
     }
 
-    /// A burst of `bytes` leaves: sets when the next may. Up to half of it is forgiven for lateness.
+    /// A burst of `bytes`, already counted, leaves: sets when the next may. Up to half of it is forgiven for lateness.
     pub(crate) fn pace(&mut self, bytes: u32) {
         let previous = self.sk.tcp_wstamp_ns;
         self.sk.tcp_wstamp_ns = previous.max(self.sk.tcp_clock_cache);

@@ -1,7 +1,7 @@
 //! RACK loss detection (RFC 8985, with Linux's reordering window).
 
 use crate::Connection;
-use crate::scoreboard::{Id, LOST, RETRANS, SACKED, Sent, sent_after};
+use crate::scoreboard::{Id, LOST, RETRANS, SACKED, Sent};
 use crate::seq::{after, before};
 use crate::timers::Pending;
 
@@ -17,12 +17,7 @@ pub(crate) const MAX_REORDERING: u32 = 300;
 /// What is known of delivery in order of sending.
 #[derive(Debug)]
 pub(crate) struct Rack {
-    /// Send time of the latest segment known to be delivered.
-    sent_us: u64,
-    /// Its place in the order of sending. Linux breaks ties of the microsecond clock by sequence
-    /// (`tcp_skb_sent_after`), which is right for the segments of one burst. In virtual time two ACKs also
-    /// share a microsecond: a retransmission on the second would look older than the new data that left on
-    /// the first, and be taken for lost as soon as that data is SACKed.
+    /// The latest segment known to be delivered: its place in the order of sending (see `Sent::order`).
     order: u32,
     /// Its round-trip time.
     rtt_us: u32,
@@ -45,7 +40,6 @@ pub(crate) struct Rack {
 impl Rack {
     pub(crate) fn new() -> Rack {
         Rack {
-            sent_us: 0,
             order: 0,
             rtt_us: 0,
             advanced: false,
@@ -70,8 +64,7 @@ impl Connection {
         let rack = &mut self.rack;
         rack.advanced = true;
         rack.rtt_us = rtt_us;
-        if sent_after(sent.sent_us, rack.sent_us, sent.order, rack.order) {
-            rack.sent_us = sent.sent_us;
+        if before(rack.order, sent.order) {
             rack.order = sent.order;
         }
     }
@@ -104,7 +97,7 @@ impl Connection {
             if sent.has(LOST) && !sent.has(RETRANS) {
                 continue;
             }
-            if !sent_after(self.rack.sent_us, sent.sent_us, self.rack.order, sent.order) {
+            if !before(sent.order, self.rack.order) {
                 break;
             }
             let left = self.rack_time_left_us(&sent, window_us);

@@ -3,7 +3,9 @@
 use tcplab_control::RateSample;
 
 use crate::Connection;
-use crate::scoreboard::{APP_LIMITED, Id, SACKED, sent_after};
+use crate::ack::AckState;
+use crate::scoreboard::{APP_LIMITED, Id, SACKED};
+use crate::seq::{after, before};
 
 /// The latest sample worth showing (Linux `tp->rate_delivered`, `rate_interval_us`, `rate_app_limited`).
 #[derive(Debug, Default)]
@@ -33,14 +35,14 @@ impl Connection {
 
     /// A segment is delivered: the one sent last among those of this ACK makes the sample
     /// (`tcp_rate_skb_delivered`).
-    pub(crate) fn rate_on_delivered(&mut self, id: Id, sample: &mut RateSample) {
+    pub(crate) fn rate_on_delivered(&mut self, id: Id, state: &mut AckState) {
         let sent = self.board.get_mut(id);
         if sent.delivered_us == 0 {
             return;
         }
-        if sample.prior_delivered == 0
-            || sent_after(sent.sent_us, self.sk.first_tx_mstamp, sent.end_seq, sample.last_end_seq)
-        {
+        let sample = &mut state.rate;
+        if sample.prior_delivered == 0 || before(state.rate_order, sent.order) {
+            state.rate_order = sent.order;
             sample.prior_delivered = sent.delivered;
             sample.prior_delivered_ce = sent.delivered_ce;
             sample.prior_mstamp = sent.delivered_us;
@@ -64,7 +66,7 @@ impl Connection {
         sample: &mut RateSample,
     ) {
         let sk = &mut self.sk;
-        if sk.app_limited != 0 && crate::seq::after(sk.delivered, sk.app_limited) {
+        if sk.app_limited != 0 && after(sk.delivered, sk.app_limited) {
             sk.app_limited = 0;
         }
         if delivered != 0 {

@@ -154,7 +154,7 @@ impl Connection {
             }
             self.sk.sacked_out += 1;
             state.sack_delivered += 1;
-            self.rate_on_delivered(id, &mut state.rate);
+            self.rate_on_delivered(id, state);
             self.board.unlink(id);
         }
         if duplicate && self.board.get(id).has(RETRANS) {

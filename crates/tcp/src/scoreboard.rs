@@ -5,7 +5,7 @@
 //! (Linux's `tsorted_sent_queue`), and a bit per segment that waits to be retransmitted, so that neither
 //! loss marking nor retransmission walks over what the peer already has.
 
-use crate::seq::{after, before};
+use crate::seq::after;
 
 /// Number of a segment since the connection began.
 pub(crate) type Id = u64;
@@ -47,7 +47,9 @@ pub(crate) struct Sent {
     pub delivered_ce: u32,
     previous: Id,
     next: Id,
-    /// Place in the order of sending.
+    /// Place in the order of sending. Linux has the time, and breaks ties of its microsecond clock by sequence
+    /// (`tcp_skb_sent_after`), which is right for the segments of one burst. In virtual time two ACKs also share a
+    /// microsecond: a retransmission on the second would look older than the new data that left on the first.
     pub order: u32,
     pub flags: u16,
 }
@@ -289,11 +291,6 @@ impl Scoreboard {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id, &Sent)> {
         (self.head..self.tail).map(|id| (id, self.get(id)))
     }
-}
-
-/// Whether a segment sent at `t1` ending at `seq1` left after another (Linux `tcp_skb_sent_after`).
-pub(crate) fn sent_after(t1: u64, t2: u64, seq1: u32, seq2: u32) -> bool {
-    t1 > t2 || (t1 == t2 && before(seq2, seq1))
 }
 
 #[cfg(test)]

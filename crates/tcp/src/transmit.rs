@@ -215,7 +215,6 @@ impl Connection {
         self.note_data_sent();
         let mut header = self.header();
         self.ecn_mark_data(&mut header, true);
-        self.pace(bytes);
         let mut left = bytes;
         let mut count = 0;
         loop {
@@ -258,6 +257,7 @@ impl Connection {
         self.sk.segs_out = self.sk.segs_out.wrapping_add(count);
         self.counters.segments_sent += u64::from(count) - u64::from(bytes == 0);
         self.counters.bytes_sent += u64::from(bytes);
+        self.pace(bytes);
         if nothing_out || self.timers.pending == Pending::LossProbe {
             self.rearm_rto();
         }
@@ -276,12 +276,12 @@ impl Connection {
         if sent.has(HAS_FIN) {
             header.flags |= FIN;
         }
-        self.pace(header.len);
         self.board.link_newest(id);
         self.rate_on_sent(id, false);
         self.out.push_back(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.counters.segments_sent += u64::from(header.len > 0);
+        self.pace(header.len);
     }
 
     /// Data is about to leave (Linux `tcp_event_data_sent`).

@@ -144,6 +144,18 @@ fn a_retransmission_is_not_older_than_data_that_left_before_it_in_the_same_micro
     assert_eq!((info.retransmits, info.losses_detected), (1, 1));
 }
 
+/// So it, not the new data above it, makes the rate sample of an ACK that delivers both.
+#[test]
+fn a_retransmission_is_the_latest_sent_for_the_rate_sample_too() {
+    let mut t = ten_out(&plain(), "reno");
+    t.at(200.0, ack(1).sacks(&[(1001, 2001)]));
+    t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
+    assert_eq!(t.sent(), ["10001:11001", "1:1001"]);
+    // Delivered when they left: two (the SYN counts) and four.
+    t.at(300.0, ack(11_001));
+    assert_eq!((t.end.sk.delivered, t.end.latest_rate.delivered), (12, 8));
+}
+
 #[test]
 fn without_sack_three_duplicates_start_newreno_and_a_partial_ack_goes_on() {
     let mut t = ten_out(&Config { sack: false, ..plain() }, "reno");

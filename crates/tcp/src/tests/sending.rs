@@ -21,6 +21,17 @@ fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window
 }
 
 /// The reordering timer waits for ACKs of what has left; a probe or timeout, for an answer to what may be held back.
+/// The burst with the tenth is the first that is paced (`tcp_update_skb_after_send`).
+#[test]
+fn ten_segments_leave_unpaced() {
+    for mss in [1000, 333] {
+        let config = Config { pacing: true, initial_window: 40, mss, ..plain() };
+        let mut t = Script::client(&config, "reno", 100.0);
+        t.offer(u64::MAX);
+        assert_eq!(t.sent().len(), 10, "MSS {mss}");
+    }
+}
+
 #[test]
 fn pacing_delays_probe_and_timeout_but_not_the_reordering_timer() {
     let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
