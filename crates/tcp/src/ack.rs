@@ -197,7 +197,10 @@ impl Connection {
         self.snd.wl1 = segment.seq;
         if self.snd.wnd != window {
             self.snd.wnd = window;
-            self.snd.max_window = self.snd.max_window.max(window);
+            if window > self.snd.max_window {
+                self.snd.max_window = window;
+                self.sync_mss();
+            }
             if self.has_unsent() {
                 self.restart_after_idle();
             }

@@ -31,9 +31,10 @@ pub struct Config {
     pub delayed_ack: bool,
     /// Nagle's algorithm (off is TCP_NODELAY).
     pub nagle: bool,
-    /// Segmentation offload: bursts of up to `gso_max_size` leave as one.
+    /// Segmentation offload: bursts of up to `gso_max_size` leave as one. Without it segments leave one by one, as
+    /// on Linux through an interface whose `gso_max_segs` is 1.
     pub tso: bool,
-    /// Largest burst in bytes.
+    /// Largest burst in bytes, with some room for headers.
     pub gso_max_size: u32,
     /// The receiver merges neighbouring segments that arrive together, so it sends fewer ACKs.
     pub gro: bool,

@@ -91,6 +91,8 @@ pub(crate) struct SendState {
     pub write_seq: u32,
     /// The peer's window.
     pub wnd: u32,
+    /// Largest payload the peer takes, options subtracted.
+    pub mss: u32,
     /// Largest window the peer ever advertised.
     pub max_window: u32,
     /// Segment that last updated the window.

@@ -4,7 +4,6 @@
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
-use crate::handshake::TIMESTAMP_BYTES;
 use crate::segment::{ACK, FIN, PSH, Segment};
 
 /// Least and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and least estimate (`TCP_ATO_MIN`).
@@ -140,7 +139,7 @@ impl Connection {
     /// The peer's segment size: at least what arrived, and less once two successive segments of a smaller size
     /// are not the short ends of what the peer wrote (`tcp_measure_rcv_mss`).
     fn measure_segment_size(&mut self, size: u32, flags: u8) {
-        let options = if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 };
+        let options = self.option_bytes();
         let delack = &mut self.delack;
         let previous = core::mem::take(&mut delack.last_size);
         if size >= delack.segment_size {

@@ -83,8 +83,7 @@ impl Connection {
             self.rcv.saw_timestamp = true;
         }
         let peer = if syn.mss == 0 { MSS_DEFAULT } else { u32::from(syn.mss) };
-        let options = if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 };
-        self.sk.mss_cache = peer.min(self.config.mss).saturating_sub(options).max(MSS_MIN);
+        self.snd.mss = peer.min(self.config.mss).saturating_sub(self.option_bytes()).max(MSS_MIN);
         self.rcv.nxt = syn.seq.wrapping_add(1);
         self.sk.rcv_nxt = self.rcv.nxt;
         self.rcv.copied = self.rcv.nxt;
@@ -93,6 +92,7 @@ impl Connection {
         // The window of a SYN is never scaled (RFC 7323, section 2.2).
         self.snd.wnd = u32::from(syn.window);
         self.snd.max_window = self.snd.wnd;
+        self.sync_mss();
     }
 
     /// A segment arrived while our SYN is unanswered.
@@ -130,7 +130,8 @@ impl Connection {
         }
         self.sk.snd_una = segment.ack;
         self.snd.wnd = u32::from(segment.window) << self.snd.wscale;
-        self.snd.max_window = self.snd.max_window.max(self.snd.wnd);
+        self.snd.max_window = self.snd.wnd;
+        self.sync_mss();
         self.become_established();
         true
     }
@@ -166,9 +167,8 @@ impl Connection {
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         // A SYN lost more than once asks for care (RFC 5681, section 3.1; Linux `tcp_init_transfer`).
         self.sk.snd_cwnd = if self.handshake.retries > 1 { 1 } else { self.config.initial_window };
-        self.delack = DelayedAck::new(self.config.delayed_ack, self.sk.mss_cache, self.window.advertised);
+        self.delack = DelayedAck::new(self.config.delayed_ack, self.advertised_mss(), self.window.advertised);
         self.start_receive_window();
-        self.size_send_chunks();
         if self.config.pacing {
             self.sk.sk_pacing_status = PACING_NEEDED;
         }

@@ -16,6 +16,7 @@ mod handshake;
 mod incoming;
 mod merge;
 mod minmax;
+mod mss;
 mod pacing;
 mod persist;
 mod prr;

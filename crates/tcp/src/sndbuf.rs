@@ -51,9 +51,15 @@ impl SendBuffer {
 impl Connection {
     pub(crate) fn size_send_chunks(&mut self) {
         let mss = self.sk.mss_cache;
-        let most = self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS);
+        let most =
+            self.bound_to_half_window(self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS));
         // Since Linux 4.17 whatever the device segments: TCP counts on GSO.
         self.buffer.chunk = (most / mss).max(1) * mss;
+    }
+
+    /// Segments of a full buffer; a burst never spans two.
+    pub(crate) fn chunk_segments(&self) -> u32 {
+        self.buffer.chunk / self.sk.mss_cache
     }
 
     pub(crate) fn offer_bytes(&mut self, bytes: u64) {

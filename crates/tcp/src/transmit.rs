@@ -85,7 +85,7 @@ impl Connection {
             let quota = match self.cwnd_quota(fin && unsent <= mss) {
                 0 if push == Push::Probe => 1,
                 0 => break,
-                quota => quota.min(max_segments),
+                quota => quota.min(max_segments).min(self.chunk_segments()),
             };
             if !self.next_fits_window() {
                 rwnd_limited = true;

@@ -116,8 +116,9 @@ fn memory_of(payload: u64) -> u64 {
 impl Connection {
     /// The connection is established (`tcp_init_buffer_space`).
     pub(crate) fn start_receive_window(&mut self) {
+        let advmss = u64::from(self.advertised_mss());
         let window = &mut self.window;
-        window.advmss = u64::from(self.sk.mss_cache);
+        window.advmss = advmss;
         window.space_us = self.sk.tcp_mstamp;
         window.space_seq = self.rcv.copied;
         let whole = window.payload_of(window.buffer);

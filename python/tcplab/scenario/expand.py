@@ -109,7 +109,7 @@ def _tcp_settings(given: dict[str, Any], bdp: int | None) -> Plan:
         if buffer is not None:
             settings[key] = _buffer(buffer, bdp)
     if "tso" in given or "gso" in given:
-        # TCP builds bursts if either the card or the kernel cuts them up (sk_can_gso).
+        # TCP builds bursts if either the card or the kernel cuts them up; with neither, `gso_max_segs` is 1.
         settings["tso"] = given.get("tso", True) or given.get("gso", True)
     return settings
 

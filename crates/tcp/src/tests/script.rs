@@ -92,11 +92,17 @@ impl Script {
     /// An established connection we opened at 0; the SYN-ACK came `rtt` ms later. The peer's window is
     /// 60,000 bytes times 2^`wscale` = 2.
     pub(crate) fn client(config: &Config, control_name: &str, rtt: f64) -> Script {
+        Script::client_with_window(config, control_name, rtt, 60_000)
+    }
+
+    /// The same with a SYN-ACK that announces `window` bytes.
+    pub(crate) fn client_with_window(config: &Config, control_name: &str, rtt: f64, window: u16) -> Script {
         let end = Connection::connect(config, control(control_name), OURS, Time::ZERO);
         let mut script = Script { end, now: Time::ZERO, notices: vec![] };
         let syn = script.take().remove(0);
         let mut reply = segment(SYN | ACK);
         reply.seq = 0;
+        reply.window = window;
         reply.mss = config.mss as u16;
         reply.window_scale = 2;
         reply.sack_permitted = syn.sack_permitted;

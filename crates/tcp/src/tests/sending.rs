@@ -1,8 +1,8 @@
 //! Bursts, buffers, pacing, Nagle, application limits.
 
 use super::script::{Script, ack, data, pairs, plain};
-use crate::Config;
 use crate::timers::Pending;
+use crate::{Config, Segment};
 
 #[test]
 fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window() {
@@ -15,9 +15,41 @@ fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window
         let expected: Vec<bool> = (1..=10).map(|i| i % burst != 0).collect();
         assert_eq!(more, expected, "RTT {rtt} ms");
     }
+}
+
+#[test]
+fn without_segmentation_offload_segments_leave_one_by_one() {
     let mut t = Script::client(&Config { tso: false, ..plain() }, "reno", 100.0);
     t.offer(u64::MAX);
     assert!(t.segments().iter().all(|s| !s.more));
+}
+
+#[test]
+fn a_segment_takes_at_most_half_the_largest_window_the_peer_announced() {
+    // (MSS agreed, window, MSS used): small windows are sent whole, and there is a least size.
+    let cases =
+        [(1000, 1500, 750), (1000, 500, 500), (1000, 30, 48), (1000, 2000, 1000), (40_000, 60_000, 30_000)];
+    for (mss, window, used) in cases {
+        let config = Config { mss, ..plain() };
+        let mut t = Script::client_with_window(&config, "reno", 100.0, window);
+        assert_eq!(t.end.info(t.now).mss, used, "MSS {mss}, window {window}");
+        t.at(110.0, ack(1).windowed(50_000));
+        assert_eq!(t.end.info(t.now).mss, mss, "a larger window of 200,000");
+        t.at(120.0, Segment { seq: 1, ..ack(1).windowed(1000) });
+        assert_eq!(t.end.info(t.now).mss, mss, "the largest counts");
+    }
+}
+
+/// So does a burst: what was written is queued in buffers of half the window.
+#[test]
+fn a_burst_takes_at_most_half_the_largest_window_the_peer_announced() {
+    let mut t = Script::client_with_window(&plain(), "reno", 1.0, 8000);
+    t.offer(u64::MAX);
+    let two_of_four = [true, true, true, false, true, true, true, false];
+    let more = |t: &mut Script| t.segments().iter().map(|s| s.more).collect::<Vec<_>>();
+    assert_eq!(more(&mut t), two_of_four);
+    t.at(2.0, ack(8001).windowed(2000));
+    assert_eq!(more(&mut t), two_of_four);
 }
 
 /// The reordering timer waits for ACKs of what has left; a probe or timeout, for an answer to what may be held back.
