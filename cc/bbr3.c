@@ -307,10 +307,16 @@ TL_INLINE void handle_spurious_loss_detection(struct tcp_sock *tp, struct state 
 
 /* ---- Loss: section 5.5.10 -------------------------------------------------------------------- */
 
-/* Section 5.5.10.2, IsInflightTooHigh. */
+/* Section 5.5.10.2, IsInflightTooHigh, but for marks. Without SACK a round trip reveals one loss, whatever it lost. */
+TL_INLINE bool has_lost_too_much(struct sock *sk, const struct state *ca)
+{
+	return (ca->flight.lost && !tcp_is_sack(tcp_sk(sk))) ||
+	       is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold));
+}
+
 TL_INLINE bool is_inflight_too_high(struct sock *sk, const struct state *ca, const struct rate_sample *rs)
 {
-	return is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold)) || is_ecn_too_high(rs);
+	return has_lost_too_much(sk, ca) || is_ecn_too_high(rs);
 }
 
 TL_INLINE void handle_inflight_too_high(struct sock *sk, struct state *ca, bool app_limited, u32 tx_in_flight)
@@ -346,7 +352,7 @@ TL_INLINE void handle_lost_packets(struct sock *sk, struct state *ca, const stru
 	if (!ca->is_loss_in_round)
 		save_state_upon_loss(sk, ca);
 	note_loss(tcp_sk(sk), ca);
-	if (ca->is_bw_probe_sample && is_loss_too_high(&ca->flight, threshold))
+	if (ca->is_bw_probe_sample && has_lost_too_much(sk, ca))
 		handle_inflight_too_high(sk, ca, is_app_limited(&ca->probe_rtt, rs),
 					 inflight_at_loss(&ca->flight, threshold));
 	ca->flight.newly_lost = 0;
@@ -434,10 +440,13 @@ TL_INLINE void check_full_bw_reached(struct state *ca, const struct rate_sample 
 /* Section 5.3.1.3, CheckStartupHighLoss; marks in most of two rounds say the same. */
 TL_INLINE void check_startup_high_loss(struct sock *sk, struct state *ca)
 {
-	bool high = ca->latest.round_start && tl_ca_state(sk) == TCP_CA_Recovery &&
-		    ca->loss_events_in_round >= STARTUP_FULL_LOSS_CNT &&
-		    is_loss_too_high(&ca->flight, PARAM(sk, loss_threshold));
+	bool high = false;
 
+	/* Without SACK any loss in fast recovery. */
+	if (tl_ca_state(sk) == TCP_CA_Recovery && !tcp_is_sack(tcp_sk(sk)))
+		high = ca->loss_events_in_round > 0;
+	else if (tl_ca_state(sk) == TCP_CA_Recovery && ca->latest.round_start)
+		high = ca->loss_events_in_round >= STARTUP_FULL_LOSS_CNT && has_lost_too_much(sk, ca);
 	if (ca->round_start && ca->ecn.rounds_too_high >= ECN_STARTUP_ROUNDS)
 		high = true;
 	if (high && ca->telemetry.phase == STARTUP && !ca->full_bw_reached) {

@@ -158,11 +158,14 @@ TL_INLINE u32 extra_acked(const struct aggregation *a)
  * had been lost (P.lost). Linux's rate_sample has neither, and a control is not told which packets are lost. So:
  *  - on a path that keeps order, what was in flight when the sampled packet left, itself included, is what was
  *    delivered or lost from then until it was delivered;
- *  - the count of losses at that time is looked up in a short history of (delivered, lost);
+ *  - the count of losses at that time is known in the simulator (tl_prior_lost), and looked up in the kernel in a
+ *    short history of (delivered, lost), a point of which is made when losses are found;
  *  - a loss is judged with the packet whose delivery reveals it (or the next that makes a valid sample), and those
  *    that are judged at once are taken for one packet that was sent last.
  */
-#define MARKS 16
+#define MARKS 64
+/* Points are at least this share of a window apart. */
+#define MARK_SPACING (MARKS / 2)
 
 struct mark {
 	u32 delivered;
@@ -178,13 +181,18 @@ struct flight {
 	u32 seen_lost;
 };
 
-/* With every ACK, when it has been dealt with. */
+/*
+ * With every ACK, when it has been dealt with. A point is made when losses were found, but not within 1/32 window of
+ * the last, so the history reaches back two windows at least: to packets sent a round trip ago. So losses_at is exact
+ * in windows of up to 32 packets and wherever ACKs that reveal losses are 1/32 window apart; elsewhere it lacks at
+ * most the losses found in 1/32 window.
+ */
 TL_INLINE void remember_losses(struct flight *f, const struct tcp_sock *tp)
 {
 	struct mark *last = &f->marks[(f->marks_made - 1) & (MARKS - 1)];
 
-	/* Half of the history is a window, so it reaches back to packets sent a round trip ago. */
-	if (f->marks_made && tp->delivered - last->delivered < max(tp->snd_cwnd / (MARKS / 2), 1u))
+	if (f->marks_made && (tp->lost == last->lost ||
+			      tp->delivered - last->delivered < max(tp->snd_cwnd / MARK_SPACING, 1u)))
 		return;
 	last = &f->marks[f->marks_made & (MARKS - 1)];
 	last->delivered = tp->delivered;
@@ -231,7 +239,8 @@ TL_INLINE bool derive_flight(struct flight *f, struct sock *sk, const struct rat
 	if (!is_valid(rs))
 		return false;
 	/* Bounds against samples that make no sense. */
-	f->lost = min(tp->lost - losses_at(f, rs->prior_delivered), INFLIGHT_MOST);
+	f->lost = min(tp->lost - (TL_KNOWS_PRIOR_LOST ? tl_prior_lost(rs) : losses_at(f, rs->prior_delivered)),
+		      INFLIGHT_MOST);
 	f->tx_in_flight = min((u32)rs->delivered, INFLIGHT_MOST) + f->lost;
 	return f->newly_lost != 0;
 }

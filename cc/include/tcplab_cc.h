@@ -95,6 +95,73 @@ struct tl_telemetry {
 #error "a control begins with `#define CONTROL name`, before it includes tcplab_cc.h"
 #endif
 
+/*
+ * A list that is something else is said here, once, or else every use of its members would be an error. A list
+ * without members is the same as none.
+ */
+#define TL_NOTHING(...)
+#define TL_ONE(...) + 1
+#define TL_REST_(...) 0 __VA_OPT__(+1)
+#define TL_REST(...) TL_REST_(__VA_ARGS__)
+#ifdef PHASES
+#if TL_REST(PHASES(TL_NOTHING))
+#error "PHASES is not a list: write #define PHASES(PHASE) PHASE(A) PHASE(B)"
+#elif !(0 PHASES(TL_ONE))
+#undef PHASES
+#endif
+#endif
+#ifdef PARAMETERS
+#if TL_REST(PARAMETERS(TL_NOTHING))
+#error "PARAMETERS is not a list: write #define PARAMETERS(PARAMETER) PARAMETER(name, default, least, most, scale, \"what it is\")"
+#elif !(0 PARAMETERS(TL_ONE))
+#undef PARAMETERS
+#endif
+#endif
+#ifdef GAUGES
+#if TL_REST(GAUGES(TL_NOTHING))
+#error "GAUGES is not a list: write #define GAUGES(GAUGE) GAUGE(name, member, scale, \"unit\", \"what it is\")"
+#elif !(0 GAUGES(TL_ONE))
+#undef GAUGES
+#endif
+#endif
+
+#define TL_JOIN_(a, b) a##b
+#define TL_JOIN(a, b) TL_JOIN_(a, b)
+#define TL_STRING_(a) #a
+#define TL_STRING(a) TL_STRING_(a)
+
+/*
+ * What a control says of itself, in tables without a pointer in them: in an object they are sections of their own,
+ * which are read there (crates/kernelcc), so that nothing of a file need run for its description.
+ */
+struct tl_parameter_row {
+	char name[TL_NAME_SIZE];
+	char doc[TL_DOC_SIZE];
+	u32 initial;
+	u32 least;
+	u32 most;
+	u32 scale;
+};
+struct tl_gauge_row {
+	char name[TL_NAME_SIZE];
+	char unit[TL_UNIT_SIZE];
+	char doc[TL_DOC_SIZE];
+	u32 offset;
+	u32 size;
+	u32 is_signed;
+	u32 scale;
+};
+#define TL_PHASE_NUMBER(phase) phase,
+#define TL_PHASE_NAME(phase) #phase,
+#define TL_PARAMETER_MEMBER(name, initial, least, most, scale, doc) u32 name;
+#define TL_PARAMETER_ROW(name, initial, least, most, scale, doc) { #name, doc, initial, least, most, scale },
+#define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
+
+/* The tools read telemetry at offset 0. */
+#define TL_CHECK_STATE                                                                                 \
+	_Static_assert(__builtin_offsetof(struct state, telemetry) == 0,                                \
+		       "TELEMETRY is not the first member of struct state");
+
 #ifdef __bpf__
 #include "tcplab_cc_bpf.h"
 #else

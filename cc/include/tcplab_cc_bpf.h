@@ -30,6 +30,10 @@ struct inet_connection_sock {
 	} icsk_ack;
 } TL_CORE;
 
+struct tcp_options_received {
+	u16 sack_ok : 3;
+} TL_CORE;
+
 struct minmax_sample {
 	u32 t;
 	u32 v;
@@ -72,6 +76,7 @@ struct tcp_sock {
 	u8 ecn_flags;
 	u32 rcv_nxt;
 	u64 bytes_acked;
+	struct tcp_options_received rx_opt;
 } TL_CORE;
 
 struct rate_sample {
@@ -159,6 +164,19 @@ TL_BPF_INLINE bool tl_cwnd_limited(const struct tcp_sock *tp)
 	return TL_BIT_FIELD(tp, is_cwnd_limited);
 }
 
+/* Whether the peer sends selective acknowledgments. */
+TL_BPF_INLINE bool tcp_is_sack(const struct tcp_sock *tp)
+{
+	return TL_BIT_FIELD(tp, rx_opt.sack_ok);
+}
+
+/* Mainline's rate_sample has no count of losses at the sampled packet's departure. */
+#define TL_KNOWS_PRIOR_LOST false
+TL_BPF_INLINE u32 tl_prior_lost(const struct rate_sample *rs)
+{
+	return 0;
+}
+
 /* Linux's tcp_min_rtt: microseconds, all ones before the first sample. */
 TL_BPF_INLINE u32 tcp_min_rtt(const struct tcp_sock *tp)
 {
@@ -175,18 +193,11 @@ TL_BPF_INLINE void tl_send_ack(struct tcp_sock *tp, u32 rcv_nxt)
 	tl_bpf_tcp_send_ack(tp, rcv_nxt);
 }
 
-#define TL_JOIN_(a, b) a##b
-#define TL_JOIN(a, b) TL_JOIN_(a, b)
-#define TL_STRING_(a) #a
-#define TL_STRING(a) TL_STRING_(a)
-
-#define TL_PHASE_NUMBER(phase) phase,
 #ifdef PHASES
 enum { PHASES(TL_PHASE_NUMBER) TL_PHASE_COUNT };
 #endif
 
 /* Read-only data, so the loader can set it and the verifier then takes it for constant. */
-#define TL_PARAMETER_MEMBER(name, initial, least, most, scale, doc) u32 name;
 #define TL_PARAMETER_VALUE(name, initial, least, most, scale, doc) .name = initial,
 #ifdef PARAMETERS
 struct tl_parameters {
@@ -196,20 +207,7 @@ const volatile struct tl_parameters tl_parameters SEC(".rodata") = { PARAMETERS(
 #define PARAM(sk, name) (tl_parameters.name)
 #endif
 
-/*
- * What the control says of itself, for the loader (crates/kernelcc): tables in sections of the object that do
- * not reach the kernel.
- */
-#define TL_PHASE_NAME(phase) #phase,
-#define TL_PARAMETER_ROW(name, initial, least, most, scale, doc) { #name, doc, initial, least, most, scale },
-struct tl_parameter_row {
-	char name[TL_NAME_SIZE];
-	char doc[TL_DOC_SIZE];
-	u32 initial;
-	u32 least;
-	u32 most;
-	u32 scale;
-};
+/* Sections that do not reach the kernel. */
 const char tl_name[TL_NAME_SIZE] SEC("tcplab.name") = TL_STRING(CONTROL);
 #ifdef PHASES
 const char tl_phases[][TL_NAME_SIZE] SEC("tcplab.phases") = { PHASES(TL_PHASE_NAME) };
@@ -255,6 +253,7 @@ const volatile u32 tl_app_limited_access SEC(".rodata") = 0;
 #define TL_PROGRAM(type, op) SEC("struct_ops/" #op) type TL_JOIN(CONTROL, _##op)(u64 *ctx)
 
 #define TL_INIT(sk, tp, ca)                                                                            \
+	static const u64 tl_has_init = 1;                                                               \
 	static void op_init(struct sock *, struct tcp_sock *, struct state *);                          \
 	TL_PROGRAM(void, init)                                                                          \
 	{                                                                                              \
@@ -275,10 +274,17 @@ const volatile u32 tl_app_limited_access SEC(".rodata") = 0;
 #define TL_BODY(type, op, sk, tp, ca, ...) \
 	TL_BPF_INLINE type op_##op(struct sock *sk, struct tcp_sock *tp, struct state *ca, ##__VA_ARGS__)
 
-/* Storage is missing only where the kernel had no memory for it at the start. */
+/*
+ * Whether there is an INIT, which makes the storage. Without one the first operation makes it. Where INIT comes after
+ * other operations, this is C's tentative definition, and INIT's is the one that counts.
+ */
+static const u64 tl_has_init;
+
+/* With INIT, storage is missing only before it and where the kernel had no memory for it. */
 #define TL_FIND_STATE(otherwise)                                                                       \
 	struct sock *sk_ = (void *)ctx[0];                                                              \
-	struct state *ca_ = tl_bpf_sk_storage_get(&tl_state, sk_, NULL, 0);                             \
+	struct state *ca_ = tl_bpf_sk_storage_get(&tl_state, sk_, NULL,                                 \
+						  tl_has_init ? 0 : TL_BPF_STORAGE_CREATE);             \
 	if (!ca_)                                                                                      \
 		return otherwise
 
@@ -339,16 +345,6 @@ const volatile u32 tl_app_limited_access SEC(".rodata") = 0;
 	TL_BODY(void, cong_control, sk, tp, ca, const struct rate_sample *rs)
 
 /* Like the other tables, but behind struct state, which they point into. */
-#define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
-struct tl_gauge_row {
-	char name[TL_NAME_SIZE];
-	char unit[TL_UNIT_SIZE];
-	char doc[TL_DOC_SIZE];
-	u32 offset;
-	u32 size;
-	u32 is_signed;
-	u32 scale;
-};
 #ifdef GAUGES
 #define TL_GAUGE_TABLE                                                                                 \
 	GAUGES(TL_CHECK_GAUGE)                                                                         \
@@ -358,6 +354,7 @@ struct tl_gauge_row {
 #endif
 
 #define CONGESTION_CONTROL(...)                                                                        \
+	TL_CHECK_STATE                                                                                 \
 	TL_GAUGE_TABLE                                                                                 \
 	SEC(".struct_ops")                                                                             \
 	struct tcp_congestion_ops TL_JOIN(tl_, CONTROL) = {                                             \

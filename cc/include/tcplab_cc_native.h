@@ -60,6 +60,7 @@ struct tcp_sock {
 	u32 rcv_nxt;
 	u32 tl_ack_nxt;
 	u32 tl_ack_ecn_flags;
+	u32 sack_ok;
 	u64 bytes_acked;
 	u64 tl_random;
 	void *tl_state;
@@ -80,6 +81,7 @@ struct rate_sample {
 	u32 acked_sacked;
 	u32 prior_in_flight;
 	u32 last_end_seq;
+	u32 tl_prior_lost;
 	u8 is_app_limited;
 	u8 is_retrans;
 	u8 is_ack_delayed;
@@ -107,6 +109,19 @@ static inline u32 tl_ca_state(struct sock *sk)
 static inline bool tl_cwnd_limited(const struct tcp_sock *tp)
 {
 	return tp->is_cwnd_limited;
+}
+
+/* Whether the peer sends selective acknowledgments. */
+static inline bool tcp_is_sack(const struct tcp_sock *tp)
+{
+	return tp->sack_ok;
+}
+
+/* The count of losses when the sampled packet left. */
+#define TL_KNOWS_PRIOR_LOST true
+static inline u32 tl_prior_lost(const struct rate_sample *rs)
+{
+	return rs->tl_prior_lost;
 }
 
 /* Linux's tcp_min_rtt: microseconds, all ones before the first sample. */
@@ -151,30 +166,11 @@ struct tcp_congestion_ops {
 	u32 flags;
 };
 
-struct tl_parameter {
-	const char *name;
-	const char *doc;
-	u32 initial;
-	u32 least;
-	u32 most;
-	u32 scale;
-};
-
-struct tl_gauge {
-	const char *name;
-	const char *unit;
-	const char *doc;
-	u32 offset;
-	u32 size;
-	u32 is_signed;
-	u32 scale;
-};
-
 struct tl_control {
 	const char *name;
-	const char *const *phases;
-	const struct tl_parameter *parameters;
-	const struct tl_gauge *gauges;
+	const char (*phases)[TL_NAME_SIZE];
+	const struct tl_parameter_row *parameters;
+	const struct tl_gauge_row *gauges;
 	u32 phase_count;
 	u32 parameter_count;
 	u32 gauge_count;
@@ -184,15 +180,8 @@ struct tl_control {
 
 #ifdef CONTROL
 
-#define TL_JOIN_(a, b) a##b
-#define TL_JOIN(a, b) TL_JOIN_(a, b)
-#define TL_STRING_(a) #a
-#define TL_STRING(a) TL_STRING_(a)
-
 struct state;
 
-#define TL_PHASE_NUMBER(phase) phase,
-#define TL_PHASE_NAME(phase) #phase,
 #ifdef PHASES
 enum { PHASES(TL_PHASE_NUMBER) TL_PHASE_COUNT };
 #else
@@ -201,8 +190,6 @@ enum { TL_PHASE_COUNT };
 #endif
 
 /* One block of numbers a connection, in the order they are declared. */
-#define TL_PARAMETER_MEMBER(name, initial, least, most, scale, doc) u32 name;
-#define TL_PARAMETER_ROW(name, initial, least, most, scale, doc) { #name, doc, initial, least, most, scale },
 #ifdef PARAMETERS
 struct tl_parameters {
 	PARAMETERS(TL_PARAMETER_MEMBER)
@@ -214,17 +201,51 @@ enum { TL_PARAMETER_COUNT = sizeof(struct tl_parameters) / sizeof(u32) };
 enum { TL_PARAMETER_COUNT };
 #endif
 
-#define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
 #ifndef GAUGES
 #define GAUGES(GAUGE)
 #endif
 
 #define OP(op) tl_call_##op
 
+/*
+ * A file of a user's own runs in a process of its own, which may crash in it or never return. So each operation notes
+ * that it runs, where another process can see it: python/tcplab/cc/watch.py has the twin. Times are tcp_mstamp.
+ */
+#ifdef TL_SHARED
+struct tl_watch {
+	u64 time;
+	u64 operation; /* the one that runs, by its place in struct tcp_congestion_ops from 1 on; 0: none */
+	u64 no_window_time;
+	u64 no_window; /* the first operation that left snd_cwnd at 0 */
+};
+static struct tl_watch tl_unwatched;
+extern volatile struct tl_watch *tl_watched;
+volatile struct tl_watch *tl_watched = &tl_unwatched;
+
+static inline void tl_over(const struct tcp_sock **tp)
+{
+	__asm__ volatile("" ::: "memory");
+	if (!(*tp)->snd_cwnd && !tl_watched->no_window) {
+		tl_watched->no_window_time = (*tp)->tcp_mstamp;
+		tl_watched->no_window = tl_watched->operation;
+	}
+	tl_watched->operation = 0;
+}
+
+#define TL_WATCH(op)                                                                                   \
+	const struct tcp_sock *tl_watched_tp __attribute__((cleanup(tl_over), unused)) = tp_;           \
+	tl_watched->time = tp_->tcp_mstamp;                                                             \
+	tl_watched->operation = offsetof(struct tcp_congestion_ops, op) / sizeof(void *) + 1;           \
+	__asm__ volatile("" ::: "memory")
+#else
+#define TL_WATCH(op)
+#endif
+
 #define TL_INIT(sk, tp, ca)                                                                            \
 	static void op_init(struct sock *, struct tcp_sock *, struct state *);                          \
 	static void tl_call_init(struct tcp_sock *tp_)                                                  \
 	{                                                                                              \
+		TL_WATCH(init);                                                                         \
 		__builtin_memset(tp_->tl_state, 0, sizeof(struct state));                               \
 		op_init(&tp_->inet_conn.sk, tp_, tp_->tl_state);                                        \
 	}                                                                                              \
@@ -246,6 +267,7 @@ enum { TL_PARAMETER_COUNT };
 	static type op_##op(struct sock *, struct tcp_sock *, struct state *);                          \
 	static type tl_call_##op(struct tcp_sock *tp_)                                                  \
 	{                                                                                              \
+		TL_WATCH(op);                                                                           \
 		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state);                                 \
 	}                                                                                              \
 	TL_BODY(type, op, sk, tp, ca)
@@ -254,6 +276,7 @@ enum { TL_PARAMETER_COUNT };
 	static type op_##op(struct sock *, struct tcp_sock *, struct state *, ta);                      \
 	static type tl_call_##op(struct tcp_sock *tp_, ta a_)                                           \
 	{                                                                                              \
+		TL_WATCH(op);                                                                           \
 		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state, a_);                             \
 	}                                                                                              \
 	TL_BODY(type, op, sk, tp, ca, ta a __attribute__((unused)))
@@ -262,6 +285,7 @@ enum { TL_PARAMETER_COUNT };
 	static type op_##op(struct sock *, struct tcp_sock *, struct state *, ta, tb);                  \
 	static type tl_call_##op(struct tcp_sock *tp_, ta a_, tb b_)                                    \
 	{                                                                                              \
+		TL_WATCH(op);                                                                           \
 		return op_##op(&tp_->inet_conn.sk, tp_, tp_->tl_state, a_, b_);                         \
 	}                                                                                              \
 	TL_BODY(type, op, sk, tp, ca, ta a __attribute__((unused)), tb b __attribute__((unused)))
@@ -275,29 +299,49 @@ enum { TL_PARAMETER_COUNT };
 					 u32 flags __attribute__((unused)),                             \
 					 const struct rate_sample *rs_)                                 \
 	{                                                                                              \
+		TL_WATCH(cong_control);                                                                 \
 		op_cong_control(&tp_->inet_conn.sk, tp_, tp_->tl_state, rs_);                           \
 	}                                                                                              \
 	TL_BODY(void, cong_control, sk, tp, ca, const struct rate_sample *rs)
 
-/* In a shared object, whoever opens it finds the control without knowing its name. */
+/*
+ * In a shared object the tables stand in sections of their own, and whoever opens it finds the control without
+ * knowing its name. Which operations there are is told in a table too: within tl_tell their names are numbers.
+ */
 #ifdef TL_SHARED
-#define TL_EXPORT                                                                                      \
+#define TL_TABLE(name) __attribute__((section("tcplab." name), used))
+struct tl_operations {
+	u64 init, ssthresh, cong_avoid, set_state, cwnd_event, in_ack_event, pkts_acked, min_tso_segs;
+	u64 cong_control, undo_cwnd, sndbuf_expand, flags;
+};
+#define TL_EXPORT(...)                                                                                 \
+	static const char tl_name[TL_NAME_SIZE] TL_TABLE("name") = TL_STRING(CONTROL);                  \
+	static void __attribute__((used)) tl_tell(void)                                                 \
+	{                                                                                              \
+		enum {                                                                                  \
+			OP(init) = 1, OP(ssthresh) = 1, OP(cong_avoid) = 1, OP(set_state) = 1,          \
+			OP(cwnd_event) = 1, OP(in_ack_event) = 1, OP(pkts_acked) = 1,                   \
+			OP(min_tso_segs) = 1, OP(cong_control) = 1, OP(undo_cwnd) = 1,                  \
+			OP(sndbuf_expand) = 1,                                                          \
+		};                                                                                      \
+		static const struct tl_operations operations TL_TABLE("operations") = { __VA_ARGS__ };  \
+	}                                                                                              \
 	extern const struct tl_control *const tl_exported;                                              \
 	const struct tl_control *const tl_exported = &TL_JOIN(tl_control_, CONTROL)
 #else
-#define TL_EXPORT struct tl_control
+#define TL_TABLE(name)
+#define TL_EXPORT(...) struct tl_control
 #endif
 
 /* The one exported symbol of a control: tl_control_NAME. */
 #define CONGESTION_CONTROL(...)                                                                        \
-	static const char *const tl_phases[] = { PHASES(TL_PHASE_NAME) NULL };                          \
-	static const struct tl_parameter tl_parameter_rows[] = {                                        \
-		PARAMETERS(TL_PARAMETER_ROW){ NULL, NULL, 0, 0, 0, 0 }                                  \
-	};                                                                                             \
+	TL_CHECK_STATE                                                                                 \
 	GAUGES(TL_CHECK_GAUGE)                                                                         \
-	static const struct tl_gauge tl_gauge_rows[] = {                                                \
-		GAUGES(TL_GAUGE_ROW){ NULL, NULL, NULL, 0, 0, 0, 0 }                                    \
+	static const char tl_phases[][TL_NAME_SIZE] TL_TABLE("phases") = { PHASES(TL_PHASE_NAME) };     \
+	static const struct tl_parameter_row tl_parameter_rows[] TL_TABLE("parameters") = {             \
+		PARAMETERS(TL_PARAMETER_ROW)                                                            \
 	};                                                                                             \
+	static const struct tl_gauge_row tl_gauge_rows[] TL_TABLE("gauges") = { GAUGES(TL_GAUGE_ROW) }; \
 	extern const struct tl_control TL_JOIN(tl_control_, CONTROL);                                   \
 	const struct tl_control TL_JOIN(tl_control_, CONTROL) = {                                       \
 		.name = TL_STRING(CONTROL),                                                             \
@@ -306,11 +350,11 @@ enum { TL_PARAMETER_COUNT };
 		.gauges = tl_gauge_rows,                                                                \
 		.phase_count = TL_PHASE_COUNT,                                                          \
 		.parameter_count = TL_PARAMETER_COUNT,                                                  \
-		.gauge_count = sizeof(tl_gauge_rows) / sizeof(tl_gauge_rows[0]) - 1,                    \
+		.gauge_count = sizeof(tl_gauge_rows) / sizeof(struct tl_gauge_row),                     \
 		.state_size = sizeof(struct state),                                                     \
 		.ops = { __VA_ARGS__ },                                                                 \
 	};                                                                                             \
-	TL_EXPORT
+	TL_EXPORT(__VA_ARGS__)
 
 #endif
 #endif

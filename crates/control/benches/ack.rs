@@ -6,6 +6,7 @@ use tcplab_control::{AckSample, Control, RateSample, TcpSock};
 /// A connection in the middle of a long transfer: 100 Mbit/s, 50 ms, an ACK for every second packet.
 fn connection() -> TcpSock {
     TcpSock {
+        sack_ok: 1,
         mss_cache: 1448,
         snd_cwnd: 430,
         snd_ssthresh: 300,

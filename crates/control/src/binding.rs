@@ -28,23 +28,28 @@ pub(crate) struct Ops {
 /// `TCP_CONG_NEEDS_ECN` in `Ops::flags`.
 pub(crate) const NEEDS_ECN: u32 = 2;
 
-/// `struct tl_parameter`.
+/// `TL_NAME_SIZE`, `TL_UNIT_SIZE` and `TL_DOC_SIZE` of `tcplab_cc.h`.
+const NAME: usize = 32;
+const UNIT: usize = 16;
+const DOC: usize = 160;
+
+/// `struct tl_parameter_row`.
 #[repr(C)]
 pub(crate) struct RawParameter {
-    name: *const c_char,
-    doc: *const c_char,
+    name: [u8; NAME],
+    doc: [u8; DOC],
     pub initial: u32,
     pub least: u32,
     pub most: u32,
     pub scale: u32,
 }
 
-/// `struct tl_gauge`.
+/// `struct tl_gauge_row`.
 #[repr(C)]
 pub(crate) struct RawGauge {
-    name: *const c_char,
-    unit: *const c_char,
-    doc: *const c_char,
+    name: [u8; NAME],
+    unit: [u8; UNIT],
+    doc: [u8; DOC],
     offset: u32,
     size: u32,
     is_signed: u32,
@@ -66,7 +71,7 @@ pub(crate) struct RawTelemetry {
 #[repr(C)]
 pub(crate) struct Definition {
     name: *const c_char,
-    pub phases: *const *const c_char,
+    pub phases: *const [u8; NAME],
     pub parameters: *const RawParameter,
     pub gauges: *const RawGauge,
     phase_count: u32,
@@ -84,7 +89,7 @@ unsafe impl Sync for Definition {}
 impl Definition {
     pub(crate) fn name(&'static self) -> &'static str {
         // SAFETY: `CONGESTION_CONTROL` sets it to a string literal.
-        unsafe { literal(self.name) }
+        unsafe { CStr::from_ptr(self.name) }.to_str().unwrap_or("")
     }
 
     /// What keeps it from being called; none if nothing does. Linux refuses the same (`tcp_validate_congestion_control`).
@@ -108,54 +113,47 @@ impl Definition {
     }
 
     pub(crate) fn parameters(&'static self) -> &'static [RawParameter] {
-        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows and one more.
+        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows.
         unsafe { core::slice::from_raw_parts(self.parameters, self.parameter_count as usize) }
     }
 
     /// What the control publishes of its state, in the order of its `GAUGES`.
     pub(crate) fn gauges(&'static self) -> impl Iterator<Item = Gauge> + use<> {
-        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows and one more.
+        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows.
         let rows = unsafe { core::slice::from_raw_parts(self.gauges, self.gauge_count as usize) };
         rows.iter().map(RawGauge::public)
     }
 
     /// The names of the phases, by number.
     pub(crate) fn phases(&'static self) -> Box<[&'static str]> {
-        // SAFETY: the table has `phase_count` names, each a string literal.
-        (0..self.phase_count as usize).map(|phase| unsafe { literal(*self.phases.add(phase)) }).collect()
+        // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows.
+        let rows = unsafe { core::slice::from_raw_parts(self.phases, self.phase_count as usize) };
+        rows.iter().map(|row| text(row)).collect()
     }
 }
 
 impl RawParameter {
     pub(crate) fn name(&'static self) -> &'static str {
-        // SAFETY: `PARAMETER` sets it to a string literal.
-        unsafe { literal(self.name) }
+        text(&self.name)
     }
 
     pub(crate) fn doc(&'static self) -> &'static str {
-        // SAFETY: as for the name.
-        unsafe { literal(self.doc) }
+        text(&self.doc)
     }
 }
 
 impl RawGauge {
     fn public(&'static self) -> Gauge {
-        // SAFETY: `GAUGES` sets each to a string literal.
-        let [name, unit, doc] =
-            [self.name, self.unit, self.doc].map(|text| unsafe { literal(text) }.to_owned());
+        let [name, unit, doc] = [&self.name[..], &self.unit, &self.doc].map(|row| text(row).to_owned());
         let place =
             Place { offset: self.offset, size: self.size, signed: self.is_signed != 0, scale: self.scale };
         Gauge { name, unit, doc, place }
     }
 }
 
-/// A C string literal as text; empty if it is not UTF-8.
-///
-/// # Safety
-/// `text` is a C string that lives as long as the program.
-unsafe fn literal(text: *const c_char) -> &'static str {
-    // SAFETY: as the caller promises.
-    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
+/// The text in a row of a table; empty if it is not UTF-8.
+fn text(row: &[u8]) -> &str {
+    CStr::from_bytes_until_nul(row).ok().and_then(|text| text.to_str().ok()).unwrap_or("")
 }
 
 /// The private state's address as the C side wants it.

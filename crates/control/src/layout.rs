@@ -64,14 +64,14 @@ fn rust_layout() -> Vec<Member> {
             packets_out sacked_out lost_out retrans_out max_packets_out is_cwnd_limited
             snd_una snd_nxt high_seq mss_cache srtt_us rtt_min_us
             delivered delivered_ce lost app_limited segs_out ecn_flags rcv_nxt tl_ack_nxt
-            tl_ack_ecn_flags bytes_acked
+            tl_ack_ecn_flags sack_ok bytes_acked
             tl_random tl_state tl_params);
     }
     {
         members!(out, RateSample, "rate_sample":
             prior_mstamp prior_delivered prior_delivered_ce delivered delivered_ce interval_us
             snd_interval_us rcv_interval_us rtt_us losses acked_sacked prior_in_flight last_end_seq
-            is_app_limited is_retrans is_ack_delayed);
+            tl_prior_lost is_app_limited is_retrans is_ack_delayed);
     }
     {
         members!(out, AckSample, "ack_sample": pkts_acked rtt_us in_flight);

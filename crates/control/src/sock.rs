@@ -148,6 +148,8 @@ pub struct TcpSock {
     pub tl_ack_nxt: u32,
     /// `ecn_flags` when it was asked for.
     pub tl_ack_ecn_flags: u32,
+    /// The peer sends selective acknowledgments (0 or 1).
+    pub sack_ok: u32,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// State of a per-connection pseudo-random generator for the control.
@@ -188,6 +190,8 @@ pub struct RateSample {
     pub prior_in_flight: u32,
     /// Sequence end of the last packet delivered.
     pub last_end_seq: u32,
+    /// `lost` when the sampled packet was sent.
+    pub tl_prior_lost: u32,
     /// The sample is application-limited (0 or 1).
     pub is_app_limited: u8,
     /// The sample comes from a retransmitted packet (0 or 1).
@@ -264,6 +268,7 @@ impl Default for TcpSock {
             rcv_nxt: 0,
             tl_ack_nxt: 0,
             tl_ack_ecn_flags: 0,
+            sack_ok: 0,
             bytes_acked: 0,
             tl_random: 0,
             tl_state: core::ptr::null_mut(),

@@ -1,4 +1,5 @@
-//! What an object says of the control in it: the sections that `tcplab_cc_bpf.h` makes for this.
+//! What an object says of the control in it: the sections that `tcplab_cc.h` makes for this, in eBPF and native objects
+//! alike. Nothing of the object runs.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
@@ -17,28 +18,56 @@ const ROW: usize = NAME + DOC + 4 * 4;
 /// `struct tl_gauge_row`: name, unit, description, offset, size, whether it has a sign, and scale.
 const GAUGE: usize = NAME + UNIT + DOC + 4 * 4;
 
+/// The operations of `struct tl_operations`, in its order: as Linux calls them.
+const OPERATIONS: [&str; 11] = [
+    "init",
+    "ssthresh",
+    "cong_avoid",
+    "set_state",
+    "cwnd_event",
+    "in_ack_event",
+    "pkts_acked",
+    "min_tso_segs",
+    "cong_control",
+    "undo_cwnd",
+    "sndbuf_expand",
+];
+
 /// A control as its object describes it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct About {
-    pub(crate) name: String,
-    pub(crate) phases: Vec<String>,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) gauges: Vec<Gauge>,
+pub struct About {
+    /// What it is called.
+    pub name: String,
+    /// Names of its phases, by number.
+    pub phases: Vec<String>,
+    /// What can be set in it.
+    pub parameters: Vec<Parameter>,
+    /// What it publishes of its state.
+    pub gauges: Vec<Gauge>,
+    /// Its operations, as Linux calls them; none where the object does not say (eBPF, where the kernel looks itself).
+    pub operations: Option<Vec<&'static str>>,
 }
 
 /// A number that can be set, in the control's own whole numbers: a user's value times `scale`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Parameter {
-    pub(crate) name: String,
-    pub(crate) initial: u32,
-    pub(crate) least: u32,
-    pub(crate) most: u32,
-    pub(crate) scale: u32,
+pub struct Parameter {
+    /// What it is called.
+    pub name: String,
+    /// What it is, in words.
+    pub doc: String,
+    /// Its value unless set.
+    pub initial: u32,
+    /// The minimum.
+    pub least: u32,
+    /// The maximum.
+    pub most: u32,
+    /// What a user's value is multiplied by.
+    pub scale: u32,
 }
 
 impl About {
     /// Reads the description in an object; what it is called in errors is `file`.
-    pub(crate) fn read(object: &[u8], file: &str) -> Result<About, KernelccError> {
+    pub fn read(object: &[u8], file: &str) -> Result<About, KernelccError> {
         let malformed = |what| KernelccError::Malformed { name: file.to_owned(), what };
         let elf = ElfFile64::<Endianness>::parse(object).map_err(|_| malformed("ELF header"))?;
         let section = |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or(&[]);
@@ -49,7 +78,26 @@ impl About {
         let phases = section("tcplab.phases").chunks_exact(NAME).map(text).collect();
         let parameters = section("tcplab.parameters").chunks_exact(ROW).map(Parameter::read).collect();
         let gauges = section("tcplab.gauges").chunks_exact(GAUGE).map(gauge).collect();
-        Ok(About { name, phases, parameters, gauges })
+        let (flags, _) = section("tcplab.operations").as_chunks::<8>();
+        let told = flags.len() >= OPERATIONS.len();
+        let operations = OPERATIONS.iter().zip(flags).filter(|(_, flag)| **flag != [0; 8]);
+        let operations = told.then(|| operations.map(|(name, _)| *name).collect());
+        Ok(About { name, phases, parameters, gauges, operations })
+    }
+
+    /// What keeps it from being called, if the object tells its operations; none if nothing does. Linux refuses the
+    /// same (`tcp_validate_congestion_control`).
+    pub fn fault(&self) -> Option<&'static str> {
+        let operations = self.operations.as_ref()?;
+        let has = |name| operations.contains(&name);
+        match () {
+            () if !has("ssthresh") => Some("it has no SSTHRESH among its operations"),
+            () if !has("undo_cwnd") => Some("it has no UNDO_CWND among its operations"),
+            () if !has("cong_avoid") && !has("cong_control") => {
+                Some("it has neither CONG_AVOID nor CONG_CONTROL among its operations")
+            }
+            () => None,
+        }
     }
 
     /// Every parameter in the control's own numbers, with those of `params` instead of their defaults.
@@ -79,6 +127,7 @@ impl Parameter {
         let word = |index: usize| u32::from_ne_bytes(words[index]);
         Parameter {
             name: text(&row[..NAME]),
+            doc: text(&row[NAME..NAME + DOC]),
             initial: word(0),
             least: word(1),
             most: word(2),
@@ -99,10 +148,11 @@ fn gauge(row: &[u8]) -> Gauge {
     }
 }
 
-/// A C string in a field of its own.
+/// A C string in a field of its own; what would control a terminal is replaced.
 fn text(field: &[u8]) -> String {
     let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
-    String::from_utf8_lossy(&field[..end]).into_owned()
+    let text = String::from_utf8_lossy(&field[..end]);
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 #[cfg(test)]

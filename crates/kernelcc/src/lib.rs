@@ -18,6 +18,7 @@ mod machine;
 mod name;
 mod objects;
 
+pub use about::{About, Parameter};
 pub use error::KernelccError;
 pub use explain::Refusal;
 pub use lease::sweep;

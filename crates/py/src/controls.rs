@@ -10,7 +10,10 @@ use libloading::os::unix::{Library as UnixLibrary, RTLD_LOCAL, RTLD_NOW};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use tcplab_control::{Registry, Table, files, registry};
+use tcplab_control::{Gauge, Registry, Table, files, registry};
+use tcplab_kernelcc::About;
+
+use crate::simulation::os_error;
 
 /// What `tcplab_cc_native.h` calls the table of a control that is compiled as a shared object.
 const EXPORTED: &[u8] = b"tl_exported\0";
@@ -22,7 +25,7 @@ pub(crate) fn controls() -> Vec<&'static str> {
 }
 
 /// What a control says of itself: `name`, `phases`, `parameters` and `gauges`. It is a built-in one, or that of a shared
-/// object (`library`).
+/// object (`library`), which is read, not opened: nothing of it runs.
 #[pyfunction]
 #[pyo3(signature = (name, library=None))]
 pub(crate) fn control<'py>(
@@ -30,35 +33,62 @@ pub(crate) fn control<'py>(
     name: &str,
     library: Option<PathBuf>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let table = match library {
-        Some(library) => open(&library)?,
-        None => Table::find(name).map_err(|error| PyValueError::new_err(error.to_string()))?,
-    };
     let described = PyDict::new(py);
-    described.set_item("name", table.name())?;
-    described.set_item("phases", table.phases().to_vec())?;
     let parameters = PyList::empty(py);
-    for one in table.parameters() {
-        let row = PyDict::new(py);
-        row.set_item("name", one.name)?;
-        row.set_item("doc", one.doc)?;
-        row.set_item("default", one.default)?;
-        row.set_item("least", one.min)?;
-        row.set_item("most", one.max)?;
-        row.set_item("step", one.step)?;
-        parameters.append(row)?;
+    let gauges = PyList::empty(py);
+    match library {
+        None => {
+            let table = Table::find(name).map_err(|error| PyValueError::new_err(error.to_string()))?;
+            described.set_item("name", table.name())?;
+            described.set_item("phases", table.phases().to_vec())?;
+            for one in table.parameters() {
+                let edges = [one.default, one.min, one.max, one.step];
+                parameters.append(parameter(py, one.name, one.doc, edges)?)?;
+            }
+            table.gauges().try_for_each(|one| gauges.append(gauge(py, &one)?))?;
+        }
+        Some(library) => {
+            let about = about(&library, name)?;
+            described.set_item("name", about.name)?;
+            described.set_item("phases", about.phases)?;
+            for one in about.parameters {
+                let scale = f64::from(one.scale);
+                let edges = [one.initial, one.least, one.most, 1].map(|number| f64::from(number) / scale);
+                parameters.append(parameter(py, &one.name, &one.doc, edges)?)?;
+            }
+            about.gauges.iter().try_for_each(|one| gauges.append(gauge(py, one)?))?;
+        }
     }
     described.set_item("parameters", parameters)?;
-    let gauges = PyList::empty(py);
-    for one in table.gauges() {
-        let row = PyDict::new(py);
-        row.set_item("name", one.name)?;
-        row.set_item("unit", one.unit)?;
-        row.set_item("doc", one.doc)?;
-        gauges.append(row)?;
-    }
     described.set_item("gauges", gauges)?;
     Ok(described)
+}
+
+/// What a shared object says of the control in it; a ValueError says what keeps it from being one.
+fn about(library: &Path, name: &str) -> PyResult<About> {
+    let object = std::fs::read(library).map_err(|error| os_error(library, &error))?;
+    let about =
+        About::read(&object, name).map_err(|_| PyValueError::new_err("it has no CONGESTION_CONTROL"))?;
+    about.fault().map_or(Ok(about), |why| Err(PyValueError::new_err(why)))
+}
+
+/// A parameter with its default, minimum, maximum and step.
+fn parameter<'py>(py: Python<'py>, name: &str, doc: &str, edges: [f64; 4]) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", name)?;
+    row.set_item("doc", doc)?;
+    for (key, value) in ["default", "least", "most", "step"].into_iter().zip(edges) {
+        row.set_item(key, value)?;
+    }
+    Ok(row)
+}
+
+fn gauge<'py>(py: Python<'py>, one: &Gauge) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("name", &one.name)?;
+    row.set_item("unit", &one.unit)?;
+    row.set_item("doc", &one.doc)?;
+    Ok(row)
 }
 
 /// The C header files by name, and the C file of the built-in control called `name`, if there is one.
@@ -76,12 +106,13 @@ pub(crate) fn registered(libraries: BTreeMap<String, PathBuf>) -> PyResult<Regis
     Ok(registry)
 }
 
-/// The control of a shared object, which stays open as long as the process lives.
+/// The control of a shared object, which stays open as long as the process lives. Opening it runs what it likes, so only
+/// a process that was started for it does (`tcplab.engine.apart`).
 fn open(library: &Path) -> PyResult<Table> {
     let refused =
         |why: &dyn std::fmt::Display| PyValueError::new_err(format!("{}: {why}", library.display()));
-    // SAFETY: the object was compiled from a control by `tcplab.cc.compiler`: it has no constructors, and what it
-    // exports is what `tcplab_cc_native.h` makes. Whatever else the user's code does, it does in their name.
+    // SAFETY: the object was compiled from a control by `tcplab.cc.compiler`, and what it exports is what
+    // `tcplab_cc_native.h` makes. Whatever else the user's code does, it does in their name.
     unsafe {
         let opened = UnixLibrary::open(Some(library), RTLD_NOW | RTLD_LOCAL).map_err(|error| match error
             .source()

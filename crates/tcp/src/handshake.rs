@@ -69,6 +69,7 @@ impl Connection {
     /// Takes over the options of the peer's SYN or SYN-ACK.
     pub(crate) fn note_syn_options(&mut self, syn: &Segment) {
         self.sack_ok &= syn.sack_permitted;
+        self.sk.sack_ok = u32::from(self.sack_ok);
         self.timestamps_ok &= syn.has_timestamp;
         self.handshake.peer_scales = syn.window_scale != 255;
         if self.handshake.peer_scales {

@@ -30,6 +30,7 @@ impl Connection {
         sent.delivered_us = self.sk.delivered_mstamp;
         sent.delivered = self.sk.delivered;
         sent.delivered_ce = self.sk.delivered_ce;
+        sent.lost = self.sk.lost;
         sent.flags = (sent.flags & !APP_LIMITED) | if self.sk.app_limited != 0 { APP_LIMITED } else { 0 };
     }
 
@@ -45,6 +46,7 @@ impl Connection {
             state.rate_order = sent.order;
             sample.prior_delivered = sent.delivered;
             sample.prior_delivered_ce = sent.delivered_ce;
+            sample.tl_prior_lost = sent.lost;
             sample.prior_mstamp = sent.delivered_us;
             sample.is_app_limited = u8::from(sent.has(APP_LIMITED));
             sample.is_retrans = u8::from(sent.retransmitted());

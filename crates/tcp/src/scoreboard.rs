@@ -45,6 +45,8 @@ pub(crate) struct Sent {
     pub delivered: u32,
     /// `delivered_ce` of the connection when it left.
     pub delivered_ce: u32,
+    /// `lost` of the connection when it left.
+    pub lost: u32,
     previous: Id,
     next: Id,
     /// Place in the order of sending. Linux has the time, and breaks ties of its microsecond clock by sequence
@@ -64,6 +66,7 @@ impl Sent {
             delivered_us: 0,
             delivered: 0,
             delivered_ce: 0,
+            lost: 0,
             previous: NONE,
             next: NONE,
             order: 0,

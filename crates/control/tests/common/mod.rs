@@ -14,6 +14,7 @@ struct Sent {
     at: u64,
     delivered: u32,
     delivered_ce: u32,
+    lost: u32,
     delivered_mstamp: u64,
     first_tx_mstamp: u64,
     app_limited: bool,
@@ -35,6 +36,7 @@ impl Sender {
     /// A sender that has just shaken hands in `rtt` microseconds, at time `now`.
     pub fn new(mut control: Control, rtt: u32, now: u64) -> Sender {
         let mut sk = TcpSock {
+            sack_ok: 1,
             mss_cache: 1448,
             tcp_mstamp: now,
             delivered_mstamp: now,
@@ -84,6 +86,7 @@ impl Sender {
             at: now,
             delivered: sk.delivered,
             delivered_ce: sk.delivered_ce,
+            lost: sk.lost,
             delivered_mstamp: sk.delivered_mstamp,
             first_tx_mstamp: sk.first_tx_mstamp,
             app_limited: sk.app_limited != 0,
@@ -243,6 +246,7 @@ impl Sender {
         sk.srtt_us = (sk.srtt_us - sk.srtt_us / 8).saturating_add(rtt.min(1 << 28) as u32);
         sample.rtt_us = rtt as i64;
         sample.prior_delivered = last.delivered;
+        sample.tl_prior_lost = last.lost;
         sample.prior_mstamp = last.delivered_mstamp;
         sample.is_app_limited = u8::from(last.app_limited);
         sample.last_end_seq = last.end_seq;
