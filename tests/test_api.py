@@ -107,11 +107,18 @@ def test_a_wrong_scenario_raises_all_its_mistakes(scenario: Path) -> None:
 
 def test_check_says_what_an_engine_cannot_do(scenario: Path) -> None:
     assert tcplab.check(scenario) == []
-    (problem,) = tcplab.check(scenario, set={"flows.bulk.cc": "nosuch"})
-    assert problem.where == "flows.bulk.cc"
+    (problem,) = tcplab.check(scenario, set={"flows.bulk.generator": "iperf3"})
+    assert problem.where == "flows.bulk.generator"
     assert problem.fatal
     with pytest.raises(tcplab.UnsupportedError):
-        tcplab.run(scenario, set={"flows.bulk.cc": "nosuch"})
+        tcplab.run(scenario, set={"flows.bulk.generator": "iperf3"})
+
+
+def test_an_unknown_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
+    for verb in (tcplab.check, tcplab.run):
+        with pytest.raises(tcplab.ScenarioErrors, match="no congestion control `cubik`") as caught:
+            verb(scenario, set={"flows.bulk.cc": "cubik"})
+        assert caught.value.errors[0].suggestion == "cubic"
 
 
 def test_a_file_that_is_no_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
+import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tcplab.cc import cache
-from tcplab.cc.errors import ControlFileError, Mistake, NoCompilerError
+from tcplab.cc import cache, companion
+from tcplab.cc.diagnostics import refused
+from tcplab.cc.errors import ControlFileError, NoCompilerError
 
 # As crates/control/build.rs and crates/kernelcc/build.rs compile tcplab's own.
 _LANGUAGE = ("-std=gnu11", "-O2", "-fno-diagnostics-color")
 _NATIVE = (*_LANGUAGE, "-ffreestanding", "-fPIC", "-shared", "-DTL_SHARED")
-# A control calls nothing, so nothing is linked; except what tells of undefined behaviour.
-_PLAIN = ("-nostdlib",)
-_EBPF = (*_LANGUAGE, "-target", "bpf", "-g", "-c")
+# What compilers warn of unasked is wrong in a control, and so is a variable without a value. What says
+# nothing about its behaviour stays a warning, and so does a division by zero: the run tells more of it.
+_STRICT = (
+    "-Werror",
+    "-Wuninitialized",
+    "-Wmaybe-uninitialized",
+    "-Wreturn-type",
+    "-Wno-unknown-warning-option",
+    "-Wno-error=cpp",
+    "-Wno-error=div-by-zero",
+    "-Wno-error=attributes",
+    "-Wno-error=deprecated-declarations",
+)
+# The C library is linked to tell what is in no library: a control has no use for it, and the kernel none.
+_PLAIN = (*_STRICT, "-nostdlib", *(("-Wl,-z,defs", "-lc", "-lgcc") if sys.platform == "linux" else ()))
+# A crash shall show what it is: gcc would put SIGILL in place of a division by zero that it sees.
+_CRASHING = ("-fno-isolate-erroneous-paths-dereference",)
+_EBPF = (*_LANGUAGE, *_STRICT, "-target", "bpf", "-g", "-c")
 _CHECKED = ("-fsanitize=undefined", "-fno-sanitize-recover=all", "-g")
 # The variable that names the compiler, the names it is looked for by, and what to say and install without it.
 _Wanted = tuple[str, tuple[str, ...], str, str]
@@ -29,12 +46,11 @@ _EBPF_COMPILER: _Wanted = (
     "clang is not installed, which compiles for the kernel",
     "clang",
 )
-# A control is compiled in a fraction of a second.
-_PATIENCE = 60.0
-# The directory of the headers in the cache begins so, and so does what they say of a file as a whole.
+# A control is compiled in a fraction of a second: CPU time, and time, seconds.
+_CPU = 60
+_PATIENCE = 300.0
+# The directory of the headers in the cache begins so.
 _HEADERS = "include-"
-_WHOLE = "a control begins with"
-_MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$")
 
 
 @dataclass(frozen=True)
@@ -60,7 +76,8 @@ def native(source: Source, *, checked: bool = False) -> Path:
     Raises ControlFileError and NoCompilerError.
     """
     compiler = _program(*_NATIVE_COMPILER)
-    return _compiled(compiler, (*_NATIVE, *(_CHECKED if checked else _PLAIN)), source, ".so")
+    crashing = () if "clang" in Path(compiler).resolve().name else _CRASHING
+    return _compiled(compiler, (*_NATIVE, *crashing, *(_CHECKED if checked else _PLAIN)), source, ".so")
 
 
 def ebpf(source: Source) -> Path:
@@ -117,15 +134,11 @@ def _compiled(compiler: str, options: Sequence[str], source: Source, suffix: str
 def _compile(compiler: str, options: Sequence[str], source: Source, include: Path, place: Path) -> None:
     # From a pipe: what is compiled is what the cache knows it by, whatever becomes of the file meanwhile.
     text = f'#line 1 "{_quoted(str(source.file))}"\n{source.text}'
+    # The linker looks into libraries for what it knows to be missing: they come after the text.
+    command = [compiler, "-x", "c", "-", "-I", str(include), "-o", str(place), *options]
     try:
-        done = subprocess.run(
-            [compiler, *options, "-x", "c", "-", "-I", str(include), "-o", str(place)],
-            input=text.encode(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            timeout=_PATIENCE,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
+        code, said = companion.run(
+            command, text.encode(), cpu=_CPU, timeout=_PATIENCE, env={**os.environ, "LC_ALL": "C"}
         )
     except subprocess.TimeoutExpired:
         raise ControlFileError(
@@ -133,39 +146,11 @@ def _compile(compiler: str, options: Sequence[str], source: Source, include: Pat
         ) from None
     except OSError as problem:
         raise NoCompilerError(f"{compiler} cannot be run: {problem.strerror}", "install it again") from None
-    if done.returncode:
-        raise _refused(compiler, source, done.stderr.decode(errors="replace"))
-
-
-def _refused(compiler: str, source: Source, said: str) -> Exception:
-    """What the compiler's messages mean: it cannot do this at all, or the file is wrong."""
-    if "compatible with triple" in said or "unknown target triple" in said:
-        return NoCompilerError(f"{compiler} does not compile for eBPF", "sudo apt-get install clang")
-    if "unrecognized command-line option" in said or "libubsan" in said:
-        return NoCompilerError(f"{compiler} cannot do this: {said.splitlines()[0]}", "use another, with CC")
-    found = [match for line in said.splitlines() if (match := _MESSAGE.match(line))]
-    mistakes = [
-        Mistake(_shown(m["file"]), int(m["line"]), int(m["column"]), _plain(m["text"])) for m in found
-    ]
-    # What the headers say of a file as a whole makes the rest of it senseless.
-    of_the_whole = [mistake for mistake in mistakes if mistake.message.startswith(_WHOLE)]
-    mistakes = of_the_whole or mistakes
-    if not mistakes:
-        told = next((line for line in said.splitlines() if line.strip()), "no reason given")
-        mistakes = [Mistake(compiler, 0, 0, told)]
-    return ControlFileError(str(source.file), "does not compile", mistakes)
-
-
-def _shown(file: str) -> str:
-    """A header of ours by its name: where the cache keeps it says nothing."""
-    return Path(file).name if Path(file).parent.name.startswith(_HEADERS) else file
+    if code == -signal.SIGKILL:
+        raise ControlFileError(str(source.file), f"took {_CPU} s of CPU time to compile and was given up")
+    if code:
+        raise refused(compiler, source.file, source.text, said.decode(errors="replace"))
 
 
 def _quoted(name: str) -> str:
     return name.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _plain(text: str) -> str:
-    """A message with straight quotes, and without the names of what the headers make."""
-    text = text.translate({0x2018: "'", 0x2019: "'"})
-    return re.sub(r"^(#error |static assertion failed: |static_assert failed )", "", text).strip('"')

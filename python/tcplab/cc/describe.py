@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from tcplab.cc.errors import ControlFileError
 
 _PREFIX = "tl_"
 # Names under which a control is known besides its own.
-_ALIASES = {"bbr": "bbr1", "ledbat++": "ledbatpp", "westwood+": "westwood"}
+ALIASES = {"bbr": "bbr1", "ledbat++": "ledbatpp", "westwood+": "westwood"}
 _PUBLISHED = re.compile(r"RFC \d+|draft-[a-z0-9]+(?:-[a-z0-9]+)*")
 _COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
@@ -72,6 +73,15 @@ class Description:
     published: tuple[str, ...]
     """The RFCs and drafts that specify it, or the title of the paper, as that comment names them."""
 
+    def faults(self, params: Mapping[str, float]) -> Iterator[str]:
+        """What is wrong with values for its parameters."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name, value in params.items():
+            if name not in known:
+                yield f"{self.name} has no parameter `{name}`"
+            elif not known[name].holds(value):
+                yield f"{self.name}: `{name}` is {value:g}, outside {known[name].range}"
+
 
 def shipped() -> list[str]:
     """Names of tcplab's own controls."""
@@ -83,7 +93,7 @@ def shipped() -> list[str]:
 def known_as(name: str) -> str:
     """What tcplab's file of the control is called."""
     name = name.removeprefix(_PREFIX)
-    return _ALIASES.get(name, name)
+    return ALIASES.get(name, name)
 
 
 def describe(name: str) -> Description:
@@ -96,14 +106,17 @@ def describe(name: str) -> Description:
 
 
 def described_file(source: Source) -> Description:
-    """A control in a file; raises ControlFileError, and NoCompilerError where nothing can compile it."""
+    """A control in a file, of which nothing runs: it is compiled, and what it says is read from the object.
+
+    Raises ControlFileError, and NoCompilerError where nothing can compile it.
+    """
     from tcplab import _core
 
     library = native(source)
     try:
         told = _core.control(source.file.name, str(library))
     except ValueError as problem:
-        raise ControlFileError(str(source.file), f"is not a control: {_reason(str(problem))}") from None
+        raise ControlFileError(str(source.file), f"is not a control: {problem}") from None
     return _description(told, source.text)
 
 
@@ -162,14 +175,6 @@ def _until(words: str, end: re.Pattern[str]) -> str:
         if depth == 0 and not quoted and end.match(words, at):
             return words[:at]
     return words
-
-
-def _reason(message: str) -> str:
-    """What the loader says, without the file that it opened; a function that is nowhere, by its name."""
-    missing = re.search(r"undefined symbol: (\S+)", message)
-    if missing:
-        return f"it calls {missing[1]}, which is not there: a control has only what tcplab_cc.h gives"
-    return message.partition(".so: ")[2] or message
 
 
 def _figure(number: float) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tcplab.cc.watch import At
 
 # A first mistake often makes more.
 _SHOWN = 8
@@ -41,6 +46,28 @@ class ControlFileError(Exception):
         more = len(self.mistakes) - _SHOWN
         lines = [f"  {mistake}" for mistake in self.mistakes[:_SHOWN]]
         return [*lines, f"  and {more} more"] if more > 0 else lines
+
+
+class ControlCrashError(Exception):
+    """The process that ran a user's controls has ended, or does not go on."""
+
+    def __init__(
+        self, at: At | None, what: str, number: signal.Signals | None, controls: Sequence[str]
+    ) -> None:
+        self.at = at
+        """The operation that ran; none if none did."""
+        self.what = what
+        """Such as `it divides by zero`."""
+        self.signal = number
+        self.controls = tuple(controls)
+        """The names of the C files."""
+        super().__init__(at, what, number, self.controls)
+
+    def __str__(self) -> str:
+        # Outside of an operation: where a shared object is opened or closed.
+        where = str(self.at) if self.at else f"{', '.join(self.controls)}, outside of its operations"
+        name = f" ({self.signal.name})" if self.signal else ""
+        return f"{where}: {self.what}{name}"
 
 
 class NoCompilerError(Exception):

@@ -1,18 +1,20 @@
-"""Mistakes of a scenario that only its controls know: unknown parameters, values outside their ranges."""
+"""Mistakes of a scenario's controls: unknown ones, unknown parameters, values outside their ranges."""
 
 from __future__ import annotations
 
 import difflib
+import platform
 from collections.abc import Iterable, Iterator
 from pathlib import Path as File
 
 from tcplab.cc.compiler import Source
-from tcplab.cc.describe import Description, describe, described_file, known_as, shipped
+from tcplab.cc.describe import ALIASES, Description, describe, described_file, known_as, shipped
 from tcplab.cc.errors import ControlFileError, NoCompilerError
 from tcplab.scenario.document import Path
 from tcplab.scenario.errors import ScenarioError
 from tcplab.scenario.model import Scenario
 from tcplab.scenario.where import Where
+from tcplab.testbed import controls
 
 
 def mistakes(scenario: Scenario, refused: Iterable[Path] = ()) -> list[ScenarioError]:
@@ -31,9 +33,24 @@ def mistakes(scenario: Scenario, refused: Iterable[Path] = ()) -> list[ScenarioE
             message = "\n".join([problem.what, *problem.details()])
             found.append(where.error((*path, "name"), f"{cc.name} {message}"))
             continue
+        if described is None and not cc.name.endswith(".c") and not _is_the_kernels(cc.name):
+            found.append(_unknown(where, (*path, "name"), cc.name))
         if described is not None:
             found += _parameters(where, path, described, cc.params)
     return found
+
+
+def _is_the_kernels(name: str) -> bool:
+    """Whether the running kernel has a control of this name, or a module of it."""
+    known = controls.kernel_name(name)
+    return known in controls.available() or known in controls.loadable(platform.release())
+
+
+def _unknown(where: Where, path: Path, name: str) -> ScenarioError:
+    own = [*shipped(), *ALIASES]
+    near = difflib.get_close_matches(name, [*own, *(f"tl_{one}" for one in own), *controls.available()], n=1)
+    message = f"there is no congestion control `{name}`: `tcplab cc list` shows those there are"
+    return where.error(path, message, next(iter(near), ""))
 
 
 def _described(name: str, base: File) -> Description | None:

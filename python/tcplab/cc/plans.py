@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.cc.compiler import Source, native
+from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
 
 FOLDER = "controls"
@@ -30,17 +31,20 @@ def libraries(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What keeps the files from being compiled for the simulator: where, what, and how to mend it."""
+    """What keeps the files from being controls of the simulator: where, what, and how to mend it."""
     for flow in plan["flows"]:
         source = source_of(flow["cc"]) if flow.get("cc") else None
         if source is None:
             continue
         try:
-            native(source)
+            described = described_file(source)
         except ControlFileError as problem:
             yield f"flows.{flow['name']}.cc", str(problem), ""
         except NoCompilerError as problem:
             yield f"flows.{flow['name']}.cc", f"{flow['cc']['name']}: {problem.message}", problem.mend
+        else:
+            for wrong in described.faults(flow["cc"].get("params") or {}):
+                yield f"flows.{flow['name']}.cc", wrong, "change it or leave it out"
 
 
 def keep(plan: Mapping[str, Any], result_dir: Path) -> None:

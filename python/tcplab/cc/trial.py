@@ -17,6 +17,9 @@ from tcplab.cc.loading import Held, RefusedError
 from tcplab.testbed.controls import Ours, loader
 from tcplab.testbed.errors import TestbedError
 
+# Both engines carry the same goodput within this factor, or else the control is not the same in them.
+_APART = 1.5
+
 
 class Verdict(StrEnum):
     """What became of a step."""
@@ -50,22 +53,22 @@ class Step:
 def steps(file: Path) -> Iterator[Step]:
     """Try a control out. A step that needs one that failed is left out."""
     source = Source.read(file)
-    outcome = yield from _simulator(source)
+    outcome, simulated = yield from _simulator(source)
     if outcome is not Outcome.NO_CONTROL:
-        yield from _kernel(source, runs=outcome is not Outcome.FAILED)
+        yield from _kernel(source, simulated, runs=outcome is not Outcome.FAILED)
 
 
-def _simulator(source: Source) -> Generator[Step, None, Outcome]:
+def _simulator(source: Source) -> Generator[Step, None, tuple[Outcome, smoke.Smoke | None]]:
     name = "compiles for the simulator"
     try:
         native(source)
         control = described_file(source)
     except ControlFileError as problem:
         yield _wrong(name, problem)
-        return Outcome.NO_CONTROL
+        return Outcome.NO_CONTROL, None
     except NoCompilerError as problem:
         yield Step(name, Verdict.SKIPPED, str(problem))
-        return Outcome.UNKNOWN
+        return Outcome.UNKNOWN, None
     parameters = ", ".join(f"{one.name} {one.usual} ({one.range})" for one in control.parameters)
     said = [f"{control.name}; phases {', '.join(control.phases)}" if control.phases else control.name]
     said += [f"parameters {parameters}"] if parameters else []
@@ -77,12 +80,12 @@ def _simulator(source: Source) -> Generator[Step, None, Outcome]:
         done = smoke.simulated(source)
     except smoke.SmokeError as problem:
         yield Step(name, Verdict.FAILED, str(problem))
-        return Outcome.FAILED
+        return Outcome.FAILED, None
     yield Step(name, Verdict.OK, _came_to(done.goodput, done.retransmits, done.phases))
-    return Outcome.RUNS
+    return Outcome.RUNS, done
 
 
-def _kernel(source: Source, *, runs: bool) -> Iterator[Step]:
+def _kernel(source: Source, simulated: smoke.Smoke | None, *, runs: bool) -> Iterator[Step]:
     name = "compiles for the kernel"
     try:
         ebpf(source)
@@ -111,10 +114,38 @@ def _kernel(source: Source, *, runs: bool) -> Iterator[Step]:
     yield Step(name, Verdict.OK, f"as {registered}{taken}")
     name = f"runs {smoke.SECONDS} s on the kernel"
     if runs:
-        yield _run(name, source)
+        step, ran = _run(name, source)
+        yield step
+        if ran and simulated:
+            yield _agreement(simulated, ran)
 
 
-def _run(name: str, source: Source) -> Step:
+@dataclass(frozen=True)
+class _Ran:
+    """What came of the run on the kernel."""
+
+    goodput: float
+    """Of the whole run, bit/s."""
+    overload: str
+    """Why the run says little; empty if it does not."""
+
+
+def _agreement(simulated: smoke.Smoke, ran: _Ran) -> Step:
+    """Whether both engines had the same of it."""
+    name = "does the same on both"
+    if ran.overload:
+        return Step(name, Verdict.SKIPPED, f"the machine was overloaded: {ran.overload}")
+    less, more = sorted((simulated.goodput, ran.goodput))
+    if more > _APART * less:
+        said = (
+            f"{simulated.goodput / 1e6:.2f} Mbit/s in the simulator, {ran.goodput / 1e6:.2f} on the kernel: "
+            "look for variables without a value, and for what the two treat differently (docs/controls.md)"
+        )
+        return Step(name, Verdict.FAILED, said)
+    return Step(name, Verdict.OK)
+
+
+def _run(name: str, source: Source) -> tuple[Step, _Ran | None]:
     from tcplab import engine, runner
     from tcplab.progress import watcher
     from tcplab.results import load
@@ -126,21 +157,24 @@ def _run(name: str, source: Source) -> Step:
         prepared = runner.prepare(scenario, source="smoke", engine=chosen)
     except runner.UnsupportedError as problem:
         first = problem.problems[0]
-        return Step(name, Verdict.SKIPPED, f"{first.message} ({first.mend})" if first.mend else first.message)
+        said = f"{first.message} ({first.mend})" if first.mend else first.message
+        return Step(name, Verdict.SKIPPED, said), None
     with tempfile.TemporaryDirectory(prefix="tcplab-cc-") as folder:
         place = Path(folder) / "run"
         runner.claim(prepared, place)
         with watcher(quiet=True) as display:
             (finished,) = runner.execute([(prepared, place)], watcher=display)
         if finished.message or finished.status.value != "done":
-            return Step(name, Verdict.FAILED, finished.message or finished.status.value)
+            return Step(name, Verdict.FAILED, finished.message or finished.status.value), None
         run: Any = load(place)
         received = int(run.flows["bytes_received"].sum())
         phases = tuple(dict.fromkeys(run.sockets["phase"].drop_nulls().to_list()))
         resent = int(run.flows["retransmits"].sum())
+        overload = next((one.overload for one in run.manifests.values() if one.overload), "")
     if not received:
-        return Step(name, Verdict.FAILED, "nothing arrived")
-    return Step(name, Verdict.OK, _came_to(received * 8 / smoke.SECONDS, resent, phases))
+        return Step(name, Verdict.FAILED, "nothing arrived"), None
+    goodput = received * 8 / smoke.SECONDS
+    return Step(name, Verdict.OK, _came_to(goodput, resent, phases)), _Ran(goodput, overload)
 
 
 def _came_to(goodput: float, retransmits: int, phases: tuple[str, ...]) -> str:

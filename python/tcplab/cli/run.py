@@ -72,7 +72,7 @@ def run(
             if ended.status.value == "done":
                 _print(ended, report=report, quiet=quiet)
     if failed:
-        raise CommandError(f"{failed[0].path}: {failed[0].message}", Code.MACHINE)
+        raise CommandError("\n".join(f"{one.path}: {one.message}" for one in failed), Code.FAILED)
     if stopped:
         kept = ", ".join(str(one.path) for one in stopped)
         raise CommandError(f"interrupted; what was recorded is in {kept}", Code.INTERRUPTED)

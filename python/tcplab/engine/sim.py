@@ -5,22 +5,30 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.cc.apart import Apart
+from tcplab.cc.errors import ControlCrashError
 from tcplab.cc.plans import libraries, obstacles
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcplab import _core
+
 # How long the simulator goes on between two looks at Ctrl-C and the progress display, milliseconds.
 _STEP = 50
 
 
 class SimEngine:
-    """Runs plans in `tcplab._core`, which does not hold the interpreter's lock meanwhile."""
+    """Runs plans in `tcplab._core`, which does not hold the interpreter's lock meanwhile.
+
+    A plan that names C files runs in a process of its own, for they may do anything.
+    """
 
     name = "sim"
     exclusive = False
@@ -31,26 +39,49 @@ class SimEngine:
         return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
-        """Simulate the plan; KeyboardInterrupt out of `progress` ends it early with what there is."""
+        """Simulate the plan; KeyboardInterrupt out of `progress` ends it early with what there is.
+
+        A control of the user's own that crashes or does not return makes it FAILED.
+        """
         from tcplab import _core
         from tcplab.results import write_table
 
         began = time.monotonic()
-        simulation = _core.Simulation(json.dumps(plan), str(run_dir), libraries(plan))
-        status, message = Status.DONE, ""
-        done = False
+        state = Progress(0, plan["duration"])
+        status, message, facts = Status.DONE, "", {"engine_version": _core.version()}
         try:
-            while not done:
-                state = simulation.advance(_STEP)
-                done = state.done
-                progress(Progress(state.time, state.duration, state.goodput))
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-            message = f"stopped at {state.time / 1e9:.3f} s of {state.duration / 1e9:g} s"
-        facts = {**simulation.facts(), "wall_time": time.monotonic() - began}
-        for name, frame in _tables(simulation.finish()):
-            write_table(run_dir, name, frame)
-        return Outcome(status, message, facts={**facts, "engine_version": _core.version()})
+            with _simulation(plan, run_dir, lambda: progress(state)) as simulation:
+                try:
+                    done = False
+                    while not done:
+                        now = simulation.advance(_STEP)
+                        done, state = now.done, Progress(now.time, now.duration, now.goodput)
+                        progress(state)
+                except KeyboardInterrupt:
+                    status = Status.INTERRUPTED
+                    message = f"stopped at {state.time / 1e9:.3f} s of {state.duration / 1e9:g} s"
+                facts |= simulation.facts()
+                for name, frame in _tables(simulation.finish()):
+                    write_table(run_dir, name, frame)
+        except ControlCrashError as problem:
+            # What was recorded was in the process that is gone.
+            message = f"{message}; {problem}" if message else str(problem)
+            status = Status.FAILED if status is Status.DONE else status
+        return Outcome(status, message, facts={**facts, "wall_time": time.monotonic() - began})
+
+
+@contextmanager
+def _simulation(plan: Plan, run_dir: Path, waiting: Callable[[], None]) -> Iterator[_core.Simulation | Apart]:
+    """The simulation of a plan: in this process, or, where it names C files, in one of its own."""
+    from tcplab import _core
+
+    files = libraries(plan)
+    if not files:
+        yield _core.Simulation(json.dumps(plan), str(run_dir))
+        return
+    with Apart(files, waiting) as apart:
+        apart.open(json.dumps(plan), str(run_dir), files)
+        yield apart
 
 
 def _tables(written: dict[str, bytes]) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -81,13 +112,20 @@ def _flows(plan: Plan) -> Iterator[Problem]:
 
 
 def _built(plan: Plan) -> Iterator[Problem]:
-    """What only building it finds: parameters that a control does not have, or not with this value."""
+    """What only building it finds: parameters that a control does not have, or not with this value.
+
+    Nothing of a user's file runs for it: `obstacles` has looked at those, and Reno stands in for them.
+    """
     from tcplab import _core
+
+    def built_in(flow: dict[str, Any]) -> dict[str, Any]:
+        cc = flow.get("cc")
+        return {**flow, "cc": {"name": "reno", "params": {}}} if cc and cc.get("file") else flow
 
     try:
         # One stream of each flow is as good as a hundred thousand, and takes no gigabytes.
-        flows = [{**flow, "streams": min(flow["streams"], 1)} for flow in plan["flows"]]
-        _core.Simulation(json.dumps({**plan, "flows": flows, "capture": None}), libraries=libraries(plan))
+        flows = [{**built_in(flow), "streams": min(flow["streams"], 1)} for flow in plan["flows"]]
+        _core.Simulation(json.dumps({**plan, "flows": flows, "capture": None}))
     except ValueError as error:
         where, _, message = str(error).partition(": ")
         yield Problem(where, message, "change it or leave it out")
