@@ -185,3 +185,30 @@ def test_marks_are_answered_where_ecn_was_negotiated(cc: str, simulate: Simulate
     # The path is used all the same.
     rates = with_ecn.intervals.filter(pl.col("time") > 9 * SECOND)["goodput"]
     assert numbers(rates).mean() > 0.85 * 20e6 * 1448 / 1514
+
+
+@pytest.mark.parametrize(("sack", "ends"), [("on", False), ("off", True)])
+def test_startup_ends_on_any_loss_where_there_is_no_sack(sack: str, ends: bool, simulate: Simulate) -> None:
+    """v3 section 5.3.1.3, and section 5.5.10.2's has_selective_acks. One packet of the fourth round is lost,
+    less than 2 % of a flight; the pipe of 1 Gbit/s is not full for another six."""
+    run = simulate(
+        f"""
+        tcplab: 1
+        name: one-loss
+        network:
+          path:
+            rate: 1 Gbit/s
+            rtt: 100 ms
+            queue: 10 MB
+            loss: {{packets: [100]}}
+            left: {{sack: {sack}}}
+            right: {{sack: {sack}}}
+        flows: [{{name: bulk, kind: tcp, cc: bbr3, duration: 0.8 s}}]
+        sample: {{sockets: 1 ms}}
+        """
+    )
+    assert run.flows["retransmits"][0] == 1
+    recovered = run.sockets.filter(pl.col("state") == "recovery")
+    assert recovered.height > 0
+    assert (numbers(run.sockets["time"]).max() - recovered["time"][0]) > 0.1 * SECOND
+    assert ("DRAIN" in [name for name, _ in phases(run)]) is ends

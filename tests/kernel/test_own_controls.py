@@ -9,6 +9,7 @@ import pytest
 from tcplab.cc import trial
 from tcplab.cc.compiler import Source
 from tcplab.cc.loading import Held
+from tcplab.cc.smoke import Smoke
 from tcplab.cc.template import starting_file
 from tcplab.cc.trial import Verdict, steps
 from tcplab.testbed.controls import Ours, loader
@@ -78,7 +79,7 @@ def test_no_parameters_are_no_obstacle(tmp_path: Path) -> None:
 
 def test_what_judges_is_the_factor_between_the_engines() -> None:
     def verdict(simulated: float, ran: float, overload: str = "") -> Verdict:
-        smoke = trial.smoke.Smoke(simulated, 0, ())
+        smoke = Smoke(simulated, 0, ())
         return trial._agreement(smoke, trial._Ran(ran, overload)).verdict
 
     assert verdict(10e6, 14e6) is verdict(14e6, 10e6) is Verdict.OK

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import tcplab
 from tcplab.cc import companion
-from tcplab.cc.errors import ControlCrashError
+from tcplab.cc.errors import ControlCrashError, printable
 from tcplab.cc.watch import At, Watch
 
 STALL = 5
@@ -226,7 +226,7 @@ class Apart:
         """Why there is no more to read."""
         self._drain()
         code = self._process.wait()
-        said = [line for line in self._words.decode(errors="replace").splitlines() if line.strip()]
+        said = [printable(line) for line in self._words.decode(errors="replace").splitlines() if line.strip()]
         undefined = next((line for line in said if "runtime error:" in line), None)
         if undefined is not None:
             return self._crash(undefined.replace("runtime error: ", ""))

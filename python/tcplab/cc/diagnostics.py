@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tcplab.cc.errors import ControlFileError, Mistake, NoCompilerError
+from tcplab.cc.errors import ControlFileError, Mistake, NoCompilerError, printable
 
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$")
 # Where a macro of a header is used, which gcc tells after the message.
@@ -134,4 +134,5 @@ def _plain(text: str) -> str:
     text = re.sub(r" \[-W[^\]]*\]$", "", text)
     text = re.sub(r"static_assert failed due to requirement '.*' (?=\")", "", text)
     text = re.sub(r"static assertion failed due to requirement '[^']*'(?:: )?", "", text)
-    return re.sub(r"^(#error |static assertion failed: |static_assert failed )", "", text).strip('"')
+    text = re.sub(r"^(#error |static assertion failed: |static_assert failed )", "", text)
+    return printable(text.strip('"'))

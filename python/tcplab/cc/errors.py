@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 
+def printable(text: str) -> str:
+    """A stranger's words without what would control a terminal."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 @dataclass(frozen=True)
 class Mistake:
     """Something that is wrong in a file; line and column count from 1, 0 where none is known."""

@@ -48,7 +48,8 @@ class SimEngine:
 
         began = time.monotonic()
         state = Progress(0, plan["duration"])
-        status, message, facts = Status.DONE, "", {"engine_version": _core.version()}
+        status, message = Status.DONE, ""
+        facts: dict[str, Any] = {"engine_version": _core.version()}
         try:
             with _simulation(plan, run_dir, lambda: progress(state)) as simulation:
                 try:
