@@ -49,7 +49,9 @@ fn main() {
     };
     let chance = Chance { rate: Probability::from_ppb(5_000_000), correlation: Probability::ZERO };
     let loss = Some(Loss { model: LossModel::Random { chance }, before_queue: false });
-    let jitter = |distribution| Some(Jitter { distribution, amount: Span::from_ms(5) });
+    let jitter = |distribution| {
+        Some(Jitter { distribution, amount: Span::from_ms(5), correlation_time: Span::from_ms(100) })
+    };
     let trace = Some(Trace { opportunities_ms: (1..=8000).map(|n| n * 121 / 1000).collect() });
     let cases = [
         ("droptail, rate, delay", plain.clone()),

@@ -18,7 +18,7 @@ pub struct Direction {
     /// Variation added to the delay.
     pub jitter: Option<Jitter>,
     /// Packets sent ahead of their turn; without it, order is kept whatever the jitter. With it, each packet
-    /// arrives after its own delay, so that jitter makes packets overtake too.
+    /// arrives after a delay of its own, so that jitter makes packets overtake too.
     pub reorder: Option<Reorder>,
     /// Which packets vanish.
     pub loss: Option<Loss>,
@@ -71,7 +71,8 @@ pub struct Chance {
     pub correlation: Probability,
 }
 
-/// Random variation of the delay.
+/// Random variation of the delay: a process in time, which keeps packets in order, or with `reorder`
+/// independent from packet to packet. Mean and spread are the same at any packet rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
@@ -79,6 +80,8 @@ pub struct Jitter {
     pub distribution: Distribution,
     /// Half width (uniform), standard deviation (normal), or mean excess (Pareto).
     pub amount: Span,
+    /// Time in which the autocorrelation of the delay falls to 1/e. It has no meaning with `reorder`.
+    pub correlation_time: Span,
 }
 
 /// Shapes of jitter.
@@ -166,7 +169,7 @@ pub struct Trace {
 pub struct Change {
     /// When.
     pub at: Time,
-    /// New rate, for packets not yet being sent; a link with a trace keeps to the trace.
+    /// New rate, at which also the rest of the packet being sent leaves; a link with a trace keeps to the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// New queue limit, for arrivals; what waits already stays.

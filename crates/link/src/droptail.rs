@@ -24,6 +24,7 @@ pub(crate) struct Droptail<P> {
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     packet: P,
+    number: u64,
     since: Time,
 }
 
@@ -61,23 +62,23 @@ impl<P: Packet> Droptail<P> {
         self.mark_above.is_exceeded(u64::from(self.packets()), self.bytes)
     }
 
-    /// Lets `packet` wait, or gives it back where there is no room for it.
+    /// Lets `packet`, the `number`th that was offered, wait, or gives it back where there is no room for it.
     #[inline]
-    pub(crate) fn push(&mut self, packet: P, now: Time) -> Result<(), P> {
+    pub(crate) fn push(&mut self, packet: P, number: u64, now: Time) -> Result<(), P> {
         let bytes = self.bytes + u64::from(packet.frame_len());
         if self.limit.is_exceeded(u64::from(self.packets()) + 1, bytes) {
             return Err(packet);
         }
         self.bytes = bytes;
-        self.packets.push_back(Waiting { packet, since: now });
+        self.packets.push_back(Waiting { packet, number, since: now });
         Ok(())
     }
 
     /// Takes `packet` into an empty queue to be sent at once, whatever the limit.
     #[inline]
-    pub(crate) fn push_sending(&mut self, packet: P, now: Time) {
+    pub(crate) fn push_sending(&mut self, packet: P, number: u64, now: Time) {
         debug_assert!(self.packets.is_empty());
-        self.packets.push_back(Waiting { packet, since: now });
+        self.packets.push_back(Waiting { packet, number, since: now });
         self.sending = true;
     }
 
@@ -97,11 +98,11 @@ impl<P: Packet> Droptail<P> {
         self.sending
     }
 
-    /// Takes the packet that has been sent.
+    /// Takes the packet that has been sent, and its number.
     #[inline]
-    pub(crate) fn end_sending(&mut self) -> Option<P> {
+    pub(crate) fn end_sending(&mut self) -> Option<(P, u64)> {
         self.sending = false;
-        self.packets.pop_front().map(|sent| sent.packet)
+        self.packets.pop_front().map(|sent| (sent.packet, sent.number))
     }
 
     /// Takes everything out, what is being sent first.
@@ -164,7 +165,7 @@ mod tests {
     /// How many packets of 100 bytes find room.
     fn room(limit: Option<Limit>, bits_per_sec: u64) -> usize {
         let mut queue = Droptail::new(limit, None, Rate::from_bits_per_sec(bits_per_sec));
-        (0..1000).filter(|_| queue.push(Bytes(100), Time::ZERO).is_ok()).count()
+        (0..1000).filter(|_| queue.push(Bytes(100), 1, Time::ZERO).is_ok()).count()
     }
 
     #[test]
@@ -181,26 +182,26 @@ mod tests {
     #[test]
     fn a_smaller_packet_may_still_fit() {
         let mut queue = Droptail::new(Some(Limit::Bytes(250)), None, None);
-        let fits = [200, 100, 50, 1].map(|bytes| queue.push(Bytes(bytes), Time::ZERO).is_ok());
+        let fits = [200, 100, 50, 1].map(|bytes| queue.push(Bytes(bytes), 1, Time::ZERO).is_ok());
         assert_eq!(fits, [true, false, true, false]);
     }
 
     #[test]
     fn what_is_being_sent_makes_room() {
         let mut queue = Droptail::new(Some(Limit::Bytes(100)), None, None);
-        assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+        assert!(queue.push(Bytes(100), 1, Time::ZERO).is_ok());
         queue.begin_sending();
-        assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+        assert!(queue.push(Bytes(100), 1, Time::ZERO).is_ok());
     }
 
     #[test]
     fn a_lower_limit_keeps_what_already_waits() {
         let mut queue = Droptail::new(None, None, None);
         for _ in 0..5 {
-            assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+            assert!(queue.push(Bytes(100), 1, Time::ZERO).is_ok());
         }
         queue.set_limit(Limit::Packets(3), None);
-        assert!(queue.push(Bytes(100), Time::ZERO).is_err());
+        assert!(queue.push(Bytes(100), 1, Time::ZERO).is_err());
         assert_eq!((queue.packets(), queue.bytes()), (5, 500));
     }
 
@@ -209,7 +210,7 @@ mod tests {
         let mut queue = Droptail::new(None, mark_above, Rate::from_bits_per_sec(bits_per_sec));
         let marks = |queue: &mut Droptail<Bytes>| {
             let marks = queue.is_marking();
-            assert!(queue.push(Bytes(100), Time::ZERO).is_ok());
+            assert!(queue.push(Bytes(100), 1, Time::ZERO).is_ok());
             marks
         };
         (0..1000).take_while(|_| !marks(&mut queue)).count()

@@ -3,7 +3,11 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use tcplab_units::Time;
+use tcplab_units::{Span, Time};
+
+/// How many times faster than they departed packets that keep order arrive at most. Were it one, a busy link
+/// whose delay falls would never come down to the new delay.
+const CATCH_UP: u64 = 2;
 
 /// Everything between the serialiser and the far end.
 ///
@@ -13,8 +17,9 @@ use tcplab_units::Time;
 pub(crate) struct Flight<P> {
     line: VecDeque<Flying<P>>,
     loose: BinaryHeap<Flying<P>>,
-    /// Arrival of the last packet of the line.
-    last: Time,
+    /// Departure and arrival of the last packet of the line.
+    departed: Time,
+    arrived: Time,
     sequence: u64,
 }
 
@@ -27,14 +32,25 @@ struct Flying<P> {
 
 impl<P> Flight<P> {
     pub(crate) fn new() -> Flight<P> {
-        Flight { line: VecDeque::new(), loose: BinaryHeap::new(), last: Time::ZERO, sequence: 0 }
+        Flight {
+            line: VecDeque::new(),
+            loose: BinaryHeap::new(),
+            departed: Time::ZERO,
+            arrived: Time::ZERO,
+            sequence: 0,
+        }
     }
 
-    /// Sends `packet` off to arrive at `at`, or with its predecessor if that arrives later.
+    /// Sends `packet` off at `departed` to arrive after `delay`, or as soon after its predecessor as it may.
+    ///
+    /// Where the delay has fallen, packets are held back so that none overtakes, and let go at no more than
+    /// `CATCH_UP` times the rate at which they departed.
     #[inline]
-    pub(crate) fn launch_in_order(&mut self, at: Time, packet: P) {
-        self.last = self.last.max(at);
-        self.line.push_back(Flying { at: self.last, sequence: self.sequence, packet });
+    pub(crate) fn launch_in_order(&mut self, departed: Time, delay: Span, packet: P) {
+        let earliest = self.arrived + departed.since(self.departed) / CATCH_UP;
+        self.departed = departed;
+        self.arrived = earliest.max(departed + delay);
+        self.line.push_back(Flying { at: self.arrived, sequence: self.sequence, packet });
         self.sequence += 1;
     }
 

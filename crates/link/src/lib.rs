@@ -4,16 +4,19 @@
 //! real time. A packet passes, in this order: queue discipline with its limit, serialisation at the
 //! rate (Ethernet frame bytes), loss, corruption and duplication, then propagation delay and jitter.
 //!
-//! Everything is integer arithmetic and every impairment draws from a random stream of its own: the
-//! same settings and seed give the same deliveries on every machine, and switching one impairment on
-//! shifts no other.
+//! Everything is integer arithmetic: the same settings and seed give the same deliveries on every machine.
+//! What an impairment does to a packet depends on the seed, that impairment's settings and the packet's
+//! number (as it was offered) alone, and jitter that keeps order on the time of departure alone. So
+//! switching one impairment on changes no decision of another. Only a packet that is lost before the
+//! queue, and so leaves earlier room for the next, changes when those behind it depart.
 
 pub mod config;
 
-mod chain;
 mod droptail;
+mod excursions;
 mod flight;
 mod jitter;
+mod law;
 mod link;
 mod loss;
 mod normal;

@@ -61,7 +61,7 @@ impl<P: Packet> Link<P> {
             corrupt: config.corrupt.map(|chance| Strikes::new(chance, seed, "corrupt")),
             duplicate: config.duplicate.map(|chance| Strikes::new(chance, seed, "duplicate")),
             delay: config.delay,
-            jitter: config.jitter.map(|jitter| Jitter::new(jitter, seed)),
+            jitter: config.jitter.map(|jitter| Jitter::new(jitter, seed, Time::ZERO)),
             reorder: config.reorder.map(|reorder| Reordering::new(&reorder, seed)),
             flight: Flight::new(),
             up: config.up,
@@ -78,26 +78,27 @@ impl<P: Packet> Link<P> {
     pub fn enqueue(&mut self, packet: P, now: Time, observer: &mut impl Observer<P>) {
         self.advance(now, observer);
         self.stats.packets_in += 1;
+        let number = self.stats.packets_in;
         self.stats.bytes_in += u64::from(packet.frame_len());
         if !self.up {
             return self.drop_packet(packet, now, observer);
         }
-        if self.loss.as_mut().is_some_and(|loss| loss.before_queue() && loss.next()) {
+        if self.loss.as_mut().is_some_and(|loss| loss.before_queue() && loss.takes(number)) {
             return self.lose(packet, now, observer);
         }
         let free = self.next_step == Time::NEVER;
         match &mut self.service {
             Service::Instant => {
                 observer.on(Event::Enqueue, now, &packet, 0);
-                self.depart(packet, now, observer);
+                self.depart(packet, number, now, observer);
             }
             Service::Rate(shaper) if free => {
                 observer.on(Event::Enqueue, now, &packet, 0);
                 self.end = shaper.send(now, false, packet.frame_len());
                 self.next_step = self.end;
-                self.queue.push_sending(packet, now);
+                self.queue.push_sending(packet, number, now);
             }
-            Service::Rate(_) | Service::Trace(_) => self.wait(packet, now, free, observer),
+            Service::Rate(_) | Service::Trace(_) => self.wait(packet, number, now, free, observer),
         }
     }
 
@@ -170,13 +171,13 @@ impl<P: Packet> Link<P> {
     }
 
     /// Lets `packet` wait for its turn.
-    fn wait(&mut self, mut packet: P, now: Time, free: bool, observer: &mut impl Observer<P>) {
+    fn wait(&mut self, mut packet: P, number: u64, now: Time, free: bool, observer: &mut impl Observer<P>) {
         let len = packet.frame_len();
         let marked = self.queue.is_marking() && packet.is_ect();
         if marked {
             packet.mark_ce();
         }
-        match self.queue.push(packet, now) {
+        match self.queue.push(packet, number, now) {
             Err(packet) => self.drop_packet(packet, now, observer),
             Ok(()) => {
                 self.stats.marked += u64::from(marked);
@@ -200,12 +201,12 @@ impl<P: Packet> Link<P> {
         if !self.queue.is_sending() {
             self.queue.begin_sending();
             self.next_step = self.end;
-        } else if let Some(packet) = self.queue.end_sending() {
+        } else if let Some((packet, number)) = self.queue.end_sending() {
             match self.queue.head().map(P::frame_len) {
                 Some(len) => self.schedule(at, true, len),
                 None => self.next_step = Time::NEVER,
             }
-            self.depart(packet, at, observer);
+            self.depart(packet, number, at, observer);
         }
     }
 
@@ -222,37 +223,41 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The last bit of `packet` leaves the serialiser.
+    /// The last bit of `packet`, the `number`th that was offered, leaves the serialiser.
     #[inline]
-    fn depart(&mut self, mut packet: P, at: Time, observer: &mut impl Observer<P>) {
+    fn depart(&mut self, mut packet: P, number: u64, at: Time, observer: &mut impl Observer<P>) {
         let waiting = self.queue.packets();
         self.stats.serialised += 1;
         self.stats.bytes_serialised += u64::from(packet.frame_len());
         observer.on(Event::Depart, at, &packet, waiting);
-        if self.loss.as_mut().is_some_and(|loss| !loss.before_queue() && loss.next()) {
+        if self.loss.as_mut().is_some_and(|loss| !loss.before_queue() && loss.takes(number)) {
             return self.lose(packet, at, observer);
         }
-        if self.corrupt.as_mut().is_some_and(Strikes::next) {
+        if self.corrupt.as_mut().is_some_and(|corrupt| corrupt.strikes(number)) {
             packet.corrupt();
             self.stats.corrupted += 1;
             observer.on(Event::Corrupt, at, &packet, waiting);
         }
-        let copy = self.duplicate.as_mut().is_some_and(Strikes::next).then(|| packet.duplicate());
-        self.launch(packet, at);
+        let is_doubled = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.strikes(number));
+        let copy = is_doubled.then(|| packet.duplicate());
+        self.launch(packet, number, false, at);
         if let Some(copy) = copy {
             self.stats.duplicated += 1;
             observer.on(Event::Duplicate, at, &copy, waiting);
-            self.launch(copy, at);
+            self.launch(copy, number, true, at);
         }
     }
 
-    /// Sends `packet` on its way to the far end.
+    /// Sends `packet` on its way to the far end. A copy goes ahead with its original or not at all.
     #[inline]
-    fn launch(&mut self, packet: P, at: Time) {
-        let delay = self.jitter.as_mut().map_or(self.delay, |jitter| jitter.vary(self.delay));
-        match &mut self.reorder {
-            None => self.flight.launch_in_order(at + delay, packet),
-            Some(reorder) => self.flight.launch_loose(at + reorder.shorten(delay), packet),
+    fn launch(&mut self, packet: P, number: u64, copy: bool, at: Time) {
+        if let Some(reorder) = &mut self.reorder {
+            let varied = |jitter: &Jitter| jitter.independent(self.delay, number, copy);
+            let delay = reorder.shorten(self.jitter.as_ref().map_or(self.delay, varied), number);
+            self.flight.launch_loose(at + delay, packet);
+        } else {
+            let delay = self.jitter.as_mut().map_or(self.delay, |jitter| jitter.at(self.delay, at));
+            self.flight.launch_in_order(at, delay, packet);
         }
     }
 
@@ -272,7 +277,11 @@ impl<P: Packet> Link<P> {
         self.changes_done += 1;
         self.next_change = self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.at);
         if let Some(rate) = change.rate {
-            self.service.set_rate(rate);
+            let sending = self.queue.is_sending();
+            self.end = self.service.set_rate(rate, change.at, self.end, sending);
+            if sending {
+                self.next_step = self.end;
+            }
             self.queue.set_rate(self.service.rate());
         }
         if let Some(limit) = change.limit {
@@ -292,7 +301,10 @@ impl<P: Packet> Link<P> {
             self.duplicate.get_or_insert_with(|| Strikes::new(chance, self.seed, "duplicate")).set(chance);
         }
         if let Some(jitter) = change.jitter {
-            self.jitter.get_or_insert_with(|| Jitter::new(jitter, self.seed)).set(jitter);
+            match &mut self.jitter {
+                Some(present) => present.set(jitter, change.at),
+                absent => *absent = Some(Jitter::new(jitter, self.seed, change.at)),
+            }
         }
         if let Some(reorder) = change.reorder {
             self.reorder.get_or_insert_with(|| Reordering::new(&reorder, self.seed)).set(&reorder);

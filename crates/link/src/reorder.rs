@@ -23,9 +23,9 @@ impl Reordering {
         self.by = config.by;
     }
 
-    /// What remains of this packet's `delay`.
-    pub(crate) fn shorten(&mut self, delay: Span) -> Span {
-        if !self.strikes.next() {
+    /// What remains of the `delay` of packet `number`.
+    pub(crate) fn shorten(&mut self, delay: Span, number: u64) -> Span {
+        if !self.strikes.strikes(number) {
             return delay;
         }
         self.by.map_or(Span::ZERO, |by| delay.saturating_sub(by))

@@ -27,13 +27,16 @@ impl Service {
         }
     }
 
-    /// A new rate for the frames that are not yet being sent; a trace stays as it is.
-    pub(crate) fn set_rate(&mut self, rate: Rate) {
+    /// A new rate from `now` on; a trace stays as it is. When the frame being sent, which would have ended at
+    /// `end`, ends now; `sending` says whether there is one.
+    pub(crate) fn set_rate(&mut self, rate: Rate, now: Time, end: Time, sending: bool) -> Time {
         match self {
             Service::Instant => *self = Service::Rate(Shaper::new(rate)),
+            Service::Rate(shaper) if sending => return shaper.change_rate(rate, now, end),
             Service::Rate(shaper) => shaper.set_rate(rate),
             Service::Trace(_) => {}
         }
+        end
     }
 
     /// The present rate, which turns a limit in time into bytes; none: nothing ever waits.

@@ -33,17 +33,36 @@ impl Shaper {
         *self = Shaper::new(rate);
     }
 
+    /// A new rate from `now` on, also for the rest of the frame being sent, which would have ended at `end`:
+    /// when it ends now.
+    pub(crate) fn change_rate(&mut self, rate: Rate, now: Time, end: Time) -> Time {
+        let whole = end.since(now).as_ns().saturating_mul(self.rate.bits_per_sec());
+        let rest = whole.saturating_sub(self.credit);
+        // What the old rate sent beyond the frame's end until `now`.
+        let credit = self.credit.saturating_sub(whole);
+        self.set_rate(rate);
+        self.credit = credit;
+        self.finish(now, rest)
+    }
+
     /// When a frame of `bytes` ends that starts at `start`; it `follows` where the one before ended then.
     #[inline]
     pub(crate) fn send(&mut self, start: Time, follows: bool, bytes: u32) -> Time {
-        if let Some(ns_per_byte) = self.whole_ns_per_byte {
-            return start + Span::from_ns(u64::from(bytes) * ns_per_byte);
+        if !follows {
+            self.credit = 0;
         }
-        let credit = if follows { self.credit } else { 0 };
+        match self.whole_ns_per_byte {
+            Some(ns_per_byte) if self.credit == 0 => start + Span::from_ns(u64::from(bytes) * ns_per_byte),
+            _ => self.finish(start, u64::from(bytes).saturating_mul(BYTE)),
+        }
+    }
+
+    /// When `work`, in units of 10^−9 bits, ends that starts at `start`.
+    #[inline]
+    fn finish(&mut self, start: Time, work: u64) -> Time {
         let rate = self.rate.bits_per_sec();
-        let work = u64::from(bytes).saturating_mul(BYTE);
-        let ns = work.saturating_sub(credit).div_ceil(rate);
-        self.credit = ns.saturating_mul(rate).saturating_add(credit).saturating_sub(work);
+        let ns = work.saturating_sub(self.credit).div_ceil(rate);
+        self.credit = ns.saturating_mul(rate).saturating_add(self.credit).saturating_sub(work);
         start + Span::from_ns(ns)
     }
 }
@@ -72,7 +91,38 @@ mod tests {
         assert_eq!(shaper.send(Time::from_ns(16), true, 1), Time::from_ns(18));
     }
 
+    #[test]
+    fn the_rest_of_a_frame_leaves_at_the_new_rate() {
+        // 1000 bits at 1 kbit/s; after 0.4 s the other 600 at 1 Mbit/s.
+        let mut shaper = shaper(1000);
+        let end = shaper.send(Time::ZERO, false, 125);
+        let rate = Rate::from_bits_per_sec(1_000_000).expect("not zero");
+        assert_eq!(shaper.change_rate(rate, Time::from_ns(400_000_000), end), Time::from_ns(400_600_000));
+    }
+
     proptest! {
+        #[test]
+        fn no_bit_is_lost_or_won_by_changes_of_the_rate(
+            changes in prop::collection::vec((0u64..2_000_000, 1000u64..10_000_000_000), 1..30),
+            first in 1000u64..10_000_000_000,
+            len in 1u32..70_000,
+        ) {
+            let mut shaper = shaper(first);
+            let (mut now, mut end) = (Time::ZERO, shaper.send(Time::ZERO, false, len));
+            let mut rest = i128::from(len) * i128::from(BYTE);
+            for (gap, bits) in changes {
+                let before = (now, shaper.rate().bits_per_sec());
+                now += Span::from_ns(gap);
+                if now > end {
+                    break;
+                }
+                end = shaper.change_rate(Rate::from_bits_per_sec(bits).expect("not zero"), now, end);
+                rest -= i128::from(now.since(before.0).as_ns()) * i128::from(before.1);
+                let ns = rest.max(0).unsigned_abs().div_ceil(u128::from(bits));
+                prop_assert_eq!(u128::from(end.since(now).as_ns()), ns);
+            }
+        }
+
         #[test]
         fn any_run_of_frames_takes_as_long_as_its_bits_at_the_rate(
             bits in 1000u64..400_000_000_000,

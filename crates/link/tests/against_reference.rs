@@ -23,15 +23,16 @@ struct Reference {
     sending: Option<Numbered>,
     /// End of what is being sent at a rate.
     end: u64,
+    /// Since when there is one rate without a gap, and what was to be sent since, in 10^−9 bits.
     busy_since: u64,
-    busy_bits: u128,
+    work: i128,
     /// Bytes of what is being sent on a trace that are still to go.
     left: u32,
     opportunity: usize,
     offered: u64,
     judged: u64,
-    /// With the time it would arrive by itself.
-    launched: Vec<(u64, Numbered, bool)>,
+    /// When it departs, its delay, and whether it may overtake.
+    launched: Vec<(u64, u64, Numbered, bool)>,
     lost: Vec<u64>,
     dropped: Vec<u64>,
     marked: u64,
@@ -48,7 +49,7 @@ impl Reference {
             sending: None,
             end: 0,
             busy_since: 0,
-            busy_bits: 0,
+            work: 0,
             left: 0,
             opportunity: 0,
             offered: 0,
@@ -82,7 +83,7 @@ impl Reference {
             let at = self.next_instant();
             if self.changes.first().is_some_and(|change| change.at.as_ns() == at) {
                 let change = self.changes.remove(0);
-                self.change(change);
+                self.change(change, at);
             } else if self.now.trace.is_some() {
                 self.burn_opportunity(at);
             } else {
@@ -93,10 +94,14 @@ impl Reference {
         }
     }
 
-    fn change(&mut self, change: Change) {
+    fn change(&mut self, change: Change, at: u64) {
         if let (Some(rate), None) = (change.rate, &self.now.trace) {
-            self.now.rate = Some(rate);
-            (self.busy_since, self.busy_bits) = (self.end, 0);
+            let before = self.now.rate.replace(rate).map_or(0, |rate| rate.bits_per_sec());
+            if self.sending.is_some() {
+                self.work -= i128::from(at - self.busy_since) * i128::from(before);
+                self.busy_since = at;
+                self.end = self.end_of_work();
+            }
         }
         let Queue::Droptail { limit, mark_above } = self.now.queue;
         self.now.queue =
@@ -145,11 +150,16 @@ impl Reference {
     }
 
     fn begin(&mut self, packet: Numbered, at: u64) {
-        let bits_per_sec = u128::from(self.now.rate.expect("a rate").bits_per_sec());
-        self.busy_bits += u128::from(packet.len) * 8;
-        self.end = self.busy_since + (self.busy_bits * 1_000_000_000).div_ceil(bits_per_sec) as u64;
+        self.work += i128::from(packet.len) * 8_000_000_000;
+        self.end = self.end_of_work();
         assert!(self.end >= at);
         self.sending = Some(packet);
+    }
+
+    /// None of it may be left where a change of the rate finds a packet that ends in the same nanosecond.
+    fn end_of_work(&self) -> u64 {
+        let bits_per_sec = u128::from(self.now.rate.expect("a rate").bits_per_sec());
+        self.busy_since + self.work.max(0).unsigned_abs().div_ceil(bits_per_sec) as u64
     }
 
     fn offer(&mut self, packet: Numbered, at: u64) {
@@ -165,7 +175,7 @@ impl Reference {
             return self.depart(packet, at);
         }
         if self.now.trace.is_none() && self.sending.is_none() {
-            (self.busy_since, self.busy_bits) = (at, 0);
+            (self.busy_since, self.work) = (at, 0);
             return self.begin(packet, at);
         }
         let bytes: u64 = self.waiting.iter().map(|waiting| u64::from(waiting.len)).sum();
@@ -220,19 +230,22 @@ impl Reference {
                 _ => self.now.delay,
             };
             let packet = Numbered { copy, ..packet.clone() };
-            self.launched.push((at + delay.as_ns(), packet, self.now.reorder.is_some()));
+            self.launched.push((at, delay.as_ns(), packet, self.now.reorder.is_some()));
         }
     }
 
     /// Everything that arrives by `now`, in order.
     fn deliveries(&self, now: u64) -> Vec<Delivery> {
-        let mut last = 0;
+        // Of the last packet that keeps order.
+        let (mut departed, mut arrived) = (0, 0);
         let mut deliveries = Vec::new();
-        for (at, packet, may_overtake) in &self.launched {
-            let at = if *may_overtake { *at } else { last.max(*at) };
+        for (at, delay, packet, may_overtake) in &self.launched {
+            let mut arrival = at + delay;
             if !may_overtake {
-                last = at;
+                arrival = arrival.max(arrived + (at - departed) / 2);
+                (departed, arrived) = (*at, arrival);
             }
+            let at = arrival;
             deliveries.push((at, packet.number, packet.marked, packet.corrupted, packet.copy));
         }
         deliveries.sort_by_key(|delivery| delivery.0);

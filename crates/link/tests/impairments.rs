@@ -176,25 +176,6 @@ fn the_copy_of_a_damaged_packet_is_damaged() {
 }
 
 #[test]
-fn jitter_varies_the_delay_and_keeps_the_order() {
-    let jitter = Some(Jitter { distribution: Distribution::Uniform, amount: Span::from_ms(5) });
-    let config = Direction { delay: Span::from_ms(50), jitter, ..nothing() };
-    let mut link = Link::new(&config, 1);
-    // Spaced wider than the jitter, each packet shows its own delay.
-    let deliveries = offer(&mut link, 10_000, 100, Span::from_ms(11), &mut ());
-    let delays: Vec<u64> =
-        deliveries.iter().map(|(at, packet)| at - (packet.number - 1) * 11_000_000).collect();
-    assert!(delays.iter().all(|delay| (45_000_000..=55_000_000).contains(delay)));
-    let early = delays.iter().filter(|&&delay| delay < 46_000_000).count();
-    assert!(is_near(early, 10_000, 0.1, 0.0));
-
-    // Spaced more narrowly, none overtakes.
-    let mut link = Link::new(&config, 1);
-    let deliveries = offer(&mut link, 10_000, 100, Span::from_us(10), &mut ());
-    assert!(numbers(&deliveries).is_sorted());
-}
-
-#[test]
 fn chosen_packets_skip_the_delay() {
     let reorder = Some(Reorder { chance: chance(10_000, 0), by: None });
     let config = Direction { delay: Span::from_ms(10), reorder, ..nothing() };
@@ -217,7 +198,11 @@ fn chosen_packets_skip_as_much_of_the_delay_as_they_are_told() {
 
 #[test]
 fn with_reordering_jitter_overtakes_too() {
-    let jitter = Some(Jitter { distribution: Distribution::Uniform, amount: Span::from_ms(5) });
+    let jitter = Some(Jitter {
+        distribution: Distribution::Uniform,
+        amount: Span::from_ms(5),
+        correlation_time: Span::ZERO,
+    });
     let reorder = Some(Reorder { chance: chance(0, 0), by: None });
     let config = Direction { delay: Span::from_ms(10), jitter, reorder, ..nothing() };
     let deliveries = offer(&mut Link::new(&config, 1), 1000, 100, MILLISECOND, &mut ());

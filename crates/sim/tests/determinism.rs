@@ -12,7 +12,7 @@ fn random_plan() -> Value {
         direction(10_000_000, 20 * MS),
         json!({
             "queue": {"kind": "droptail", "limit": {"packets": 20}},
-            "jitter": {"distribution": "pareto", "amount": 2 * MS},
+            "jitter": {"distribution": "pareto", "amount": 2 * MS, "correlation_time": 100 * MS},
             "reorder": {"chance": chance(20_000_000), "by": 10 * MS},
             "loss": {"model": {"kind": "random", "chance": chance(10_000_000)}, "before_queue": false},
             "corrupt": chance(10_000_000),

@@ -51,7 +51,7 @@ def _direction(direction: dict[str, Any]) -> str:
     said.append(f"{seconds(direction['delay'] / 1e9)} delay")
     said.append(_queue(direction["queue"]))
     if jitter := direction.get("jitter"):
-        said.append(f"{jitter['distribution']} jitter {seconds(jitter['amount'] / 1e9)}")
+        said.append(_jitter(jitter, independent=bool(direction.get("reorder"))))
     if loss := direction.get("loss"):
         said.append(_loss(loss))
     if reorder := direction.get("reorder"):
@@ -85,6 +85,12 @@ def _amount(amount: dict[str, int]) -> str:
             return size(value)
         case _:
             return seconds(value / 1e9)
+
+
+def _jitter(jitter: dict[str, Any], *, independent: bool) -> str:
+    memory = seconds(jitter["correlation_time"] / 1e9)
+    how = "independent from packet to packet" if independent else f"correlation time {memory}"
+    return f"{jitter['distribution']} jitter {seconds(jitter['amount'] / 1e9)} ({how})"
 
 
 def _loss(loss: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ Plan = dict[str, Any]
 def warnings(plan: Plan) -> list[str]:
     """What a person should know about a plan before running it, one sentence each."""
     subjects: dict[str, list[str]] = {}
-    for find in (_losses, _queues, _windows, _times):
+    for find in (_losses, _jitter, _queues, _windows, _times):
         for subject, sentence in find(plan):
             subjects.setdefault(sentence, []).append(subject)
     return [f"{_listed(names)}: {sentence}" for sentence, names in subjects.items()]
@@ -48,6 +48,23 @@ def _losses(plan: Plan) -> Iterator[tuple[str, str]]:
                 f"netem's model with {100 * rate:g} % loss and {100 * correlation:g} % correlation loses "
                 f"{shown}{since}; `model: random` keeps the rate asked for",
             )
+
+
+def _jitter(plan: Plan) -> Iterator[tuple[str, str]]:
+    for name, _, direction in _directions(plan):
+        delay, jitter = direction["delay"], direction["jitter"]
+        for change in ({"at": 0}, *direction["changes"]):
+            delay, jitter = change.get("delay", delay), change.get("jitter", jitter)
+            since = f" from {_time(change['at'])}" if change["at"] else ""
+            # What lies below zero is cut off: of a normal law with a mean of two deviations 2 %.
+            reach = {"uniform": 1, "normal": 2, "pareto": 0}[jitter["distribution"]] if jitter else 0
+            if jitter and reach * jitter["amount"] > delay:
+                yield (
+                    name,
+                    f"{jitter['distribution']} jitter of {_time(jitter['amount'])} is more than the delay of "
+                    f"{_time(delay)} has room for{since}; no delay is below zero, so that the mean is higher "
+                    "than asked",
+                )
 
 
 def _queues(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -225,7 +225,11 @@ def _chance(chance: Chance | Reorder | None, *, keep_zero: bool = False) -> Plan
 def _jitter(jitter: Jitter | None, *, keep_zero: bool = False) -> Plan | None:
     if jitter is None or (jitter.amount == 0 and not keep_zero):
         return None
-    return {"distribution": jitter.distribution, "amount": jitter.amount}
+    return {
+        "distribution": jitter.distribution,
+        "amount": jitter.amount,
+        "correlation_time": jitter.memory,
+    }
 
 
 def _reorder(reorder: Reorder | None, *, keep_zero: bool = False) -> Plan | None:

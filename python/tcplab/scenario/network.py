@@ -29,7 +29,7 @@ from .fields import (
     refuse,
     text,
 )
-from .quantity import QuantityError, positive_size, show
+from .quantity import Dimension, QuantityError, format_quantity, positive_size, show
 
 
 class Queue(Short):
@@ -133,8 +133,21 @@ class Reorder(Short):
     """How much of the delay they skip; default: all of it."""
 
 
+# Internet delays vary chiefly on time scales of 0.1 s to 1 s (V. Paxson, "End-to-end Internet packet
+# dynamics", IEEE/ACM Transactions on Networking 7(3), 1999): the shorter, of which a short run sees more.
+CORRELATION_TIME = 100_000_000
+# The delay falls at most half as fast as time passes (`crates/link/src/excursions.rs`). Below 10 amounts most
+# excursions of normal jitter would last longer than asked for.
+JITTER_MEMORY = 10
+# Below, a link would take noticeable time to catch up after a pause.
+LEAST_CORRELATION_TIME = 100_000
+
+
 class Jitter(Short):
-    """Random variation of the delay. Short form: the amount (`jitter: 2 ms`)."""
+    """Random variation of the delay, with the same mean and spread at any packet rate.
+
+    Short form: the amount (`jitter: 2 ms`).
+    """
 
     short: ClassVar[str] = "amount"
 
@@ -142,6 +155,26 @@ class Jitter(Short):
     """Half width (uniform), standard deviation (normal) or mean excess (pareto)."""
     distribution: Literal["uniform", "normal", "pareto"] = "uniform"
     """Shape of the variation."""
+    correlation_time: PositiveTime | None = None
+    """Time in which the delay's autocorrelation falls to 1/e; default: 100 ms, or 10 times the amount where
+    that is longer. It has no meaning with `reorder`, which makes each packet's delay its own."""
+
+    @model_validator(mode="after")
+    def _slow_enough(self) -> Jitter:
+        least = max(JITTER_MEMORY * self.amount, LEAST_CORRELATION_TIME)
+        if self.amount and self.correlation_time is not None and self.correlation_time < least:
+            given, minimum = (format_quantity(ns, Dimension.TIME) for ns in (self.correlation_time, least))
+            raise refuse(
+                f"`correlation_time` of {given} is too short: the minimum for this jitter is {minimum}, "
+                "so that packets keep their order; with `reorder` each packet's delay is its own",
+                f"correlation_time: {minimum}",
+            )
+        return self
+
+    @property
+    def memory(self) -> int:
+        """The correlation time in ns, the default where none is given."""
+        return self.correlation_time or max(CORRELATION_TIME, JITTER_MEMORY * self.amount)
 
 
 class Impairments(Strict):
@@ -158,7 +191,7 @@ class Impairments(Strict):
     reorder: Reorder | None = None
     """Packets that overtake others."""
     jitter: Jitter | None = None
-    """Random variation of the delay; order is kept unless `reorder` is set."""
+    """Random variation of the delay in time; order is kept unless `reorder` is set."""
     up: Switch = True
     """A link that is down drops what is offered to it and what waits in its queue."""
 

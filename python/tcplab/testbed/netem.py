@@ -68,7 +68,8 @@ def unlike(mtu: int, direction: Direction) -> Iterator[Unlike]:
     if jitter and jitter["distribution"] == "pareto":
         yield Unlike("jitter.distribution", "netem's Pareto distribution is another one", own)
     elif jitter:
-        yield Unlike("jitter", "netem does not keep the order of packets with jitter", own, refused=False)
+        message = "netem draws each packet's delay by itself, so that packets overtake each other"
+        yield Unlike("jitter", message, own, refused=False)
     if loss and loss["model"]["kind"] not in ("random", "netem", "gilbert_elliott"):
         yield Unlike("loss", "netem loses packets by chance only", own)
     if loss and loss["model"]["kind"] == "random" and loss["model"]["chance"]["correlation"]:

@@ -1,8 +1,8 @@
 //! Bursts of loss: Gilbert's and Elliott's two-state channel.
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::Rng;
 use tcplab_units::Probability;
+
+use crate::random::Stream;
 
 /// A good and a bad state, each with its loss probability.
 ///
@@ -24,19 +24,19 @@ impl GilbertElliott {
         to_good: Probability,
         loss_bad: Probability,
         loss_good: Probability,
-        rng: &mut Xoshiro256PlusPlus,
+        random: &mut Stream,
     ) -> GilbertElliott {
         let (p, r) = (u64::from(to_bad.ppb()), u64::from(to_good.ppb()));
-        let draw = (u128::from(rng.next_u64()) * u128::from(p + r)) >> 64;
+        let draw = (u128::from(random.draw()) * u128::from(p + r)) >> 64;
         GilbertElliott { to_bad, to_good, loss_bad, loss_good, bad: draw < u128::from(p) }
     }
 
     /// Judges the next packet in the present state, then changes state. Two draws a packet.
-    pub(super) fn next(&mut self, rng: &mut Xoshiro256PlusPlus) -> bool {
+    pub(super) fn next(&mut self, random: &mut Stream) -> bool {
         let (loss, leave) =
             if self.bad { (self.loss_bad, self.to_good) } else { (self.loss_good, self.to_bad) };
-        let lost = loss.hit(rng.next_u64());
-        self.bad ^= leave.hit(rng.next_u64());
+        let lost = loss.hit(random.draw());
+        self.bad ^= leave.hit(random.draw());
         lost
     }
 }
@@ -44,18 +44,17 @@ impl GilbertElliott {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::stream;
 
     const PACKETS: u64 = 4_000_000;
 
     /// Lengths of the runs of losses, with shares in per mille.
     fn bursts(p: u32, r: u32, bad: u32, good: u32) -> Vec<u64> {
         let [p, r, bad, good] = [p, r, bad, good].map(|share| Probability::from_ppb(share * 1_000_000));
-        let mut rng = stream(1, "test");
-        let mut channel = GilbertElliott::new(p, r, bad, good, &mut rng);
+        let mut random = Stream::new(1, "test");
+        let mut channel = GilbertElliott::new(p, r, bad, good, &mut random);
         let mut bursts = vec![0];
         for _ in 0..PACKETS {
-            match (channel.next(&mut rng), bursts.last_mut()) {
+            match (channel.next(&mut random), bursts.last_mut()) {
                 (true, Some(burst)) => *burst += 1,
                 (false, Some(0)) => {}
                 _ => bursts.push(0),

@@ -5,11 +5,9 @@ mod gilbert_elliott;
 mod list;
 mod netem;
 
-use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::chain::Chain;
 use crate::config::{self, LossModel};
-use crate::random::stream;
+use crate::random::Stream;
+use crate::strikes::Strikes;
 use every::Every;
 use gilbert_elliott::GilbertElliott;
 use list::List;
@@ -19,14 +17,16 @@ use netem::Netem;
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     process: Process,
-    rng: Xoshiro256PlusPlus,
+    seed: u64,
+    /// For the processes with a memory, which judge one packet after another.
+    stream: Stream,
     judged: u64,
     before_queue: bool,
 }
 
 #[derive(Clone, Debug)]
 enum Process {
-    Random(Chain),
+    Random(Strikes),
     Netem(Netem),
     GilbertElliott(GilbertElliott),
     List(List),
@@ -35,14 +35,14 @@ enum Process {
 
 impl Loss {
     pub(crate) fn new(config: &config::Loss, seed: u64) -> Loss {
-        let mut rng = stream(seed, "loss");
-        let process = Process::new(&config.model, &mut rng);
-        Loss { process, rng, judged: 0, before_queue: config.before_queue }
+        let mut stream = Stream::new(seed, "loss process");
+        let process = Process::new(&config.model, seed, &mut stream);
+        Loss { process, seed, stream, judged: 0, before_queue: config.before_queue }
     }
 
     /// A new process from the next packet on; the stream and the packet numbers go on.
     pub(crate) fn set(&mut self, config: &config::Loss) {
-        self.process = Process::new(&config.model, &mut self.rng);
+        self.process = Process::new(&config.model, self.seed, &mut self.stream);
         self.before_queue = config.before_queue;
     }
 
@@ -51,14 +51,14 @@ impl Loss {
         self.before_queue
     }
 
-    /// Whether the next packet is lost.
+    /// Whether the packet that was offered to the link as the `number`th is lost.
     #[inline]
-    pub(crate) fn next(&mut self) -> bool {
+    pub(crate) fn takes(&mut self, number: u64) -> bool {
         self.judged += 1;
         match &mut self.process {
-            Process::Random(chain) => chain.next(&mut self.rng),
-            Process::Netem(netem) => netem.next(&mut self.rng),
-            Process::GilbertElliott(chain) => chain.next(&mut self.rng),
+            Process::Random(strikes) => strikes.strikes(number),
+            Process::Netem(netem) => netem.next(&mut self.stream),
+            Process::GilbertElliott(chain) => chain.next(&mut self.stream),
             Process::List(list) => list.takes(self.judged),
             Process::Every(every) => every.takes(self.judged),
         }
@@ -66,12 +66,12 @@ impl Loss {
 }
 
 impl Process {
-    fn new(model: &LossModel, rng: &mut Xoshiro256PlusPlus) -> Process {
+    fn new(model: &LossModel, seed: u64, random: &mut Stream) -> Process {
         match model {
-            LossModel::Random { chance } => Process::Random(Chain::new(*chance)),
-            LossModel::Netem { chance } => Process::Netem(Netem::new(*chance, rng)),
+            LossModel::Random { chance } => Process::Random(Strikes::new(*chance, seed, "loss")),
+            LossModel::Netem { chance } => Process::Netem(Netem::new(*chance, random)),
             LossModel::GilbertElliott { p, r, bad, good } => {
-                Process::GilbertElliott(GilbertElliott::new(*p, *r, *bad, *good, rng))
+                Process::GilbertElliott(GilbertElliott::new(*p, *r, *bad, *good, random))
             }
             LossModel::List { packets } => Process::List(List::new(packets)),
             LossModel::Every { packets, first } => Process::Every(Every::new(*packets, *first)),

@@ -48,7 +48,7 @@ def test_impairments_stand_in_the_order_in_which_they_strike() -> None:
         "loss": {"model": {"kind": "list", "packets": [1]}, "before_queue": True},
         "corrupt": {"rate": 10**7, "correlation": 0},
         "duplicate": {"rate": 10**7, "correlation": 0},
-        "jitter": {"distribution": "normal", "amount": 2 * MS},
+        "jitter": {"distribution": "normal", "amount": 2 * MS, "correlation_time": 100 * MS},
         "reorder": {"chance": {"rate": 10**8, "correlation": 0}, "by": None},
     }
     assert impairment_words(everything) == [

@@ -54,7 +54,11 @@ changing: dict[str, st.SearchStrategy[Any]] = {
     "jitter": st.one_of(
         times,
         st.fixed_dictionaries(
-            {"amount": times}, optional={"distribution": st.sampled_from(["uniform", "normal", "pareto"])}
+            {"amount": times},
+            optional={
+                "distribution": st.sampled_from(["uniform", "normal", "pareto"]),
+                "correlation_time": st.just("1000 s"),
+            },
         ),
     ),
     "up": switches,

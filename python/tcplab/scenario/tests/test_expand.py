@@ -50,6 +50,16 @@ def test_the_rtt_is_halved_and_the_way_back_is_as_the_way_there_without_loss() -
     assert made["backward"]["queue"]["limit"] == {"packets": 10_000}
 
 
+def test_jitter_forgets_itself_within_100_ms_or_10_amounts_or_as_told() -> None:
+    def memory(jitter: str) -> int:
+        return int(link(f"jitter: {jitter}")["forward"]["jitter"]["correlation_time"])
+
+    assert memory("2 ms") == 100_000_000
+    assert memory("{amount: 15 ms, distribution: normal}") == 150_000_000
+    assert memory("{amount: 15 ms, correlation_time: 1 s}") == 1_000_000_000
+    assert memory("{amount: 1 us, correlation_time: 100 us}") == 100_000
+
+
 def test_a_flow_over_ipv6_has_room_for_20_bytes_less() -> None:
     flows = "{name: t, kind: tcp, ip: 6}, {name: u, kind: udp, rate: 1 Mbit/s, ip: 6}, {name: o, kind: tcp}"
     tcp, udp, over4 = path_plan("left: {mss: 1460 B}", flows)["flows"]

@@ -34,6 +34,19 @@ def test_netems_model_is_told_with_its_rate() -> None:
     assert warned(", loss: {rate: 5 %, model: netem}") == []
 
 
+def test_jitter_that_would_make_a_delay_negative_is_told() -> None:
+    (sentence,) = warned(", jitter: 25 ms")
+    assert sentence == (
+        "link path forward: uniform jitter of 25 ms is more than the delay of 20 ms has room for; no delay "
+        "is below zero, so that the mean is higher than asked"
+    )
+    assert warned(", jitter: 20 ms") == []
+    assert "normal jitter of 11 ms" in warned(", jitter: {amount: 11 ms, distribution: normal}")[0]
+    assert warned(", jitter: {amount: 50 ms, distribution: pareto}") == []
+    (sentence,) = warned(", jitter: 5 ms, at: {9 s: {rtt: 2 ms}, 10 s: {jitter: 0 ms}}")
+    assert "more than the delay of 1 ms has room for from 9 s" in sentence
+
+
 def test_a_small_window_limits_the_rate() -> None:
     (sentence,) = warned("", ", window: 20 kB")
     assert sentence.startswith(
