@@ -2,6 +2,9 @@
 
 mod lab;
 
+use std::io::Read;
+use std::time::Duration;
+
 use lab::{Lab, MS, SECOND, sum};
 use serde_json::{Value, json};
 
@@ -140,4 +143,34 @@ fn pauses_are_kept() {
         lab.rows("intervals", "b").iter().map(|row| row["bytes_received"].as_u64().unwrap()).collect();
     assert!(bytes[0] > 100_000 && bytes[4] > 100_000, "{bytes:?}");
     assert_eq!((bytes[3], bytes[7]), (0, 0), "{bytes:?}");
+}
+
+#[test]
+fn a_writer_without_room_sleeps_until_a_third_of_its_buffer_is_free() {
+    skip_if_unable!();
+    let mut lab = Lab::new("room");
+    let listener = lab.b.listen();
+    listener.set_recv_buffer_size(64 << 10).unwrap();
+    let port = listener.local_addr().unwrap().as_socket().unwrap().port();
+    let mut flow = bulk(1);
+    flow["sender"] = json!({"send_buffer": 2 << 20});
+    lab.a.tell(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [port], "flow": flow}));
+    lab.a.tell(json!({"do": "start", "at": lab::monotonic(), "duration": 3600 * SECOND}));
+    let (mut peer, _) = listener.accept().unwrap();
+    peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let asleep = lab.a.settled_send_memory(3_500_000);
+
+    // An eighth of 4 MiB is read: the writer sleeps on, however long that takes.
+    peer.read_exact(&mut vec![0; 500_000]).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(lab.a.send_memory() + 200_000 < asleep);
+
+    // More is read than it had written: it was woken.
+    peer.read_exact(&mut vec![0; 8_000_000]).unwrap();
+
+    // Asleep again, it learns that the run is over.
+    lab.a.settled_send_memory(2_700_000);
+    lab.a.tell(json!({"do": "stop"}));
+    lab.a.done();
+    lab.a.wait_for(|event| event["event"] == "finished");
 }

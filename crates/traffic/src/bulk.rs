@@ -16,6 +16,8 @@ use crate::tcp::{Stream, Task, waited};
 
 /// Bytes of one write.
 pub(crate) const WRITE: usize = 128 << 10;
+/// Shortest timeout a socket takes.
+const MOMENT: Duration = Duration::from_micros(1);
 /// Most bytes of one read. Nothing is stored, so the buffer's pages never come into being.
 pub(crate) const READ: usize = 4 << 20;
 
@@ -34,7 +36,6 @@ impl Task<'_> {
             _ => None,
         };
         let mut phases = Phases::new(pattern, self.end.flow.start, self.end.seed, stream.number);
-        let mut patience = None;
         while left > 0 {
             let now = self.context.clock.now();
             if now >= stop || self.context.stop.load(Ordering::Relaxed) {
@@ -46,12 +47,10 @@ impl Task<'_> {
                 self.context.sleep_until(until.min(stop));
                 continue;
             }
-            // A write blocks at most until the next deadline, so no more than that is ever sent late.
-            let limit = Duration::from_nanos(stop.min(until) - now).min(ATTENTION);
-            if patience != Some(limit) {
-                socket.set_write_timeout(Some(limit.max(Duration::from_micros(1))))?;
-                patience = Some(limit);
-            }
+            // A write blocks until the next deadline at most, so nothing is sent after it. It has no shorter timeout:
+            // a writer that tries again while its buffer is full fills what is free, where one that sleeps is woken
+            // once a third is (`sk_stream_is_writeable`).
+            socket.set_write_timeout(Some(Duration::from_nanos(stop.min(until) - now).max(MOMENT)))?;
             let len = left.min(WRITE as u64) as usize;
             match socket.send(&self.block[..len]) {
                 Ok(sent) => {

@@ -24,7 +24,6 @@ impl Task<'_> {
         count: Option<u64>,
     ) -> io::Result<bool> {
         socket.set_read_timeout(Some(ATTENTION))?;
-        socket.set_write_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         let stop = self.stop();
         for iteration in 0..count.unwrap_or(u64::MAX) {
@@ -50,7 +49,6 @@ impl Task<'_> {
     /// Answers until the client says it is done (true) or the run is over (false).
     pub fn answer(&self, stream: &Stream, socket: &Socket, request: u64, response: u64) -> io::Result<bool> {
         socket.set_read_timeout(Some(ATTENTION))?;
-        socket.set_write_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         loop {
             if self.take(stream, socket, request, &mut scratch)? < request {

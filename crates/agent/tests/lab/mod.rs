@@ -3,12 +3,15 @@
 #![allow(dead_code)] // each test file uses its part
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 pub const A: &str = "10.9.0.1";
 pub const B: &str = "10.9.0.2";
@@ -143,6 +146,43 @@ impl Agent {
             std::thread::sleep(Duration::from_millis(5));
         }
         false
+    }
+
+    /// A listening socket in the node's namespace, which nobody reads from unless the test does.
+    pub fn listen(&self) -> Socket {
+        let namespace = std::fs::File::open(format!("/proc/{}/ns/net", self.pid())).expect("a process");
+        let listen = move || {
+            // SAFETY: a descriptor of a network namespace, which this thread alone enters.
+            let entered = unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) };
+            assert_eq!(entered, 0, "{}", std::io::Error::last_os_error());
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+            socket.bind(&SocketAddr::from(([0; 4], 0)).into()).expect("a free port");
+            socket.listen(1).expect("listens");
+            socket
+        };
+        std::thread::spawn(listen).join().expect("a namespace to enter")
+    }
+
+    /// Memory that the send buffer of the node's only connection takes (`sk_wmem_queued`).
+    pub fn send_memory(&self) -> u64 {
+        let shown = self.within(&["ss", "-tmnH"]);
+        let (_, rest) = shown.split_once(",w").unwrap_or_else(|| panic!("no memory in {shown:?}"));
+        let digits = rest.split(',').next().unwrap_or_default();
+        digits.parse().unwrap_or_else(|_| panic!("no memory in {shown:?}"))
+    }
+
+    /// The same once it is above `least` and has been still for a second.
+    pub fn settled_send_memory(&self, least: u64) -> u64 {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let (mut last, mut still) = (0, 0);
+        while still < 10 {
+            assert!(Instant::now() < deadline, "the buffer holds {last} bytes");
+            std::thread::sleep(Duration::from_millis(100));
+            let now = self.send_memory();
+            still = if now == last && now > least { still + 1 } else { 0 };
+            last = now;
+        }
+        last
     }
 
     /// Runs a command in the node's namespace.
