@@ -32,6 +32,8 @@ pub(crate) struct SendBuffer {
     pub bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
     chunk: u32,
+    /// Payload that was put into the last buffer.
+    last: u32,
 }
 
 impl SendBuffer {
@@ -44,6 +46,7 @@ impl SendBuffer {
             write_left: 0,
             bursts_out: 0,
             chunk: config.mss,
+            last: 0,
         }
     }
 }
@@ -71,6 +74,7 @@ impl Connection {
 
     pub(crate) fn withdraw_offer(&mut self) -> u64 {
         self.buffer.writer_waits = false;
+        self.buffer.write_left = 0;
         std::mem::take(&mut self.buffer.offered)
     }
 
@@ -82,17 +86,15 @@ impl Connection {
     fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
         let queued = u64::from(end.wrapping_sub(self.sk.snd_una));
-        let buffers =
-            u64::from(self.buffer.bursts_out) + u64::from(self.unsent().div_ceil(self.buffer.chunk));
+        let last = self.last_buffer();
+        let waiting = (self.unsent() - last).div_ceil(self.buffer.chunk) + u32::from(last > 0);
+        let buffers = u64::from(self.buffer.bursts_out) + u64::from(waiting);
         queued + buffers * (SEGMENT_HEADERS + SKB)
     }
 
-    /// Room in the last buffer that was not sent whole.
-    fn room_in_last_buffer(&self) -> u32 {
-        match self.unsent() % self.buffer.chunk {
-            0 => 0,
-            begun => self.buffer.chunk - begun,
-        }
+    /// Payload of the last buffer that was not sent whole; 0: there is none.
+    fn last_buffer(&self) -> u32 {
+        self.buffer.last.min(self.unsent())
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
@@ -100,9 +102,6 @@ impl Connection {
         if self.buffer.offered > 0 {
             self.restart_after_idle();
             self.chrono_start_busy();
-            if self.buffer.write_left == 0 {
-                self.rate_check_app_limited();
-            }
             while self.buffer.offered > 0 && self.take_one_buffer() {}
             self.buffer.writer_waits = self.buffer.offered > 0;
         }
@@ -112,20 +111,25 @@ impl Connection {
         self.push_pending();
     }
 
-    /// Fills a buffer; false if there is no room for a new one (`tcp_sendmsg_locked`).
+    /// Fills a buffer; false if there is no room for a new one (`tcp_sendmsg_locked`). A write begins with the question
+    /// whether the application limits the rate; one that was asleep for want of room is not asked again.
     ///
     /// Room is asked for only when a buffer is begun. As a full one is sent at once, and from its front, the last
     /// buffer of a connection that is not paced takes more and more: with its window open it exceeds the limit.
     fn take_one_buffer(&mut self) -> bool {
-        let begun = self.room_in_last_buffer();
-        if begun == 0 && self.send_memory() >= self.buffer.limit.min(MOST) {
-            return false;
-        }
         if self.buffer.write_left == 0 {
+            self.rate_check_app_limited();
             self.buffer.write_left = WRITE.min(self.buffer.offered);
         }
-        let room = if begun > 0 { begun } else { self.buffer.chunk };
-        let bytes = self.buffer.write_left.min(u64::from(room));
+        let mut begun = self.last_buffer();
+        if begun == 0 || begun >= self.buffer.chunk {
+            if self.send_memory() >= self.buffer.limit.min(MOST) {
+                return false;
+            }
+            begun = 0;
+        }
+        let bytes = self.buffer.write_left.min(u64::from(self.buffer.chunk - begun));
+        self.buffer.last = begun + bytes as u32;
         self.buffer.write_left -= bytes;
         if self.buffer.offered != u64::MAX {
             self.buffer.offered -= bytes;
@@ -133,7 +137,7 @@ impl Connection {
         self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
         if self.buffer.write_left == 0 {
             self.push_pending();
-        } else if self.unsent() <= self.buffer.chunk {
+        } else if self.unsent() == self.buffer.last {
             self.push_one();
         }
         true

@@ -245,3 +245,22 @@ fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
     t.at(201.0, ack(10_001));
     assert_eq!(t.end.bytes_acked(), 10_000);
 }
+
+#[test]
+fn each_write_that_finds_all_sent_and_the_window_open_is_application_limited() {
+    for (cwnd, limited) in [(10, false), (1_000, true)] {
+        let config = Config { send_buffer: Some(50_000), ..plain() };
+        let mut t = Script::client(&config, "reno", 100.0);
+        t.offer(u64::MAX);
+        t.end.sk.snd_ssthresh = 2;
+        // The first write found the connection idle; what it sent is delivered with the first ACK.
+        assert_ne!(t.end.sk.app_limited, 0);
+        for round in 2..8u32 {
+            t.end.sk.snd_cwnd = cwnd;
+            let sent = t.end.info(t.now).bytes_sent as u32;
+            t.at(f64::from(round) * 100.0, ack(sent + 1));
+            t.sent();
+            assert_eq!(t.end.sk.app_limited != 0, limited && round > 2, "window {cwnd}, round {round}");
+        }
+    }
+}
