@@ -52,7 +52,6 @@ fn a_burst_takes_at_most_half_the_largest_window_the_peer_announced() {
     assert_eq!(more(&mut t), two_of_four);
 }
 
-/// The reordering timer waits for ACKs of what has left; a probe or timeout, for an answer to what may be held back.
 /// The burst with the tenth is the first that is paced (`tcp_update_skb_after_send`).
 #[test]
 fn ten_segments_leave_unpaced() {
@@ -64,6 +63,7 @@ fn ten_segments_leave_unpaced() {
     }
 }
 
+/// The reordering timer waits for ACKs of what has left; a probe or timeout, for an answer to what may be held back.
 #[test]
 fn pacing_delays_probe_and_timeout_but_not_the_reordering_timer() {
     let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
