@@ -62,7 +62,7 @@ def test_a_value_without_an_interval_has_no_error_bar() -> None:
     assert list(first.error_y.array) == [0.5, "none", "none"]
     assert second.error_y.array is None
     containers = printed.draw(chart).axes[0].containers
-    bars = [segment for _, _, lines in containers for line in lines for segment in line.get_segments()]  # type: ignore[attr-defined, misc]
+    bars = [segment for _, _, lines in containers for line in lines for segment in line.get_segments()]
     assert [segment.tolist() for segment in bars if len(segment)] == [[[0.0, 0.5], [0.0, 1.5]]]
 
 
