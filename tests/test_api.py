@@ -79,6 +79,17 @@ def test_without_randomness_repetitions_differ_by_the_phases_of_their_flows(scen
     assert again.sockets.equals(run.sockets)
 
 
+def test_a_flow_alone_is_a_copy_whenever_it_starts(scenario: Path) -> None:
+    alone = CALM.replace(", {name: b, kind: tcp, cc: reno}", "")
+    run = tcplab.run(alone, repeat=3, out="alone")
+    assert len(set(run.flows["start"])) == 3
+    text = run.summary().to_text()
+    assert "deterministic" in text
+    assert " ± " not in text.partition("Steady state")[0]
+    lossy = tcplab.run(alone.replace("queue", "loss: 0.1 %, queue"), repeat=3, out="lossy")
+    assert "deterministic" not in lossy.summary().to_text()
+
+
 def test_copies_are_called_deterministic(scenario: Path) -> None:
     run = tcplab.run(CALM + "vary: off\n", repeat=3, out="copies")
     assert {manifest.phases == {} for manifest in run.manifests.values()} == {True}

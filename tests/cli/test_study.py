@@ -90,3 +90,15 @@ def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any,
     assert ended.returncode == 0, ended.stderr
     assert f"{manifest.parent.relative_to(here)} is damaged, and is run again" in ended.stderr
     assert "resuming: 3 runs are there, 1 are missing" in ended.stderr
+
+
+def test_a_flow_alone_is_deterministic_in_tables_expectations_and_queries(tcplab: Any, study: Any) -> None:
+    file = study("repeat: 2", "repeat: 2\nbaseline: {cc: reno}\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
+    ended = tcplab("study", file, "--out", "out", "--no-report")
+    assert ended.returncode == 1
+    assert ended.stdout.count("deterministic") >= 4
+    assert " ± " not in ended.stdout
+    assert "(deterministic)" in ended.stdout
+    asked = "SELECT cc, count(DISTINCT goodput) AS n FROM results WHERE flow IS NULL GROUP BY cc ORDER BY cc"
+    answer = json.loads(tcplab("study", "query", "out", asked, "--json").stdout)
+    assert answer == [{"cc": "cubic", "n": 1}, {"cc": "reno", "n": 1}]

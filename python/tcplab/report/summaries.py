@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from tcplab.report.estimate import Estimate, estimate
 from tcplab.report.grid import Grid
@@ -17,6 +18,7 @@ from tcplab.report.sharing import convergence, starvation
 from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.topology import Hop, nominal_rate, settings
 from tcplab.report.words import rate_words
+from tcplab.results.copies import fingerprint
 from tcplab.results.run import Run
 from tcplab.stats import DETERMINISTIC, jain, weighted_quantiles
 
@@ -141,6 +143,9 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
     """
     asked = asked_omit(run.plan, omit)
     samples = [Samples(run, repetition) for repetition in run.repetitions]
+    if _copies(run):
+        # Copies of the first, moved in time: where samples fall is no spread.
+        samples = [samples[0]] * len(samples)
     names = list(dict.fromkeys(name for one in samples for name in one.flow_names))
     windows = {name: [steady_window(one, name, asked) for one in samples] for name in names}
     hops = {name: next((hop for one in samples if (hop := one.bottleneck(name))), None) for name in names}
@@ -163,6 +168,15 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         links=links,
         notes=tuple(_notes(run, asked, level, flows, windows)),
     )
+
+
+def _copies(run: Run) -> bool:
+    flows = run.tables["flows"]
+    found = {
+        fingerprint(run.plan, run.engine, flows.filter(pl.col("repetition") == repetition))
+        for repetition in run.repetitions
+    }
+    return len(run.repetitions) > 1 and len(found) == 1 and None not in found
 
 
 def _flow_summary(

@@ -15,6 +15,7 @@ from tcplab.engine.base import Plan
 from tcplab.report.series import Samples, Series
 from tcplab.report.steady import Window, asked_omit, steady_window
 from tcplab.report.summaries import FlowSummary, SummaryTable, summary
+from tcplab.results.copies import fingerprint
 from tcplab.results.run import Run
 from tcplab.stats import jain
 from tcplab.study.limits import Windows, limited_by
@@ -104,7 +105,8 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
     found = summary(run)
     samples = Samples(run, repetition)
     rows = [_flow(row, samples) for row in found.flows]
-    return [*rows, _all(rows, found, samples)]
+    copy = fingerprint(run.plan, run.engine, run.tables["flows"])
+    return [{**row, "copy": copy} for row in (*rows, _all(rows, found, samples))]
 
 
 def _flow(row: FlowSummary, samples: Samples) -> Row:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,19 @@ def _rows(read: Any) -> tuple[Row, ...]:
     return tuple(read)
 
 
+def with_copies(done: Sequence[Done]) -> list[Done]:
+    """The runs, where a cell's copies (`tcplab.results.copies`) have the figures of its first repetition."""
+    whole = [one for one in done if one.rows]
+    firsts = {one.cell: one for one in sorted(whole, key=lambda one: -one.repetition)}
+    prints = {cell: {str(o.rows[0].get("copy")) for o in whole if o.cell == cell} for cell in firsts}
+    return [
+        replace(one, rows=firsts[one.cell].rows)
+        if one.rows and len(prints[one.cell]) == 1 and one.rows[0].get("copy")
+        else one
+        for one in done
+    ]
+
+
 def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.DataFrame:
     """Rows of all runs, in the order of the cells; see `Store.write_results`."""
     by_id = {cell.id: (number, cell) for number, cell in enumerate(cells)}
@@ -214,7 +228,7 @@ def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.Da
     # An axis may have the name of a column the run knows as well (`cc`, `streams`): the axis' label wins.
     own = set(axes)
     rows = []
-    for one in sorted(done, key=lambda one: (by_id[one.cell][0], one.repetition)):
+    for one in sorted(with_copies(done), key=lambda one: (by_id[one.cell][0], one.repetition)):
         cell = by_id[one.cell][1]
         common = {
             "cell": cell.id,
@@ -228,7 +242,9 @@ def dataset(cells: tuple[Cell, ...], done: list[Done], axes: list[str]) -> pl.Da
         }
         labels = {axis: cell.labels.get(axis) for axis in axes if axis != "engine"}
         for row in one.rows or ({},):
-            rows.append({**common, **{k: v for k, v in row.items() if k not in own}, **labels})
+            rows.append(
+                {**common, **{k: v for k, v in row.items() if k not in own and k != "copy"}, **labels}
+            )
     for axis in own & {"streams"}:
         schema[axis] = pl.String()
     return pl.DataFrame(rows, schema=schema)

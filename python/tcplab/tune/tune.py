@@ -25,7 +25,7 @@ from tcplab.study.judge import Verdict, judge
 from tcplab.study.load import Study
 from tcplab.study.load import load as load_study
 from tcplab.study.scale import amounts
-from tcplab.study.store import Done, Store, dataset
+from tcplab.study.store import Done, Store, dataset, with_copies
 from tcplab.tune.knobs import AS_IT_IS, Knob, read
 from tcplab.tune.race import Measured, Placed, feasible, race
 
@@ -194,7 +194,7 @@ class Tuning:
             if self.store.run_dir(cell, number).is_dir()
         ]
         failed = next((one.message for one in done if one.status == "failed"), "")
-        good = [one for one in done if one.status == "done"]
+        good = with_copies([one for one in done if one.status == "done"])
         if not good:
             return Measured(np.empty(0), None, failed)
         values = np.array([self._value(one) for one in good])

@@ -1,0 +1,37 @@
+"""Which repetitions of a simulation are copies of the first, moved in time by their phase.
+
+A flow alone on links without random decisions meets the same packets whenever it starts. Its figures then
+differ by where samples fall, which is not how another run would differ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+# Of a stream, what moving it in time does not change.
+_COUNTS = ("bytes_sent", "bytes_received", "segments_sent", "retransmits", "rtos")
+# What makes a link's direction depend on chance or on the time of day.
+_CHANGING = ("jitter", "reorder", "corrupt", "duplicate", "trace", "changes")
+
+
+def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str | None:
+    """What repetitions that are copies have in common; None where no copy is possible.
+
+    `flows` is the table of one repetition. Controls may draw random numbers: their runs have different
+    counts.
+    """
+    if engine != "sim" or not _alone(plan):
+        return None
+    rows = flows.sort("stream").select(*_COUNTS, lasted=pl.col("end") - pl.col("start")).rows()
+    return str(rows)
+
+
+def _alone(plan: dict[str, Any]) -> bool:
+    flows = plan.get("flows", ())
+    if len(flows) != 1 or flows[0].get("kind") == "request" or flows[0].get("pattern"):
+        return False
+    ways = [link[way] for link in plan.get("links", ()) for way in ("forward", "backward")]
+    losses = [way["loss"]["model"]["kind"] for way in ways if way.get("loss")]
+    return not any(way.get(key) for way in ways for key in _CHANGING) and {*losses} <= {"list", "every"}
