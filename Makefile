@@ -1,22 +1,24 @@
 # One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
-.PHONY: help demo test lint format bench docs fidelity fuzz clean setup setup-develop
+.PHONY: help demo test test-under-load lint format bench docs fidelity fuzz clean setup setup-develop
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
 RUN = .venv/bin
+# With byte code, so that no command is slow the first time.
+SYNC = $(UV) sync --locked --compile-bytecode && $(RUN)/python -m compileall -q python/tcplab
 # Real delivery traces to test with, where there are some: a directory of files in mahimahi's format.
 export TCPLAB_TRACES ?= $(abspath $(wildcard ../shared/traces))
 
 help: ## this list
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 setup:
 	@scripts/setup demo
-	@$(UV) sync --locked
+	@$(SYNC)
 
 setup-develop:
 	@scripts/setup develop
-	@$(UV) sync --locked
+	@$(SYNC)
 
 demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's kernel, in one report
 	@scripts/demo
@@ -29,6 +31,10 @@ test: setup-develop ## every test
 	cc/check-bpf.sh
 	$(RUN)/pytest -n auto $(KERNEL_TESTS:%=--ignore=%)
 	scripts/test-kernel $(KERNEL_TESTS)
+
+test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
+	scripts/test-under-load busy $(KERNEL_TESTS)
+	scripts/test-under-load limited $(KERNEL_TESTS)
 
 lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
 	cargo fmt --all --check

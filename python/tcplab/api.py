@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab import engine as engines
 from tcplab import runner
+from tcplab.attempts import ATTEMPTS
 from tcplab.engine.base import Problem, Status
 from tcplab.progress import watcher
 
@@ -28,6 +29,7 @@ def run(
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
+    attempts: int = ATTEMPTS,
     progress: bool = False,
     yes: bool = False,
 ) -> Run:
@@ -35,8 +37,9 @@ def run(
 
     The scenario is a file, a YAML text, a dictionary of the same shape, or one that is loaded. `set` changes
     settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds from `seed` on and go on
-    `jobs` cores at a time. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this
-    machine seems to have too little memory or disk for.
+    `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts` times at most, and the
+    best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this machine seems
+    to have too little memory or disk for.
 
     Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
     ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt
@@ -51,7 +54,7 @@ def run(
     path = runner.place(prepared.name, Path(out) if out is not None else None, several=False)
     runner.claim(prepared, path)
     with watcher(quiet=not progress) as display:
-        (finished,) = runner.execute([(prepared, path)], watcher=display, jobs=jobs)
+        (finished,) = runner.execute([(prepared, path)], watcher=display, jobs=jobs, attempts=attempts)
     if finished.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(f"what was recorded is in {path}")
     if finished.status is Status.FAILED:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tcplab.attempts import ATTEMPTS, best_of
 from tcplab.engine.base import Engine, Outcome, Plan, Problem, Progress, Status
 
 if TYPE_CHECKING:
@@ -179,9 +180,15 @@ def claim(prepared: Prepared, path: Path) -> None:
 
 
 def execute(
-    batch: Sequence[tuple[Prepared, Path]], *, watcher: Watcher, jobs: int | None = None
+    batch: Sequence[tuple[Prepared, Path]],
+    *,
+    watcher: Watcher,
+    jobs: int | None = None,
+    attempts: int = ATTEMPTS,
 ) -> list[Finished]:
     """Run every repetition of every scenario into its directory, which `claim` has made.
+
+    A run that is overloaded is made again, `attempts` times at most (`tcplab.attempts`).
 
     On Ctrl-C the running repetitions stop, write what they have and are marked interrupted, and the others
     are not started; a second Ctrl-C raises KeyboardInterrupt at once. Raises ResultsError when results
@@ -199,7 +206,7 @@ def execute(
     try:
         with stopping_on_signals(stop):
             for prepared, run in tasks:
-                futures[pool.submit(_repeat, prepared, run, watcher, stop)] = run.result_dir
+                futures[pool.submit(_repeat, prepared, run, watcher, stop, attempts)] = run.result_dir
             pending = set(futures)
             while pending:
                 ended, pending = wait(pending, timeout=_TICK, return_when=FIRST_COMPLETED)
@@ -226,7 +233,9 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threading.Event) -> Outcome | None:
+def _repeat(
+    prepared: Prepared, run: Repetition, watcher: Watcher, stop: threading.Event, attempts: int
+) -> Outcome | None:
     """One repetition; none if it was not to start any more."""
     if stop.is_set():
         return None
@@ -247,6 +256,8 @@ def _repeat(prepared: Prepared, run: Repetition, watcher: Watcher, stop: threadi
         repetition=run.number,
         warnings=prepared.warnings,
         progress=moved,
+        attempts=attempts,
+        note=lambda text: watcher.note(f"{run.title}: {text}"),
     )
     watcher.ended(run, outcome, wall)
     return outcome
@@ -260,12 +271,31 @@ def run_once(
     repetition: int,
     warnings: Sequence[str],
     progress: Callable[[Progress], None],
+    attempts: int = ATTEMPTS,
+    note: Callable[[str], None] | None = None,
 ) -> tuple[Outcome, float]:
     """Execute a plan with its seed and phases (`scenario.vary`) into a run directory.
 
-    Returns the outcome, and how long it took in seconds. A KeyboardInterrupt out of `progress` ends it early.
-    Raises ResultsError and whatever the engine raises; the run directory then says so.
+    Returns the outcome, and how long it took in seconds. An overloaded run is repeated, with `attempts`
+    executions at most, and `note` is told of it. A KeyboardInterrupt out of `progress` ends it early. Raises
+    ResultsError and whatever the engine raises; the run directory then says so.
     """
+
+    def execute(directory: Path) -> tuple[Outcome, float]:
+        return _execute(plan, engine, directory, repetition=repetition, warnings=warnings, progress=progress)
+
+    return best_of(execute, run_dir, attempts, note)
+
+
+def _execute(
+    plan: Plan,
+    engine: Engine,
+    run_dir: Path,
+    *,
+    repetition: int,
+    warnings: Sequence[str],
+    progress: Callable[[Progress], None],
+) -> tuple[Outcome, float]:
     from tcplab.results import RunWriter
     from tcplab.scenario.vary import with_phases
 

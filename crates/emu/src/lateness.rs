@@ -13,11 +13,27 @@ const LATE: Span = Span::from_us(100);
 /// Or this share of the round-trip time, if that is more.
 const LATE_PERCENT: u64 = 2;
 /// A run with more late packets than this share is overloaded.
-const OVERLOADED: f64 = 0.01;
+const LATE_SHARE: f64 = 0.01;
+/// A run with a single delivery later than this is overloaded, too: what piled up meanwhile arrives at once, its ACKs
+/// release a burst of that length, and a queue that cannot hold it makes TCP reduce its window.
+const STALL: Span = Span::from_ms(5);
+/// Or this share of the round-trip time, if that is more: queues are as long as round trips.
+const STALL_PERCENT: u64 = 10;
 
-/// How late a delivery may be on a link with this round-trip time.
-pub(crate) fn tolerance(rtt: Span) -> Span {
-    LATE.max(rtt * LATE_PERCENT / 100)
+/// How late deliveries on a link may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// A few of many.
+    late: Span,
+    /// Any.
+    stall: Span,
+}
+
+impl Limits {
+    /// On a link with this round-trip time.
+    pub(crate) fn new(rtt: Span) -> Limits {
+        Limits { late: LATE.max(rtt * LATE_PERCENT / 100), stall: STALL.max(rtt * STALL_PERCENT / 100) }
+    }
 }
 
 /// A log-linear histogram of lateness, and how many were too late.
@@ -27,6 +43,8 @@ pub(crate) struct Lateness {
     packets: u64,
     late: u64,
     max: u64,
+    /// The longest stall, in multiples of the limit that held then.
+    stall: f64,
 }
 
 /// Lateness in figures.
@@ -42,22 +60,32 @@ pub struct Verdict {
     pub max: u64,
     /// Share of packets later than 100 µs and 2 % of the link's RTT.
     pub late_share: f64,
-    /// That share is above 1 %: the machine, not the network asked for, set the result.
-    pub overloaded: bool,
+    /// The longest stall as a multiple of max(5 ms, 10 % of the link's RTT).
+    pub stall: f64,
+}
+
+impl Verdict {
+    /// How many times its limit the worse of both measures is: above 1 the machine, not the network asked for, set the result.
+    pub fn excess(&self) -> f64 {
+        self.stall.max(self.late_share / LATE_SHARE)
+    }
 }
 
 impl Lateness {
     pub(crate) fn new() -> Lateness {
-        Lateness { buckets: vec![0; OCTAVES * BUCKETS as usize], packets: 0, late: 0, max: 0 }
+        Lateness { buckets: vec![0; OCTAVES * BUCKETS as usize], packets: 0, late: 0, max: 0, stall: 0.0 }
     }
 
     /// Counts one delivery.
     #[inline]
-    pub(crate) fn record(&mut self, lateness: Span, tolerance: Span) {
+    pub(crate) fn record(&mut self, lateness: Span, limits: &Limits) {
         self.buckets[place(lateness.as_ns())] += 1;
         self.packets += 1;
-        self.late += u64::from(lateness > tolerance);
         self.max = self.max.max(lateness.as_ns());
+        if lateness > limits.late {
+            self.late += 1;
+            self.stall = self.stall.max(lateness.as_ns() as f64 / limits.stall.as_ns() as f64);
+        }
     }
 
     /// Adds what another has counted.
@@ -68,6 +96,7 @@ impl Lateness {
         self.packets += other.packets;
         self.late += other.late;
         self.max = self.max.max(other.max);
+        self.stall = self.stall.max(other.stall);
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
@@ -78,7 +107,7 @@ impl Lateness {
             p99: self.percentile(99),
             max: self.max,
             late_share,
-            overloaded: late_share > OVERLOADED,
+            stall: self.stall,
         }
     }
 
@@ -120,25 +149,40 @@ mod tests {
     #[test]
     fn one_percent_late_is_not_overloaded_and_more_is() {
         let mut lateness = Lateness::new();
-        let tolerance = tolerance(Span::ZERO);
+        let limits = Limits::new(Span::ZERO);
         for n in 0..100 {
-            lateness.record(Span::from_us(if n == 0 { 101 } else { 100 }), tolerance);
+            lateness.record(Span::from_us(if n == 0 { 101 } else { 100 }), &limits);
         }
-        assert_eq!((lateness.verdict().late_share, lateness.verdict().overloaded), (0.01, false));
-        lateness.record(Span::from_us(101), tolerance);
-        assert!(lateness.verdict().overloaded);
+        assert_eq!((lateness.verdict().late_share, lateness.verdict().excess()), (0.01, 1.0));
+        lateness.record(Span::from_us(101), &limits);
+        assert!(lateness.verdict().excess() > 1.0);
     }
 
     #[test]
-    fn what_is_late_depends_on_the_round_trip_time() {
-        assert_eq!(tolerance(Span::from_ms(1)), Span::from_us(100));
-        assert_eq!(tolerance(Span::from_ms(50)), Span::from_ms(1));
+    fn one_stall_is_overload_however_few_packets_it_made_late() {
+        for (rtt, stall) in [(20, 71), (20, 6), (100, 11)] {
+            let mut lateness = Lateness::new();
+            for _ in 0..1000 {
+                lateness.record(Span::ZERO, &Limits::new(Span::from_ms(rtt)));
+            }
+            lateness.record(Span::from_ms(stall), &Limits::new(Span::from_ms(rtt)));
+            let verdict = lateness.verdict();
+            assert!(verdict.late_share < 0.01 && verdict.excess() > 1.0, "{rtt} ms: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_late_and_what_stalls_depends_on_the_round_trip_time() {
+        let limits = |late, stall| Limits { late: Span::from_us(late), stall: Span::from_ms(stall) };
+        assert_eq!(Limits::new(Span::from_ms(1)), limits(100, 5));
+        assert_eq!(Limits::new(Span::from_ms(50)), limits(1000, 5));
+        assert_eq!(Limits::new(Span::from_ms(500)), limits(10_000, 50));
     }
 
     #[test]
     fn nothing_delivered_is_nothing_late() {
         let verdict = Lateness::new().verdict();
-        assert_eq!((verdict.packets, verdict.p99, verdict.overloaded), (0, 0, false));
+        assert_eq!((verdict.packets, verdict.p99, verdict.excess()), (0, 0, 0.0));
     }
 
     proptest! {
@@ -149,7 +193,7 @@ mod tests {
         ) {
             let mut lateness = Lateness::new();
             for &value in &values {
-                lateness.record(Span::from_ns(value), Span::ZERO);
+                lateness.record(Span::from_ns(value), &Limits::new(Span::ZERO));
             }
             values.sort_unstable();
             let exact = values[(values.len() as u64 * percent).div_ceil(100) as usize - 1];

@@ -40,8 +40,10 @@ pub struct Facts {
     pub links: BTreeMap<String, LinkFacts>,
     /// Lateness of all deliveries together.
     pub lateness: Verdict,
-    /// The machine was too slow for the run: deliveries late, or packets lost outside of the links.
+    /// The machine was too slow for the run: deliveries late, a stall, or packets lost outside of the links.
     pub overloaded: bool,
+    /// How many times its limit the worst of these is; above 1 is overloaded.
+    pub excess: f64,
     /// Packets that found no room between a node and the emulator.
     pub overflows: u64,
     /// Frames that no link can carry.

@@ -277,11 +277,14 @@ impl Pump {
             links.map(|(name, ways)| (name, LinkFacts { forward: ways[0], backward: ways[1] })).collect();
         let overflows = self.taps.iter().map(|tap| tap.overflows()).sum::<u64>() - before.overflows;
         let lateness = total.verdict();
+        // Each packet that found no room is one too many.
+        let excess = if overflows > 0 { lateness.excess() + 1.0 + overflows as f64 } else { lateness.excess() };
         let captures = self.recording.captures.as_ref();
         Facts {
             links,
             lateness,
-            overloaded: lateness.overloaded || overflows > 0,
+            overloaded: excess > 1.0,
+            excess,
             overflows,
             malformed: self.malformed - before.malformed,
             unstamped: self.unstamped - before.unstamped,

@@ -5,7 +5,7 @@ use tcplab_units::{Span, Time};
 
 use crate::arena::Arena;
 use crate::join::Group;
-use crate::lateness::{Lateness, tolerance};
+use crate::lateness::{Lateness, Limits};
 use crate::port::Port;
 use crate::tap::Tap;
 use crate::wire::Wire;
@@ -30,7 +30,7 @@ pub(crate) struct Way {
     group: Group,
     slack: Span,
     idle: Span,
-    tolerance: Span,
+    limits: Limits,
     lateness: Lateness,
     undeliverable: u64,
     /// When something was written last.
@@ -56,7 +56,7 @@ impl Way {
             group: Group::new(),
             slack: Span::ZERO,
             idle: IDLE,
-            tolerance: Span::ZERO,
+            limits: Limits::default(),
             lateness: Lateness::new(),
             undeliverable: 0,
             written: Time::ZERO,
@@ -72,7 +72,7 @@ impl Way {
 
     /// The link's round-trip time is now this.
     pub(crate) fn set_rtt(&mut self, rtt: Span) {
-        self.tolerance = tolerance(rtt);
+        self.limits = Limits::new(rtt);
         self.idle = (rtt / IDLE_SHARE).min(IDLE);
         self.slack = (rtt / SLACK_SHARE).max(SLACK_LEAST).min(SLACK_MOST);
     }
@@ -156,7 +156,7 @@ impl Way {
             let now = clock();
             self.written = now;
             for at in self.group.times() {
-                self.lateness.record(now.since(*at), self.tolerance);
+                self.lateness.record(now.since(*at), &self.limits);
             }
         }
         // A device that is down takes nothing, as a plug that is not in its socket.

@@ -4,6 +4,8 @@ mod lab;
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
@@ -22,13 +24,20 @@ fn assert_conserved(way: &WayFacts) {
 /// Sends `count` numbered datagrams from `a` to `b`, some at a time; the numbers as they came.
 fn datagrams(lab: &Lab, count: u32) -> Vec<u32> {
     let (sender, receiver) = (lab.a.udp(A, 4000), lab.b.udp(B, 4000));
-    receiver.set_read_timeout(Some(Duration::from_millis(300))).expect("a timeout");
+    receiver.set_read_timeout(Some(Duration::from_millis(700))).expect("a timeout");
+    let sent = Arc::new(AtomicBool::new(false));
+    let all_sent = Arc::clone(&sent);
+    // Silence is the end only after the last was sent: the sender may have to wait for a CPU.
     let thread = std::thread::spawn(move || {
         let (mut numbers, mut bytes) = (Vec::new(), [0; 2000]);
-        while let Ok(len) = receiver.recv(&mut bytes) {
-            numbers.push(u32::from_be_bytes(bytes[..len].first_chunk().copied().expect("a number")));
+        loop {
+            let is_over = all_sent.load(Ordering::Acquire);
+            match receiver.recv(&mut bytes) {
+                Ok(len) => numbers.push(u32::from_be_bytes(bytes[..len].first_chunk().copied().expect("a number"))),
+                Err(_) if is_over => return numbers,
+                Err(_) => {}
+            }
         }
-        numbers
     });
     for number in 0..count {
         sender.send_to(&number.to_be_bytes(), (B, 4000)).expect("sent");
@@ -36,6 +45,7 @@ fn datagrams(lab: &Lab, count: u32) -> Vec<u32> {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+    sent.store(true, Ordering::Release);
     thread.join().expect("numbers")
 }
 
@@ -82,7 +92,7 @@ fn a_round_trip_takes_both_delays() {
     skip_if_unable!();
     let lab = Lab::new("echo", delay(Span::from_ms(4)), delay(Span::from_ms(6)), Options::default());
     let (a, b) = (lab.a.udp(A, 4000), lab.b.udp(B, 4000));
-    b.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    b.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
     let echo = std::thread::spawn(move || {
         let mut bytes = [0; 64];
         while let Ok((len, from)) = b.recv_from(&mut bytes) {
@@ -90,7 +100,7 @@ fn a_round_trip_takes_both_delays() {
         }
     });
     let mut rtts = Vec::new();
-    a.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+    a.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
     for _ in 0..100 {
         let (begin, mut bytes) = (monotonic(), [0; 64]);
         a.send_to(b"echo", (B, 4000)).expect("sent");

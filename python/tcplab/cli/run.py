@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tcplab.attempts import ATTEMPTS
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called, fits, scenarios
 
@@ -38,6 +39,15 @@ def run(
         int | None,
         typer.Option("--jobs", "-j", min=1, metavar="N", help="Runs at a time. [default: all cores]"),
     ] = None,
+    attempts: Annotated[
+        int,
+        typer.Option(
+            "--attempts",
+            min=1,
+            metavar="N",
+            help="Executions of an overloaded kernel run at most; the best is kept.",
+        ),
+    ] = ATTEMPTS,
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
     quiet: Annotated[
@@ -60,7 +70,7 @@ def run(
     batch = _claim(prepared, out)
     try:
         with watcher(quiet=quiet or (json and not sys.stderr.isatty())) as display:
-            finished = runner.execute(batch, watcher=display, jobs=jobs)
+            finished = runner.execute(batch, watcher=display, jobs=jobs, attempts=attempts)
     except KeyboardInterrupt:
         _quit()
     stopped = [ended for ended in finished if ended.status.value == "interrupted"]

@@ -54,6 +54,8 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     facts: dict[str, Any] = field(default_factory=dict)
     """Engine-specific manifest entries: events processed, wall time, kernel settings, overload verdict."""
+    excess: float = 0.0
+    """How many times its limit the machine's lateness was: above 1 the run is overloaded."""
 
 
 class Engine(Protocol):

@@ -54,7 +54,9 @@ class KernelEngine:
         findings.facts["wall_time"] = time.monotonic() - began
         write_tables(plan, run_dir, findings.losses)
         name_captures(run_dir, execution.layout)
-        return Outcome(status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts())
+        return Outcome(
+            status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts(), findings.excess
+        )
 
 
 class _Execution:

@@ -27,11 +27,9 @@ _SYSCTLS = (
     "net.core.default_qdisc",
 )
 
-# A sender or receiver that was ready to run and had no CPU for more than this share of a quarter of a second,
-# and an emulator that was later than this, ns, or than this share of the RTT, disturbed the run even if
-# the verdict over all packets is good.
+# A sender or receiver that was ready to run and had no CPU for more than this share of a quarter of a second
+# disturbed the run even if the emulator's verdict is good.
 _WAITED = 0.25
-_STALL, _STALL_SHARE = 5_000_000, 0.1
 
 
 class Findings:
@@ -44,6 +42,8 @@ class Findings:
         self.warnings: list[str] = []
         self.losses: dict[tuple[str, int], int] = {}
         """True losses of payload's directions, by flow and stream."""
+        self.excess = 0.0
+        """How many times its limit the emulator's lateness was."""
         self._nodes: dict[str, Json] = {}
 
     def came_up(self, bed: Testbed, loaded: Loaded, seconds: float) -> None:
@@ -117,23 +117,30 @@ class Findings:
             for one in losses
         }
         self.facts["emulator"] = facts
-        rtts = {
-            link["name"]: link["forward"]["delay"] + link["backward"]["delay"] for link in self._plan["links"]
-        }
-        self.warnings += stood_still(facts, rtts)
-        if facts.get("overloaded"):
-            self.facts["overload"] = _verdict(facts)
+        self.excess = facts["excess"]
+        if facts["overloaded"]:
+            self.facts["overload"] = verdict(facts)
 
 
-def _verdict(facts: Json) -> str:
-    late = facts["lateness"]
+# A larger share of late packets is overload.
+_LATE_SHARE = 0.01
+
+
+def verdict(facts: Json) -> str:
+    """Why the emulator's facts say overloaded."""
     said = []
-    if facts.get("overflows"):
+    if facts["overflows"]:
         said.append(f"{facts['overflows']} packets found no room between a node and the emulator")
-    share = late.get("late_share", 0.0)
-    if share:
-        said.append(f"{share:.1%} of the packets were delivered too late")
-    return f"{' and '.join(said) or 'the emulator was too slow'}: the machine, not TCP, set the result"
+    late = facts["lateness"]
+    if late["late_share"] > _LATE_SHARE:
+        said.append(f"{late['late_share']:.1%} of the packets were delivered late")
+    said += [
+        f"link {name} stood still for up to {way['lateness']['max'] / 1e6:.0f} ms"
+        for name, link in facts["links"].items()
+        for way in [max(link.values(), key=lambda one: one["lateness"]["stall"])]
+        if way["lateness"]["stall"] > 1
+    ]
+    return f"{' and '.join(said)}: the machine, not TCP, set the result"
 
 
 def held_up(node: str, facts: Json) -> list[str]:
@@ -146,17 +153,3 @@ def held_up(node: str, facts: Json) -> list[str]:
         f" {worst['waited'] / worst['share'] * 1e3:.0f} ms before {worst['time']:.2f} s it was ready to run"
         " and had no CPU (end other programs, or run fewer flows at once)"
     ]
-
-
-def stood_still(facts: Json, rtts: dict[str, int]) -> list[str]:
-    """Whether the emulator was so late, be it once, that a link looked as if it had stopped."""
-    said = []
-    for name, link in facts["links"].items():
-        late = max(link[way]["lateness"]["max"] for way in ("forward", "backward"))
-        if late > max(_STALL, _STALL_SHARE * rtts[name]):
-            said.append(
-                f"link {name} stood still for up to {late / 1e6:.0f} ms, as the emulator had no CPU: what it"
-                " carried then arrived late and at once (end other programs; `top` shows as `st` what the"
-                " host of a virtual machine took)"
-            )
-    return said

@@ -30,6 +30,17 @@ class Host(BaseModel):
     sysctls: dict[str, str] = Field(default_factory=dict, description="net.ipv4.tcp_* and buffer limits")
 
 
+class Attempt(BaseModel):
+    """One execution of a run that was repeated because it was overloaded."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    status: Literal["done", "interrupted", "failed"] = Field("done", description="How it ended")
+    overload: str | None = Field(None, description="Why it was repeated or failed; null where all is well")
+    excess: float = Field(0.0, description="How many times its limit the lateness was; overloaded above 1")
+    kept: bool = Field(False, description="Whether the tables are of this one")
+
+
 class Manifest(BaseModel):
     """One run's manifest.
 
@@ -61,6 +72,11 @@ class Manifest(BaseModel):
     message: str = Field("", description="Why it failed or was interrupted")
     warnings: list[str] = Field(default_factory=list, description="What the reader of the results must know")
     overload: str | None = Field(None, description="How the machine, not TCP, set the result; or null")
+    attempts: list[Attempt] = Field(
+        default_factory=list,
+        description="Every execution of an overloaded run: status, overload, excess (of the limit), kept;"
+        " empty where one was enough",
+    )
     host: Host = Field(default_factory=Host, description="The machine")
     qdiscs: dict[str, str] = Field(
         default_factory=dict, description="Queue discipline by interface (real hosts)"

@@ -26,7 +26,7 @@ def test_controls_load_carry_data_and_go_with_whoever_held_them(tmp_path: Path) 
     command = [sys.executable, "-I", "-S", str(GUEST), *agent_command()]
     if qemu.release() >= (6, 4):
         pytest.skip(f"the kernel to test with is Linux {'.'.join(map(str, qemu.release()))}, which has links")
-    code, said = qemu.run(command, tmp_path, ["inet_diag", "tcp_diag"], seconds=180)
+    code, said = qemu.run(command, tmp_path, ["inet_diag", "tcp_diag"], seconds=600)
     assert code == 0, said
     seen = json.loads(said)
     controls = [f"tl_{name}" for name in hello["controls"]]
