@@ -202,6 +202,28 @@ def impairments(folder: Path) -> Iterator[Row]:
         ]
 
 
+def echoes(folder: Path) -> Iterator[Row]:
+    """Echoes over 100 Mbit/s, and over an emulated link that does nothing."""
+    what = str(ROOT / "scenarios" / "echo-100mbit.yaml")
+    settings = {"flows.echo.busy_poll": "off"}
+    nothing = {"network.path.rate": "unlimited", "network.path.rtt": "2 us"}
+    sim, kernel, machine = (
+        run(what, engine, folder, set=settings | more)
+        for engine, more in (("sim", {}), ("kernel", {}), ("kernel", nothing))
+    )
+    medians = [
+        dict(one.echoes.group_by("size").agg(pl.col("rtt").median() / 1e3).rows())
+        for one in (sim, kernel, machine)
+    ]
+    for size in sorted(medians[0]):
+        took = [times[size] for times in medians]
+        yield [
+            f"{size}" + overloaded(kernel),
+            *(f"{one:.0f}" for one in took),
+            f"{took[1] - took[0]:.0f}",
+        ]
+
+
 TABLES = {
     "controls": Table(
         [
@@ -217,6 +239,7 @@ TABLES = {
         ],
         paths,
     ),
+    "echoes": Table(["bytes", "sim us", "kernel us", "empty link us", "kernel less sim us"], echoes),
     "datagrams": Table(["rate asked", "rate off by", "datagrams lost", "jitter us"], datagrams),
     "matrix": Table(
         control_matrix.COLUMNS,

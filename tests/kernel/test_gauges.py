@@ -80,8 +80,8 @@ def test_dctcps_alpha_moves_by_sixteenths_towards_the_share_of_marks(run: Callab
     network = {"path": {"rate": "50 Mbit/s", "rtt": "20 ms", "queue": queue}}
     done = run(network, [{"name": "f", "kind": "tcp", "cc": "tl_dctcp"}], duration="5 s")
     alpha = done.gauges.filter(name="alpha").sort("time")
-    # RFC 8257, section 3.3, in 1/1024: each round trip takes away a sixteenth, rounded up, and adds a sixteenth
-    # of the share of marks in it.
+    # RFC 8257, section 3.3, in 1/1024: each round trip takes away a sixteenth, rounded up, and adds a
+    # sixteenth of the share of marks in it.
     values = (alpha["value"] * 1024).to_list()
     assert all(value.is_integer() for value in values)
     # The first sample may come some round trips late; until there are marks, alpha only falls.
@@ -92,7 +92,7 @@ def test_dctcps_alpha_moves_by_sixteenths_towards_the_share_of_marks(run: Callab
     # The RTT is 20 ms at least, so this many round trips may have ended between two samples.
     elapsed = alpha["time"].diff().fill_null(0).to_list()
     lowest = highest = values[0]
-    for before, after, time in zip(values, values[1:], elapsed[1:], strict=True):
+    for before, after, time in zip(values[:-1], values[1:], elapsed[1:], strict=True):
         lowest = highest = int(before)
         for _ in range(1 + math.ceil(time / 20e6)):
             lowest = faded(lowest)
