@@ -278,7 +278,8 @@ impl Pump {
         let overflows = self.taps.iter().map(|tap| tap.overflows()).sum::<u64>() - before.overflows;
         let lateness = total.verdict();
         // Each packet that found no room is one too many.
-        let excess = if overflows > 0 { lateness.excess() + 1.0 + overflows as f64 } else { lateness.excess() };
+        let excess =
+            if overflows > 0 { lateness.excess() + 1.0 + overflows as f64 } else { lateness.excess() };
         let captures = self.recording.captures.as_ref();
         Facts {
             links,

@@ -33,7 +33,9 @@ fn datagrams(lab: &Lab, count: u32) -> Vec<u32> {
         loop {
             let is_over = all_sent.load(Ordering::Acquire);
             match receiver.recv(&mut bytes) {
-                Ok(len) => numbers.push(u32::from_be_bytes(bytes[..len].first_chunk().copied().expect("a number"))),
+                Ok(len) => {
+                    numbers.push(u32::from_be_bytes(bytes[..len].first_chunk().copied().expect("a number")))
+                }
                 Err(_) if is_over => return numbers,
                 Err(_) => {}
             }
@@ -183,7 +185,8 @@ fn modelled(direction: &tcplab_link::Direction, count: u32) -> Vec<u32> {
 fn the_very_packets_overtake_that_overtake_in_the_model() {
     skip_if_unable!();
     let reorder = Some(Reorder { chance: percent(5), by: None });
-    let forward = tcplab_link::Direction { reorder, ..delay(Span::from_ms(20)) };
+    // So long that what was sent before a pause of the sender is still on its way after it.
+    let forward = tcplab_link::Direction { reorder, ..delay(Span::from_ms(500)) };
     let lab = Lab::new("overtake", forward.clone(), delay(Span::ZERO), Options::default());
     let came = datagrams(&lab, 5000);
     let found = overtakers(&came);
