@@ -38,8 +38,8 @@ def run(
     The scenario is a file, a YAML text, a dictionary of the same shape, or one that is loaded. `set` changes
     settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds from `seed` on and go on
     `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts` times at most, and the
-    best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this machine seems
-    to have too little memory or disk for.
+    best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this machine
+    seems to have too little memory or disk for.
 
     Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
     ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt

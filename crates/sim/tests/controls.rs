@@ -159,16 +159,23 @@ fn vegas_gives_way_to_cubic_which_fills_the_queue_it_avoids() {
     assert!(goodput(&run, "one", (20, 59)) < 0.2 * goodput(&run, "cubic", (20, 59)));
 }
 
+/// Means of several seeds: a run of 50 s has only some sixty losses. At 550 ms one comes every round trip and a half, so
+/// that much of the time is recovery, in which the window does not grow.
 #[test]
 fn hybla_on_any_path_loses_no_more_to_random_loss_than_reno_on_a_short_one() {
     let over = |cc: &str, rtt: u64| {
-        let plan = losing(network(100, rtt, 5000, vec![bulk("one", cc, 0, 60)], 61), random(1_000_000));
-        goodput(&run(&plan), "one", (10, 59))
+        let goodput_of = |seed: u64| {
+            let mut plan =
+                losing(network(100, rtt, 5000, vec![bulk("one", cc, 0, 60)], 61), random(1_000_000));
+            plan["seed"] = seed.into();
+            goodput(&run(&plan), "one", (10, 59))
+        };
+        (1..=8).map(goodput_of).sum::<f64>() / 8.0
     };
     let reference = over("reno", 25);
-    for rtt in [25, 100, 250, 550] {
+    for (rtt, within) in [(25, 0.1), (100, 0.1), (250, 0.15), (550, 0.25)] {
         let hybla = over("hybla", rtt);
-        assert!((hybla / reference - 1.0).abs() < 0.15, "{hybla} at {rtt} ms, Reno {reference} at 25 ms");
+        assert!((hybla / reference - 1.0).abs() < within, "{hybla} at {rtt} ms, Reno {reference} at 25 ms");
     }
     assert!(over("reno", 550) < 0.1 * reference);
 }

@@ -24,12 +24,11 @@ def simulated(out: FilePath, nagle: str = "on", **more: object) -> dict[str, Ste
     return {step.kind: step for step in test.steps}
 
 
-def test_a_window_that_holds_no_message_makes_nagle_wait_for_delayed_acks(tmp_path: FilePath) -> None:
-    # What the window leaves room for is less than a segment, so the rest waits for its ACK.
-    stalled = simulated(tmp_path / "on", receive_buffer="2 kB")["delayed ACK"].text
-    assert stalled.startswith("At 2000 B every other round trip or more takes 42 ms longer")
-    assert "delayed ACK" not in simulated(tmp_path / "off", nagle="off", receive_buffer="2 kB")
-    assert "delayed ACK" not in simulated(tmp_path / "wide")
+def test_nagle_does_not_wait_for_delayed_acks_in_a_window_that_holds_no_message(tmp_path: FilePath) -> None:
+    # Segments are at most half the window (tcp_bound_to_half_wnd): two are under way, and the second is
+    # acknowledged at once. Linux 6.18 does not wait here either.
+    for size in ("2 kB", "3 kB"):
+        assert "delayed ACK" not in simulated(tmp_path / size, receive_buffer=size)
 
 
 def test_a_lost_message_waits_for_the_retransmission_timer(tmp_path: FilePath) -> None:

@@ -48,7 +48,8 @@ def seconds(flow: str, goodput: dict[int, float], **more: Any) -> Rows:
 
 
 def span(flow: str, start: float, end: float, **more: Any) -> dict[str, Any]:
-    return {"flow": flow, "stream": 0, "kind": "tcp", "start": int(start), "end": int(end), **more}
+    ends = {"from": "left", "to": "right"}
+    return {"flow": flow, "stream": 0, "kind": "tcp", **ends, "start": int(start), "end": int(end), **more}
 
 
 def waiting(name: str, values: list[Any], **more: Any) -> Rows:

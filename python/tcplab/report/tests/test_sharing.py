@@ -49,7 +49,15 @@ def test_to_be_near_the_fair_share_for_less_than_5_s_is_not_to_converge(tmp_path
 def test_a_flow_that_comes_later_is_what_all_have_to_share_with(tmp_path: Path) -> None:
     samples = shared(tmp_path, [5.0] * 12, [5.0] * 12)
     lasting = [
-        {"flow": name, "stream": 0, "start": start, "end": 12 * SECOND}
+        {
+            "flow": name,
+            "stream": 0,
+            "kind": "tcp",
+            "from": "left",
+            "to": "right",
+            "start": start,
+            "end": 12 * SECOND,
+        }
         for name, start in (("one", 0), ("two", 4 * SECOND))
     ]
     write_table(tmp_path, "flows", pl.DataFrame(lasting))

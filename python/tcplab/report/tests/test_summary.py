@@ -43,7 +43,9 @@ def test_the_end_that_stopped_first_does_not_count_as_time_in_which_nothing_arri
     writer = RunWriter(tmp_path, made)
     writer.write_table("intervals", pl.DataFrame([{**ends, **sender}, {**ends, **receiver}]))
     lasted = {"start": 0, "end": 100 * MS, "bytes_received": 400_000, "goodput": 32e6}
-    writer.write_table("flows", pl.DataFrame([{**ends, "kind": "tcp", **lasted}]))
+    writer.write_table(
+        "flows", pl.DataFrame([{**ends, "kind": "tcp", "from": "left", "to": "right", **lasted}])
+    )
     run = load(tmp_path)
     # No interval of the receiver lies within the flow, so its own figure counts.
     assert summary(run).flows[0].figures["goodput"].value == 32e6

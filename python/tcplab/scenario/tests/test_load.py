@@ -139,5 +139,5 @@ def test_a_control_in_a_file_is_found_beside_the_scenario(tmp_path: Path) -> Non
     cc = expand(load(file))["flows"][0]["cc"]
     assert cc == {"name": "mine.c", "params": {}, "file": str(tmp_path / "mine.c"), "source": "its text"}
     (tmp_path / "mine.c").write_bytes(b"ok\n\xff")
-    with pytest.raises(ScenarioErrors, match="0xff in line 2"):
+    with pytest.raises(ScenarioErrors, match="is not UTF-8 in line 2"):
         load(file)
