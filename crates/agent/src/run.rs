@@ -28,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A run in progress.
 pub struct Run {
     stop: Arc<AtomicBool>,
+    written: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
@@ -50,11 +51,17 @@ impl Run {
     /// Launches everything; it ends by itself at the end of the run's time.
     pub fn start(parts: Parts, clock: Clock) -> std::io::Result<Run> {
         let stop = Arc::new(AtomicBool::new(false));
+        let written = Arc::new(AtomicBool::new(false));
         let thread = thread::Builder::new().name("run".into()).spawn({
-            let stop = stop.clone();
-            move || conduct(parts, clock, &stop)
+            let (stop, written) = (stop.clone(), written.clone());
+            move || {
+                let facts = conduct(parts, clock, &stop);
+                // Before it is told: whoever reads it may start the next run at once.
+                written.store(true, Ordering::Release);
+                output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts}));
+            }
         })?;
-        Ok(Run { stop, thread })
+        Ok(Run { stop, written, thread })
     }
 
     /// Ends it now.
@@ -62,22 +69,23 @@ impl Run {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is over and everything is written.
+    /// Whether everything is written, so that another run may start.
     pub fn is_over(&self) -> bool {
-        self.thread.is_finished()
+        self.written.load(Ordering::Acquire)
     }
 
-    /// Ends it and waits until everything is written, for a bounded time.
+    /// Ends it and waits until everything is written and told, for a bounded time.
     pub fn end(&self) {
         self.stop();
         let begin = Instant::now();
-        while !self.is_over() && begin.elapsed() < PATIENCE + Duration::from_secs(1) {
+        while !self.thread.is_finished() && begin.elapsed() < PATIENCE + Duration::from_secs(1) {
             thread::sleep(Duration::from_millis(5));
         }
     }
 }
 
-fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
+/// Carries a run out; returns what there is to say of it.
+fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
     let Parts { flows, probe, captures, recorder } = parts;
     let registry = Arc::new(Registry::default());
     let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry };
@@ -116,9 +124,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) {
     if writable {
         written(recorder.finish());
     }
-    output::emit(
-        &json!({"event": "done", "time": clock.now(), "facts": facts(&recorder, &kept, &waiting, &seen, late)}),
-    );
+    facts(&recorder, &kept, &waiting, &seen, late)
 }
 
 fn launch_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {

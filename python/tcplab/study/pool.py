@@ -101,11 +101,14 @@ def _pool(workers: int) -> ProcessPoolExecutor:
 
 def _death(processes: Sequence[BaseProcess]) -> str:
     """How the process that made a run ended, in words."""
-    codes = []
-    for process in processes:
-        process.join(_PATIENCE)
-        codes.append(process.exitcode)
-    code = next((code for code in codes if code is not None), None)
+    deadline = time.monotonic() + _PATIENCE
+    codes: list[int] = []
+    # The pool waits for its processes, too; who comes second learns the code only from the first.
+    while not codes and time.monotonic() < deadline:
+        for process in processes:
+            process.join(_TICK)
+        codes = [process.exitcode for process in processes if process.exitcode is not None]
+    code = next(iter(codes), None)
     if code is None:
         return "the process that made this run ended, its exit status is unknown"
     if code >= 0:
