@@ -248,8 +248,9 @@ fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
 
 #[test]
 fn each_write_that_finds_all_sent_and_the_window_open_is_application_limited() {
+    // What the buffer takes in a round trip is more than one write of 128 KiB, so that each has one.
     for (cwnd, limited) in [(10, false), (1_000, true)] {
-        let config = Config { send_buffer: Some(50_000), ..plain() };
+        let config = Config { send_buffer: Some(80_000), ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
         t.offer(u64::MAX);
         t.end.sk.snd_ssthresh = 2;
