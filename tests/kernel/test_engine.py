@@ -295,7 +295,7 @@ def test_the_death_of_a_process_is_one_clear_message(
     agent = next(pid for pid, line in descendants(process.pid).items() if role in line)
     os.kill(agent, signal.SIGKILL)
     _, said = process.communicate(timeout=50)
-    assert process.returncode == 3
+    assert process.returncode == 4
     assert called in said
     assert "has died" in said
     assert "dmesg" in said
