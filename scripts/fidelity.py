@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import control_matrix
+import lanes
 import numpy as np
 import polars as pl
+import situations
 
 import tcplab
 from tcplab.results import Run
@@ -245,6 +247,19 @@ TABLES = {
         control_matrix.COLUMNS,
         lambda folder: control_matrix.rows(folder, run, ROOT / "runs" / "fidelity-matrix.json"),
     ),
+    **{
+        name: Table(
+            lanes.COLUMNS,
+            lambda folder, groups=groups: lanes.rows(
+                groups, folder, run, ROOT / "runs" / "fidelity-lanes.json"
+            ),
+        )
+        for name, groups in (
+            ("every-control", situations.CONTROL_GROUPS),
+            ("modes", situations.MODE_GROUPS),
+            ("buffers", situations.BUFFER_GROUPS),
+        )
+    },
     "impairments": Table(["asked", "sim", "kernel", "95 % of samples within"], impairments),
 }
 
@@ -263,6 +278,10 @@ def main() -> None:
         said = f"{measured}\n\nLinux {platform.release()}, {_cpu()}."
         page = PAGE.read_text(encoding="utf-8")
         first, last = f"<!-- {name} -->\n", f"\n<!-- /{name} -->"
+        if first not in page:
+            # A table that has no place on the page yet.
+            sys.stdout.write(said + "\n")
+            continue
         before, _, rest = page.partition(first)
         _, _, after = rest.partition(last)
         PAGE.write_text(before + first + said + last + after, encoding="utf-8")
