@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tcplab.cc.parameters import mistakes
 from tcplab.engine.base import Plan
 from tcplab.scenario import Scenario, ScenarioError, ScenarioErrors, expand
 from tcplab.scenario.document import Document, Path, declares_scenario, read
@@ -149,11 +150,14 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
     settings = [*(_quick_sets(file, scenario, base, asked.sets) if asked.quick else ()), *asked.sets]
     every = cells(axes, file.cells, engines_of(file))
     plans = {}
+    refused: dict[ScenarioError, list[Cell]] = {}
     for cell in every:
         try:
             plans[cell.id] = _plan(scenario, base, settings, cell, file)
-        except ScenarioErrors as refused:
-            found += [_placed(error, cell, axes, document, settings) for error in refused.errors]
+        except ScenarioErrors as mistakes_of_cell:
+            for error in mistakes_of_cell.errors:
+                refused.setdefault(_placed(error, cell, axes, document, settings), []).append(cell)
+    found += [_told(error, where, len(every)) for error, where in refused.items()]
     if found:
         raise ScenarioErrors(found)
     return Study(
@@ -353,7 +357,7 @@ def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[
 
 def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:
     # What `--quick` sets goes before a cell's own settings, what the command line sets before both.
-    loaded: Scenario = from_document(scenario, base, [*cell.sets, *sets])
+    loaded: Scenario = from_document(scenario, base, [*cell.sets, *sets], (mistakes,))
     plan: Plan = expand(loaded)
     # Each repetition is a run of its own here; its number must not change what the plan is recognised by.
     plan["seed"], plan["repeat"] = file.seed, 1
@@ -376,9 +380,15 @@ def _placed(
                 continue
             where = _value_path(document, key, axis, value)
             return document.error(where, f"{error.path}: {error.message}", error.suggestion)
-    if error.file == "--set" or not cell.labels:
+    return error
+
+
+def _told(error: ScenarioError, where: Sequence[Cell], count: int) -> ScenarioError:
+    """The mistake with the cells that have it; none named for one of the grid or of all cells."""
+    if error.file == "--set" or error.path.startswith("grid.") or len(where) == count:
         return error
-    return replace(error, message=f"{error.message} (in the cell {cell.title})")
+    cells = f"the cell {where[0].title}" if len(where) == 1 else f"{len(where)} of {count} cells"
+    return replace(error, message=f"{error.message} (in {cells})")
 
 
 def _grid_keys(document: Document) -> list[str]:

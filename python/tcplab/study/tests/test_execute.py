@@ -358,16 +358,19 @@ def _children() -> list[int]:
     return found
 
 
-UNSUPPORTED = STUDY.replace("[reno, cubic]", "[reno, nonesuch]").replace("baseline: {cc: cubic}", "")
+# The simulator has no iperf3.
+UNSUPPORTED = STUDY.replace("cc: [reno, cubic]", "generator: [native, iperf3]").replace(
+    "baseline: {cc: cubic}", ""
+)
 
 
 def test_a_cell_that_cannot_run_stays_in_the_results_with_its_reason(tmp_path: Path) -> None:
     outcome, _ = run(load(written(tmp_path, UNSUPPORTED)), tmp_path / "out")
     failed = [one for one in outcome.done if one.status == "failed"]
     assert len(failed) == 4
-    assert "nonesuch" in failed[0].message
+    assert "iperf3" in failed[0].message
     frame = results(tmp_path / "out")
-    assert len(frame.filter((pl.col("status") == "failed") & (pl.col("cc") == "nonesuch"))) == 4
+    assert len(frame.filter((pl.col("status") == "failed") & (pl.col("generator") == "iperf3"))) == 4
     assert len(frame.filter(pl.col("status") == "done")) == 8
 
 
