@@ -1,6 +1,7 @@
 //! The strings of a run, each kept once.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 /// A string of a [`Dictionary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +20,8 @@ impl Symbol {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dictionary {
     strings: Vec<String>,
-    codes: BTreeMap<String, u32>,
+    /// Only looked up, so that the order of its keys shows nowhere.
+    codes: HashMap<String, u32, BuildHasherDefault<DefaultHasher>>,
 }
 
 impl Dictionary {

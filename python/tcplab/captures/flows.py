@@ -96,18 +96,33 @@ class Flows(Sequence[Flow]):
 
         pieces = range(begin, end, _PIECE)
         workers = min(len(os.sched_getaffinity(0)), len(pieces))
+        constants: dict[tuple[str, Any, int], pl.Series] = {}
         with ThreadPoolExecutor(workers) as pool:
-            made = list(pool.map(lambda start: self._piece(start, min(start + _PIECE, end)), pieces))
+            made = list(
+                pool.map(lambda start: self._piece(start, min(start + _PIECE, end), constants), pieces)
+            )
         return pl.concat(made, rechunk=False)
 
-    def _piece(self, begin: int, end: int) -> pl.DataFrame:
+    def _piece(self, begin: int, end: int, constants: dict[tuple[str, Any, int], pl.Series]) -> pl.DataFrame:
+        """Some rows; columns of one value are taken from, or put to, `constants`."""
         from io import BytesIO
 
         import polars as pl
 
+        types = {"integer": pl.Int64(), "real": pl.Float64(), "truth": pl.Boolean(), "text": pl.String()}
         raw = self._core.columns(begin, end)
-        values = pl.read_ipc(BytesIO(raw["flows"])).with_columns(pl.col(pl.Categorical).cast(pl.String))
-        different = values.get_columns()
-        columns = {name: different[place].alias(name) for name, place in raw["columns"]}
+        varying: list[pl.Series] = []
+        if "flows" in raw:
+            frame = pl.read_ipc(BytesIO(raw["flows"])).with_columns(pl.col(pl.Categorical).cast(pl.String))
+            varying = frame.get_columns()
+        columns = {}
+        for name, kind, value in raw["columns"]:
+            if kind == "column":
+                columns[name] = varying[value].alias(name)
+                continue
+            key = kind, value, end - begin
+            if key not in constants:
+                constants[key] = pl.repeat(value, end - begin, dtype=types[kind], eager=True)
+            columns[name] = constants[key].alias(name)
         lead = [columns.pop(name) for name in _LEAD]
         return pl.DataFrame([*lead, *columns.values()])

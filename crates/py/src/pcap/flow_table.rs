@@ -1,26 +1,46 @@
 //! Flows as the columns of a table.
 //!
-//! Of a million flows most say the same in most of 170 columns: nothing. So columns are compared, and those with
-//! the same values share them.
+//! Of a million flows most say the same in most of 170 columns: nothing. So a column is one value and a count until a
+//! second value comes, and columns that turn out equal share their values.
 
 use tcplab_pcap::Quantiles;
 use tcplab_pcap::flow::{Direction, FlowSummary, TcpHalf};
-use tcplab_tables::{Bools, Cell, Column, Dictionary, Floats, Ints, Strings, Table};
+use tcplab_tables::{Bools, Cell, Column, Dictionary, Floats, Ints, Strings, Symbol, Table};
 
 use super::fields::{self, Fields};
 
 #[derive(Default)]
 pub(super) struct FlowTable {
     rows: usize,
-    /// All columns by name while rows come, those that differ at the end.
+    /// All columns by name while rows come, those that vary and differ at the end.
     columns: Vec<(String, Values)>,
     dictionary: Dictionary,
-    /// For each column its name, and the place in `columns` of its values.
-    names: Vec<(String, usize)>,
+    /// For each column its name, and where its values are.
+    names: Vec<(String, Place)>,
+}
+
+/// Where the values of a column are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// In this column of the table.
+    Column(usize),
+    /// This one in all rows.
+    Constant(Value),
+}
+
+/// One value of a column; none: null.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    Int(Option<i64>),
+    Float(Option<f64>),
+    Bool(Option<bool>),
+    Text(Symbol),
 }
 
 #[derive(PartialEq)]
 enum Values {
+    /// So many times this one.
+    Same(Value, usize),
     Ints(Ints),
     Floats(Floats),
     Bools(Bools),
@@ -66,8 +86,12 @@ impl FlowTable {
     fn share(&mut self) {
         let mut kept: Vec<(String, Values)> = Vec::new();
         for (name, values) in std::mem::take(&mut self.columns) {
+            if let Values::Same(value, _) = values {
+                self.names.push((name, Place::Constant(value)));
+                continue;
+            }
             let place = kept.iter().position(|(_, other)| *other == values).unwrap_or(kept.len());
-            self.names.push((name.clone(), place));
+            self.names.push((name.clone(), Place::Column(place)));
             if place == kept.len() {
                 kept.push((name, values));
             }
@@ -79,7 +103,8 @@ impl FlowTable {
         &self.dictionary
     }
 
-    pub fn names(&self) -> &[(String, usize)] {
+    /// The columns by name, in order, and where their values are. Those with the same values share a column.
+    pub fn names(&self) -> &[(String, Place)] {
         &self.names
     }
 }
@@ -92,17 +117,53 @@ impl Table for FlowTable {
     }
 
     fn columns(&self) -> Vec<(&str, Column<'_>)> {
-        self.columns.iter().map(|(name, values)| (name.as_str(), values.column())).collect()
+        self.columns.iter().filter_map(|(name, values)| Some((name.as_str(), values.column()?))).collect()
     }
 }
 
 impl Values {
-    fn column(&self) -> Column<'_> {
-        match self {
+    #[inline]
+    fn push(&mut self, value: Value) {
+        if let Values::Same(same, rows) = self {
+            if *same == value {
+                *rows += 1;
+                return;
+            }
+            *self = same.repeated(*rows);
+        }
+        match (self, value) {
+            (Values::Ints(column), Value::Int(value)) => column.push(value),
+            (Values::Floats(column), Value::Float(value)) => column.push(value),
+            (Values::Bools(column), Value::Bool(value)) => column.push(value),
+            (Values::Strings(column), Value::Text(symbol)) => symbol.push_to(column),
+            _ => unreachable!("a column's values have one type"),
+        }
+    }
+
+    /// The column as it is written; none while it holds one value.
+    fn column(&self) -> Option<Column<'_>> {
+        Some(match self {
+            Values::Same(..) => return None,
             Values::Ints(ints) => Column::Ints(ints),
             Values::Floats(floats) => Column::Floats(floats),
             Values::Bools(bools) => Column::Bools(bools),
             Values::Strings(strings) => Column::Strings(strings),
+        })
+    }
+}
+
+impl Value {
+    fn repeated(self, rows: usize) -> Values {
+        fn column<C: Default>(rows: usize, push: impl Fn(&mut C)) -> C {
+            let mut column = C::default();
+            (0..rows).for_each(|_| push(&mut column));
+            column
+        }
+        match self {
+            Value::Int(value) => Values::Ints(column(rows, |ints: &mut Ints| ints.push(value))),
+            Value::Float(value) => Values::Floats(column(rows, |floats: &mut Floats| floats.push(value))),
+            Value::Bool(value) => Values::Bools(column(rows, |bools: &mut Bools| bools.push(value))),
+            Value::Text(symbol) => Values::Strings(column(rows, |strings| symbol.push_to(strings))),
         }
     }
 }
@@ -117,27 +178,22 @@ struct Row<'t> {
 }
 
 impl Row<'_> {
-    fn column(&mut self, name: &[&str], empty: fn() -> Values) -> &mut Values {
+    fn push(&mut self, name: &[&str], value: Value) {
         let columns = &mut self.table.columns;
-        if self.next == columns.len() {
-            columns.push((format!("{}{}", self.prefix, name.join("_")), empty()));
+        if let Some((_, values)) = columns.get_mut(self.next) {
+            values.push(value);
+        } else {
+            columns.push((format!("{}{}", self.prefix, name.join("_")), Values::Same(value, 1)));
         }
         self.next += 1;
-        &mut columns[self.next - 1].1
     }
 
     fn push_integer(&mut self, name: &[&str], value: Option<i64>) {
-        let value = value.filter(|_| !self.absent);
-        if let Values::Ints(column) = self.column(name, || Values::Ints(Ints::default())) {
-            column.push(value);
-        }
+        self.push(name, Value::Int(value.filter(|_| !self.absent)));
     }
 
     fn push_real(&mut self, name: &[&str], value: Option<f64>) {
-        let value = value.filter(|_| !self.absent);
-        if let Values::Floats(column) = self.column(name, || Values::Floats(Floats::default())) {
-            column.push(value);
-        }
+        self.push(name, Value::Float(value.filter(|_| !self.absent)));
     }
 }
 
@@ -151,17 +207,12 @@ impl Fields for Row<'_> {
     }
 
     fn truth(&mut self, name: &'static str, value: bool) {
-        let value = (!self.absent).then_some(value);
-        if let Values::Bools(column) = self.column(&[name], || Values::Bools(Bools::default())) {
-            column.push(value);
-        }
+        self.push(&[name], Value::Bool((!self.absent).then_some(value)));
     }
 
     fn text(&mut self, name: &'static str, value: &str) {
         let symbol = self.table.dictionary.symbol(value);
-        if let Values::Strings(column) = self.column(&[name], || Values::Strings(Strings::default())) {
-            symbol.push_to(column);
-        }
+        self.push(&[name], Value::Text(symbol));
     }
 
     fn spread(&mut self, name: &'static str, values: &Quantiles) {

@@ -10,9 +10,10 @@ use tcplab_pcap::filter::{Filter, Subject};
 use tcplab_pcap::flow::{Counts, Direction, FlowSummary, Options};
 use tcplab_pcap::parse::Protocol;
 use tcplab_pcap::{Quantiles, Summary};
+use tcplab_tables::Table;
 
 use super::fields::{self, Fields};
-use super::flow_table::FlowTable;
+use super::flow_table::{FlowTable, Place, Value};
 use crate::tables;
 
 /// The flows of a capture, small until they are asked for.
@@ -36,16 +37,31 @@ impl Flows {
         self.0.place_of(number)
     }
 
-    /// The flows from one place to before another as a table: its columns as an Arrow IPC file, and, for each
-    /// column, the one in the file that holds its values. Columns with the same values are there once.
+    /// The flows from one place to before another as a table: `flows`, an Arrow IPC file of the columns that vary, each
+    /// once, absent where none does; and `columns`, for each its name, a kind and a value: kind `column` and the
+    /// column's place in the file, or a type's name and the one value in all rows.
     fn columns<'py>(&self, py: Python<'py>, begin: usize, end: usize) -> PyResult<Bound<'py, PyDict>> {
         let table = py.detach(|| {
             let flows = (begin..end.min(self.0.len())).filter_map(|place| self.0.get(place));
             FlowTable::of(flows)
         });
         let dict = PyDict::new(py);
-        tables::add(&dict, &table, table.dictionary())?;
-        dict.set_item("columns", table.names().to_vec())?;
+        if !table.columns().is_empty() {
+            tables::add(&dict, &table, table.dictionary())?;
+        }
+        let columns = PyList::empty(py);
+        for (name, place) in table.names() {
+            match *place {
+                Place::Column(place) => columns.append((name, "column", place))?,
+                Place::Constant(Value::Int(value)) => columns.append((name, "integer", value))?,
+                Place::Constant(Value::Float(value)) => columns.append((name, "real", value))?,
+                Place::Constant(Value::Bool(value)) => columns.append((name, "truth", value))?,
+                Place::Constant(Value::Text(text)) => {
+                    columns.append((name, "text", table.dictionary().string(text)))?;
+                }
+            }
+        }
+        dict.set_item("columns", columns)?;
         Ok(dict)
     }
 }
