@@ -39,7 +39,7 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
+	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
 	cargo deny --log-level error check licenses bans sources
 	$(RUN)/ruff check
 	$(RUN)/ruff format --check

@@ -10,7 +10,7 @@
 //! switching one impairment on changes no decision of another. Only a packet that is lost before the
 //! queue, and so leaves earlier room for the next, changes when those behind it depart.
 
-pub mod config;
+pub use tcplab_plan as config;
 
 mod droptail;
 mod excursions;
@@ -30,7 +30,6 @@ mod shaper;
 mod stats;
 mod strikes;
 mod threshold;
-mod trace;
 
 pub use config::Direction;
 pub use link::Link;

@@ -2,8 +2,7 @@
 
 use tcplab_units::{Rate, Span, Time};
 
-use crate::config::Trace;
-use crate::trace::OPPORTUNITY_BYTES;
+use crate::config::{OPPORTUNITY_BYTES, Trace};
 
 /// Ethernet header bytes, which mahimahi's packets do not have.
 const FRAME_HEADER: u32 = 14;

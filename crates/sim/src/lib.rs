@@ -6,7 +6,7 @@
 
 pub mod capture;
 pub mod packet;
-pub mod plan;
+pub use tcplab_plan as plan;
 
 mod build;
 mod bulk;

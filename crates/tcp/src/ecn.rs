@@ -7,7 +7,7 @@
 use tcplab_control::CaEvent;
 use tcplab_control::sock::{ACK_NOW, ACK_TIMER, ECN_DEMAND_CWR, ECN_OK};
 
-use crate::config::Ecn;
+use crate::Ecn;
 use crate::segment::{ACK, CWR, ECE, SYN};
 use crate::{Connection, Segment};
 

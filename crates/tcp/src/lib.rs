@@ -3,7 +3,6 @@
 //! The caller hands in segments and the time, and polls for segments to send and for the next timeout.
 //! Payload is counted, not carried. `docs/simulator-tcp.md` says what of Linux is modelled, and how it deviates.
 
-pub mod config;
 pub mod connection;
 pub mod segment;
 
@@ -38,9 +37,9 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use config::Config;
 pub use connection::{Connection, Info, Notice};
 pub use segment::Segment;
+pub use tcplab_plan::{Ecn, TcpSettings as Config};
 
 #[cfg(test)]
 mod tests;

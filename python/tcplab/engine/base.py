@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-# A plan is plain JSON data: what `tcplab.scenario.expand` returns, in the shape of crates/sim/src/plan.rs.
+# A plan is plain JSON data: what `tcplab.scenario.expand` returns, in the shape of crates/plan.
 Plan = dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """From a scenario to a plan: plain JSON data in base units, every default filled in.
 
-The shape is that of `crates/sim/src/plan.rs`; keys beside it (`description`, `repeat`, `vary`, `omit`, a
+The shape is that of `crates/plan`; keys beside it (`description`, `repeat`, `vary`, `omit`, a
 flow's `base_rtt` and `generator`, a node's `offloads`) are for the layers above the engine and for engines
 with a kernel.
 """

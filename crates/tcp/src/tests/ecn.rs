@@ -5,7 +5,7 @@ use tcplab_units::Time;
 
 use super::pair::control;
 use super::script::{Script, ack, data, plain};
-use crate::config::Ecn;
+use crate::Ecn;
 use crate::segment::{CWR, ECE};
 use crate::{Config, Connection, Notice};
 

@@ -5,7 +5,7 @@ use tcplab_units::Span;
 
 use super::pair::{Faults, Pair, SlowReader};
 use crate::Config;
-use crate::config::Ecn;
+use crate::Ecn;
 use crate::connection::State;
 
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! An endpoint's settings, as they stand in a plan.
+//! The settings of one end of a TCP connection.
 
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -6,7 +6,7 @@ use tcplab_units::Span;
 /// Settings of one end of a connection; defaults are Linux's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Config {
+pub struct TcpSettings {
     /// Largest payload without options, as announced in the SYN (MTU − 40 for IPv4).
     pub mss: u32,
     /// Initial congestion window, segments (RFC 6928).
@@ -46,21 +46,9 @@ pub struct Config {
     pub slow_start_after_idle: bool,
 }
 
-/// Explicit congestion notification (`tcp_ecn`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ecn {
-    /// Never.
-    Off,
-    /// Offered and accepted.
-    On,
-    /// Accepted when the other end offers it (Linux's default).
-    Passive,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for TcpSettings {
+    fn default() -> TcpSettings {
+        TcpSettings {
             mss: 1460,
             initial_window: 10,
             send_buffer: None,
@@ -81,4 +69,16 @@ impl Default for Config {
             slow_start_after_idle: true,
         }
     }
+}
+
+/// Explicit congestion notification (`tcp_ecn`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ecn {
+    /// Never.
+    Off,
+    /// Offered and accepted.
+    On,
+    /// Accepted when the other end offers it (Linux's default).
+    Passive,
 }

@@ -1,11 +1,18 @@
-//! Delivery opportunities recorded on a real link. Their file is read in `python/tcplab/scenario/trace.py`.
+//! Delivery traces.
 
+use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
-use crate::config::Trace;
+/// Delivery opportunities in mahimahi's format, already read: the trace repeats for ever.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Milliseconds at which one 1500-byte delivery opportunity occurs, ascending, the last one the period.
+    pub opportunities_ms: Vec<u64>,
+}
 
 /// Bytes of the frame's payload (the IP packet) that one opportunity carries.
-pub(crate) const OPPORTUNITY_BYTES: u32 = 1500;
+pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 impl Trace {
     /// The mean rate of the trace in frame payload, for limits given as time.

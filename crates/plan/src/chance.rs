@@ -1,0 +1,14 @@
+//! Random events with correlation.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Probability;
+
+/// An event that strikes packets at random.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chance {
+    /// The mean share of packets struck.
+    pub rate: Probability,
+    /// How much one packet's fate resembles its predecessor's, 0 to 1; the mean rate is kept.
+    pub correlation: Probability,
+}

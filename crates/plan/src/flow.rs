@@ -1,0 +1,141 @@
+//! Traffic: a source, a sink and what passes between them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::{Rate, Span, Time};
+
+use crate::{IpVersion, TcpSettings};
+
+/// One named traffic source and sink.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// The sending node (for request: the client).
+    pub from: String,
+    /// The receiving node.
+    pub to: String,
+    /// When it starts.
+    pub start: Time,
+    /// When its source stops; none: when its work is done.
+    pub stop: Option<Time>,
+    /// Connections (tcp, request) or sources (udp, ping).
+    pub streams: u32,
+    /// Version of IP.
+    #[serde(default)]
+    pub ip: IpVersion,
+    /// What it sends.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+}
+
+/// What a flow sends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Traffic {
+    /// A bulk transfer.
+    Tcp {
+        /// Congestion control.
+        cc: Cc,
+        /// Bytes per stream; none: as many as the time allows.
+        bytes: Option<u64>,
+        /// Pauses; none: without pause.
+        pattern: Option<Pattern>,
+        /// The sender's settings: its node's, with what the flow sets otherwise.
+        sender: Box<TcpSettings>,
+        /// The receiver's settings.
+        receiver: Box<TcpSettings>,
+    },
+    /// Datagrams at a rate.
+    Udp {
+        /// Rate of UDP payload per stream.
+        rate: Rate,
+        /// Payload bytes of a datagram.
+        payload: u32,
+        /// Payload bytes per stream; none: as many as the time allows.
+        bytes: Option<u64>,
+        /// Pauses; none: without pause.
+        pattern: Option<Pattern>,
+    },
+    /// A client that asks, waits for the answer, thinks, and asks again on one connection a stream.
+    Request {
+        /// Congestion control.
+        cc: Cc,
+        /// Bytes of a request.
+        request: u64,
+        /// Bytes of a response.
+        response: u64,
+        /// Pause between a response and the next request.
+        think: Span,
+        /// Requests per stream; none: as many as the time allows.
+        count: Option<u64>,
+        /// The client's settings.
+        sender: Box<TcpSettings>,
+        /// The server's settings.
+        receiver: Box<TcpSettings>,
+    },
+    /// Clients that send messages, size after size, and wait for each to come back; a stream is a client.
+    Echo {
+        /// Congestion control of both ends.
+        cc: Cc,
+        /// Bytes of a message, size after size.
+        sizes: Vec<u32>,
+        /// Messages of each size.
+        iterations: u64,
+        /// The first so many of each size have rows of their own, so that they can be left out.
+        #[serde(default)]
+        warmup: u64,
+        /// Least time from one message to the next.
+        #[serde(default)]
+        interval: Span,
+        /// The clients' settings.
+        sender: Box<TcpSettings>,
+        /// The server's settings.
+        receiver: Box<TcpSettings>,
+    },
+    /// Echo requests, as ICMP.
+    Ping {
+        /// Time between two.
+        interval: Span,
+        /// Payload bytes.
+        payload: u32,
+        /// How many; none: as many as the time allows.
+        count: Option<u64>,
+    },
+}
+
+/// A congestion control with its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cc {
+    /// Its name.
+    pub name: String,
+    /// The C file it is compiled from, by which it is found among the controls of the simulation; none: one of
+    /// tcplab's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Parameters that differ from their defaults, as given (for example beta = 0.8).
+    #[serde(default)]
+    pub params: BTreeMap<String, f64>,
+}
+
+/// Pauses in a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Mean time of sending.
+    pub on: Span,
+    /// Mean time of silence.
+    pub off: Span,
+    /// How both are distributed.
+    pub distribution: PatternDistribution,
+}
+
+/// How on and off times are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PatternDistribution {
+    /// Always the mean.
+    Constant,
+    /// Exponentially.
+    Exponential,
+}

@@ -1,0 +1,34 @@
+//! The plan: a scenario with every default filled in and every shorthand expanded.
+//!
+//! One file a kind. Times are nanoseconds, rates bit/s, sizes bytes, probabilities parts per billion. The
+//! language (`crates/scenario`) makes plans, engines execute them; both share these types and nothing else.
+
+mod chance;
+mod change;
+mod flow;
+mod ip;
+mod jitter;
+mod link;
+mod loss;
+mod measure;
+mod node;
+mod plan;
+mod queue;
+mod reorder;
+mod tcp_settings;
+mod trace;
+
+pub use chance::Chance;
+pub use change::Change;
+pub use flow::{Cc, Flow, Pattern, PatternDistribution, Traffic};
+pub use ip::IpVersion;
+pub use jitter::{Distribution, Jitter};
+pub use link::{Direction, Link};
+pub use loss::{Loss, LossModel};
+pub use measure::{Capture, CaptureAt, CaptureWhat, Sample};
+pub use node::{Node, NodeKind};
+pub use plan::Plan;
+pub use queue::{Limit, Queue};
+pub use reorder::Reorder;
+pub use tcp_settings::{Ecn, TcpSettings};
+pub use trace::{OPPORTUNITY_BYTES, Trace};

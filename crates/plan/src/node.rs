@@ -1,0 +1,38 @@
+//! Hosts, switches and routers.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::TcpSettings;
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// What it does with packets that are not its own.
+    pub kind: NodeKind,
+    /// The settings of its TCP.
+    pub tcp: TcpSettings,
+    /// Where packets go: destination node to the name of the link they leave by.
+    pub routes: BTreeMap<String, String>,
+    /// Kernel settings by name, for engines with a kernel.
+    #[serde(default)]
+    pub sysctls: BTreeMap<String, String>,
+    /// CPUs the node's processes are pinned to, for engines with real ones; empty: any.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+}
+
+/// What a node does with packets that are not its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// Discards them.
+    Host,
+    /// Forwards frames.
+    Switch,
+    /// Forwards packets along shortest paths.
+    Router,
+}

@@ -1,0 +1,16 @@
+//! Packets that overtake others.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Span;
+
+use crate::Chance;
+
+/// Packets that overtake others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Share of packets that skip `by` of the delay.
+    pub chance: Chance,
+    /// How much of the delay they skip; none: all of it.
+    pub by: Option<Span>,
+}
