@@ -34,8 +34,7 @@ pub(crate) fn take(arena: &mut Arena, read: usize) -> Result<Packets, Malformed>
     if frame.len() < 14 {
         return Err(Malformed);
     }
-    let ecn = layout.ecn(frame);
-    let whole = Wire::whole((block, offset + virtio::LEN as u32), frame.len(), layout, partial, ecn);
+    let whole = Wire::whole((block, offset + virtio::LEN as u32), frame, layout, partial);
     let packets = if header.gso_type == virtio::GSO_NONE {
         Packets { frame: whole, size: 0, count: 1 }
     } else {

@@ -12,6 +12,9 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const PROTOCOL_ICMP6: u8 = 58;
 
+/// The golden ratio in 64 bits: odd, and without a pattern.
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// The network protocol of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
@@ -107,13 +110,36 @@ impl Layout {
         }
     }
 
-    /// The two ECN bits of the IP header of `frame`.
+    /// The DSCP and ECN fields of the IP header of `frame`, as the octet they make (RFC 2474, RFC 3168).
     #[inline]
-    pub(crate) fn ecn(&self, frame: &[u8]) -> u8 {
+    pub(crate) fn traffic_class(&self, frame: &[u8]) -> u8 {
         match self.network {
-            Network::Ip4 => frame[IP + 1] & 3,
-            Network::Ip6 => frame[IP + 1] >> 4 & 3,
+            Network::Ip4 => frame[IP + 1],
+            Network::Ip6 => frame[IP] << 4 | frame[IP + 1] >> 4,
             Network::Other => 0,
         }
+    }
+
+    /// A hash of the addresses, and of the protocol and ports where they are known.
+    #[inline]
+    pub(crate) fn flow_hash(&self, frame: &[u8]) -> u32 {
+        let addresses = match self.network {
+            Network::Ip4 => &frame[IP + 12..IP + 20],
+            Network::Ip6 => &frame[IP + 8..IP + 40],
+            // Source and destination of the Ethernet header.
+            Network::Other => &frame[..12],
+        };
+        let at = usize::from(self.transport_at);
+        let ports: &[u8] = match self.transport {
+            Transport::Tcp | Transport::Udp => &frame[at..at + 4],
+            Transport::Icmp | Transport::Other => &[],
+        };
+        let fold = |hash: u64, word: &[u8]| {
+            let word = word.iter().fold(self.transport as u64, |word, byte| word << 8 | u64::from(*byte));
+            let product = u128::from(hash ^ word) * u128::from(MULTIPLIER);
+            product as u64 ^ (product >> 64) as u64
+        };
+        let hash = addresses.chunks(4).chain(ports.chunks(4)).fold(MULTIPLIER, fold);
+        (hash >> 32) as u32
     }
 }

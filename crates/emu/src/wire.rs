@@ -1,6 +1,6 @@
 //! A packet on a link: a description of bytes that stay where they were read.
 
-use tcplab_link::Packet;
+use tcplab_link::{Ecn, Packet};
 
 use crate::arena::Arena;
 use crate::layout::{self, Layout, Network, Transport};
@@ -11,12 +11,10 @@ const CUT: u8 = 1;
 const LAST: u8 = 2;
 /// Its transport checksum is left for the device to complete.
 const PARTIAL: u8 = 4;
-/// It can be marked.
-const ECT: u8 = 8;
 /// It has been marked.
-const MARKED: u8 = 16;
+const MARKED: u8 = 8;
 /// Its bits are damaged.
-const CORRUPT: u8 = 32;
+const CORRUPT: u8 = 16;
 
 /// One packet of MTU size. Copying it copies the description; the arena counts how many there are.
 #[derive(Clone, Copy, Debug)]
@@ -31,26 +29,39 @@ pub(crate) struct Wire {
     index: u16,
     pub(crate) layout: Layout,
     flags: u8,
+    /// The traffic class of its IP header as it was read: DSCP and ECN.
+    class: u8,
+    flow: u32,
 }
 
 impl Wire {
     /// No packet.
-    pub(crate) const NONE: Wire =
-        Wire { block: 0, frame: 0, payload: 0, payload_len: 0, index: 0, layout: layout::OPAQUE, flags: 0 };
+    pub(crate) const NONE: Wire = Wire {
+        block: 0,
+        frame: 0,
+        payload: 0,
+        payload_len: 0,
+        index: 0,
+        layout: layout::OPAQUE,
+        flags: 0,
+        class: 0,
+        flow: 0,
+    };
 
-    /// A frame of `len` bytes that travels as it is.
+    /// This `frame`, which lies at `place`, travels as it is.
     #[inline]
-    pub(crate) fn whole(place: (u32, u32), len: usize, layout: Layout, partial: bool, ecn: u8) -> Wire {
+    pub(crate) fn whole(place: (u32, u32), frame: &[u8], layout: Layout, partial: bool) -> Wire {
         let header = u32::from(layout.header);
         Wire {
             block: place.0,
             frame: place.1,
             payload: header,
-            payload_len: len as u32 - header,
+            payload_len: frame.len() as u32 - header,
             index: 0,
             layout,
-            // A packet whose headers are not known cannot be marked.
-            flags: LAST | if partial { PARTIAL } else { 0 } | if ecn == 0 || header == 0 { 0 } else { ECT },
+            flags: LAST | if partial { PARTIAL } else { 0 },
+            class: layout.traffic_class(frame),
+            flow: layout.flow_hash(frame),
         }
     }
 
@@ -160,8 +171,23 @@ impl Packet for Wire {
     }
 
     #[inline]
-    fn is_ect(&self) -> bool {
-        self.flags & ECT != 0
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        // A packet whose headers are not known cannot be marked.
+        match (self.is_marked(), self.layout.header) {
+            (_, 0) => Ecn::NotEct,
+            (true, _) => Ecn::Ce,
+            (false, _) => Ecn::from_bits(self.class),
+        }
+    }
+
+    #[inline]
+    fn dscp(&self) -> u8 {
+        self.class >> 2
     }
 
     #[inline]

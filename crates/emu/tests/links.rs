@@ -160,8 +160,14 @@ fn modelled(direction: &tcplab_link::Direction, count: u32) -> Vec<u32> {
         fn frame_len(&self) -> u32 {
             46
         }
-        fn is_ect(&self) -> bool {
-            false
+        fn ecn(&self) -> tcplab_link::Ecn {
+            tcplab_link::Ecn::NotEct
+        }
+        fn flow_hash(&self) -> u32 {
+            0
+        }
+        fn dscp(&self) -> u8 {
+            0
         }
         fn mark_ce(&mut self) {}
         fn corrupt(&mut self) {}

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use tcplab_link::config::{Chance, Distribution, Jitter, Limit, Loss, LossModel, Queue, Trace};
-use tcplab_link::{Direction, Link, Packet};
+use tcplab_link::{Direction, Ecn, Link, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
 
 const PACKETS: u64 = 10_000_000;
@@ -23,8 +23,14 @@ impl Packet for Segment {
     fn frame_len(&self) -> u32 {
         self.len
     }
-    fn is_ect(&self) -> bool {
-        false
+    fn flow_hash(&self) -> u32 {
+        0
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
+    }
+    fn dscp(&self) -> u8 {
+        0
     }
     fn mark_ce(&mut self) {}
     fn corrupt(&mut self) {}

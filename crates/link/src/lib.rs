@@ -12,7 +12,6 @@
 
 pub use tcplab_plan as config;
 
-mod droptail;
 mod excursions;
 mod flight;
 mod jitter;
@@ -23,6 +22,7 @@ mod normal;
 mod observer;
 mod packet;
 mod player;
+pub mod qdisc;
 mod random;
 mod reorder;
 mod service;
@@ -34,6 +34,6 @@ mod threshold;
 pub use config::Direction;
 pub use link::Link;
 pub use observer::{Event, Observer};
-pub use packet::Packet;
+pub use packet::{Ecn, Packet};
 pub use random::component_seed;
 pub use stats::{QueueSample, Stats};

@@ -2,13 +2,13 @@
 
 use tcplab_units::{Span, Time};
 
-use crate::config::{Change, Direction, Queue};
-use crate::droptail::Droptail;
+use crate::config::{Change, Direction};
 use crate::flight::Flight;
 use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
+use crate::qdisc::{Cause, Class, Discipline, Qdisc, Queued, Sink};
 use crate::reorder::Reordering;
 use crate::service::Service;
 use crate::stats::{QueueSample, Stats};
@@ -21,12 +21,15 @@ use crate::strikes::Strikes;
 /// is late accumulates no lateness. `now` must not go back from call to call.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
-    queue: Droptail<P>,
+    queue: Discipline<P>,
+    /// Packets in the queue.
+    waiting: u32,
     service: Service,
-    /// When the next packet begins (if none is being sent) or the present one ends; `NEVER`: nothing to send.
+    sending: Option<Queued<P>>,
+    /// When what is being sent ends, or else the next packet may begin; `NEVER`: nothing to send.
     next_step: Time,
-    /// When the packet whose turn it is ends.
-    end: Time,
+    /// Where none is being sent: the one that may begin at `next_step` follows another without a gap.
+    follows: bool,
     loss: Option<Loss>,
     corrupt: Option<Strikes>,
     duplicate: Option<Strikes>,
@@ -49,14 +52,15 @@ impl<P: Packet> Link<P> {
     /// `seed` should come from `component_seed(run seed, name of this direction)`.
     pub fn new(config: &Direction, seed: u64) -> Link<P> {
         let service = Service::new(config);
-        let Queue::Droptail { limit, mark_above } = config.queue;
         let mut changes = config.changes.clone();
         changes.sort_by_key(|change| change.at);
         Link {
-            queue: Droptail::new(limit, mark_above, service.rate()),
+            queue: Discipline::new(&config.queue, service.rate()),
+            waiting: 0,
             service,
+            sending: None,
             next_step: Time::NEVER,
-            end: Time::NEVER,
+            follows: false,
             loss: config.loss.as_ref().map(|loss| Loss::new(loss, seed)),
             corrupt: config.corrupt.map(|chance| Strikes::new(chance, seed, "corrupt")),
             duplicate: config.duplicate.map(|chance| Strikes::new(chance, seed, "duplicate")),
@@ -86,19 +90,26 @@ impl<P: Packet> Link<P> {
         if self.loss.as_mut().is_some_and(|loss| loss.before_queue() && loss.takes(number)) {
             return self.lose(packet, now, observer);
         }
-        let free = self.next_step == Time::NEVER;
-        match &mut self.service {
-            Service::Instant => {
-                observer.on(Event::Enqueue, now, &packet, 0);
-                self.depart(packet, number, now, observer);
+        if self.next_step == Time::NEVER && self.queue.can_bypass() {
+            match &mut self.service {
+                Service::Instant => {
+                    observer.on(Event::Enqueue, now, &packet, 0);
+                    return self.depart(packet, number, now, observer);
+                }
+                Service::Rate(shaper) => {
+                    observer.on(Event::Enqueue, now, &packet, 0);
+                    self.next_step = shaper.send(now, false, packet.frame_len());
+                    self.sending = Some(Queued { packet, number, since: now });
+                    return;
+                }
+                // The next opportunity is later than now.
+                Service::Trace(_) => {}
             }
-            Service::Rate(shaper) if free => {
-                observer.on(Event::Enqueue, now, &packet, 0);
-                self.end = shaper.send(now, false, packet.frame_len());
-                self.next_step = self.end;
-                self.queue.push_sending(packet, number, now);
-            }
-            Service::Rate(_) | Service::Trace(_) => self.wait(packet, number, now, free, observer),
+        }
+        let (queue, mut report) = self.queue_and_report(now, observer);
+        queue.enqueue(Queued { packet, number, since: now }, now, &mut report);
+        if self.sending.is_none() {
+            self.begin_next(now, observer);
         }
     }
 
@@ -111,11 +122,11 @@ impl<P: Packet> Link<P> {
                 return Time::NEVER;
             }
         } else if self.reorder.is_some() {
-            next = next.min(self.end);
+            next = next.min(self.next_step);
         } else if next == Time::NEVER {
             // While order is kept, nothing arrives before what is already on its way.
             let least_delay = self.jitter.as_ref().map_or(self.delay, |jitter| jitter.least(self.delay));
-            next = self.end + least_delay;
+            next = self.next_step + least_delay;
         }
         next.min(self.next_change)
     }
@@ -127,18 +138,30 @@ impl<P: Packet> Link<P> {
         let (at, packet) = self.flight.take_due(now)?;
         self.stats.delivered += 1;
         self.stats.bytes_delivered += u64::from(packet.frame_len());
-        observer.on(Event::Deliver, at, &packet, self.queue.packets());
+        observer.on(Event::Deliver, at, &packet, self.waiting);
         Some((at, packet))
     }
 
     /// What waits in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
         self.advance(now, observer);
+        let backlog = self.queue.backlog();
         QueueSample {
-            packets: self.queue.packets(),
-            bytes: self.queue.bytes(),
+            packets: backlog.packets,
+            bytes: backlog.bytes,
             head_sojourn: self.queue.head_since().map_or(Span::ZERO, |since| now.since(since)),
         }
+    }
+
+    /// What the queue's classes hold and have done by the time of the last call; empty where it has none.
+    pub fn classes(&self) -> Vec<Class> {
+        self.queue.classes()
+    }
+
+    /// The queue discipline's state at `now`, as name and value.
+    pub fn gauges(&mut self, now: Time, observer: &mut impl Observer<P>) -> Vec<(&'static str, f64)> {
+        self.advance(now, observer);
+        self.queue.gauges(now)
     }
 
     /// Counters since the start.
@@ -148,7 +171,7 @@ impl<P: Packet> Link<P> {
 
     /// Packets inside: waiting, being sent and on their way.
     pub fn held(&self) -> usize {
-        self.queue.packets() as usize + usize::from(self.queue.is_sending()) + self.flight.packets()
+        self.waiting as usize + usize::from(self.sending.is_some()) + self.flight.packets()
     }
 
     /// Does everything that happens up to and including `now`, each at its own time.
@@ -170,63 +193,51 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Lets `packet` wait for its turn.
-    fn wait(&mut self, mut packet: P, number: u64, now: Time, free: bool, observer: &mut impl Observer<P>) {
-        let len = packet.frame_len();
-        let marked = self.queue.is_marking() && packet.is_ect();
-        if marked {
-            packet.mark_ce();
-        }
-        match self.queue.push(packet, number, now) {
-            Err(packet) => self.drop_packet(packet, now, observer),
-            Ok(()) => {
-                self.stats.marked += u64::from(marked);
-                if let Some(packet) = self.queue.tail() {
-                    observer.on(Event::Enqueue, now, packet, self.queue.packets());
-                    if marked {
-                        observer.on(Event::Mark, now, packet, self.queue.packets());
-                    }
-                }
-                if free {
-                    self.schedule(now, false, len);
-                }
-            }
-        }
-    }
-
-    /// Begins the packet whose turn it is, or ends the one that is being sent.
+    /// Ends the packet that is being sent, and begins the next one.
     #[inline]
     fn step(&mut self, observer: &mut impl Observer<P>) {
         let at = self.next_step;
-        if !self.queue.is_sending() {
-            self.queue.begin_sending();
-            self.next_step = self.end;
-        } else if let Some((packet, number)) = self.queue.end_sending() {
-            match self.queue.head().map(P::frame_len) {
-                Some(len) => self.schedule(at, true, len),
-                None => self.next_step = Time::NEVER,
+        match self.sending.take() {
+            Some(sent) => {
+                self.follows = true;
+                self.begin_next(at, observer);
+                self.depart(sent.packet, sent.number, at, observer);
             }
-            self.depart(packet, number, at, observer);
+            None => self.begin_next(at, observer),
         }
     }
 
-    /// Settles when the queue's head, of `len` bytes, is sent.
+    /// Begins the packet whose turn it is, or settles when that may be. None is being sent.
     #[inline]
-    fn schedule(&mut self, now: Time, follows: bool, len: u32) {
-        let sending = self.service.send(now, follows, len);
-        self.end = sending.end;
-        if sending.begin == now {
-            self.queue.begin_sending();
-            self.next_step = sending.end;
-        } else {
-            self.next_step = sending.begin;
+    fn begin_next(&mut self, now: Time, observer: &mut impl Observer<P>) {
+        let ready = self.queue.next_ready(now);
+        if ready > now {
+            (self.next_step, self.follows) = (ready, false);
+            return;
+        }
+        let begin = self.service.begin(now, self.follows);
+        if begin > now {
+            (self.next_step, self.follows) = (begin, true);
+            return;
+        }
+        let (queue, mut report) = self.queue_and_report(now, observer);
+        match queue.dequeue(now, &mut report) {
+            Some(next) => {
+                self.waiting -= 1;
+                self.next_step = self.service.send(now, self.follows, next.packet.frame_len());
+                self.sending = Some(next);
+            }
+            None => {
+                (self.next_step, self.follows) = (self.queue.next_ready(now), false);
+                debug_assert!(self.next_step > now, "a queue that is ready gave no packet");
+            }
         }
     }
 
     /// The last bit of `packet`, the `number`th that was offered, leaves the serialiser.
     #[inline]
     fn depart(&mut self, mut packet: P, number: u64, at: Time, observer: &mut impl Observer<P>) {
-        let waiting = self.queue.packets();
+        let waiting = self.waiting;
         self.stats.serialised += 1;
         self.stats.bytes_serialised += u64::from(packet.frame_len());
         observer.on(Event::Depart, at, &packet, waiting);
@@ -261,14 +272,25 @@ impl<P: Packet> Link<P> {
         }
     }
 
+    /// Drops what is offered to a link that is down.
     fn drop_packet(&mut self, packet: P, at: Time, observer: &mut impl Observer<P>) {
-        self.stats.dropped += 1;
-        observer.on(Event::Drop, at, &packet, self.queue.packets());
+        self.queue_and_report(at, observer).1.rejected(&packet, Cause::Down);
+    }
+
+    /// The queue, and who is told what it does at `at`.
+    #[inline]
+    fn queue_and_report<'a, O: Observer<P>>(
+        &'a mut self,
+        at: Time,
+        observer: &'a mut O,
+    ) -> (&'a mut Discipline<P>, Report<'a, O>) {
+        let report = Report { at, waiting: &mut self.waiting, stats: &mut self.stats, observer };
+        (&mut self.queue, report)
     }
 
     fn lose(&mut self, packet: P, at: Time, observer: &mut impl Observer<P>) {
         self.stats.lost += 1;
-        observer.on(Event::Lose, at, &packet, self.queue.packets());
+        observer.on(Event::Lose, at, &packet, self.waiting);
     }
 
     #[cold]
@@ -277,19 +299,14 @@ impl<P: Packet> Link<P> {
         self.changes_done += 1;
         self.next_change = self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.at);
         if let Some(rate) = change.rate {
-            let sending = self.queue.is_sending();
-            self.end = self.service.set_rate(rate, change.at, self.end, sending);
-            if sending {
-                self.next_step = self.end;
+            if self.sending.is_some() {
+                self.next_step = self.service.change_rate(rate, change.at, self.next_step);
+            } else {
+                self.service.set_rate(rate);
             }
             self.queue.set_rate(self.service.rate());
         }
-        if let Some(limit) = change.limit {
-            self.queue.set_limit(limit, self.service.rate());
-        }
-        if let Some(mark_above) = change.mark_above {
-            self.queue.set_mark_above(mark_above, self.service.rate());
-        }
+        self.queue.change(&change, self.service.rate());
         self.delay = change.delay.unwrap_or(self.delay);
         if let Some(loss) = &change.loss {
             self.loss.get_or_insert_with(|| Loss::new(loss, self.seed)).set(loss);
@@ -319,11 +336,49 @@ impl<P: Packet> Link<P> {
 
     /// Drops what waits and what is being sent; what is on its way arrives.
     fn drop_all(&mut self, at: Time, observer: &mut impl Observer<P>) {
-        self.next_step = Time::NEVER;
+        (self.next_step, self.follows) = (Time::NEVER, false);
         self.service.reset();
-        for packet in self.queue.take_all() {
-            self.stats.dropped += 1;
-            observer.on(Event::Drop, at, &packet, 0);
+        // The events of one instant all show the queue empty.
+        self.waiting = 0;
+        let sending = self.sending.take();
+        let (queue, mut report) = self.queue_and_report(at, observer);
+        if let Some(sending) = sending {
+            report.rejected(&sending.packet, Cause::Down);
         }
+        queue.purge(Cause::Down, &mut report);
+    }
+}
+
+/// Counts what the queue does, and tells the observer.
+struct Report<'a, O> {
+    at: Time,
+    waiting: &'a mut u32,
+    stats: &'a mut Stats,
+    observer: &'a mut O,
+}
+
+impl<P: Packet, O: Observer<P>> Sink<P> for Report<'_, O> {
+    #[inline]
+    fn enqueued(&mut self, packet: &P) {
+        *self.waiting += 1;
+        self.observer.on(Event::Enqueue, self.at, packet, *self.waiting);
+    }
+
+    #[inline]
+    fn rejected(&mut self, packet: &P, cause: Cause) {
+        self.stats.count_drop(cause);
+        self.observer.on(Event::Drop, self.at, packet, *self.waiting);
+    }
+
+    #[inline]
+    fn dropped(&mut self, packet: &P, cause: Cause) {
+        *self.waiting = self.waiting.saturating_sub(1);
+        self.rejected(packet, cause);
+    }
+
+    #[inline]
+    fn marked(&mut self, packet: &P) {
+        self.stats.marked += 1;
+        self.observer.on(Event::Mark, self.at, packet, *self.waiting);
     }
 }

@@ -9,13 +9,6 @@ const FRAME_HEADER: u32 = 14;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// When a frame is sent: from its first byte to its last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sending {
-    pub(crate) begin: Time,
-    pub(crate) end: Time,
-}
-
 /// Plays a trace for ever.
 ///
 /// As mahimahi's link does: packets share an opportunity's bytes in order, a packet that does not fit
@@ -54,24 +47,28 @@ impl Player {
         })
     }
 
-    /// When a frame is sent that is next in turn at `now`, and `follows` another without a gap.
+    /// When a frame begins that is next in turn at `now`, and `follows` another without a gap.
     ///
     /// One that arrives at a free link at the very time of an opportunity has missed it.
-    pub(crate) fn send(&mut self, now: Time, follows: bool, frame_len: u32) -> Sending {
+    pub(crate) fn begin(&mut self, now: Time, follows: bool) -> Time {
         if !follows {
             self.skip_to_after(now);
         }
-        let mut remaining = frame_len.saturating_sub(FRAME_HEADER).max(1);
         if self.left == 0 {
             self.take_opportunity();
         }
-        let begin = self.end;
+        self.end
+    }
+
+    /// When a frame ends that begins in the opportunity that `begin` found.
+    pub(crate) fn send(&mut self, frame_len: u32) -> Time {
+        let mut remaining = frame_len.saturating_sub(FRAME_HEADER).max(1);
         while remaining > self.left {
             remaining -= self.left;
             self.take_opportunity();
         }
         self.left -= remaining;
-        Sending { begin, end: self.end }
+        self.end
     }
 
     /// The mean rate of the trace in frame payload.
@@ -117,6 +114,16 @@ mod tests {
         Player::new(&Trace { opportunities_ms: opportunities_ms.to_vec() }).expect("the trace has a length")
     }
 
+    /// From the first byte of a frame to its last.
+    fn sending(player: &mut Player, now: Time, follows: bool, frame_len: u32) -> (Time, Time) {
+        (player.begin(now, follows), player.send(frame_len))
+    }
+
+    /// When its last byte is sent, ms.
+    fn end(player: &mut Player, now: Time, follows: bool, frame_len: u32) -> u64 {
+        ms(sending(player, now, follows, frame_len).1)
+    }
+
     fn ms(time: Time) -> u64 {
         time.as_ns() / NS_PER_MS
     }
@@ -128,41 +135,41 @@ mod tests {
     #[test]
     fn a_full_packet_takes_one_opportunity_and_the_trace_repeats() {
         let mut player = player(&[1, 1, 5, 10]);
-        let first = ms(player.send(Time::ZERO, false, 1514).end);
-        let others: Vec<u64> = (0..8).map(|_| ms(player.send(Time::ZERO, true, 1514).end)).collect();
+        let first = end(&mut player, Time::ZERO, false, 1514);
+        let others: Vec<u64> = (0..8).map(|_| end(&mut player, Time::ZERO, true, 1514)).collect();
         assert_eq!((first, others), (1, vec![1, 5, 10, 11, 11, 15, 20, 21]));
     }
 
     #[test]
     fn small_packets_share_an_opportunity() {
         let mut player = player(&[1, 2]);
-        let ends = [false, true, true, true].map(|follows| ms(player.send(Time::ZERO, follows, 514).end));
+        let ends = [false, true, true, true].map(|follows| end(&mut player, Time::ZERO, follows, 514));
         assert_eq!(ends, [1, 1, 1, 2]);
     }
 
     #[test]
     fn a_large_packet_needs_several_and_leaves_the_rest_to_the_next() {
         let mut player = player(&[1, 2, 3]);
-        assert_eq!(player.send(Time::ZERO, false, 3214), Sending { begin: at(1), end: at(3) });
-        assert_eq!(player.send(at(3), true, 1314), Sending { begin: at(3), end: at(3) });
-        assert_eq!(player.send(at(3), true, 14), Sending { begin: at(4), end: at(4) });
+        assert_eq!(sending(&mut player, Time::ZERO, false, 3214), (at(1), at(3)));
+        assert_eq!(sending(&mut player, at(3), true, 1314), (at(3), at(3)));
+        assert_eq!(sending(&mut player, at(3), true, 14), (at(4), at(4)));
     }
 
     #[test]
     fn what_nobody_waits_for_is_wasted() {
         let mut player = player(&[1, 2, 3]);
-        assert_eq!(ms(player.send(Time::ZERO, false, 114).end), 1);
-        assert_eq!(ms(player.send(at(1), false, 114).end), 2);
-        assert_eq!(ms(player.send(at(2), false, 114).end), 3);
-        assert_eq!(ms(player.send(at(3_000_000), false, 114).end), 3_000_001);
+        assert_eq!(end(&mut player, Time::ZERO, false, 114), 1);
+        assert_eq!(end(&mut player, at(1), false, 114), 2);
+        assert_eq!(end(&mut player, at(2), false, 114), 3);
+        assert_eq!(end(&mut player, at(3_000_000), false, 114), 3_000_001);
     }
 
     #[test]
     fn after_a_reset_the_present_opportunities_are_found_again() {
         let mut player = player(&[1, 2, 3]);
-        assert_eq!(ms(player.send(Time::ZERO, false, 14 + 1500 * 30).end), 30);
+        assert_eq!(end(&mut player, Time::ZERO, false, 14 + 1500 * 30), 30);
         player.rewind();
-        assert_eq!(ms(player.send(at(4), false, 1514).end), 5);
+        assert_eq!(end(&mut player, at(4), false, 1514), 5);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use tcplab_units::{Rate, Time};
 
 use crate::config::Direction;
-use crate::player::{Player, Sending};
+use crate::player::Player;
 use crate::shaper::Shaper;
 
 /// The server behind the queue.
@@ -27,16 +27,25 @@ impl Service {
         }
     }
 
-    /// A new rate from `now` on; a trace stays as it is. When the frame being sent, which would have ended at
-    /// `end`, ends now; `sending` says whether there is one.
-    pub(crate) fn set_rate(&mut self, rate: Rate, now: Time, end: Time, sending: bool) -> Time {
+    /// A new rate while no frame is being sent; a trace stays as it is.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
         match self {
             Service::Instant => *self = Service::Rate(Shaper::new(rate)),
-            Service::Rate(shaper) if sending => return shaper.change_rate(rate, now, end),
             Service::Rate(shaper) => shaper.set_rate(rate),
             Service::Trace(_) => {}
         }
-        end
+    }
+
+    /// A new rate from `now` on, also for the rest of the frame being sent, which would have ended at `end`: when it
+    /// ends now. A trace stays as it is.
+    pub(crate) fn change_rate(&mut self, rate: Rate, now: Time, end: Time) -> Time {
+        match self {
+            Service::Rate(shaper) => shaper.change_rate(rate, now, end),
+            Service::Instant | Service::Trace(_) => {
+                self.set_rate(rate);
+                end
+            }
+        }
     }
 
     /// The present rate, which turns a limit in time into bytes; none: nothing ever waits.
@@ -48,13 +57,24 @@ impl Service {
         }
     }
 
-    /// When a frame is sent that is next in turn at `now`, and `follows` another without a gap.
+    /// When the next frame begins that could at `now`, and `follows` another without a gap.
+    ///
+    /// Asked again before `send`, with `follows`, it says the same.
     #[inline]
-    pub(crate) fn send(&mut self, now: Time, follows: bool, frame_len: u32) -> Sending {
+    pub(crate) fn begin(&mut self, now: Time, follows: bool) -> Time {
         match self {
-            Service::Instant => Sending { begin: now, end: now },
-            Service::Rate(shaper) => Sending { begin: now, end: shaper.send(now, follows, frame_len) },
-            Service::Trace(player) => player.send(now, follows, frame_len),
+            Service::Instant | Service::Rate(_) => now,
+            Service::Trace(player) => player.begin(now, follows),
+        }
+    }
+
+    /// When a frame ends that begins at `now`, which `begin` has returned.
+    #[inline]
+    pub(crate) fn send(&mut self, now: Time, follows: bool, frame_len: u32) -> Time {
+        match self {
+            Service::Instant => now,
+            Service::Rate(shaper) => shaper.send(now, follows, frame_len),
+            Service::Trace(player) => player.send(frame_len),
         }
     }
 

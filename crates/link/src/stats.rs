@@ -2,6 +2,8 @@
 
 use tcplab_units::Span;
 
+use crate::qdisc::Cause;
+
 /// Counters since the start. `packets_in + duplicated = delivered + dropped + lost + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -9,8 +11,9 @@ pub struct Stats {
     pub packets_in: u64,
     /// Frame bytes offered.
     pub bytes_in: u64,
-    /// Packets dropped by the queue's limit or by a link that is down.
+    /// Packets dropped by the queue discipline or by a link that is down.
     pub dropped: u64,
+    dropped_by: [u64; Cause::COUNT],
     /// Packets marked "congestion experienced".
     pub marked: u64,
     /// Packets that left the serialiser.
@@ -27,6 +30,19 @@ pub struct Stats {
     pub delivered: u64,
     /// Frame bytes delivered.
     pub bytes_delivered: u64,
+}
+
+impl Stats {
+    /// Packets dropped for this cause.
+    pub fn dropped_by(&self, cause: Cause) -> u64 {
+        self.dropped_by[cause as usize]
+    }
+
+    #[inline]
+    pub(crate) fn count_drop(&mut self, cause: Cause) {
+        self.dropped += 1;
+        self.dropped_by[cause as usize] += 1;
+    }
 }
 
 /// A queue at one instant. What is being sent is not in it.

@@ -25,9 +25,16 @@ pub struct Flow {
     /// Version of IP.
     #[serde(default)]
     pub ip: IpVersion,
+    /// Differentiated services codepoint of its packets, there and back, 0 to 63 (RFC 2474).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dscp: u8,
     /// What it sends.
     #[serde(flatten)]
     pub traffic: Traffic,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 /// What a flow sends.

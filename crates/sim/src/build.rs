@@ -53,7 +53,14 @@ pub(crate) fn streams(
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
             streams.push(Stream {
-                ends: Ends { stream: streams.len() as u32, flow: number as u32, from, to, ip: flow.ip },
+                ends: Ends {
+                    stream: streams.len() as u32,
+                    flow: number as u32,
+                    from,
+                    to,
+                    ip: flow.ip,
+                    dscp: flow.dscp,
+                },
                 flow: number,
                 start: flow.start,
                 work: builder.work(stream)?,

@@ -1,5 +1,6 @@
 //! What travels through the simulated network.
 
+use tcplab_link::Ecn;
 use tcplab_tcp::Segment;
 use tcplab_tcp::segment::{ACK, SYN};
 use tcplab_units::Time;
@@ -14,9 +15,6 @@ pub const TCP_HEADER: u32 = 20;
 pub const UDP_HEADER: u32 = 8;
 /// Bytes of an ICMP echo header.
 pub const ICMP_HEADER: u32 = 8;
-
-/// ECN field: congestion experienced (RFC 3168 section 5).
-const ECN_CE: u8 = 3;
 
 /// A packet: headers and lengths; payload is counted, not carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +31,8 @@ pub struct Packet {
     pub forward: bool,
     /// Its bits were damaged; the receiver discards it.
     pub corrupted: bool,
+    /// Differentiated services codepoint of its IP header.
+    pub dscp: u8,
 }
 
 /// What a packet carries.
@@ -101,14 +101,28 @@ impl tcplab_link::Packet for Packet {
     fn frame_len(&self) -> u32 {
         self.frame_len
     }
+    /// One number for each stream and direction, scrambled by Knuth's multiplicative method ("The Art of Computer
+    /// Programming", volume 3, section 6.4) so that neighbouring streams share no bits.
     #[inline]
-    fn is_ect(&self) -> bool {
-        matches!(&self.body, Body::Tcp(segment) if segment.ecn != 0)
+    fn flow_hash(&self) -> u32 {
+        let flow = u64::from(self.stream) << 1 | u64::from(self.forward);
+        (flow.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    }
+    #[inline]
+    fn ecn(&self) -> Ecn {
+        match &self.body {
+            Body::Tcp(segment) => Ecn::from_bits(segment.ecn),
+            Body::Udp { .. } | Body::Echo { .. } => Ecn::NotEct,
+        }
+    }
+    #[inline]
+    fn dscp(&self) -> u8 {
+        self.dscp
     }
     #[inline]
     fn mark_ce(&mut self) {
         if let Body::Tcp(segment) = &mut self.body {
-            segment.ecn = ECN_CE;
+            segment.ecn = Ecn::Ce as u8;
         }
     }
     #[inline]
@@ -124,6 +138,8 @@ impl tcplab_link::Packet for Packet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tcplab_link::Packet as _;
+
     use crate::plan::IpVersion::{V4, V6};
 
     fn segment() -> Segment {
@@ -159,6 +175,23 @@ mod tests {
         assert_eq!(Body::Tcp(Segment { has_timestamp: false, ..syn }).frame_len(V4), 66);
         assert_eq!(Body::Udp { number: 0, sent: Time::ZERO, payload: 1472 }.frame_len(V4), 1514);
         assert_eq!(Body::Echo { number: 0, row: 0, payload: 56, reply: false }.frame_len(V4), 98);
+    }
+
+    #[test]
+    fn the_flow_hash_tells_streams_and_directions_apart() {
+        let packet = |stream, forward| Packet {
+            body: Body::Tcp(segment()),
+            frame_len: 66,
+            stream,
+            destination: 0,
+            forward,
+            corrupted: false,
+            dscp: 0,
+        };
+        let hashes: std::collections::HashSet<u32> = (0..1000)
+            .flat_map(|stream| [true, false].map(|forward| packet(stream, forward).flow_hash()))
+            .collect();
+        assert_eq!(hashes.len(), 2000);
     }
 
     #[test]

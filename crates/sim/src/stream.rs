@@ -24,6 +24,8 @@ pub(crate) struct Ends {
     pub(crate) to: NodeId,
     /// What carries its packets.
     pub(crate) ip: IpVersion,
+    /// Differentiated services codepoint of its packets, there and back.
+    pub(crate) dscp: u8,
 }
 
 impl Ends {
@@ -37,6 +39,7 @@ impl Ends {
             destination: if forward { self.to } else { self.from },
             forward,
             corrupted: false,
+            dscp: self.dscp,
         }
     }
 }

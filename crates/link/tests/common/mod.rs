@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use tcplab_link::config::{Chance, Limit, Loss, LossModel, Queue};
-use tcplab_link::{Direction, Event, Link, Observer, Packet};
+use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
 
 /// A packet that remembers what was done to it.
@@ -28,8 +28,14 @@ impl Packet for Numbered {
         self.len
     }
     /// Those with odd numbers can be marked.
-    fn is_ect(&self) -> bool {
-        self.number % 2 == 1
+    fn ecn(&self) -> Ecn {
+        if self.number % 2 == 1 { Ecn::Ect0 } else { Ecn::NotEct }
+    }
+    fn flow_hash(&self) -> u32 {
+        0
+    }
+    fn dscp(&self) -> u8 {
+        0
     }
     fn mark_ce(&mut self) {
         self.marked = true;

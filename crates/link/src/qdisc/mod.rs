@@ -1,0 +1,138 @@
+//! Queue disciplines: which packets wait, which is sent next, which are dropped or marked.
+//!
+//! A discipline is a type in a file of its own that implements [`Qdisc`]; a variant of [`Discipline`] and of
+//! `config::Queue` make it known. It reads no clock: whatever it does happens in `enqueue` and `dequeue`, at the
+//! time they are given. One that updates its state at intervals catches up there, as nothing else changes a queue.
+
+mod discipline;
+mod droptail;
+#[cfg(test)]
+pub(crate) mod testing;
+
+use tcplab_units::{Rate, Time};
+
+pub(crate) use discipline::Discipline;
+pub(crate) use droptail::Droptail;
+
+use crate::config::Change;
+use crate::packet::Packet;
+
+/// A queue discipline.
+///
+/// What is being sent is not in the queue: `dequeue` hands it over.
+pub trait Qdisc<P: Packet> {
+    /// Takes `packet` in or refuses it, and tells `sink` which: `enqueued` or `rejected`, once.
+    ///
+    /// It may drop other packets to make room.
+    fn enqueue(&mut self, packet: Queued<P>, now: Time, sink: &mut impl Sink<P>);
+
+    /// Takes the packet out that is sent at `now`. It may drop and mark packets first, and tells `sink`.
+    ///
+    /// Where it returns none, `next_ready(now)` is later than `now` from then on.
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>>;
+
+    /// When `dequeue` can return a packet: no later than `now` where it can at once, `NEVER` where nothing waits.
+    #[inline]
+    fn next_ready(&self, now: Time) -> Time {
+        if self.backlog().packets == 0 { Time::NEVER } else { now }
+    }
+
+    /// Whether a packet that finds the link idle and the queue empty passes without entering the queue, as with
+    /// Linux's `TCQ_F_CAN_BYPASS`. Only for a discipline whose state does not depend on such packets.
+    #[inline]
+    fn can_bypass(&self) -> bool {
+        false
+    }
+
+    /// What waits.
+    fn backlog(&self) -> Backlog;
+
+    /// When the packet at the head arrived.
+    fn head_since(&self) -> Option<Time>;
+
+    /// What the classes hold and have done, for a discipline that has classes.
+    fn classes(&self) -> Vec<Class> {
+        Vec::new()
+    }
+
+    /// State worth plotting, as name and value: a drop probability, a target.
+    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
+    /// New settings for arrivals: those of `change` that concern it; what waits stays. `rate` is the link's.
+    fn change(&mut self, change: &Change, rate: Option<Rate>);
+
+    /// The link's new rate, at which limits given as time are converted; none: there is no rate.
+    fn set_rate(&mut self, rate: Option<Rate>);
+
+    /// Drops all that waits.
+    fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>);
+}
+
+/// A packet that waits in a queue or is being sent.
+#[derive(Clone, Debug)]
+pub struct Queued<P> {
+    /// The packet.
+    pub packet: P,
+    /// It was offered to the link as the `number`th, counted from 1: what impairments draw by.
+    pub number: u64,
+    /// When it arrived.
+    pub since: Time,
+}
+
+/// Packets and bytes that wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Frame bytes.
+    pub bytes: u64,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// There was no room within the limit.
+    Overlimit,
+    /// An active queue management dropped it to signal congestion.
+    Early,
+    /// The link is down.
+    Down,
+}
+
+impl Cause {
+    /// How many there are.
+    pub const COUNT: usize = 3;
+}
+
+/// What a class holds and has done since the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Its name within the discipline.
+    pub name: String,
+    /// What waits.
+    pub backlog: Backlog,
+    /// Packets dequeued.
+    pub packets_out: u64,
+    /// Frame bytes dequeued.
+    pub bytes_out: u64,
+    /// Packets dropped, refused ones included.
+    pub dropped: u64,
+    /// Packets marked.
+    pub marked: u64,
+}
+
+/// Who is told what a discipline does to a packet, at the time it was called with.
+///
+/// A nested discipline hands its own sink on to its children: each packet is told of once.
+pub trait Sink<P> {
+    /// `packet` waits from now on.
+    fn enqueued(&mut self, packet: &P);
+    /// `packet`, which arrived just now, was refused.
+    fn rejected(&mut self, packet: &P, cause: Cause);
+    /// `packet`, which waited, was dropped.
+    fn dropped(&mut self, packet: &P, cause: Cause);
+    /// `packet` was marked "congestion experienced".
+    fn marked(&mut self, packet: &P);
+}

@@ -1,0 +1,93 @@
+//! What the tests of disciplines share: a packet, and a sink that writes down what it is told.
+
+use tcplab_units::Time;
+
+use super::{Cause, Qdisc, Queued, Sink};
+use crate::config::Change;
+use crate::packet::{Ecn, Packet};
+
+/// A packet that is nothing but what disciplines look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) len: u32,
+    pub(crate) flow: u32,
+    pub(crate) ecn: Ecn,
+    pub(crate) dscp: u8,
+}
+
+impl Unit {
+    /// Of flow 0, not capable of ECN, without a DSCP.
+    pub(crate) fn new(len: u32) -> Unit {
+        Unit { len, flow: 0, ecn: Ecn::NotEct, dscp: 0 }
+    }
+}
+
+impl Packet for Unit {
+    fn frame_len(&self) -> u32 {
+        self.len
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+    fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+    fn dscp(&self) -> u8 {
+        self.dscp
+    }
+    fn mark_ce(&mut self) {
+        self.ecn = Ecn::Ce;
+    }
+    fn corrupt(&mut self) {}
+    fn duplicate(&self) -> Unit {
+        *self
+    }
+}
+
+/// What a sink was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    Enqueued,
+    Rejected(Cause),
+    Dropped(Cause),
+    Marked,
+}
+
+impl<P> Sink<P> for Vec<Told> {
+    fn enqueued(&mut self, _: &P) {
+        self.push(Told::Enqueued);
+    }
+    fn rejected(&mut self, _: &P, cause: Cause) {
+        self.push(Told::Rejected(cause));
+    }
+    fn dropped(&mut self, _: &P, cause: Cause) {
+        self.push(Told::Dropped(cause));
+    }
+    fn marked(&mut self, _: &P) {
+        self.push(Told::Marked);
+    }
+}
+
+/// A change of nothing.
+pub(crate) fn no_change() -> Change {
+    Change {
+        at: Time::ZERO,
+        rate: None,
+        limit: None,
+        mark_above: None,
+        delay: None,
+        jitter: None,
+        reorder: None,
+        loss: None,
+        corrupt: None,
+        duplicate: None,
+        up: None,
+    }
+}
+
+/// Offers `packet` and returns what `queue` told of it.
+pub(crate) fn offer(queue: &mut impl Qdisc<Unit>, packet: Unit, now: Time) -> Vec<Told> {
+    let mut told = Vec::new();
+    queue.enqueue(Queued { packet, number: 1, since: now }, now, &mut told);
+    told
+}
