@@ -12,8 +12,8 @@ import pytest
 
 import tcplab
 from tcplab import captures
-from tcplab.captures.ends import match_ends
 from tcplab.captures.tests.tshark import needs_tshark, same_packets_stand_out, same_rtts, tshark
+from tcplab.captures.two_point import match_ends
 
 SCENARIO = """\
 tcplab: 1

@@ -1,9 +1,9 @@
 """What a run will take, from its plan alone: packets, rows, disk and memory, to within a factor of about two.
 
 Traffic is a fluid: between any two moments at which something starts, stops or changes, flows share the
-links max-min fairly, below what their windows (RFC 7323) and random loss (`tcplab.laws`) allow. Numbers here
-that are not in a plan were measured with the shipped scenarios; `tests/test_estimate.py` holds the figures
-against real runs.
+links max-min fairly, below what their windows (RFC 7323) and random loss (`tcplab.analysis.laws`) allow.
+Numbers here that are not in a plan were measured with the shipped scenarios; `tests/test_estimate.py` holds
+the figures against real runs.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from itertools import pairwise
 from pathlib import Path as File
 from typing import Any
 
+from tcplab.analysis.laws import Path, cubic_response, mathis
+from tcplab.analysis.laws.path import HEADERS
 from tcplab.engine.base import Problem
-from tcplab.laws import Path, cubic_response, mathis
-from tcplab.laws.path import HEADERS
-from tcplab.words import count, size
+from tcplab.safe_text import count, size
 
 Plan = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tcplab.words import rate, seconds, visible
+from tcplab.safe_text import rate, seconds, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -110,7 +110,7 @@ def damage(path: Path, chance: random.Random) -> None:
         change(manifest, chance)
         path.write_text(json.dumps(manifest))
     elif path.suffix == ".yaml":
-        from tcplab.results.plan_yaml import load_plan_yaml
+        from tcplab.plan.yaml_text import load_plan_yaml
 
         plan = load_plan_yaml(data.decode())
         change(plan, chance)

@@ -266,8 +266,8 @@ def test_views_exclude_one_another(capture: Path, tcplab: Command) -> None:
 
 
 def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
+    from tcplab.captures.capture_comparison import on_the_wire
     from tcplab.captures.summary import summarise
-    from tcplab.report.on_the_wire import on_the_wire
 
     done = library.run(
         """
@@ -301,7 +301,7 @@ def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
 
 
 def test_the_report_of_a_run_says_what_its_captures_say(made: Path) -> None:
-    from tcplab.report.on_the_wire import on_the_wire
+    from tcplab.captures.capture_comparison import on_the_wire
 
     found = on_the_wire(library.load(made))
     assert found is not None

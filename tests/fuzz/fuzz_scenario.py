@@ -17,7 +17,7 @@ import time
 import traceback
 from pathlib import Path
 
-from tcplab.results.plan_yaml import dump_plan_yaml, load_plan_yaml
+from tcplab.plan.yaml_text import dump_plan_yaml, load_plan_yaml
 from tcplab.scenario import ScenarioErrors, expand, load, warnings
 
 ROOT = Path(__file__).parents[2]

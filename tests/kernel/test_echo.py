@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import tcplab
-from tcplab.report.echo import echo_flows
+from tcplab.present.echo import echo_flows
 from tcplab.results import Run
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "echo-100mbit.yaml"

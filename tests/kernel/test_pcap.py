@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tcplab import captures
-from tcplab.captures.ends import match_ends
 from tcplab.captures.flow import Flow
 from tcplab.captures.tests.tshark import needs_tshark, same_packets_stand_out, same_rtts
+from tcplab.captures.two_point import match_ends
 from tcplab.results import Run
 
 FLOW = {"name": "bulk", "kind": "tcp", "cc": "cubic", "bytes": "3 MB"}

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tcplab.captures.capture import Capture, read
+    from tcplab.captures.errors import CaptureError
     from tcplab.captures.flow import Flow
-    from tcplab.captures.opening import CaptureError
 
 __all__ = ["Capture", "CaptureError", "Flow", "read"]
 
-_HOMES = {"Capture": "capture", "CaptureError": "opening", "Flow": "flow", "read": "capture"}
+_HOMES = {"Capture": "capture", "CaptureError": "errors", "Flow": "flow", "read": "capture"}
 
 
 def __getattr__(name: str) -> Any:

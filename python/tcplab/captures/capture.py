@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcplab.captures.frames import packets_frame
-from tcplab.captures.series import follow
+from tcplab.captures.packets import follow
 from tcplab.captures.summary import Summary, summarise
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Capture:
     @property
     def remarks(self) -> list[str]:
         """What could not be read, in words; empty when all was."""
-        from tcplab.captures.ending import remarks
+        from tcplab.captures.warnings import remarks
 
         return list(remarks(self.facts))
 

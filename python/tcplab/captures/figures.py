@@ -9,12 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcplab.captures.flow import Flow
+from tcplab.captures.packets import (
+    FAST,
+    NONE,
+    OUT_OF_ORDER,
+    PROBE,
+    RETRANSMISSIONS,
+    TIMEOUT,
+    UNKNOWN,
+    Packets,
+)
 from tcplab.captures.sequence_figure import sequence_figure
-from tcplab.captures.series import FAST, NONE, OUT_OF_ORDER, PROBE, RETRANSMISSIONS, TIMEOUT, UNKNOWN, Packets
-from tcplab.report.figures.decimate import POINTS, decimate
-from tcplab.report.figures.model import Array, Figure, Line, Panel, Points
-from tcplab.report.figures.palette import COLORS, Style, style
-from tcplab.report.numbers import rate_scale, time_text
+from tcplab.figures.decimate import POINTS, decimate
+from tcplab.figures.model import Array, Figure, Line, Panel, Points
+from tcplab.figures.palette import COLORS, Style, style
+from tcplab.quantities import rate_scale, time_text
 
 MOST_FLOWS = 8
 """More lines than this would hide each other."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from tcplab.captures.flows import Flows
-from tcplab.captures.series import KINDS, NONE, Packets
+from tcplab.captures.packets import KINDS, NONE, Packets
 from tcplab.results.files import write_whole
 
 _DIRECTIONS = ("forward", "backward")

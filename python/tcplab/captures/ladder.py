@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tcplab.captures.flow import Flow
-from tcplab.captures.series import NONE, OUT_OF_ORDER, RETRANSMISSIONS, Packets
+from tcplab.captures.packets import NONE, OUT_OF_ORDER, RETRANSMISSIONS, Packets
 
 _FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"), (64, "ECE"), (128, "CWR"))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcplab.captures.opening import core_path, filter_words, refused
+from tcplab.captures.errors import core_path, filter_words, refused
 
 if TYPE_CHECKING:
     from tcplab._core import PacketList

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tcplab.report.figures.model import Figure
+from tcplab.figures.model import Figure
 
 IMAGES = (".svg", ".png", ".pdf")
 
@@ -14,7 +14,7 @@ def write_page(
     target: Path, title: str, lead: str, figures: Sequence[Figure], remarks: Sequence[str]
 ) -> None:
     """Write an HTML page that needs nothing else. Raises ResultsError."""
-    from tcplab.report.captures import captures_html
+    from tcplab.present.captures_page import captures_html
     from tcplab.results.files import write_text
 
     write_text(target, captures_html(title, lead, figures, remarks))
@@ -22,6 +22,6 @@ def write_page(
 
 def write_image(target: Path, figure: Figure) -> None:
     """Draw one figure into one file. Raises ResultsError."""
-    from tcplab.report.images import write_image as draw
+    from tcplab.figures.images import write_image as draw
 
     draw(figure, target)

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcplab.captures.flow import Flow
-from tcplab.captures.series import FIN, NONE, OUT_OF_ORDER, RETRANSMISSIONS, RST, SYN, Packets
-from tcplab.report.figures.decimate import POINTS, decimate
-from tcplab.report.figures.model import Array, Figure, Line, Panel, Points
-from tcplab.report.figures.palette import COLORS, Style
+from tcplab.captures.packets import FIN, NONE, OUT_OF_ORDER, RETRANSMISSIONS, RST, SYN, Packets
+from tcplab.figures.decimate import POINTS, decimate
+from tcplab.figures.model import Array, Figure, Line, Panel, Points
+from tcplab.figures.palette import COLORS, Style
 
 _SENT, _AGAIN, _ACKED, _EDGE, _SACKED, _REORDERED = (
     COLORS[0],

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcplab.captures.errors import CaptureError, core_path, filter_words, refused
 from tcplab.captures.flow import Flow
 from tcplab.captures.flows import Flows
-from tcplab.captures.opening import CaptureError, core_path, filter_words, refused
 
 
 @dataclass(frozen=True)

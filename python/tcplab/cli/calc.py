@@ -12,7 +12,7 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 
 if TYPE_CHECKING:
-    from tcplab.laws.answer import Line
+    from tcplab.analysis.laws.answer import Line
 
 EXAMPLE = "tcplab calc --rate 100M --rtt 550ms --loss 1e-5 --window 64K --streams 4"
 
@@ -53,9 +53,9 @@ def calc(
 
     The window it needs, throughput by window and loss, the time to fill it and to recover from a loss.
     """
+    from tcplab.analysis.laws import Path
+    from tcplab.analysis.laws.answer import answer
     from tcplab.cli.output import say, say_json, table
-    from tcplab.laws import Path
-    from tcplab.laws.answer import answer
 
     path = Path(
         _positive("--rate", rate, _RATES, "100M or 100 Mbit/s"),
@@ -107,7 +107,7 @@ def _split(option: str, text: str, example: str) -> tuple[float, str]:
 
 
 def _text(line: Line) -> str:
-    from tcplab.report.numbers import bytes_text, rate_text, time_text
+    from tcplab.quantities import bytes_text, rate_text, time_text
 
     if not math.isfinite(line.value):
         return "no limit"

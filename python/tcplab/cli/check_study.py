@@ -75,8 +75,8 @@ def _problems(study: Study) -> tuple[list[Problem], list[str]]:
 
 
 def _summary(study: Study) -> Iterator[str]:
+    from tcplab.safe_text import plural
     from tcplab.study.load import engines_of
-    from tcplab.words import plural
 
     runs = plural(len(study.cells) * study.repeat, "run")
     cells = plural(len(study.cells), "cell")

@@ -23,7 +23,7 @@ def compare(
 ) -> None:
     """Compare two or more results, flow by flow."""
     from tcplab.cli.output import say, say_json, show
-    from tcplab.report import compare as compared
+    from tcplab.present import compare as compared
 
     if len(run) < 2:
         raise CommandError("comparing needs two results or more", Code.INPUT)
@@ -35,7 +35,7 @@ def compare(
             show(comparison.to_rich())
         if output is not None:
             from tcplab.cli.writing import naming
-            from tcplab.report import write_comparison
+            from tcplab.present import write_comparison
 
             with naming(output):
                 write_comparison(loaded, output)

@@ -13,7 +13,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
-from tcplab.words import visible
+from tcplab.safe_text import visible
 
 if TYPE_CHECKING:
     from tcplab.echo.standalone import Test
@@ -139,9 +139,9 @@ def run(
     json: Json = False,
 ) -> None:
     """Time messages and their echoes, size by size."""
+    from tcplab.analysis.echo.table import LABELS, csv_text
     from tcplab.cli.writing import naming
     from tcplab.echo.standalone import Asked, Test
-    from tcplab.echo.table import LABELS, csv_text
     from tcplab.results.files import write_text
 
     if labels not in LABELS:
@@ -205,8 +205,8 @@ def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
 
 
 def _print(test: Test, labels: str, json: bool) -> None:
+    from tcplab.analysis.echo import document, explain, tables
     from tcplab.cli.output import console, say, say_json
-    from tcplab.echo import document, explain, tables
 
     echoes = test.echoes()
     steps = explain(echoes, test.path())
@@ -235,8 +235,8 @@ def _print(test: Test, labels: str, json: bool) -> None:
 
 
 def _write_report(test: Test, path: Path) -> None:
-    from tcplab.echo import explain
-    from tcplab.report.echo_page import write_echo_page
+    from tcplab.analysis.echo import explain
+    from tcplab.present.echo_page import write_echo_page
 
     echoes = test.echoes()
     write_echo_page(

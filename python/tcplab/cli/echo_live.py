@@ -64,7 +64,7 @@ class _Live:
     def update(self, event: dict[str, Any]) -> None:
         """The table of the sizes that are done, and how far the present one is."""
         if event["event"] == "series":
-            from tcplab.echo import tables
+            from tcplab.analysis.echo import tables
 
             self._lines = tables(self._test.echoes(), self._labels)[0].lines(self._live.console.width)
         if event["event"] in ("series", "progress"):

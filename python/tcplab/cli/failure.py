@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 import typer
 
-from tcplab.words import visible
+from tcplab.safe_text import visible
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -14,7 +14,7 @@ from tcplab.cli.failure import Code, CommandError
 if TYPE_CHECKING:
     from tcplab.captures.flow import Flow
     from tcplab.captures.flows import Flows
-    from tcplab.captures.series import Packets
+    from tcplab.captures.packets import Packets
     from tcplab.captures.summary import Summary
 
 # A file without a name is gone when the process is, however that ends.
@@ -51,7 +51,7 @@ def only(captures: list[Path], what: str) -> Path:
 
 def summary_of(path: Path, filter_text: str | None, named: Path | None = None) -> Summary:
     """The flows of a capture that a filter means; messages call it `named`."""
-    from tcplab.captures.opening import CaptureError
+    from tcplab.captures.errors import CaptureError
     from tcplab.captures.summary import summarise
 
     try:
@@ -63,7 +63,7 @@ def summary_of(path: Path, filter_text: str | None, named: Path | None = None) -
 
 def flow_of(summary: Summary, number: int) -> Flow:
     """The flow with this number."""
-    from tcplab.captures.opening import CaptureError
+    from tcplab.captures.errors import CaptureError
 
     try:
         return summary.flow(number)
@@ -73,7 +73,7 @@ def flow_of(summary: Summary, number: int) -> Flow:
 
 def only_flow(summary: Summary, number: int) -> Flows:
     """The flow with this number, as flows."""
-    from tcplab.captures.opening import CaptureError
+    from tcplab.captures.errors import CaptureError
 
     try:
         return summary.only(number)
@@ -83,8 +83,8 @@ def only_flow(summary: Summary, number: int) -> Flows:
 
 def followed(path: Path, flows: list[int]) -> Packets:
     """The packets of these flows."""
-    from tcplab.captures.opening import CaptureError
-    from tcplab.captures.series import follow
+    from tcplab.captures.errors import CaptureError
+    from tcplab.captures.packets import follow
 
     try:
         with interruptible():
@@ -150,7 +150,7 @@ def print_wrapped(text: str) -> None:
 
 def print_remarks(facts: dict[str, Any], near_receiver: Sequence[int] = ()) -> None:
     """Print what could not be read, and which RTTs are not those of the path."""
-    from tcplab.captures.ending import remarks
+    from tcplab.captures.warnings import remarks
 
     said = list(remarks(facts))
     if near_receiver:

@@ -41,9 +41,9 @@ def packets(
     json: bool,
 ) -> None:
     """The packet list, or one packet field by field."""
+    from tcplab.captures.errors import CaptureError
     from tcplab.captures.listing import lines, open_list, rows
-    from tcplab.captures.opening import CaptureError
-    from tcplab.words import visible
+    from tcplab.safe_text import visible
 
     path = only(captures, "--packet" if number is not None else "--packets")
     try:
@@ -102,7 +102,7 @@ def plot(
 ) -> None:
     """Figures of flows, as a page or as images."""
     from tcplab.captures.figures import MOST_FLOWS, figures
-    from tcplab.words import plural
+    from tcplab.safe_text import plural
 
     if kind != "all" and kind not in PLOTS:
         raise CommandError(f"--plot: there is {', '.join(PLOTS)} and all, not {kind!r}", Code.INPUT)
@@ -135,8 +135,8 @@ def _largest(flows: Flows, most: int) -> Flows:
 def _write_figures(
     made: list[Any], path: Path, lead: str, facts: dict[str, Any], kind: str, output: Path | None
 ) -> None:
-    from tcplab.captures.ending import remarks
     from tcplab.captures.page import IMAGES, write_image, write_page
+    from tcplab.captures.warnings import remarks
     from tcplab.cli.output import say
     from tcplab.cli.writing import naming
 
@@ -160,7 +160,7 @@ def _write_figures(
                 f"--output: .html, {', '.join(IMAGES)} or a directory, not {target.name}", Code.INPUT
             )
         else:
-            from tcplab.report.images import write_images
+            from tcplab.figures.images import write_images
 
             written = write_images(made, target)
             page = target / f"{kind}.html"
@@ -208,7 +208,7 @@ def segmentation(
     """How data were cut into packets, of the flows with most bytes."""
     from tcplab.captures.segmentation import cuts, lines, to_json
     from tcplab.cli.output import say, say_json
-    from tcplab.words import plural
+    from tcplab.safe_text import plural
 
     named = only(captures, "--segmentation")
     path = seekable(named)
@@ -240,8 +240,8 @@ def ends(
     json: bool,
 ) -> None:
     """Both ends of a path, matched."""
-    from tcplab.captures.ends import delay_figure, lines, match_ends, to_json
-    from tcplab.captures.opening import CaptureError
+    from tcplab.captures.errors import CaptureError
+    from tcplab.captures.two_point import delay_figure, lines, match_ends, to_json
     from tcplab.cli.output import say_json
 
     path = only(captures, "--with")

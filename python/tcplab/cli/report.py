@@ -43,7 +43,7 @@ def report(
         raise CommandError("--output names one file, but several results are given", Code.INPUT)
     with results(run) as loaded:
         if figures is not None:
-            from tcplab.report import write_figures
+            from tcplab.present import write_figures
 
             for one in loaded:
                 folder = figures if len(loaded) == 1 else figures / one.path.name
@@ -51,7 +51,7 @@ def report(
                     for path in write_figures(one, folder, formats=kinds):
                         say(str(path))
             return
-        from tcplab.report import write_report
+        from tcplab.present import write_report
 
         for one in loaded:
             page = output or one.path / REPORT_FILE

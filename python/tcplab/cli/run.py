@@ -171,7 +171,7 @@ def _print_json(finished: list[Finished], report: bool) -> None:
 
 
 def _report(one: Finished, results: Run) -> str:
-    from tcplab.report import write_report
+    from tcplab.present import write_report
     from tcplab.results.writer import REPORT_FILE
 
     path = one.path / REPORT_FILE

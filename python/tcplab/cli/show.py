@@ -39,7 +39,7 @@ def show(
 def _summary(run: Run) -> None:
     from tcplab.cli.output import say, show, warn
     from tcplab.results.writer import REPORT_FILE
-    from tcplab.words import plural, seconds
+    from tcplab.safe_text import plural, seconds
 
     manifest = run.manifest
     wall = sum(each.wall_duration or 0.0 for each in run.manifests.values())

@@ -157,7 +157,7 @@ def report(
     """Make a study's report again, or its figures and table as files."""
     from tcplab.cli.output import say
     from tcplab.cli.writing import naming
-    from tcplab.report.images import FORMATS
+    from tcplab.figures.images import FORMATS
     from tcplab.study import report as pages
 
     found = _reopened(directory)

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from tcplab.words import visible
+from tcplab.safe_text import visible
 
 if TYPE_CHECKING:
     from tcplab.study.grid import Cell

@@ -104,7 +104,7 @@ def _goal(text: str, constraints: list[str]) -> Goal:
 def _print(tuned: Tuned) -> None:
     from tcplab.cli.output import say, table
     from tcplab.tune.advice import advice
-    from tcplab.tune.words import confirmation, goal_text, justification
+    from tcplab.tune.findings import confirmation, goal_text, justification
 
     knobs = [knob.name for knob in tuned.knobs]
     rows = []

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tcplab.echo.explain import Path
-from tcplab.echo.series import Series, from_events
-from tcplab.echo.statistics import Echoes, statistics
+from tcplab.analysis.echo.explain import Path
+from tcplab.analysis.echo.round_trips import Series, from_events
+from tcplab.analysis.echo.statistics import Echoes, statistics
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tcplab.engine.base import Plan
-from tcplab.engine.ways import goes_both_ways
+from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout

@@ -9,7 +9,7 @@ import polars as pl
 
 from tcplab.engine.base import Plan
 from tcplab.engine.kernel_events import changes
-from tcplab.engine.ways import data_ends
+from tcplab.plan.flow_direction import data_ends
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import remove_streams
 from tcplab.results.tables import read_table, write_table

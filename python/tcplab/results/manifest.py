@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tcplab.results.errors import ResultsError
-from tcplab.words import visible_data
+from tcplab.safe_text import visible_data
 
 FILE = "manifest.json"
 

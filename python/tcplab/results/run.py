@@ -15,11 +15,11 @@ from tcplab.results.manifest import FILE, Manifest, read_manifest
 from tcplab.results.schema import TABLES
 from tcplab.results.tables import read_table
 from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE
-from tcplab.words import visible_data
+from tcplab.safe_text import visible_data
 
 if TYPE_CHECKING:
-    from tcplab.report.plot import Plot
-    from tcplab.report.summaries import SummaryTable
+    from tcplab.analysis.summaries import SummaryTable
+    from tcplab.figures.runs.plot import Plot
 
 _RUN_DIR = re.compile(r"run-(\d+)$")
 
@@ -130,20 +130,20 @@ class Run:
     # `summary` and `plot` look upwards, to the report, when called: everything else here works without it.
 
     def summary(self, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
-        """Steady-state figures per flow, with intervals; see `tcplab.report.summaries.summary`."""
-        from tcplab.report.summaries import summary
+        """Steady-state figures per flow, with intervals; see `tcplab.analysis.summaries.summary`."""
+        from tcplab.analysis.summaries import summary
 
         return summary(self, omit=omit, level=level)
 
     @property
     def plot(self) -> Plot:
         """Figures: `run.plot.timeseries()`, `run.plot.cdf()`."""
-        from tcplab.report.plot import Plot
+        from tcplab.figures.runs.plot import Plot
 
         return Plot(self)
 
     def _repr_html_(self) -> str:
-        from tcplab.report.summary_html import notebook_html
+        from tcplab.present.notebook import notebook_html
 
         return notebook_html(self)
 
@@ -185,8 +185,8 @@ def find_run_dirs(path: Path) -> dict[int, Path]:
 def _read_plan(path: Path) -> dict[str, Any]:
     from ruamel.yaml.error import YAMLError
 
-    from tcplab.results.plan_shape import mistake
-    from tcplab.results.plan_yaml import load_plan_yaml
+    from tcplab.plan.shape import mistake
+    from tcplab.plan.yaml_text import load_plan_yaml
 
     try:
         plan = load_plan_yaml(path.read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_bytes
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import read_streams
-from tcplab.words import visible
+from tcplab.safe_text import visible
 
 _TYPES: dict[str, pl.DataType] = {
     "int": pl.Int64(),

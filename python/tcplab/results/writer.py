@@ -8,11 +8,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.host import describe_host
 from tcplab.results.manifest import FILE, Manifest, plan_digest
-from tcplab.results.plan_yaml import dump_plan_yaml
 from tcplab.results.tables import write_table
 
 if TYPE_CHECKING:

@@ -174,7 +174,7 @@ def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:
 
 def _length(plan: Plan) -> float:
     """How long a run lasts, s: its duration, or less where echoes end it."""
-    from tcplab.report.echo import way
+    from tcplab.present.echo import way
 
     whole = float(plan["duration"])
     flows = plan["flows"]

@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from tcplab.laws import cubic_response, link_limit, mathis, pftk, window_limit
-from tcplab.report.charts.ellipse import spread
-from tcplab.report.charts.model import Chart, Heatmap, Outline, Trace
-from tcplab.report.figures.palette import style
-from tcplab.report.numbers import bytes_text
-from tcplab.stats import DETERMINISTIC
-from tcplab.study.fairness import over_time
+from tcplab.analysis.laws import cubic_response, link_limit, mathis, pftk, window_limit
+from tcplab.analysis.limits import path_of
+from tcplab.analysis.statistics import DETERMINISTIC
+from tcplab.figures.charts.model import Chart, Heatmap, Outline, Trace
+from tcplab.figures.ellipse import spread
+from tcplab.figures.palette import style
+from tcplab.quantities import bytes_text
+from tcplab.study.definition import AXES_NEEDED, Plot
+from tcplab.study.fairness_figure import over_time
 from tcplab.study.grid import label_of
-from tcplab.study.limits import path_of
 from tcplab.study.load import Study, varied_axes
 from tcplab.study.metrics import METRICS
-from tcplab.study.model import AXES_NEEDED, Plot
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tcplab.report.numbers import rate_text
-from tcplab.stats import DETERMINISTIC
+from tcplab.analysis.statistics import DETERMINISTIC
+from tcplab.quantities import rate_text
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Judgement, Verdict
 from tcplab.study.summary import CellSummary, StudySummary

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tcplab.stats.intervals import deterministic, t_quantile
+from tcplab.analysis.statistics.intervals import deterministic, t_quantile
 from tcplab.study.expect import Figure, Statement, evaluate, figures
 from tcplab.study.grid import Cell, Labels, baseline_of
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from tcplab.analysis.statistics import DETERMINISTIC
 from tcplab.results.files import write_bytes
-from tcplab.stats import DETERMINISTIC
 from tcplab.study.expect import unit_of
 from tcplab.study.judge import Judgement, Verdict
 from tcplab.study.scale import metric_scale

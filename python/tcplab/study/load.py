@@ -16,10 +16,10 @@ from tcplab.scenario.document import Document, Path, declares_scenario, read
 from tcplab.scenario.load import from_document
 from tcplab.scenario.quantity import show
 from tcplab.scenario.structure import errors as structure_errors
+from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile
 from tcplab.study.expect import ExpectationError, Statement, parse
 from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
-from tcplab.study.model import AXES_NEEDED, RESERVED, StudyFile
 
 # Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
 _QUICK_LEAST = 2_000_000_000

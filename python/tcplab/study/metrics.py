@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tcplab.analysis.copies import fingerprint
+from tcplab.analysis.limits import Windows, limited_by
+from tcplab.analysis.samples import Samples, Series
+from tcplab.analysis.starvation import faring
+from tcplab.analysis.statistics import jain
+from tcplab.analysis.steady_state import Window, asked_omit, steady_window
+from tcplab.analysis.summaries import FlowSummary, SummaryTable, summary
 from tcplab.engine.base import Plan
-from tcplab.report.series import Samples, Series
-from tcplab.report.steady import Window, asked_omit, steady_window
-from tcplab.report.summaries import FlowSummary, SummaryTable, summary
-from tcplab.results.copies import fingerprint
 from tcplab.results.run import Run
-from tcplab.stats import jain
-from tcplab.study.limits import Windows, limited_by
-from tcplab.study.starving import faring
 
 Row = dict[str, Any]
 

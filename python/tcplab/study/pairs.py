@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tcplab.report.grid import Grid, Heading
-from tcplab.report.numbers import NONE
-from tcplab.stats import DETERMINISTIC, Comparison, holm, welch
+from tcplab.analysis.statistics import DETERMINISTIC, Comparison, holm, welch
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import NONE
 from tcplab.study.grid import Cell
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from tcplab.report.charts.model import Chart, Heatmap
-from tcplab.report.grid import Grid
-from tcplab.report.html import page_environment, plotly_script, script_json
-from tcplab.report.images import FORMATS, save
+from tcplab.figures.charts.model import Chart, Heatmap
+from tcplab.figures.images import FORMATS, save
+from tcplab.present.report import page_environment, plotly_script, script_json
+from tcplab.present.text_table import Grid
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole
 from tcplab.study.api import StudyResults
@@ -79,7 +79,7 @@ def write_study_figures(found: StudyResults, directory: Path, formats: Sequence[
     """Write every chart in every format, and the table as CSV and Markdown; returns the files."""
     import matplotlib as mpl
 
-    from tcplab.report.charts.printed import draw
+    from tcplab.figures.charts.draw_matplotlib import draw
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def markdown_text(grid: Grid) -> str:
 
 
 def _spec(chart: Chart | Heatmap) -> Markup:
-    from tcplab.report.charts.interactive import draw
+    from tcplab.figures.charts.draw_plotly import draw
 
     return script_json(json.loads(draw(chart).to_json()))
 

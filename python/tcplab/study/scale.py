@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tcplab.report.numbers import Scale, percent_scale, rate_scale, size_scale, time_scale
+from tcplab.quantities import Scale, percent_scale, rate_scale, size_scale, time_scale
 from tcplab.scenario.quantity import PPB, Dimension, QuantityError, parse
 
 _DIMENSIONS = (Dimension.TIME, Dimension.RATE, Dimension.SIZE, Dimension.PROBABILITY, Dimension.PACKETS)

@@ -193,7 +193,7 @@ def _rows(read: Any) -> tuple[Row, ...]:
 
 
 def with_copies(done: Sequence[Done]) -> list[Done]:
-    """The runs, where a cell's copies (`tcplab.results.copies`) have the figures of its first repetition."""
+    """The runs, where a cell's copies (`tcplab.analysis.copies`) have the figures of its first repetition."""
     whole = [one for one in done if one.rows]
     firsts = {one.cell: one for one in sorted(whole, key=lambda one: -one.repetition)}
     prints = {cell: {str(o.rows[0].get("copy")) for o in whole if o.cell == cell} for cell in firsts}

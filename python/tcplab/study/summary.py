@@ -11,9 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tcplab.report.estimate import Estimate, estimate
-from tcplab.report.grid import Grid, Heading
-from tcplab.report.numbers import (
+from tcplab.analysis.estimate import Estimate, estimate
+from tcplab.analysis.starvation import verdict
+from tcplab.analysis.statistics import DETERMINISTIC, holm, outliers, welch
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import (
     NONE,
     Scale,
     index_scale,
@@ -24,11 +26,9 @@ from tcplab.report.numbers import (
     size_scale,
     time_scale,
 )
-from tcplab.stats import DETERMINISTIC, holm, outliers, welch
 from tcplab.study.grid import Cell, baseline_of
 from tcplab.study.load import Study
 from tcplab.study.metrics import METRICS
-from tcplab.study.starving import verdict
 
 if TYPE_CHECKING:
     from rich.console import Group

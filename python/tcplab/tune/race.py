@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from tcplab.stats import DETERMINISTIC, deterministic, holm, welch
+from tcplab.analysis.statistics import DETERMINISTIC, deterministic, holm, welch
 
 Array = NDArray[np.float64]
 Label = str

@@ -8,9 +8,9 @@ import pytest
 
 from tcplab.captures.columns import chosen, named, ordered
 from tcplab.captures.details import lines as detail_lines
-from tcplab.captures.ending import remarks
 from tcplab.captures.summary import summarise
 from tcplab.captures.table import lines
+from tcplab.captures.warnings import remarks
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 140])

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from tcplab.captures.figures import KINDS, figures, interval
+from tcplab.captures.packets import follow
 from tcplab.captures.sequence_figure import bars
-from tcplab.captures.series import follow
 from tcplab.captures.summary import summarise
-from tcplab.report.figures import interactive, printed
-from tcplab.report.figures.model import Figure
+from tcplab.figures import draw_matplotlib as printed
+from tcplab.figures import draw_plotly as interactive
+from tcplab.figures.model import Figure
 
 
 def made(capture: Path, numbers: list[int] | None = None) -> dict[str, Figure]:

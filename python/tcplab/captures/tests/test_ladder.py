@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tcplab.captures.ladder import Ladder, ladder, text_lines
 from tcplab.captures.ladder_svg import svg
-from tcplab.captures.series import follow
+from tcplab.captures.packets import follow
 from tcplab.captures.summary import summarise
 
 

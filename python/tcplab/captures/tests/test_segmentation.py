@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tcplab.captures.packets import follow
 from tcplab.captures.segmentation import Cut, cuts, lines, pieces_words
-from tcplab.captures.series import follow
 from tcplab.captures.summary import summarise
 
 

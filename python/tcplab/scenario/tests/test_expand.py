@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from tcplab.results.plan_yaml import dump_plan_yaml, load_plan_yaml
+from tcplab.plan.yaml_text import dump_plan_yaml, load_plan_yaml
 from tcplab.scenario import ScenarioErrors, expand, from_data, load, warnings
 from tcplab.scenario.tests.generate import scenarios
 

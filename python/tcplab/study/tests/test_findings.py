@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.report.numbers import NONE
+from tcplab.quantities import NONE
 from tcplab.study.findings import findings
 from tcplab.study.load import Study, load
 from tcplab.study.pairs import pair_grid, pairs

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tcplab.report.series import Series
-from tcplab.report.steady import Window
+from tcplab.analysis.samples import Series
+from tcplab.analysis.steady_state import Window
 from tcplab.results import RunWriter
 from tcplab.results.tests.synthetic import MS, SECOND, plan
 from tcplab.study.metrics import drift, measure

@@ -8,10 +8,10 @@ from tcplab.study.expect import parse, parse_goal
 from tcplab.study.grid import Cell
 from tcplab.study.task import Made
 from tcplab.tune.advice import advice
+from tcplab.tune.findings import justification
 from tcplab.tune.knobs import KnobError, read
 from tcplab.tune.race import Measured, Placed
 from tcplab.tune.tune import Goal, Tuned, Tuning
-from tcplab.tune.words import justification
 
 # 64 KiB a round trip of 100 ms is 5 Mbit/s: the window or several streams must be raised to fill 20 Mbit/s.
 SCENARIO = """

@@ -1,0 +1,1 @@
+"""Pure functions over results: statistics, laws, steady state, sharing, limits, summaries, echoes."""

@@ -1,0 +1,73 @@
+"""What limited a flow, and what the laws say of its path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tcplab.analysis.laws import Path
+from tcplab.engine.base import Plan
+from tcplab.plan.paths import base_rtt, bottlenecks, nominal_rate, settings
+
+# A flow is limited by what it spent this share of its busy time on.
+_MOSTLY = 0.5
+# Or, where nothing else is to be seen, on this much.
+_OFTEN = 0.1
+_FILLED = 0.95
+_FULL = 0.85
+# Of a send buffer, which counts the memory of whole packets (skb truesize), payload is this much or more.
+_PAYLOAD_OF_BUFFER = 0.63
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What one stream of a flow had in flight, and what its ends allow; bytes, None where not known."""
+
+    used: float | None
+    """Goodput times RTT."""
+    send_buffer: float | None
+    receive_window: float | None
+
+
+def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisation: float | None) -> str:
+    """What kept a TCP flow from more: by the socket's own account, else by what it had in flight.
+
+    The receive window or the send buffer where the socket waited for it most of its busy time; the link
+    where it was filled; the buffer or window that what was in flight filled; loss where any segment was sent
+    again; the window or buffer it waited for a tenth of its time, as BBR does, which rarely fills either;
+    else its first slow start was not over.
+    """
+    if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:
+        return "receive window"
+    if (metrics.get("sndbuf_limited") or 0.0) > _MOSTLY:
+        return "send buffer"
+    if (utilisation or 0.0) >= _FILLED:
+        return "link"
+    used = windows.used or 0.0
+    if windows.receive_window and used >= _FULL * windows.receive_window:
+        return "receive window"
+    if windows.send_buffer and used >= _FULL * _PAYLOAD_OF_BUFFER * windows.send_buffer:
+        return "send buffer"
+    if metrics.get("retransmits"):
+        return "loss"
+    waited = {"receive window": metrics.get("rwnd_limited"), "send buffer": metrics.get("sndbuf_limited")}
+    longest = max(waited, key=lambda name: waited[name] or 0.0)
+    return longest if (waited[longest] or 0.0) > _OFTEN else "slow start"
+
+
+def path_of(plan: Plan, flow: str) -> Path | None:
+    """The path of a flow of the plan, as the laws need it; None without a rate or a route."""
+    planned: dict[str, Any] | None = next((f for f in plan["flows"] if f["name"] == flow), None)
+    if planned is None:
+        return None
+    rtt = base_rtt(plan, planned)
+    hops = bottlenecks(plan, planned)
+    rate = nominal_rate(settings(plan, hops[0])) if hops else None
+    if rtt is None or rate is None:
+        return None
+    kept = 1.0
+    for hop in hops:
+        model = (settings(plan, hop).get("loss") or {}).get("model") or {}
+        kept *= 1 - float((model.get("chance") or {}).get("rate") or 0) / 1e9
+    return Path(rate, max(rtt / 1e9, 1e-6), 1 - kept, int(planned.get("sender", {}).get("mss") or 1460))

@@ -1,0 +1,332 @@
+"""A run's samples as arrays, by flow or link direction: what figures draw and statistics judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tcplab.plan.flow_direction import data_ends, goes_both_ways
+from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
+from tcplab.results.run import Run
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over time; times in ns."""
+
+    time: Array
+    value: Array
+
+    def between(self, start: float, end: float) -> Series:
+        """The samples in (start, end]."""
+        keep = (self.time > start) & (self.time <= end)
+        return Series(self.time[keep], self.value[keep])
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+
+Unit = tuple[str, int | None]
+"""A flow, or one of its streams."""
+
+_SECOND = 1e9
+
+EMPTY = Series(np.empty(0), np.empty(0))
+
+
+class Samples:
+    """One repetition of a run, cut into series."""
+
+    def __init__(self, run: Run, repetition: int) -> None:
+        self.run = run
+        self.repetition = repetition
+        self.plan = run.plan
+
+    def _table(self, name: str) -> pl.DataFrame:
+        return self.run.tables[name].filter(pl.col("repetition") == self.repetition)
+
+    def rows(self, table: str, flow: str) -> pl.DataFrame:
+        """A flow's rows of a table, those of all its streams."""
+        return self._table(table).filter(pl.col("flow") == flow)
+
+    @cached_property
+    def _flows(self) -> dict[str, pl.DataFrame]:
+        return _parts(self._table("flows"), "flow")
+
+    @cached_property
+    def _intervals(self) -> dict[str, pl.DataFrame]:
+        return _parts(self._table("intervals"), "flow")
+
+    @cached_property
+    def _sockets(self) -> dict[str, pl.DataFrame]:
+        """Sockets of the ends that send most of their flows' payload."""
+        parts = _parts(self._table("sockets"), "flow")
+        for name, part in parts.items():
+            if goes_both_ways(flow := self.plan_flow(name)):
+                parts[name] = part.filter(pl.col("node") == data_ends(flow)[0])
+        return parts
+
+    @cached_property
+    def _gauges(self) -> dict[str, pl.DataFrame]:
+        return _parts(self._table("gauges"), "flow")
+
+    @cached_property
+    def _queues(self) -> dict[tuple[str, str], pl.DataFrame]:
+        parts = self._table("queues").partition_by("link", "direction", as_dict=True, maintain_order=True)
+        return {(str(key[0]), str(key[1])): part.sort("time") for key, part in parts.items()}
+
+    @cached_property
+    def flow_names(self) -> list[str]:
+        """Flows in the plan's order, then those only the tables know."""
+        planned = [flow["name"] for flow in self.plan.get("flows", ())]
+        return [*planned, *(name for name in self._flows if name not in planned)]
+
+    def plan_flow(self, flow: str) -> dict[str, Any]:
+        """The flow's entry in the plan; empty when it has none."""
+        return next((f for f in self.plan.get("flows", ()) if f["name"] == flow), {})
+
+    def streams(self, flow: str) -> pl.DataFrame:
+        """The flow's rows of the flows table."""
+        return self._flows.get(flow, self._table("flows").clear())
+
+    def span(self, flow: str) -> tuple[float, float] | None:
+        """When the flow was active, ns; None when it never was."""
+        rows = self.streams(flow)
+        starts, ends = rows["start"].drop_nulls(), rows["end"].drop_nulls()
+        if len(starts) and len(ends):
+            return float(starts.min()), float(ends.max())  # type: ignore[arg-type]
+        rows = self._intervals.get(flow, pl.DataFrame())
+        if not len(rows):
+            return None
+        return float((rows["time"] - rows["duration"]).min()), float(rows["time"].max())  # type: ignore[arg-type]
+
+    def intervals(self, flow: str) -> pl.DataFrame:
+        """The flow's intervals, its streams added up: one row per time.
+
+        The two ends of a flow that finishes before the run does cut their last interval short at times of
+        their own. What no stream knows at a time, as the receiver's figures at the sender's, is null.
+        """
+        rows = self._intervals.get(flow)
+        if rows is None:
+            return pl.DataFrame()
+        sums = ("goodput", "bytes_received", "bytes_sent", "retransmits", "lost")
+        known = (pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in sums)
+        return rows.group_by("time").agg(pl.col("duration").max(), *known).sort("time")
+
+    def goodput(self, flow: str, stream: int | None = None) -> Series:
+        """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""
+        if stream is None:
+            rows = self.intervals(flow)
+            return _series(rows.drop_nulls("goodput"), "goodput") if len(rows) else EMPTY
+        return self._stream_goodput[flow][stream]
+
+    @cached_property
+    def _stream_goodput(self) -> dict[str, dict[int, Series]]:
+        found: dict[str, dict[int, Series]] = {}
+        for flow, rows in self._intervals.items():
+            parts = rows.drop_nulls("goodput").sort("time").partition_by("stream", as_dict=True)
+            found[flow] = {int(key[0]): _series(part, "goodput") for key, part in parts.items()}
+        return found
+
+    def stream_numbers(self, flow: str) -> list[int]:
+        """The flow's streams that have intervals."""
+        return sorted(self._stream_goodput.get(flow, ()))
+
+    def sharing(self, flows: Sequence[str]) -> list[Unit]:
+        """Who shares a bottleneck: the flows that carry payload, or, of a single one, its streams."""
+        moving = [flow for flow in flows if self.plan_flow(flow).get("kind") != "ping"]
+        if len(moving) == 1:
+            return [(moving[0], number) for number in self.stream_numbers(moving[0])]
+        return [(flow, None) for flow in moving]
+
+    def recent_goodput(self, units: Sequence[Unit]) -> tuple[Array, Array]:
+        """Sample times, and the mean goodput over the second before: a row per time, a column per unit.
+
+        NaN while a unit's flow is not active.
+        """
+        series = [self.goodput(*unit) for unit in units]
+        times = np.unique(np.concatenate([one.time for one in series]))
+        rates = np.full((len(times), len(units)), np.nan)
+        for column, (unit, one) in enumerate(zip(units, series, strict=True)):
+            start, end = self.span(unit[0]) or (0.0, 0.0)
+            total = np.concatenate([[0.0], np.cumsum(one.value)])
+            last = np.searchsorted(one.time, times, side="right")
+            first = np.searchsorted(one.time, times - _SECOND, side="right")
+            count = last - first
+            active = (times > start) & (times <= end) & (count > 0)
+            rates[active, column] = (total[last] - total[first])[active] / count[active]
+        return times, rates
+
+    def window(self, flow: str, column: str = "cwnd") -> Series:
+        """Congestion window (or `ssthresh`) of the flow, its streams added up, segments."""
+        rows = self._sockets.get(flow)
+        if rows is None:
+            return EMPTY
+        return _series(rows.group_by("time").agg(pl.col(column).sum()).sort("time"), column)
+
+    def threshold(self, flow: str) -> Series:
+        """Slow-start threshold of a flow of one stream, segments; NaN before the first loss."""
+        rows = self._sockets.get(flow)
+        if rows is None or rows["stream"].n_unique() != 1:
+            return EMPTY
+        return _series(rows.sort("time"), "ssthresh")
+
+    def rtt(self, flow: str) -> Series:
+        """Round-trip time, ns: smoothed RTT of every TCP sample, or what pings and requests measured."""
+        for table in ("pings", "echoes"):
+            # Echoes that are too many for a row each have no time; their batches have.
+            known = pl.col("rtt").is_not_null() & pl.col("time").is_not_null()
+            measured = self._table(table).filter((pl.col("flow") == flow) & known)
+            if len(measured) and table == "echoes":
+                batches = self._table("echo_batches").filter(pl.col("flow") == flow)
+                means = batches.select("time", pl.col("rtt_mean").alias("rtt"))
+                measured = pl.concat([measured.select("time", pl.col("rtt").cast(pl.Float64)), means])
+            if len(measured):
+                return _series(measured.sort("time"), "rtt")
+        rows = self._sockets.get(flow)
+        if rows is None:
+            return EMPTY
+        return _series(rows.filter(pl.col("srtt").is_not_null()).sort("time"), "srtt")
+
+    def mean_rtt(self, flow: str) -> Series:
+        """As `rtt`, the mean over streams sampled at the same time."""
+        pooled = self.rtt(flow)
+        times, index = np.unique(pooled.time, return_inverse=True)
+        if len(times) == len(pooled):
+            return pooled
+        return Series(times, np.bincount(index, pooled.value) / np.bincount(index))
+
+    def phases(self, flow: str) -> pl.DataFrame:
+        """Time, state and phase of the flow's first stream."""
+        rows = self._sockets.get(flow)
+        if rows is None:
+            return pl.DataFrame(schema={"time": pl.Int64(), "state": pl.String(), "phase": pl.String()})
+        first = rows.filter(pl.col("stream") == pl.col("stream").min())
+        return first.sort("time").select("time", "state", "phase")
+
+    def gauges(self, flow: str) -> pl.DataFrame:
+        """What the control of the flow's first stream publishes: rows of the table `gauges`, by time."""
+        rows = self._gauges.get(flow)
+        if rows is None:
+            return self._table("gauges").clear()
+        first = rows.filter(pl.col("stream") == pl.col("stream").min())
+        flow_plan = self.plan_flow(flow)
+        if goes_both_ways(flow_plan):
+            first = first.filter(pl.col("node") == data_ends(flow_plan)[0])
+        return first.sort("time", maintain_order=True)
+
+    def gauge(self, rows: pl.DataFrame) -> Series:
+        """One figure of `gauges` over time; not a number where a socket sample has no value of it."""
+        flow, stream = str(rows["flow"][0]), rows["stream"][0]
+        sampled = self._sockets.get(flow, rows).filter(pl.col("stream") == stream).select("time")
+        within = sampled.filter(pl.col("time") >= rows["time"].min()).unique().sort("time")
+        return _series(within.join(rows, on="time", how="left"), "value")
+
+    def mss(self, flow: str) -> float | None:
+        """Largest segment payload seen, bytes."""
+        rows = self._sockets.get(flow)
+        value = None if rows is None else rows["mss"].max()
+        return None if value is None else float(value)  # type: ignore[arg-type]
+
+    def ping_losses(self, flow: str, start: float, end: float) -> float:
+        """Share of the probes sent in (start, end] that were lost; NaN without probes."""
+        rows = self._table("pings").filter(
+            (pl.col("flow") == flow) & (pl.col("time") > start) & (pl.col("time") <= end)
+        )
+        return float(rows["lost"].cast(pl.Float64()).mean()) if len(rows) else float("nan")  # type: ignore[arg-type]
+
+    def hops(self) -> list[Hop]:
+        """Link directions whose queue was sampled."""
+        return [Hop(link, direction) for link, direction in self._queues]
+
+    def queue(self, hop: Hop) -> Series:
+        """Packets waiting."""
+        return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "packets")
+
+    def queueing_delay(self, hop: Hop) -> Series:
+        """How long the packet at the head has waited, ns; nothing waiting is 0.
+
+        Where an engine cannot know it, the time to drain what waits at the link's rate.
+        """
+        rows = self._queues.get((hop.link, hop.direction))
+        if rows is None:
+            return EMPTY
+        if rows["sojourn"].null_count() < len(rows) or not rows["packets"].max():
+            return _series(rows.with_columns(pl.col("sojourn").fill_null(0)), "sojourn")
+        rate = rate_at(settings(self.plan, hop), rows["time"].to_numpy())
+        if rate is None:
+            return EMPTY
+        return Series(_floats(rows["time"]), _floats(rows["bytes"]) * 8e9 / rate)
+
+    def carried(self, hop: Hop) -> Series:
+        """Frame bytes serialised so far."""
+        return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "bytes_out")
+
+    def counter(self, hop: Hop, column: str) -> float:
+        """A queue counter's last value: drops, marks or lost."""
+        rows = self._queues.get((hop.link, hop.direction))
+        value = None if rows is None or not len(rows) else rows[column].max()
+        return float("nan") if value is None else float(value)  # type: ignore[arg-type]
+
+    def utilisation(self, hop: Hop, start: float, end: float) -> Series:
+        """Share of the link's rate used in each sample period within (start, end]."""
+        carried = self.carried(hop)
+        keep = (carried.time >= start) & (carried.time <= end)
+        time, count = carried.time[keep], carried.value[keep]
+        if len(time) < 2:
+            return EMPTY
+        direction = settings(self.plan, hop)
+        if direction.get("trace"):
+            # Of what the trace delivered meanwhile; in single sample periods that is often nothing.
+            rate = np.asarray(trace_frame_bits(direction, time[0], time[-1]) * 1e9 / (time[-1] - time[0]))
+        elif (found := rate_at(direction, time[:-1])) is not None:
+            rate = found
+        else:
+            return EMPTY
+        if not np.all(rate > 0):
+            return EMPTY
+        return Series(time[1:], np.diff(count) * 8e9 / (np.diff(time) * rate))
+
+    def bottleneck(self, flow: str) -> Hop | None:
+        """The slowest hop of the flow's path; of several alike, that with the longest mean queue."""
+        return next(iter(self.bottlenecks(flow)), None)
+
+    def bottlenecks(self, flow: str) -> list[Hop]:
+        """The slowest hops of the flow's path, the longest mean queue first.
+
+        Of several alike, those whose queue was always empty limited nothing and are left out.
+        """
+        planned = self.plan_flow(flow)
+        if not planned:
+            return []
+        sampled = [hop for hop in data_path(self.plan, planned) if hop in self.hops()]
+        slowest = bottlenecks(self.plan, planned) or sampled
+        longest = sorted(slowest, key=self._mean_queue, reverse=True)
+        return [hop for index, hop in enumerate(longest) if index == 0 or self._mean_queue(hop) > 0]
+
+    def _mean_queue(self, hop: Hop) -> float:
+        queue = self.queue(hop)
+        return float(queue.value.mean()) if len(queue) else -1.0
+
+
+def _parts(frame: pl.DataFrame, column: str) -> dict[str, pl.DataFrame]:
+    parts = frame.partition_by(column, as_dict=True, maintain_order=True)
+    return {str(key[0]): part for key, part in parts.items()}
+
+
+def _series(frame: pl.DataFrame, column: str) -> Series:
+    if column not in frame.columns:
+        return EMPTY
+    return Series(_floats(frame["time"]), _floats(frame[column]))
+
+
+def _floats(values: pl.Series) -> Array:
+    return values.cast(pl.Float64()).fill_null(float("nan")).to_numpy()

@@ -1,0 +1,87 @@
+"""How a flow fares beside all others on its bottleneck, those that do not yield included."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tcplab.analysis.samples import Samples
+from tcplab.analysis.statistics import starvation_episodes
+from tcplab.plan.paths import nominal_rate, settings
+
+_SECOND = 1e9
+# Payload of a full segment over its Ethernet frame.
+_PAYLOAD = 1448 / 1514
+# A flow with at least this much of its fair share is treated fairly; with more than 1/0.8 = 125 % it takes
+# from others.
+FAIR = 0.8
+STARVED = 0.05
+
+
+@dataclass(frozen=True)
+class Faring:
+    """One flow's share; times in ns since the run's start."""
+
+    share: float
+    """Its goodput over its fair share of the bottleneck's capacity; NaN without a rate."""
+    starved: float
+    """How long it had under 5 % of it, for 1 s or longer at a time; NaN where no other flow could take it."""
+    began: float
+    """When that first began; NaN: never."""
+    ended: float
+    """When it last ended; NaN: never."""
+
+
+def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
+    """How a flow fared; None for one alone, and where the bottleneck has no rate.
+
+    The fair share is the bottleneck's capacity over the sources that were active (each stream is one),
+    whether they yield to congestion or not.
+    """
+    hop = samples.bottleneck(flow)
+    rate = nominal_rate(settings(samples.plan, hop)) if hop is not None else None
+    if hop is None or rate is None:
+        return None
+    beside = [
+        other
+        for other in samples.flow_names
+        if hop in samples.bottlenecks(other) and samples.plan_flow(other).get("kind") in ("tcp", "udp")
+    ]
+    if flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
+        return None
+    sources = np.array([_sources(samples, other) for other in beside], dtype=float)
+    own = beside.index(flow)
+    capacity = rate * _PAYLOAD
+    share = goodput / (capacity * sources[own] / sources.sum())
+    if beside == [flow]:
+        return Faring(share, math.nan, math.nan, math.nan)
+    times, rates = samples.recent_goodput([(other, None) for other in beside])
+    active = np.isfinite(rates) @ sources
+    fair = capacity * sources[own] / np.maximum(active, 1)
+    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, least=_SECOND)
+    return Faring(
+        share=share,
+        starved=sum(episode.end - episode.start for episode in episodes),
+        began=episodes[0].start if episodes else math.nan,
+        ended=episodes[-1].end if episodes else math.nan,
+    )
+
+
+def verdict(share: float, starved: float, active: float) -> str:
+    """fair, above share, squeezed or starved: starved when it was so for a tenth of its time or more.
+
+    Nothing for less than a fair share where no other flow could take it (`starved` is NaN).
+    """
+    if starved >= 0.1 * active:
+        return "starved"
+    if share > 1 / FAIR:
+        return "above share"
+    if share >= FAIR:
+        return "fair"
+    return "" if math.isnan(starved) else "squeezed"
+
+
+def _sources(samples: Samples, flow: str) -> int:
+    return int(samples.plan_flow(flow).get("streams") or 1)

@@ -1,0 +1,56 @@
+"""The steady state: which part of each flow the figures are taken from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tcplab.analysis.samples import Samples
+from tcplab.analysis.statistics import mser5
+
+
+@dataclass(frozen=True)
+class Window:
+    """The steady part of one flow in one repetition, ns."""
+
+    start: float
+    end: float
+    warm_up: float
+    """What was left out at the flow's start."""
+    note: str = ""
+    """Why the warm-up is not the one asked for; else empty."""
+
+    @property
+    def length(self) -> float:
+        """Nanoseconds."""
+        return self.end - self.start
+
+
+def asked_omit(plan: dict[str, Any], omit: int | str | None) -> int | str:
+    """The warm-up asked for, ns from a flow's start or `auto`: the caller's, else the plan's, else none."""
+    if omit is not None:
+        return omit
+    planned = plan.get("omit")
+    return 0 if planned is None else planned
+
+
+def steady_window(samples: Samples, flow: str, omit: int | str) -> Window | None:
+    """The part of a flow after its warm-up; None when the flow was never active.
+
+    `auto` is MSER-5 on the goodput of its intervals. A warm-up as long as the flow leaves nothing to judge:
+    then nothing is left out, and the window says so.
+    """
+    span = samples.span(flow)
+    if span is None:
+        return None
+    start, end = span
+    if omit == "auto":
+        goodput = samples.goodput(flow).between(start, end)
+        cut = mser5(goodput.value)
+        warm_up = float(goodput.time[cut - 1]) - start if cut else 0.0
+        return Window(start + warm_up, end, warm_up)
+    warm_up = float(omit)
+    if warm_up >= end - start:
+        note = f"{flow} ended within the warm-up asked for; nothing of it is left out" if warm_up else ""
+        return Window(start, end, 0.0, note)
+    return Window(start + warm_up, end, warm_up)

@@ -1,0 +1,368 @@
+"""The summary of a run: steady-state figures per flow and per bottleneck, with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from tcplab.analysis.copies import fingerprint
+from tcplab.analysis.estimate import Estimate, estimate
+from tcplab.analysis.samples import EMPTY, Samples, Series
+from tcplab.analysis.sharing import convergence, starvation
+from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
+from tcplab.analysis.steady_state import Window, asked_omit, steady_window
+from tcplab.plan.describe import rate_words
+from tcplab.plan.paths import Hop, nominal_rate, settings
+from tcplab.present.text_table import Grid
+from tcplab.results.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+
+@dataclass(frozen=True)
+class FlowSummary:
+    """One flow's steady state."""
+
+    flow: str
+    kind: str
+    cc: str | None
+    streams: int
+    bottleneck: Hop | None
+    warm_up: tuple[float, ...]
+    """Left out at the flow's start in each repetition, ns."""
+    figures: dict[str, Estimate]
+    """goodput (bit/s), retransmission_rate and loss_rate (shares), rtt_mean, rtt_p50, rtt_p95, rtt_p99 and
+    queueing_delay (ns)"""
+
+    @property
+    def n(self) -> int:
+        """Repetitions."""
+        return len(self.warm_up)
+
+
+@dataclass(frozen=True)
+class LinkSummary:
+    """One bottleneck while the flows that it limits are in their steady state."""
+
+    hop: Hop
+    label: str
+    rate: float | None
+    """bit/s at the run's start, or a trace's mean; None when unlimited."""
+    rate_words: str
+    flows: tuple[str, ...]
+    figures: dict[str, Estimate]
+    """utilisation (share), queueing_delay and queueing_delay_p95 (ns), drops and lost (packets), jain,
+    convergence and starvation (ns)"""
+
+
+@dataclass(frozen=True)
+class SummaryTable:
+    """What both the command line and the report show of a run."""
+
+    name: str
+    engine: str
+    status: str
+    repetitions: int
+    level: float
+    """Confidence level of the intervals."""
+    omit: int | str
+    flows: tuple[FlowSummary, ...]
+    links: tuple[LinkSummary, ...]
+    notes: tuple[str, ...] = field(default=())
+    """What the reader must know to read the figures rightly."""
+
+    def grids(self) -> list[Grid]:
+        """The tables as text cells."""
+        from tcplab.present.summary_table import flow_grid, link_grid
+
+        return [grid for grid in (flow_grid(self), link_grid(self)) if grid.rows]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The tables and notes as plain text."""
+        return (
+            "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]).rstrip() + "\n"
+        )
+
+    def to_rich(self) -> Group:
+        """The tables and notes for a rich console."""
+        from rich.console import Group
+        from rich.text import Text
+
+        notes = [Text(note, style="dim") for note in self.notes]
+        return Group(*(grid.to_rich() for grid in self.grids()), *notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data in base units: bit/s, ns, shares from 0 to 1."""
+        return {
+            "name": self.name,
+            "engine": self.engine,
+            "status": self.status,
+            "repetitions": self.repetitions,
+            "level": self.level,
+            "omit": self.omit,
+            "flows": [
+                {
+                    "flow": row.flow,
+                    "kind": row.kind,
+                    "cc": row.cc,
+                    "streams": row.streams,
+                    "bottleneck": _hop_json(row.bottleneck),
+                    "warm_up": list(row.warm_up),
+                    **{key: value.to_json() for key, value in row.figures.items()},
+                }
+                for row in self.flows
+            ],
+            "links": [
+                {
+                    **(_hop_json(row.hop) or {}),
+                    "rate": row.rate,
+                    "flows": list(row.flows),
+                    **{key: value.to_json() for key, value in row.figures.items()},
+                }
+                for row in self.links
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
+    """Summarise a run's steady state.
+
+    `omit` is the warm-up left out at each flow's start, in ns, or `auto` (MSER-5 on its goodput); the plan's
+    when None. `level` is the confidence level.
+    """
+    asked = asked_omit(run.plan, omit)
+    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    if _copies(run):
+        # Copies of the first, moved in time: where samples fall is no spread.
+        samples = [samples[0]] * len(samples)
+    names = list(dict.fromkeys(name for one in samples for name in one.flow_names))
+    windows = {name: [steady_window(one, name, asked) for one in samples] for name in names}
+    hops = {name: next((hop for one in samples if (hop := one.bottleneck(name))), None) for name in names}
+    flows = tuple(
+        _flow_summary(name, hops[name], samples, windows[name], level) for name in names if any(windows[name])
+    )
+    sharing: dict[Hop, list[str]] = defaultdict(list)
+    for row in flows:
+        for hop in samples[0].bottlenecks(row.flow):
+            sharing[hop].append(row.flow)
+    links = tuple(_link_summary(hop, shared, samples, windows, level) for hop, shared in sharing.items())
+    return SummaryTable(
+        name=run.name,
+        engine=run.engine,
+        status=run.status,
+        repetitions=len(samples),
+        level=level,
+        omit=asked,
+        flows=flows,
+        links=links,
+        notes=tuple(_notes(run, asked, level, flows, windows)),
+    )
+
+
+def _copies(run: Run) -> bool:
+    flows = run.tables["flows"]
+    found = {
+        fingerprint(run.plan, run.engine, flows.filter(pl.col("repetition") == repetition))
+        for repetition in run.repetitions
+    }
+    return len(run.repetitions) > 1 and len(found) == 1 and None not in found
+
+
+def _flow_summary(
+    name: str, hop: Hop | None, samples: list[Samples], windows: list[Window | None], level: float
+) -> FlowSummary:
+    active = [(one, window) for one, window in zip(samples, windows, strict=True) if window]
+    first = active[0][0].streams(name)
+    planned = active[0][0].plan_flow(name)
+    kind = str(planned.get("kind") or (first["kind"][0] if len(first) else ""))
+    cc = first["cc"][0] if len(first) else (planned.get("cc") or {}).get("name")
+    goodputs = [one.goodput(name).between(window.start, window.end) for one, window in active]
+    rtts = [one.rtt(name).between(window.start, window.end) for one, window in active]
+    delays = [
+        one.queueing_delay(hop).between(window.start, window.end) if hop else EMPTY for one, window in active
+    ]
+    quantiles = [weighted_quantiles(series.value, (0.5, 0.95, 0.99)) for series in rtts]
+    counts = [_counts(one, name, window, kind) for one, window in active]
+    moved = kind != "ping"
+    figures = {
+        "goodput": estimate(
+            [_goodput(one, name, window) if moved else math.nan for one, window in active], level, goodputs[0]
+        ),
+        "retransmission_rate": estimate([count[0] for count in counts], level),
+        "loss_rate": estimate([count[1] for count in counts], level),
+        "rtt_mean": estimate([_mean(series) for series in rtts], level, rtts[0]),
+        "rtt_p50": estimate([float(q[0]) for q in quantiles], level),
+        "rtt_p95": estimate([float(q[1]) for q in quantiles], level),
+        "rtt_p99": estimate([float(q[2]) for q in quantiles], level),
+        "queueing_delay": estimate([_mean(series) for series in delays], level, delays[0]),
+    }
+    warm_up = tuple(window.warm_up for _, window in active)
+    return FlowSummary(name, kind, cc, max(len(first), 1), hop, warm_up, figures)
+
+
+def _goodput(samples: Samples, flow: str, window: Window) -> float:
+    """Payload of the intervals within the window over their time; the flow's own figure without intervals."""
+    rows = samples.intervals(flow)
+    if len(rows):
+        rows = rows.drop_nulls("bytes_received")
+        inside = rows.filter((rows["time"] - rows["duration"] >= window.start) & (rows["time"] <= window.end))
+        time = float(inside["duration"].sum())
+        if time > 0:
+            return float(inside["bytes_received"].sum()) * 8e9 / time
+    values = samples.streams(flow)["goodput"].drop_nulls()
+    return float(values.sum()) if len(values) else math.nan
+
+
+def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[float, float]:
+    """Share of segments sent again (TCP) and of datagrams lost (UDP, ping); NaN where there is none."""
+    streams = samples.streams(flow)
+    if kind == "ping":
+        lost = samples.ping_losses(flow, window.start, window.end)
+        return math.nan, lost
+    rows = samples.intervals(flow)
+    if len(rows):
+        rows = rows.filter((rows["time"] > window.start) & (rows["time"] <= window.end))
+    if kind == "udp":
+        sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
+        return math.nan, lost / sent if sent else math.nan
+    mss = samples.mss(flow)
+    if len(rows) and mss:
+        again = float(rows["retransmits"].sum())
+        sent = float(rows["bytes_sent"].sum()) / mss + again
+    else:
+        again, sent = float(streams["retransmits"].sum()), float(streams["segments_sent"].sum())
+    return again / sent if sent else math.nan, math.nan
+
+
+def _link_summary(
+    hop: Hop, flows: list[str], samples: list[Samples], windows: dict[str, list[Window | None]], level: float
+) -> LinkSummary:
+    use: list[Series] = []
+    delays: list[Series] = []
+    fairness: list[float] = []
+    for index, one in enumerate(samples):
+        steady = [window for flow in flows if (window := windows[flow][index])]
+        if not steady:
+            continue
+        start, end = min(w.start for w in steady), max(w.end for w in steady)
+        use.append(one.utilisation(hop, start, end))
+        delays.append(one.queueing_delay(hop).between(start, end))
+        fairness.append(_shared_jain(one, flows, steady))
+    first = samples[0]
+    label = f"{hop.link} {hop.direction}"
+    return LinkSummary(
+        hop=hop,
+        label=label,
+        rate=nominal_rate(settings(first.plan, hop)),
+        rate_words=rate_words(settings(first.plan, hop)),
+        flows=tuple(flows),
+        figures={
+            "utilisation": estimate([_mean(series) for series in use], level, use[0]),
+            "queueing_delay": estimate([_mean(series) for series in delays], level, delays[0]),
+            "queueing_delay_p95": estimate(
+                [float(weighted_quantiles(series.value, 0.95)[0]) for series in delays], level
+            ),
+            "drops": estimate([one.counter(hop, "drops") for one in samples], level),
+            "lost": estimate([one.counter(hop, "lost") for one in samples], level),
+            "jain": estimate(fairness, level),
+            "convergence": estimate([convergence(one, flows) for one in samples], level),
+            "starvation": estimate([starvation(one, flows) for one in samples], level),
+        },
+    )
+
+
+def _shared_jain(samples: Samples, flows: Sequence[str], windows: Sequence[Window]) -> float:
+    """Jain's index of the mean goodput of those who share, while all are steady; NaN for one alone."""
+    start, end = max(w.start for w in windows), min(w.end for w in windows)
+    units = samples.sharing(flows)
+    if len(units) < 2 or end <= start:
+        return math.nan
+    return jain([_mean(samples.goodput(*unit).between(start, end)) for unit in units])
+
+
+def _mean(series: Series) -> float:
+    return float(np.nanmean(series.value)) if np.isfinite(series.value).any() else math.nan
+
+
+def _notes(
+    run: Run,
+    omit: int | str,
+    level: float,
+    flows: tuple[FlowSummary, ...],
+    windows: dict[str, list[Window | None]],
+) -> list[str]:
+    if not flows:
+        return ["No flow left a sample: there is nothing to summarise."]
+    n = len(run.repetitions)
+    percent = f"{level * 100:g} %"
+    notes = [_warm_up_note(omit, flows)]
+    if any(row.kind == "tcp" and row.figures["rtt_mean"].known for row in flows):
+        notes.append("RTT: the sender's smoothed RTT (srtt) at every sample, not every packet's.")
+    if n > 1:
+        notes.append(
+            f"± is the {percent} confidence interval of the mean over {n} repetitions (Student's t)."
+        )
+        alike = [row.flow for row in flows if row.figures["goodput"].interval.method == DETERMINISTIC]
+        if alike:
+            notes.append(
+                f"{_some(alike)}: deterministic. Every repetition gave the same goodput: it has no interval "
+                "and no grade."
+            )
+    else:
+        notes.append(
+            f"One repetition: ± is the {percent} interval of the mean within this run, by batch means"
+            f"{_batches(flows)}; it says nothing about how another run would differ."
+        )
+    if _changes(run.plan):
+        notes.append("Links change during the run: the figures are averages over different conditions.")
+    notes.extend(dict.fromkeys(w.note for ws in windows.values() for w in ws if w and w.note))
+    return notes
+
+
+def _changes(plan: dict[str, Any]) -> bool:
+    return any(
+        link[direction].get("changes")
+        for link in plan.get("links", ())
+        for direction in ("forward", "backward")
+    )
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
+
+
+def _batches(flows: tuple[FlowSummary, ...]) -> str:
+    """How the goodput series were cut into batches, for as many flows as a reader can take in."""
+    cuts = [(row.flow, row.figures["goodput"].interval.method.partition(", ")[2]) for row in flows]
+    known = [f"{flow} {cut}" for flow, cut in cuts if "batches" in cut]
+    return f" (goodput: {'; '.join(known)})" if 0 < len(known) <= 4 else ""
+
+
+def _warm_up_note(omit: int | str, flows: tuple[FlowSummary, ...]) -> str:
+    if omit == "auto":
+        found = ", ".join(f"{row.flow} {_seconds_range(row.warm_up)}" for row in flows[:8])
+        more = f" and {len(flows) - 8} more flows" if len(flows) > 8 else ""
+        return f"Steady state: warm-up found by MSER-5 on each flow's goodput and left out ({found}{more})."
+    if not omit:
+        return "The whole of every flow counts, its start-up included (no warm-up is left out)."
+    return f"Steady state: the first {float(omit) / 1e9:g} s of every flow are left out."
+
+
+def _seconds_range(values: tuple[float, ...]) -> str:
+    low, high = min(values) / 1e9, max(values) / 1e9
+    return f"{low:.3g} s" if math.isclose(low, high) else f"{low:.3g} to {high:.3g} s"
+
+
+def _hop_json(hop: Hop | None) -> dict[str, str] | None:
+    return None if hop is None else {"link": hop.link, "direction": hop.direction}

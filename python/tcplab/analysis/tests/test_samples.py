@@ -1,0 +1,192 @@
+"""What a repetition's tables say of one flow or queue, from rows whose answer is known."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tcplab.analysis.samples import Samples, Series
+from tcplab.analysis.steady_state import steady_window
+from tcplab.plan.paths import Hop
+from tcplab.present import summary
+from tcplab.results import Run, RunWriter, load
+from tcplab.results.tests.synthetic import MS, SECOND, plan
+
+Rows = list[dict[str, Any]]
+LINK = Hop("path", "forward")
+
+
+def recorded(path: Path, made: dict[str, Any] | None = None, **tables: Rows) -> Run:
+    """A run of one repetition with these rows."""
+    writer = RunWriter(path, made or plan({"one": "reno", "two": "reno"}, shared=True, seconds=10))
+    for name, rows in tables.items():
+        writer.write_table(name, pl.DataFrame(rows, infer_schema_length=None))
+    return load(path)
+
+
+def samples(path: Path, made: dict[str, Any] | None = None, **tables: Rows) -> Samples:
+    return Samples(recorded(path, made, **tables), 1)
+
+
+def seconds(flow: str, goodput: dict[int, float], **more: Any) -> Rows:
+    """Intervals of a second: goodput by the second in which it ends."""
+    return [
+        {
+            "time": end * SECOND,
+            "duration": SECOND,
+            "flow": flow,
+            "stream": 0,
+            "goodput": rate,
+            "bytes_received": int(rate / 8),
+            **more,
+        }
+        for end, rate in goodput.items()
+    ]
+
+
+def span(flow: str, start: float, end: float, **more: Any) -> dict[str, Any]:
+    ends = {"from": "left", "to": "right"}
+    return {"flow": flow, "stream": 0, "kind": "tcp", **ends, "start": int(start), "end": int(end), **more}
+
+
+def waiting(name: str, values: list[Any], **more: Any) -> Rows:
+    """One sample of the queue a second."""
+    return [
+        {"time": (at + 1) * SECOND, "link": "path", "direction": "forward", name: value, **more}
+        for at, value in enumerate(values)
+    ]
+
+
+def test_a_sample_belongs_to_the_time_that_ends_with_it() -> None:
+    series = Series(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]))
+    assert series.between(1, 3).value.tolist() == [20, 30]
+
+
+def test_recent_goodput_is_that_of_the_second_before_while_a_flow_is_active(tmp_path: Path) -> None:
+    one = samples(
+        tmp_path,
+        flows=[span("one", 0, 4 * SECOND), span("two", 2 * SECOND, 3 * SECOND)],
+        intervals=[*seconds("one", {1: 8, 2: 16, 3: 24, 4: 32}), *seconds("two", {2: 0, 3: 40, 4: 0})],
+    )
+    times, rates = one.recent_goodput([("one", None), ("two", None)])
+    assert times.tolist() == [SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND]
+    assert rates[:, 0].tolist() == [8, 16, 24, 32]
+    # It has not begun at 2 s, and is over at 4 s.
+    assert np.isfinite(rates[:, 1]).tolist() == [False, False, True, False]
+    assert rates[2, 1] == 40
+
+
+def test_streams_sampled_at_one_time_share_its_duration(tmp_path: Path) -> None:
+    both = [*seconds("one", {1: 8, 2: 16}), *seconds("one", {1: 4, 2: 4}, stream=1)]
+    rows = samples(tmp_path, intervals=both).intervals("one")
+    assert rows.select("time", "duration", "goodput").rows() == [
+        (SECOND, SECOND, 12),
+        (2 * SECOND, SECOND, 20),
+    ]
+
+
+def test_a_probe_belongs_to_the_time_in_which_it_was_sent(tmp_path: Path) -> None:
+    lost = [True, False, False, True]
+    pings = [{"time": at * SECOND, "flow": "one", "lost": one} for at, one in enumerate(lost)]
+    one = samples(tmp_path, pings=pings)
+    assert one.ping_losses("one", 0, 3 * SECOND) == pytest.approx(1 / 3)
+    assert one.ping_losses("one", 0, 2 * SECOND) == 0
+    assert math.isnan(one.ping_losses("one", 4 * SECOND, 5 * SECOND))
+
+
+def test_nothing_waits_no_time(tmp_path: Path) -> None:
+    one = samples(tmp_path, queues=waiting("sojourn", [None, 4 * MS, None], packets=1))
+    assert one.queueing_delay(LINK).value.tolist() == [0, 4 * MS, 0]
+
+
+def test_without_times_of_packets_the_queue_waits_as_long_as_it_drains(tmp_path: Path) -> None:
+    # 12,500 bytes take 10 ms at 10 Mbit/s.
+    one = samples(tmp_path, queues=waiting("bytes", [0, 12_500], packets=9))
+    assert one.queueing_delay(LINK).value.tolist() == [0, 10 * MS]
+
+
+def test_of_hops_alike_the_one_with_the_longer_queue_limits_and_the_empty_do_not(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=2)
+    first = made["links"][0]
+    names = {node["name"]: node for node in made["nodes"]}
+    # Three links alike, one behind the other.
+    ends = ["one-a", "m", "n", "one-b"]
+    made["links"] = [{**first, "name": f"l{at}", "ends": ends[at : at + 2]} for at in range(3)]
+    made["nodes"] += [{**names["one-a"], "name": name} for name in ("m", "n")]
+    for at, node in enumerate(["one-a", "m", "n"]):
+        next(one for one in made["nodes"] if one["name"] == node)["routes"] = {"one-b": f"l{at}"}
+    queues = [
+        {"time": SECOND, "link": f"l{at}", "direction": "forward", "packets": packets}
+        for at, packets in enumerate([3, 0, 7])
+    ]
+    one = samples(tmp_path, made, queues=queues)
+    assert one.bottlenecks("one") == [Hop("l2", "forward"), Hop("l0", "forward")]
+    assert one.bottleneck("one") == Hop("l2", "forward")
+
+
+@pytest.mark.parametrize(("omit", "start"), [(3 * SECOND, 5), (6 * SECOND - 1, 8), (6 * SECOND, 2)])
+def test_a_warm_up_as_long_as_the_flow_is_not_left_out(tmp_path: Path, omit: int, start: float) -> None:
+    one = samples(tmp_path, flows=[span("one", 2 * SECOND, 8 * SECOND)])
+    window = steady_window(one, "one", omit)
+    assert window is not None
+    assert window.start == pytest.approx(start * SECOND, abs=1)
+    assert (window.end, bool(window.note)) == (8 * SECOND, omit == 6 * SECOND)
+
+
+def test_an_automatic_warm_up_is_counted_from_the_flows_own_start(tmp_path: Path) -> None:
+    slow = {end: 1.0 if end < 110 else 9.0 + end % 2 for end in range(101, 200)}
+    one = samples(
+        tmp_path,
+        flows=[span("one", 100 * SECOND, 199 * SECOND)],
+        intervals=seconds("one", slow),
+    )
+    window = steady_window(one, "one", "auto")
+    assert window is not None
+    assert 5 * SECOND <= window.warm_up <= 20 * SECOND
+    assert window.start == 100 * SECOND + window.warm_up
+
+
+def test_flows_are_compared_while_all_are_there_and_links_described_while_any_is(tmp_path: Path) -> None:
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 10 * SECOND), span("two", 4 * SECOND, 6 * SECOND)],
+        intervals=[
+            *seconds("one", {end: 4e6 if end in (5, 6) else 8e6 for end in range(1, 11)}),
+            *seconds("two", {5: 4e6, 6: 4e6}),
+        ],
+        queues=waiting("sojourn", [(50 if end in (5, 6) else 10) * MS for end in range(1, 11)], packets=1),
+    )
+    (link,) = summary(run, omit=0).links
+    assert link.figures["jain"].value == 1
+    assert link.figures["queueing_delay"].value == 18 * MS
+
+
+def test_the_share_sent_again_is_of_all_that_was_sent(tmp_path: Path) -> None:
+    intervals = seconds("one", {1: 8e6, 2: 8e6}, bytes_sent=45 * 1448, retransmits=5)
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 2 * SECOND)],
+        intervals=intervals,
+        sockets=[{"time": SECOND, "flow": "one", "stream": 0, "mss": 1448}],
+    )
+    (row,) = summary(run, omit=0).flows
+    assert row.figures["retransmission_rate"].value == pytest.approx(10 / 100)
+    assert math.isnan(row.figures["loss_rate"].value)
+
+
+def test_the_share_of_datagrams_lost_is_no_retransmission(tmp_path: Path) -> None:
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0]["kind"] = "udp"
+    lost = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=50)
+    (row,) = summary(recorded(tmp_path, made, flows=[lost]), omit=0).flows
+    assert row.figures["loss_rate"].value == 0.25
+    assert math.isnan(row.figures["retransmission_rate"].value)
+
+
+def test_a_flow_that_never_ended_is_one_stream_at_least(tmp_path: Path) -> None:
+    (row,) = summary(recorded(tmp_path, intervals=seconds("one", {1: 8e6})), omit=0).flows
+    assert (row.flow, row.streams) == ("one", 1)
+    assert row.figures["goodput"].value == 8e6

@@ -1,0 +1,40 @@
+"""Both ends of a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tcplab
+from tcplab.captures.two_point import delay_figure, lines, match_ends
+
+
+def test_what_was_lost_and_how_long_it_took_are_what_the_simulator_did(lossy: Path) -> None:
+    ends = match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng")
+    assert ends.same_clock
+    ((numbers, (forward, backward)),) = ends.flows
+    truth = tcplab.load(lossy).flows.row(0, named=True)
+    assert numbers == (1, 1)
+    assert forward.lost == truth["losses_true"]
+    assert (backward.lost, backward.lost_acks) == (0, 0)
+    assert forward.delay is not None
+    # Captured behind the queue: 20 ms of way and nothing else.
+    assert forward.delay.min == pytest.approx(20_000_000, rel=0.01)
+
+
+def test_other_clocks_are_estimated(lossy: Path) -> None:
+    ends = match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng", same_clock=False)
+    assert abs(ends.offset) < 100_000
+    assert "both removed" in "\n".join(lines(ends, 0))
+
+
+def test_the_figure_shows_every_packet_and_what_was_lost(lossy: Path) -> None:
+    figure = delay_figure(match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng"))
+    assert [panel.title for panel in figure.panels] == ["Delay, forward", "Delay, backward"]
+    assert [points.key for points in figure.panels[0].points][-1] == "lost"
+
+
+def test_lines_fit_a_narrow_terminal(lossy: Path) -> None:
+    ends = match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng")
+    assert max(map(len, lines(ends, 70))) <= 70

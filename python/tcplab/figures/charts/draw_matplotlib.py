@@ -1,0 +1,124 @@
+"""Drawing a chart with matplotlib, for SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure as Canvas
+
+from tcplab.figures.charts.model import Chart, Heatmap, Trace
+from tcplab.figures.draw_matplotlib import DASHES
+
+_SIZE = (7.2, 3.6)
+_MOST_COLUMNS = 4
+# Of a legend: characters that the figure's width holds at its size, and inches a row takes.
+_LONGEST_KEY = 100
+_KEY_HEIGHT = 0.17
+_FAINT, _GRID = "#777777", "#dddddd"
+_SCALE = LinearSegmentedColormap.from_list("blues", ["#eef4f9", "#7db3d8", "#0072B2"])
+
+
+def draw(chart: Chart | Heatmap) -> Canvas:
+    """The chart as a matplotlib figure."""
+    if isinstance(chart, Heatmap):
+        return _heatmap(chart)
+    canvas = Canvas(figsize=_SIZE, layout="constrained")
+    axis = canvas.subplots()
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.spines[["left", "bottom"]].set_color(_FAINT)
+    axis.grid(visible=True, axis="y" if chart.categories else "both", color=_GRID, linewidth=0.5)
+    axis.set_axisbelow(True)
+    axis.tick_params(labelsize=8)
+    for outline in chart.outlines:
+        axis.fill(outline.x, outline.y, color=outline.style.color, alpha=0.12, linewidth=0)
+        axis.plot(outline.x, outline.y, color=outline.style.color, linewidth=0.6)
+    for number, trace in enumerate(chart.traces):
+        _trace(axis, chart, trace, number)
+    if chart.categories:
+        long = sum(len(text) for text in chart.categories) > 70
+        axis.set_xticks(
+            range(len(chart.categories)),
+            chart.categories,
+            rotation=30 if long else 0,
+            ha="right" if long else "center",
+        )
+    if chart.x_log:
+        axis.set_xscale("log")
+    if chart.y_log:
+        axis.set_yscale("log")
+    elif chart.y_zero:
+        axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+    if chart.x_reversed:
+        axis.invert_xaxis()
+    if chart.level is not None:
+        axis.axhline(chart.level, color=_FAINT, linewidth=0.8, linestyle=DASHES["dot"])
+    axis.set_xlabel(chart.x_label, fontsize=9)
+    axis.set_ylabel(chart.y_label, fontsize=9)
+    if len(chart.traces) > 1:
+        _legend(canvas, axis)
+    return canvas
+
+
+def _legend(canvas: Canvas, axis: Axes) -> None:
+    """A legend above the axes, in as many columns as fit; the figure grows by its rows, the axes stay."""
+    handles, keys = axis.get_legend_handles_labels()
+    keys = [textwrap.shorten(key, _LONGEST_KEY, placeholder=" …") for key in keys]
+    for columns in range(min(_MOST_COLUMNS, len(keys)), 0, -1):
+        legend = canvas.legend(
+            handles, keys, fontsize=8, frameon=False, ncols=columns, loc="outside upper left"
+        )
+        if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
+            canvas.set_figheight(canvas.get_figheight() + _KEY_HEIGHT * (math.ceil(len(keys) / columns) - 1))
+            return
+        legend.remove()
+
+
+def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
+    errors: Any = trace.errors()
+    color = trace.style.color
+    if chart.kind == "bars":
+        width = 0.8 / len(chart.traces)
+        at = trace.x + (number - (len(chart.traces) - 1) / 2) * width
+        axis.bar(at, trace.y, width * 0.94, color=color, label=trace.key)
+        if errors is not None:
+            axis.errorbar(at, trace.y, errors, fmt="none", ecolor="#222222", elinewidth=0.8, capsize=2)
+        return
+    line = DASHES[trace.style.dash] if chart.kind == "curve" else "none"
+    axis.errorbar(
+        trace.x,
+        trace.y,
+        errors,
+        color=color,
+        linestyle=line,
+        linewidth=1.1,
+        marker="o" if trace.markers or chart.kind != "curve" else None,
+        markersize=3.5,
+        elinewidth=0.8,
+        capsize=2,
+        label=trace.key,
+    )
+
+
+def _heatmap(chart: Heatmap) -> Canvas:
+    canvas = Canvas(figsize=(_SIZE[0], 1.1 + 0.32 * len(chart.rows)), layout="constrained")
+    axis = canvas.subplots()
+    image = axis.imshow(np.ma.masked_invalid(chart.values), cmap=_SCALE, aspect="auto")
+    finite = chart.values[np.isfinite(chart.values)]
+    middle = (finite.min() + 0.65 * np.ptp(finite)) if len(finite) else 0.0
+    for row, texts in enumerate(chart.texts):
+        for column, text in enumerate(texts):
+            dark = chart.values[row, column] > middle
+            axis.text(
+                column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "#222222"
+            )
+    axis.set_xticks(range(len(chart.columns)), chart.columns, fontsize=8)
+    axis.set_yticks(range(len(chart.rows)), chart.rows, fontsize=8)
+    axis.set_xlabel(chart.x_label, fontsize=9)
+    axis.set_ylabel(chart.y_label, fontsize=9)
+    canvas.colorbar(image, ax=axis, label=chart.z_label)
+    return canvas

@@ -1,0 +1,136 @@
+"""Drawing a chart with plotly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tcplab.figures.charts.model import Chart, Heatmap, Trace
+from tcplab.figures.plotly_theme import AXIS, layout, rgba
+
+_HEIGHT = 420
+_ROW = 34
+# Light to dark for little to much, readable in grey; the second end is the palette's blue.
+_SCALE = ((0.0, "#eef4f9"), (0.5, "#7db3d8"), (1.0, "#0072B2"))
+
+
+def draw(chart: Chart | Heatmap) -> go.Figure:
+    """The chart as a plotly figure."""
+    return _heatmap(chart) if isinstance(chart, Heatmap) else _chart(chart)
+
+
+def _chart(chart: Chart) -> go.Figure:
+    made = go.Figure()
+    for outline in chart.outlines:
+        made.add_scatter(
+            x=outline.x,
+            y=outline.y,
+            mode="lines",
+            fill="toself",
+            fillcolor=rgba(outline.style.color, 0.12),
+            line={"color": outline.style.color, "width": 1},
+            legendgroup=outline.key,
+            showlegend=False,
+            hoverinfo="skip",
+        )
+    for trace in chart.traces:
+        common: dict[str, Any] = {
+            "x": trace.x,
+            "y": trace.y,
+            "name": trace.key,
+            "legendgroup": trace.key,
+            "error_y": _errors(trace),
+            "text": list(trace.hover) or None,
+            "textposition": "none" if chart.kind == "bars" else None,
+            "hovertemplate": "%{text}<extra></extra>" if trace.hover else None,
+        }
+        if chart.kind == "bars":
+            made.add_bar(**common, marker_color=trace.style.color)
+            continue
+        made.add_scatter(
+            **common,
+            mode=_mode(chart, trace),
+            line={"color": trace.style.color, "dash": trace.style.dash, "width": 1.5},
+            marker={"color": trace.style.color, "size": 7},
+        )
+    x_axis: dict[str, Any] = AXIS | {"title": {"text": chart.x_label}}
+    if chart.categories:
+        x_axis |= {
+            "tickvals": list(range(len(chart.categories))),
+            "ticktext": list(chart.categories),
+            "automargin": True,
+        }
+    x_axis |= {"type": "log", "dtick": 1} if chart.x_log else {}
+    x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
+    y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
+    y_axis |= {"type": "log"} if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
+    made.update_layout(**_layout(_HEIGHT), barmode="group", xaxis=x_axis, yaxis=y_axis)
+    if chart.level is not None:
+        made.add_hline(y=chart.level, line={"color": "#888888", "width": 1, "dash": "dot"})
+    return made
+
+
+def _mode(chart: Chart, trace: Trace) -> str:
+    if chart.kind != "curve":
+        return "markers"
+    return "lines+markers" if trace.markers else "lines"
+
+
+def _errors(trace: Trace) -> dict[str, Any] | None:
+    errors = trace.errors()
+    if errors is None:
+        return None
+    # plotly draws null as a bar of no length, and nothing for what is not a number.
+    below, above = ([value if np.isfinite(value) else "none" for value in row.tolist()] for row in errors)
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "thickness": 1,
+        "width": 4,
+    }
+
+
+def _heatmap(chart: Heatmap) -> go.Figure:
+    made = go.Figure(
+        go.Heatmap(
+            z=chart.values,
+            x=list(range(len(chart.columns))),
+            y=list(range(len(chart.rows))),
+            text=[list(row) for row in chart.texts],
+            texttemplate="%{text}",
+            colorscale=[list(stop) for stop in _SCALE],
+            colorbar={"title": {"text": chart.z_label, "side": "right"}, "thickness": 14},
+            hovertemplate="%{text}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    bare = {"showgrid": False, "zeroline": False}
+    made.update_layout(
+        **_layout(150 + _ROW * len(chart.rows)),
+        xaxis=bare
+        | {
+            "title": {"text": chart.x_label},
+            "tickvals": list(range(len(chart.columns))),
+            "ticktext": list(chart.columns),
+            "automargin": True,
+        },
+        yaxis=bare
+        | {
+            "title": {"text": chart.y_label},
+            "tickvals": list(range(len(chart.rows))),
+            "ticktext": list(chart.rows),
+            "autorange": "reversed",
+            "automargin": True,
+        },
+    )
+    return made
+
+
+def _layout(height: int) -> dict[str, Any]:
+    margin = {"l": 82, "r": 24, "t": 60, "b": 60}
+    return layout(height, margin, {"y": 1.02, "yanchor": "bottom"}) | {"hovermode": "closest"}

@@ -1,0 +1,77 @@
+"""Figures as files: SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tcplab.figures.model import Figure
+from tcplab.results.errors import ResultsError
+from tcplab.results.files import write_whole
+from tcplab.results.run import Run
+
+FORMATS = ("svg", "png", "pdf")
+
+
+def write_figures(
+    run: Run, directory: Path | str, *, formats: Sequence[str] = FORMATS, omit: int | str | None = None
+) -> list[Path]:
+    """Write a run's figures into a directory, made if it is missing; returns the files.
+
+    Raises ResultsError when they cannot be written.
+    """
+    from tcplab.figures.runs.distributions import cdf
+    from tcplab.figures.runs.gauges import gauges
+    from tcplab.figures.runs.timeseries import timeseries
+    from tcplab.present.echo import echo_part
+
+    echo = echo_part(run)
+    echoes = [figure for _, figure in echo.figures] if echo is not None else []
+    figures = [timeseries(run), gauges(run), cdf(run, omit=omit), *echoes]
+    return write_images(figures, Path(directory), formats)
+
+
+def write_image(figure: Figure, target: Path) -> None:
+    """Draw one figure into one file, in the format its name ends with. Raises ResultsError."""
+    from tcplab.figures.draw_matplotlib import draw
+
+    with _text_stays_text():
+        write_whole(target, partial(save, draw(figure), target.suffix.removeprefix(".")))
+
+
+def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Draw figures and write each in every format; empty ones are left out."""
+    from tcplab.figures.draw_matplotlib import draw
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ResultsError.from_os(directory, error) from error
+    written: list[Path] = []
+    with _text_stays_text():
+        for figure in figures:
+            if not figure.panels:
+                continue
+            canvas = draw(figure)
+            for kind in formats:
+                path = directory / f"{figure.name}.{kind}"
+                write_whole(path, partial(save, canvas, kind))
+                written.append(path)
+    return written
+
+
+def _text_stays_text() -> AbstractContextManager[Any]:
+    """Text stays text in SVG and PDF, so that it can be searched and its font replaced."""
+    import matplotlib as mpl
+
+    return mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"})
+
+
+def save(canvas: Any, kind: str, path: Path) -> None:
+    """Write a matplotlib figure; the same results give the same file."""
+    # Without a date, the same results give the same file.
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    canvas.savefig(path, format=kind, dpi=200, facecolor="white", metadata=metadata)

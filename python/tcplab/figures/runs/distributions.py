@@ -1,0 +1,100 @@
+"""Distributions: of the RTT each flow saw, and of the delay in each bottleneck's queue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tcplab.analysis.samples import Samples
+from tcplab.analysis.steady_state import asked_omit, steady_window
+from tcplab.figures.model import Array, Figure, Line, Panel
+from tcplab.figures.palette import Style, style
+from tcplab.figures.runs.source import Source, flow_styles
+from tcplab.figures.runs.timeseries import MOST_LINES
+from tcplab.results.run import Run
+
+_POINTS = 500
+
+
+def cdf(run: Run, *, omit: int | str | None = None) -> Figure:
+    """RTT by flow and queueing delay by bottleneck over the steady state, all repetitions pooled."""
+    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    names = list(dict.fromkeys(name for one in samples for name in one.flow_names))
+    return cdf_of([[Source(one, flow_styles(names)) for one in samples]], run.name, omit=omit)
+
+
+def cdf_of(runs: Sequence[Sequence[Source]], title: str, *, omit: int | str | None = None) -> Figure:
+    """The distributions of one or more runs, each given by the sources of its repetitions."""
+    rtt: list[Line] = []
+    queue: list[Line] = []
+    for sources in runs:
+        rtt += _rtt_lines(sources, omit)
+        queue += _queue_lines(sources, omit)
+    panels = [
+        Panel("RTT", "ms", tuple(rtt), top=1.0),
+        Panel("Queueing delay", "ms", tuple(queue), top=1.0),
+    ]
+    return Figure(
+        name="distributions",
+        title=title,
+        x_label="",
+        panels=tuple(panel for panel in panels if panel.lines),
+        columns=2,
+        notes=(
+            "Share of the samples at or below each value, after the warm-up, all repetitions together. "
+            "RTT is the sender's smoothed RTT; queueing delay is how long the packet at the head of the "
+            "bottleneck queue had waited, an empty queue counting as none.",
+        ),
+    )
+
+
+def _rtt_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
+    flows = list(dict.fromkeys(flow for s in sources for flow in s.flows))
+    pooled: dict[str, list[Array]] = {}
+    styles: dict[str, Style] = {}
+    many = len(flows) > MOST_LINES
+    for s in sources:
+        asked = asked_omit(s.samples.plan, omit)
+        for flow in s.flows:
+            window = steady_window(s.samples, flow, asked)
+            if window is None:
+                continue
+            key = _control(s.samples, flow) if many else s.label(flow)
+            styles.setdefault(key, style(len(styles)) if many else s.styles[flow])
+            values = s.samples.rtt(flow).between(window.start, window.end).value
+            pooled.setdefault(key, []).append(values)
+    return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
+
+
+def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
+    pooled: dict[str, list[Array]] = {}
+    styles: dict[str, Style] = {}
+    for s in sources:
+        asked = asked_omit(s.samples.plan, omit)
+        for hop, flows in s.bottlenecks().items():
+            windows = [w for flow in flows if (w := steady_window(s.samples, flow, asked))]
+            if not windows:
+                continue
+            alone = len(flows) == 1
+            key = s.label(flows[0]) if alone else f"link {hop.link}{s.suffix}"
+            styles.setdefault(key, s.styles[flows[0]] if alone else s.shared()[hop])
+            delay = s.samples.queueing_delay(hop)
+            inside = delay.between(min(w.start for w in windows), max(w.end for w in windows))
+            pooled.setdefault(key, []).append(inside.value)
+    return [line for key, values in pooled.items() for line in _line(key, values, styles[key])]
+
+
+def _line(key: str, parts: list[Array], style: Style) -> list[Line]:
+    values = np.sort(np.concatenate(parts)) / 1e6
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return []
+    share = np.linspace(0, 1, min(_POINTS, len(values)) + 1)[1:]
+    x = values[np.ceil(share * len(values)).astype(np.int64).clip(1, len(values)) - 1]
+    return [Line(key, np.concatenate([x[:1], x]), np.concatenate([[0.0], share]), style, steps=False)]
+
+
+def _control(samples: Samples, flow: str) -> str:
+    rows = samples.streams(flow)
+    return str((rows["cc"][0] or rows["kind"][0]) if len(rows) else flow)

@@ -1,0 +1,46 @@
+"""`run.plot`: a run's figures, for notebooks and scripts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from tcplab.figures.model import Figure
+    from tcplab.results.run import Run
+
+Library = Literal["plotly", "matplotlib"]
+
+
+class Plot:
+    """Figures of one run: plotly figures, or matplotlib's when asked for."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def timeseries(self, repetition: int | None = None, *, library: Library = "plotly") -> Any:
+        """Goodput, congestion window, RTT and queue length on one time axis."""
+        from tcplab.figures.runs.timeseries import timeseries
+
+        return _drawn(timeseries(self._run, repetition), library)
+
+    def gauges(self, repetition: int | None = None, *, library: Library = "plotly") -> Any:
+        """What the congestion controls publish of themselves, over time."""
+        from tcplab.figures.runs.gauges import gauges
+
+        return _drawn(gauges(self._run, repetition), library)
+
+    def cdf(self, *, library: Library = "plotly") -> Any:
+        """Distributions of RTT and queueing delay over the steady state of all repetitions."""
+        from tcplab.figures.runs.distributions import cdf
+
+        return _drawn(cdf(self._run), library)
+
+
+def _drawn(figure: Figure, library: Library) -> Any:
+    if library == "matplotlib":
+        from tcplab.figures.draw_matplotlib import draw as draw_printed
+
+        return draw_printed(figure)
+    from tcplab.figures.draw_plotly import draw
+
+    return draw(figure)

@@ -1,0 +1,1 @@
+"""A plan, read: paths, directions, its settings in words, its form as YAML."""

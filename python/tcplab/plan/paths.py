@@ -1,0 +1,126 @@
+"""Where a flow goes in a plan: its path, its bottleneck, its base round-trip time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tcplab.plan.flow_direction import data_ends
+
+Plan = Mapping[str, Any]
+
+# One delivery opportunity of a mahimahi trace carries 1500 bytes.
+_OPPORTUNITY_BITS = 1500 * 8
+FRAME_BYTES = 1514
+"""Ethernet frame of a full-size packet: 1500 bytes of IP and 14 of header."""
+
+
+@dataclass(frozen=True, order=True)
+class Hop:
+    """One direction of a link."""
+
+    link: str
+    direction: str
+    """forward or backward"""
+
+
+def path(plan: Plan, source: str, target: str) -> list[Hop]:
+    """The link directions a packet passes from one node to another; empty when there is no route."""
+    nodes = {node["name"]: node for node in plan.get("nodes", ())}
+    links = {link["name"]: link for link in plan.get("links", ())}
+    hops: list[Hop] = []
+    here = source
+    while here != target:
+        link = links.get(nodes.get(here, {}).get("routes", {}).get(target))
+        # A loop can be no longer than the number of nodes.
+        if link is None or len(hops) > len(nodes):
+            return []
+        ahead = link["ends"][0] == here
+        hops.append(Hop(link["name"], "forward" if ahead else "backward"))
+        here = link["ends"][1] if ahead else link["ends"][0]
+    return hops
+
+
+def data_path(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
+    """The path of most of a flow's payload."""
+    return path(plan, *data_ends(flow))
+
+
+def settings(plan: Plan, hop: Hop) -> dict[str, Any]:
+    """A link direction's settings; empty when the plan has no such link."""
+    for link in plan.get("links", ()):
+        if link["name"] == hop.link:
+            return dict(link[hop.direction])
+    return {}
+
+
+def nominal_rate(direction: Mapping[str, Any]) -> float | None:
+    """Rate at the run's start, bit/s; a trace's mean; None when unlimited."""
+    trace = direction.get("trace")
+    if trace and trace["opportunities_ms"]:
+        times = trace["opportunities_ms"]
+        return float(len(times) * _OPPORTUNITY_BITS / (max(times[-1], 1) / 1e3))
+    rate = direction.get("rate")
+    return None if rate is None else float(rate)
+
+
+def rate_at(direction: Mapping[str, Any], times: ArrayLike) -> NDArray[np.float64] | None:
+    """Rate at each time (ns), following the link's changes, bit/s; None when unlimited."""
+    rate = nominal_rate(direction)
+    if rate is None:
+        return None
+    t = np.asarray(times, dtype=np.float64)
+    rates = np.full(t.shape, rate)
+    for change in sorted(direction.get("changes") or (), key=lambda change: change["at"]):
+        if change.get("rate") is not None:
+            rates[t >= change["at"]] = change["rate"]
+    return rates
+
+
+def trace_frame_bits(direction: Mapping[str, Any], start: float, end: float) -> float:
+    """Bits of full frames that a trace delivers in (start, end], ns."""
+    times = np.asarray(direction["trace"]["opportunities_ms"], dtype=np.float64) * 1e6
+    period = float(times[-1])
+
+    def until(time: float) -> float:
+        whole, rest = divmod(time, period)
+        return whole * len(times) + float(np.searchsorted(times, rest, side="right"))
+
+    return (until(end) - until(start)) * FRAME_BYTES * 8
+
+
+def bottlenecks(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
+    """The slowest hops of a flow's path: usually one, several when rates are alike, none when unlimited."""
+    rated = [
+        (rate, hop)
+        for hop in data_path(plan, flow)
+        if (rate := nominal_rate(settings(plan, hop))) is not None
+    ]
+    slowest = min((rate for rate, _ in rated), default=0.0)
+    return [hop for rate, hop in rated if rate <= slowest * 1.001]
+
+
+def base_rtt(plan: Plan, flow: Mapping[str, Any]) -> int | None:
+    """Propagation there and back at the run's start, ns; None when there is no route."""
+    there = path(plan, flow["from"], flow["to"])
+    back = path(plan, flow["to"], flow["from"])
+    if not there or not back:
+        return None
+    return sum(int(settings(plan, hop).get("delay") or 0) for hop in (*there, *back))
+
+
+def queue_limit_packets(direction: Mapping[str, Any], which: str = "limit") -> float | None:
+    """The queue's limit, or `mark_above`, at the start in full-size packets; None when not to be had."""
+    limit = (direction.get("queue") or {}).get(which)
+    if not limit:
+        return None
+    if "packets" in limit:
+        return float(limit["packets"])
+    if "bytes" in limit:
+        return float(limit["bytes"]) / FRAME_BYTES
+    rate = nominal_rate(direction)
+    return None if rate is None else float(limit["time"]) / 1e9 * rate / 8 / FRAME_BYTES

@@ -1,0 +1,101 @@
+from typing import Any
+
+import numpy as np
+
+from tcplab.plan.paths import (
+    Hop,
+    base_rtt,
+    bottlenecks,
+    nominal_rate,
+    path,
+    queue_limit_packets,
+    rate_at,
+    trace_frame_bits,
+)
+from tcplab.results.tests.synthetic import MS, SECOND, direction, host
+
+
+def chain(rates: list[int | None]) -> dict[str, Any]:
+    """Nodes n0, n1, ... in a row; the links' forward rates are given, backward is 1 Gbit/s."""
+    count = len(rates) + 1
+    nodes = [
+        host(f"n{i}", {f"n{j}": f"l{i if j > i else i - 1}" for j in range(count) if j != i})
+        for i in range(count)
+    ]
+    links = [
+        {
+            "name": f"l{i}",
+            "ends": [f"n{i}", f"n{i + 1}"],
+            "forward": direction(rate=rate, delay=10 * MS),
+            "backward": direction(rate=1_000_000_000, delay=5 * MS),
+        }
+        for i, rate in enumerate(rates)
+    ]
+    return {"nodes": nodes, "links": links, "flows": []}
+
+
+FLOW = {"name": "f", "from": "n0", "to": "n3", "kind": "tcp"}
+
+
+def test_a_path_names_each_link_with_its_direction() -> None:
+    plan = chain([100, 10, 100])
+    assert path(plan, "n0", "n3") == [Hop("l0", "forward"), Hop("l1", "forward"), Hop("l2", "forward")]
+    assert path(plan, "n3", "n1") == [Hop("l2", "backward"), Hop("l1", "backward")]
+
+
+def test_no_route_is_no_path() -> None:
+    plan = chain([100])
+    assert path(plan, "n0", "elsewhere") == []
+
+
+def test_routes_that_go_in_circles_end() -> None:
+    plan = chain([100, 100])
+    plan["nodes"][1]["routes"]["n2"] = "l0"
+    assert path(plan, "n0", "n2") == []
+
+
+def test_the_bottleneck_is_the_slowest_hop() -> None:
+    assert bottlenecks(chain([100, 10, 11]), FLOW) == [Hop("l1", "forward")]
+
+
+def test_links_without_a_rate_are_no_bottleneck() -> None:
+    assert bottlenecks(chain([None, None, None]), FLOW) == []
+    assert bottlenecks(chain([None, 50, None]), FLOW) == [Hop("l1", "forward")]
+
+
+def test_large_responses_are_limited_on_the_way_back() -> None:
+    request = {**FLOW, "kind": "request", "request": 100, "response": 100_000}
+    assert {hop.direction for hop in bottlenecks(chain([10, 10, 10]), request)} == {"backward"}
+
+
+def test_the_base_rtt_is_the_delay_there_and_back() -> None:
+    assert base_rtt(chain([1, 1, 1]), FLOW) == 3 * (10 + 5) * MS
+
+
+def test_a_rate_follows_its_changes() -> None:
+    changing = {
+        **direction(rate=100),
+        "changes": [{"at": 2 * SECOND, "rate": 20}, {"at": 1 * SECOND, "delay": 5}],
+    }
+    rates = rate_at(changing, np.array([0, 1.9e9, 2e9, 3e9]))
+    assert rates is not None
+    assert list(rates) == [100, 100, 20, 20]
+
+
+def test_a_trace_has_its_mean_rate() -> None:
+    # Two opportunities of 1500 bytes in 4 ms.
+    assert nominal_rate({**direction(), "trace": {"opportunities_ms": [1, 4]}}) == 6_000_000
+
+
+def test_a_queue_limit_in_time_is_what_drains_in_it() -> None:
+    limited = direction(rate=10_000_000, limit={"time": 50 * MS})
+    assert queue_limit_packets(limited) == 10e6 * 0.05 / 8 / 1514
+
+
+def test_a_trace_delivers_what_it_has_by_its_period() -> None:
+    direction = {"trace": {"opportunities_ms": [1, 1, 5, 10]}}
+    frame = 1514 * 8
+    assert trace_frame_bits(direction, 0, 5e6) == 3 * frame
+    assert trace_frame_bits(direction, 5e6, 10e6) == 1 * frame
+    assert trace_frame_bits(direction, 0, 35e6) == (3 * 4 + 3) * frame
+    assert trace_frame_bits(direction, 11e6, 14e6) == 0

@@ -1,0 +1,300 @@
+"""Two or more runs side by side: one set of figures, one table of differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tcplab.analysis.estimate import Estimate
+from tcplab.analysis.samples import Samples
+from tcplab.analysis.statistics import DETERMINISTIC, holm, welch
+from tcplab.analysis.statistics import Comparison as Test
+from tcplab.analysis.summaries import FlowSummary, SummaryTable, summary
+from tcplab.figures.model import Figure
+from tcplab.figures.palette import DASHES, Style, style
+from tcplab.figures.runs.distributions import cdf_of
+from tcplab.figures.runs.source import Source
+from tcplab.figures.runs.timeseries import MOST_LINES, figure_of
+from tcplab.present.echo import EchoPart, compared_part
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import NONE, Scale, percent_scale, rate_scale, time_scale
+from tcplab.results.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+_METRICS = (
+    ("goodput", "Goodput", rate_scale),
+    ("retransmission_rate", "Sent again", percent_scale),
+    ("loss_rate", "Lost", percent_scale),
+    ("rtt_mean", "RTT mean", time_scale),
+    ("rtt_p95", "RTT p95", time_scale),
+    ("queueing_delay", "Queueing", time_scale),
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How one figure of one flow differs between the first run and another."""
+
+    flow: str
+    metric: str
+    other: str
+    """The other run's label."""
+    a: Estimate
+    b: Estimate
+    test: Test
+    p_adjusted: float
+    """Holm's correction over all rows; NaN when it cannot be judged."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What both the command line and the report show of several runs."""
+
+    title: str
+    labels: tuple[str, ...]
+    summaries: tuple[SummaryTable, ...]
+    differences: tuple[Difference, ...]
+    level: float
+    timeseries: Figure
+    cdf: Figure
+    notes: tuple[str, ...]
+    echo: EchoPart | None = None
+    """The echoes of all runs that have any."""
+
+    def grids(self) -> list[Grid]:
+        """The table of differences, one per other run."""
+        return [grid for label in self.labels[1:] if (grid := _grid(self, label)).rows]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The tables and notes as plain text."""
+        return "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]) + "\n"
+
+    def to_rich(self) -> Group:
+        """The tables and notes for a rich console."""
+        from rich.console import Group
+        from rich.text import Text
+
+        notes = [Text(note, style="dim") for note in self.notes]
+        return Group(*(grid.to_rich() for grid in self.grids()), *notes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data in base units."""
+        return {
+            "runs": [
+                {"label": label, **one.to_json()}
+                for label, one in zip(self.labels, self.summaries, strict=True)
+            ],
+            "baseline": self.labels[0],
+            "level": self.level,
+            "differences": [
+                {
+                    "flow": row.flow,
+                    "metric": row.metric,
+                    "run": row.other,
+                    "difference": _plain(row.test.difference.value),
+                    "low": _plain(row.test.difference.low),
+                    "high": _plain(row.test.difference.high),
+                    "p": _plain(row.test.p),
+                    "p_holm": _plain(row.p_adjusted),
+                    "effect": _plain(row.test.effect),
+                    "effect_name": row.test.effect_name,
+                    "test": row.test.test,
+                }
+                for row in self.differences
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def compare(runs: Sequence[Run], *, level: float = 0.95, omit: int | str | None = None) -> Comparison:
+    """Compare runs with the first one, flow by flow. Raises ValueError for fewer than two."""
+    if len(runs) < 2:
+        raise ValueError(f"a comparison needs two runs or more, not {len(runs)}")
+    labels = run_labels(runs)
+    summaries = tuple(summary(run, omit=omit, level=level) for run in runs)
+    differences = _differences(labels, summaries, level)
+    sources = [
+        _sources(run, label, index, runs) for index, (run, label) in enumerate(zip(runs, labels, strict=True))
+    ]
+    first = [repetitions[0] for repetitions in sources]
+    figure = _figure(first)
+    return Comparison(
+        title=" against ".join(labels) if len(labels) == 2 else ", ".join(labels),
+        labels=tuple(labels),
+        summaries=summaries,
+        differences=differences,
+        level=level,
+        timeseries=figure,
+        cdf=cdf_of(sources, "comparison", omit=omit),
+        notes=tuple(_notes(labels, runs, summaries, differences, level)),
+        echo=compared_part(runs, labels),
+    )
+
+
+def run_labels(runs: Sequence[Run]) -> list[str]:
+    """A short name for each run, all different: by scenario, by engine, by both, or by directory."""
+    for candidates in (
+        [run.name for run in runs],
+        [run.engine for run in runs],
+        [f"{run.name} ({run.engine})" for run in runs],
+        [run.path.name for run in runs],
+        [str(run.path) for run in runs],
+    ):
+        if len(set(candidates)) == len(runs):
+            return candidates
+    return [f"{run.path} #{number}" for number, run in enumerate(runs, start=1)]
+
+
+def _sources(run: Run, label: str, index: int, runs: Sequence[Run]) -> list[Source]:
+    """The run's repetitions: a colour per flow, a line style per run; for single flows a colour per run."""
+    names = list(dict.fromkeys(flow["name"] for one in runs for flow in one.plan.get("flows", ())))
+    alone = all(len(one.plan.get("flows", ())) == 1 for one in runs)
+    dash = "solid" if alone else DASHES[index % len(DASHES)]
+    samples = [Samples(run, repetition) for repetition in run.repetitions]
+    own = samples[0].flow_names
+    styles = {
+        name: style(index) if alone else Style(style(names.index(name)).color, dash)
+        for name in own
+        if name in names
+    }
+    labels = {name: label if alone else f"{name}, {label}" for name in own}
+    return [Source(one, styles, labels, dash, f", {label}") for one in samples]
+
+
+def _figure(sources: Sequence[Source]) -> Figure:
+    """The runs' time series; with too many lines only the first flows are drawn, and the figure says so."""
+    most = max(1, 2 * MOST_LINES // len(sources))
+    if max(len(source.flows) for source in sources) <= most:
+        return figure_of(sources, "comparison", ssthresh=False, strips=False)
+    cut = [source.only(source.flows[:most]) for source in sources]
+    figure = figure_of(cut, "comparison", ssthresh=False, strips=False)
+    note = f"Only the first {most} flows of each run are drawn; the table has all."
+    return replace(figure, notes=(note, *figure.notes))
+
+
+def _differences(
+    labels: Sequence[str], summaries: Sequence[SummaryTable], level: float
+) -> tuple[Difference, ...]:
+    base = summaries[0]
+    rows: list[Difference] = []
+    for label, other in zip(labels[1:], summaries[1:], strict=True):
+        for a, b in _pairs(base, other):
+            for key, _, _ in _METRICS:
+                if a.figures[key].known and b.figures[key].known:
+                    test = welch(a.figures[key].values, b.figures[key].values, level)
+                    name = a.flow if a.flow == b.flow else f"{a.flow} / {b.flow}"
+                    rows.append(Difference(name, key, label, a.figures[key], b.figures[key], test, math.nan))
+    adjusted = holm([row.test.p for row in rows])
+    return tuple(replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True))
+
+
+def _pairs(a: SummaryTable, b: SummaryTable) -> list[tuple[FlowSummary, FlowSummary]]:
+    """Flows of the same name; the only flow of each when the names differ."""
+    if len(a.flows) == len(b.flows) == 1:
+        return [(a.flows[0], b.flows[0])]
+    there = {row.flow: row for row in b.flows}
+    return [(row, there[row.flow]) for row in a.flows if row.flow in there]
+
+
+def _grid(comparison: Comparison, other: str) -> Grid:
+    rows = [row for row in comparison.differences if row.other == other]
+    labels = {key: (label, scaler) for key, label, scaler in _METRICS}
+    cells = []
+    for row in rows:
+        label, scaler = labels[row.metric]
+        scale = scaler([row.a.value, row.b.value])
+        cells.append(
+            (
+                row.flow,
+                f"{label} ({scale.unit})",
+                scale.estimate(row.a),
+                scale.estimate(row.b),
+                _signed(scale, row.test),
+                _relative(row),
+                _limited(row.test.effect, 100, 2),
+                DETERMINISTIC if row.test.test == DETERMINISTIC else _p(row.p_adjusted),
+            )
+        )
+    return Grid(
+        title=f"{other} against {comparison.labels[0]}",
+        headings=(
+            Heading("Flow", numeric=False),
+            Heading("Figure", numeric=False),
+            Heading(comparison.labels[0]),
+            Heading(other),
+            Heading("Difference", about="With its confidence interval (Welch)"),
+            Heading("Relative", "%"),
+            Heading("Effect", "Hedges' g"),
+            Heading("p", "Holm"),
+        ),
+        rows=tuple(cells),
+    )
+
+
+def _signed(scale: Scale, test: Test) -> str:
+    value = test.difference.value / scale.divisor
+    text = f"{value:+.{scale.decimals}f}"
+    return f"{text} ± {scale.number(test.difference.half_width)}" if test.difference.known else text
+
+
+def _relative(row: Difference) -> str:
+    return _limited(100 * row.test.difference.value / row.a.value, 1000, 1) if row.a.value else NONE
+
+
+def _limited(value: float, most: float, decimals: int) -> str:
+    """A signed number; beyond `most` its digits mean nothing any more."""
+    if math.isnan(value):
+        return NONE
+    if abs(value) > most:
+        return f"> +{most:g}" if value > 0 else f"< -{most:g}"
+    return f"{value:+.{decimals}f}"
+
+
+def _p(p: float) -> str:
+    if math.isnan(p):
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _notes(
+    labels: Sequence[str],
+    runs: Sequence[Run],
+    summaries: Sequence[SummaryTable],
+    differences: Sequence[Difference],
+    level: float,
+) -> list[str]:
+    notes = [
+        f"Differences are the other run's minus {labels[0]}'s; ± is their {level * 100:g} % interval by "
+        "Welch's t-test over repetitions, p is corrected by Holm over the whole comparison."
+    ]
+    short = [label for label, run in zip(labels, runs, strict=True) if len(run.repetitions) < 2]
+    if short:
+        notes.append(
+            f"{', '.join(short)}: one repetition only, so the difference has no interval and no test. "
+            "Repeat each run at least three times to judge."
+        )
+    if any(row.test.test == DETERMINISTIC for row in differences):
+        notes.append(
+            "deterministic: every repetition of a run gave this value. Copies do not tell how another run "
+            "would differ, so there is no test."
+        )
+    for label, one in zip(labels[1:], summaries[1:], strict=True):
+        if not _pairs(summaries[0], one):
+            notes.append(f"{label} has no flow of the same name as {labels[0]}: nothing can be told apart.")
+    digests = {run.manifest.plan_digest for run in runs}
+    if len(digests) == 1:
+        notes.append("All runs executed the same plan.")
+    for label, one in zip(labels, summaries, strict=True):
+        notes.append(f"{label}: {one.notes[0]}")
+    return notes
+
+
+def _plain(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,139 @@
+"""The part of a report that is about echoes: tables, figures, and what the steps in them come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from tcplab.analysis.echo import Echoes, Path, Step, explain, from_tables, statistics, tables
+from tcplab.analysis.echo.table import Table
+from tcplab.figures import echo as drawn
+from tcplab.figures.model import Figure
+from tcplab.plan.paths import base_rtt, nominal_rate, path, settings
+from tcplab.present.text_table import Grid, Heading
+from tcplab.results.run import Run
+
+# The published study's.
+LEVEL = 0.98
+# Ethernet 14, TCP 20; timestamps 12; the IP header by version.
+_HEADERS, _TIMESTAMPS, _IP = 34, 12, {4: 20, 6: 40}
+
+
+@dataclass(frozen=True)
+class EchoFlow:
+    """One echo flow of a run."""
+
+    name: str
+    echoes: Echoes
+    grids: tuple[Grid, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class EchoPart:
+    """What a report says about echoes."""
+
+    flows: tuple[EchoFlow, ...]
+    figures: tuple[tuple[str, Figure], ...]
+    """A title and a figure each."""
+
+
+def echo_part(run: Run) -> EchoPart | None:
+    """The part of a run's report; none if it has no echo flow with results."""
+    flows = echo_flows(run)
+    if not flows:
+        return None
+    return EchoPart(tuple(flows), tuple(echo_figures([flow.echoes for flow in flows], run.name)))
+
+
+def part_of(echoes: Echoes, steps: Sequence[Step], name: str) -> EchoPart:
+    """The part about one test, whatever it ran between."""
+    echoes = replace(echoes, label=_clients(echoes.clients))
+    flow = EchoFlow(name, echoes, tuple(_grid(table) for table in tables(echoes)), tuple(steps))
+    return EchoPart((flow,), tuple(echo_figures([echoes], name)))
+
+
+def compared_part(runs: Sequence[Run], labels: Sequence[str]) -> EchoPart | None:
+    """The echoes of several runs in the same figures; none if no run has any."""
+    flows = []
+    for run, label in zip(runs, labels, strict=True):
+        several = len(echo_flows(run)) > 1
+        for flow in echo_flows(run):
+            own = f"{label}: {flow.echoes.label}" if several else label
+            flows.append(replace(flow, echoes=replace(flow.echoes, label=own)))
+    if not flows:
+        return None
+    figures = echo_figures([flow.echoes for flow in flows], "echo")
+    return EchoPart(tuple(flows), tuple(figures))
+
+
+def echo_flows(run: Run) -> list[EchoFlow]:
+    """The echo flows of a run, all repetitions pooled."""
+    planned = [flow for flow in run.plan.get("flows", ()) if flow.get("kind") == "echo"]
+    flows = []
+    for flow in planned:
+        of_flow = pl.col("flow") == flow["name"]
+        series = from_tables(run.tables["echoes"].filter(of_flow), run.tables["echo_batches"].filter(of_flow))
+        if not series:
+            continue
+        echoes = statistics(
+            series,
+            clients=int(flow["streams"]),
+            iterations=int(flow["iterations"]),
+            warmup=int(flow.get("warmup") or 0),
+            level=LEVEL,
+            label=_label(flow, planned),
+        )
+        grids = tuple(_grid(table) for table in tables(echoes))
+        flows.append(EchoFlow(flow["name"], echoes, grids, tuple(explain(echoes, way(run.plan, flow)))))
+    return flows
+
+
+def _label(flow: dict[str, Any], flows: Sequence[dict[str, Any]]) -> str:
+    """By the number of clients where that tells the flows apart."""
+    counts = [one["streams"] for one in flows]
+    clients = _clients(flow["streams"])
+    return clients if len(set(counts)) == len(flows) else f"{flow['name']}, {clients}"
+
+
+def _clients(count: int) -> str:
+    return f"{count} client{'' if count == 1 else 's'}"
+
+
+def echo_figures(tests: Sequence[Echoes], title: str) -> list[tuple[str, Figure]]:
+    """Every figure of echoes that has something to show."""
+    figures = [
+        ("Round-trip time by message size", drawn.by_size(tests, title)),
+        ("Capacity: round-trip time by number of clients", drawn.capacity(tests, title)),
+        ("First round trips of each connection at some sizes", drawn.first_trips(tests, title)),
+        ("Distribution of round-trip times at some sizes", drawn.distributions(tests, title)),
+    ]
+    return [(name, figure) for name, figure in figures if figure.panels]
+
+
+def way(plan: dict[str, Any], flow: dict[str, Any]) -> Path:
+    """What a plan tells of a flow's way."""
+    sender, receiver = flow.get("sender") or {}, flow.get("receiver") or {}
+    options = _TIMESTAMPS if sender.get("timestamps", True) and receiver.get("timestamps", True) else 0
+    mss = min(int(end["mss"]) for end in (sender, receiver)) - options if sender and receiver else None
+
+    def least(start: str, end: str) -> float | None:
+        rates = [nominal_rate(settings(plan, hop)) for hop in path(plan, start, end)]
+        return min((rate for rate in rates if rate is not None), default=None)
+
+    return Path(
+        mss=mss,
+        headers=_HEADERS + _IP[int(flow.get("ip", 4))] + options,
+        initial_window=int(sender.get("initial_window", 10)),
+        rate=least(flow["from"], flow["to"]),
+        rate_back=least(flow["to"], flow["from"]),
+        delay=base_rtt(plan, flow),
+    )
+
+
+def _grid(table: Table) -> Grid:
+    headings = (Heading(table.heading, numeric=False), *(Heading(size, "B") for size in table.sizes))
+    return Grid("", headings, tuple((name, *cells) for name, cells in table.rows))

@@ -1,0 +1,287 @@
+"""The report: one HTML file that needs nothing else, not even a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcplab.analysis.event_counts import event_rows
+from tcplab.figures.model import Figure
+from tcplab.plan.describe import (
+    change_words,
+    control_words,
+    impairment_words,
+    queue_words,
+    rate_words,
+    time_words,
+    traffic_words,
+)
+from tcplab.present.comparison import Comparison, compare
+from tcplab.present.echo import EchoPart, echo_part
+from tcplab.present.network_drawing import draw_network
+from tcplab.quantities import bytes_text, time_text
+from tcplab.results.files import write_text
+from tcplab.results.run import Run
+from tcplab.results.schema import TABLES
+from tcplab.results.writer import REPORT_FILE
+from tcplab.safe_text import visible, visible_json
+
+# A figure for each repetition is kept for this many; the tables hold the others.
+_MOST_REPETITIONS = 5
+# More flows than this are left to the plan.
+_MOST_FLOWS = 40
+
+
+def write_report(run: Run, path: Path | str | None = None, *, omit: int | str | None = None) -> Path:
+    """Write a run's report, by default as report.html in its directory; returns the file.
+
+    Raises ResultsError when it cannot be written.
+    """
+    target = Path(path) if path is not None else run.path / REPORT_FILE
+    write_text(target, report_html(run, omit=omit))
+    return target
+
+
+def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.95) -> Path:
+    """Write the comparison of two or more runs; returns the file. Raises ResultsError."""
+    target = Path(path)
+    write_text(target, comparison_html(compare(runs, level=level)))
+    return target
+
+
+def report_html(run: Run, *, omit: int | str | None = None) -> str:
+    """A run's report as HTML."""
+    from tcplab.captures.capture_comparison import on_the_wire
+    from tcplab.figures.runs.distributions import cdf
+    from tcplab.figures.runs.gauges import gauges
+    from tcplab.figures.runs.timeseries import timeseries
+
+    summary = run.summary(omit=omit)
+    distributions = cdf(run, omit=omit)
+    shown = run.repetitions[:_MOST_REPETITIONS]
+    series = [timeseries(run, repetition) for repetition in shown]
+    published = [gauges(run, repetition) for repetition in shown]
+    wire = on_the_wire(run) if run.plan.get("capture") else None
+    echo = echo_part(run)
+    template = page_environment().get_template("report.html.j2")
+    return template.render(
+        run=run,
+        title=run.name,
+        manifest=run.manifest,
+        manifests=run.manifests,
+        lead=_lead(run),
+        grids=summary.grids(),
+        notes=summary.notes,
+        series=[figure_json(figure) for figure in series if figure.panels],
+        # Which repetition is shown stands beside the buttons that choose it.
+        series_notes=[note for note in series[0].notes if not note.startswith("Repetition ")],
+        repetitions=shown,
+        left_out=len(run.repetitions) - len(shown),
+        gauges=[figure_json(figure) for figure in published if figure.panels],
+        gauge_notes=published[0].notes,
+        distributions=figure_json(distributions) if distributions.panels else None,
+        distribution_notes=distributions.notes,
+        echo=echo,
+        echo_figures=_echo_figures(echo),
+        wire=wire,
+        wire_figures=[
+            {"title": figure.title, "drawn": figure_json(figure), "notes": figure.notes}
+            for figure in (wire.figures if wire is not None else ())
+        ],
+        events=event_rows(run),
+        network=draw_network(run.plan),
+        links=_link_rows(run.plan),
+        flows=_flow_rows(run.plan),
+        sampling=_sampling(run),
+        tables=_table_rows(run),
+        scenario_text=run.scenario_text,
+        plotly=plotly_script(),
+    )
+
+
+def _echo_figures(part: EchoPart | None) -> list[dict[str, Any]]:
+    return [
+        {"title": title, "drawn": figure_json(figure), "notes": figure.notes}
+        for title, figure in (part.figures if part is not None else ())
+    ]
+
+
+def comparison_html(comparison: Comparison) -> str:
+    """A comparison as HTML."""
+    template = page_environment().get_template("compare.html.j2")
+    return template.render(
+        title=comparison.title,
+        comparison=comparison,
+        zipped=list(zip(comparison.labels, comparison.summaries, strict=True)),
+        grids=comparison.grids(),
+        series=[figure_json(comparison.timeseries)],
+        series_notes=comparison.timeseries.notes,
+        distributions=figure_json(comparison.cdf) if comparison.cdf.panels else None,
+        distribution_notes=comparison.cdf.notes,
+        echo=comparison.echo,
+        echo_figures=_echo_figures(comparison.echo),
+        plotly=plotly_script(),
+    )
+
+
+def page_environment() -> Environment:
+    """The templates of pages."""
+    environment = Environment(
+        loader=PackageLoader("tcplab.present", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["fact"] = _fact
+    environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
+    return environment
+
+
+def figure_json(figure: Figure) -> Markup:
+    """A figure for a script element: `<` is escaped, so that no text can end it."""
+    from tcplab.figures.draw_plotly import draw
+
+    return script_json(json.loads(draw(figure).to_json()))
+
+
+def script_json(data: Any) -> Markup:
+    """Data for a script element: no text in it can end the element, or steer how the page is read."""
+    text = visible_json(json.dumps(data, separators=(",", ":")))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _visible(value: Any) -> Any:
+    """What a template prints: text from elsewhere without control characters."""
+    return visible(value, lines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def plotly_script() -> Markup:
+    """plotly.js, to stand in a page."""
+    from plotly.offline import get_plotlyjs
+
+    # Only this exact sequence would end the element.
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))  # noqa: S704
+
+
+def _lead(run: Run) -> str:
+    """What ran, on what, in a sentence or two."""
+    manifest, plan = run.manifest, run.plan
+    flows, links = len(plan.get("flows", ())), len(plan.get("links", ()))
+    n = len(run.repetitions)
+    how = {
+        "sim": "in the simulator",
+        "kernel": "on the Linux TCP stack, over an emulated network",
+        "remote": "between real hosts",
+    }.get(run.engine, f"by {run.engine}" if run.engine else "")
+    parts = [
+        f"{_count(flows, 'flow')} over {_count(links, 'link')} for {time_text(plan.get('duration', 0))}",
+        how,
+    ]
+    text = " ".join(part for part in parts if part)
+    seeds = [m.seed for m in run.manifests.values()]
+    text += f", {_count(n, 'repetition')} ({'seeds' if n > 1 else 'seed'} {_list(seeds)})."
+    wall = [m.wall_duration for m in run.manifests.values() if m.wall_duration is not None]
+    if wall:
+        text += f" It took {sum(wall):.3g} s"
+        text += f" and started {_date(manifest.started)}." if manifest.started else "."
+    return text[0].upper() + text[1:]
+
+
+def _fact(value: Any, name: str) -> str:
+    """An engine's fact: times by their name, counts in groups of three digits."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if name == "simulated":
+        return time_text(value)
+    if name == "wall_time":
+        return f"{value:.3g} s"
+    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}") if isinstance(value, int) else f"{value:.4g}"
+
+
+def _date(iso: str) -> str:
+    try:
+        return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S %Z}"
+    except ValueError:
+        return iso
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def _list(values: Sequence[Any]) -> str:
+    texts = [str(value) for value in values]
+    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]} to {texts[-1]}"
+
+
+def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+    """A row per distinct link direction, with the names of the links that share its settings."""
+    groups: dict[str, tuple[list[str], dict[str, Any], str]] = {}
+    for link in plan.get("links", ()):
+        for direction in ("forward", "backward"):
+            settings = link[direction]
+            key = direction + json.dumps(settings, sort_keys=True)
+            groups.setdefault(key, ([], settings, direction))[0].append(link["name"])
+    return [
+        {
+            "links": ", ".join(names) if len(names) <= 6 else f"{names[0]} and {len(names) - 1} more alike",
+            "direction": direction,
+            "rate": rate_words(settings),
+            "delay": time_text(settings.get("delay") or 0),
+            "queue": queue_words(settings),
+            "impairments": "; ".join(impairment_words(settings)) or "none",
+            "changes": "; ".join(change_words(settings)),
+        }
+        for names, settings, direction in groups.values()
+    ]
+
+
+def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+    flows = plan.get("flows", ())
+    rows = [
+        {
+            "name": flow["name"],
+            "ends": f"{flow['from']} → {flow['to']}",
+            "control": control_words(flow),
+            "traffic": traffic_words(flow),
+            "streams": str(flow.get("streams", 1)),
+            "time": time_words(flow),
+        }
+        for flow in flows
+    ]
+    return rows[:_MOST_FLOWS]
+
+
+def _sampling(run: Run) -> str:
+    sample = run.plan.get("sample") or {}
+    # Simulated hosts have neither CPU nor memory.
+    names = ("sockets", "queues", "flows", *(() if run.engine == "sim" else ("hosts",)))
+    parts = [f"{name} every {time_text(sample[name])}" for name in names if sample.get(name)]
+    if sample.get("packets"):
+        parts.append("every packet event")
+    return ", ".join(parts) or "nothing"
+
+
+def _table_rows(run: Run) -> list[dict[str, Any]]:
+    rows = []
+    for name in TABLES:
+        files = [path / f"{name}.parquet" for path in run.run_dirs.values()]
+        files = [path for path in files if path.exists()]
+        if files:
+            rows.append(
+                {
+                    "name": name,
+                    "rows": len(run.tables[name]),
+                    "size": sum(path.stat().st_size for path in files),
+                    "files": [str(path.relative_to(run.path)) for path in files],
+                }
+            )
+    return rows

@@ -1,0 +1,171 @@
+"""A summary's tables as text cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from tcplab.analysis.estimate import Estimate
+from tcplab.analysis.summaries import FlowSummary, LinkSummary, SummaryTable
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import (
+    NONE,
+    Scale,
+    count_scale,
+    index_scale,
+    percent_scale,
+    rate_scale,
+    seconds_scale,
+    time_scale,
+)
+
+_Scaler = Callable[[Iterable[float]], Scale]
+
+# Figure, label, scale, whether its interval is shown, what it is.
+_FLOW_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
+    ("goodput", "Goodput", rate_scale, True, "Payload delivered in order to the receiving application"),
+    ("retransmission_rate", "Sent again", percent_scale, True, "Retransmissions, of all segments sent"),
+    ("loss_rate", "Lost", percent_scale, True, "Datagrams or probes that never arrived (whole flow)"),
+    ("rtt_mean", "RTT mean", time_scale, True, "Smoothed round-trip time as the sender sees it"),
+    ("rtt_p50", "RTT p50", time_scale, False, "Median"),
+    ("rtt_p95", "RTT p95", time_scale, False, "95th percentile"),
+    ("rtt_p99", "RTT p99", time_scale, False, "99th percentile"),
+    ("queueing_delay", "Queueing", time_scale, True, "Mean wait of the packet at the head of the bottleneck"),
+)
+# What a narrow terminal can do without, the highest first.
+_MINOR = {
+    "rtt_p50": 9,
+    "queueing_delay_p95": 9,
+    "rtt_p99": 8,
+    "lost": 8,
+    "rtt_p95": 7,
+    "starvation": 7,
+    "convergence": 6,
+    "loss_rate": 4,
+    "jain": 4,
+    "drops": 3,
+    "retransmission_rate": 3,
+    "queueing_delay": 2,
+    "rtt_mean": 1,
+}
+_LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
+    ("utilisation", "Used", percent_scale, True, "Frame bytes carried, of what the rate allows"),
+    ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
+    ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
+    ("drops", "Dropped", count_scale, False, "Packets the full queue dropped, warm-up included"),
+    ("lost", "Lost", count_scale, False, "Packets the impairments lost, warm-up included"),
+    (
+        "jain",
+        "Jain",
+        index_scale,
+        True,
+        "Jain's fairness index of the goodput of those who share it; 1 is equal",
+    ),
+    (
+        "convergence",
+        "Converged",
+        seconds_scale,
+        False,
+        "From the last start until all stay near the fair share",
+    ),
+    (
+        "starvation",
+        "Starved",
+        seconds_scale,
+        False,
+        "Time with less than 5 % of the fair share, added up",
+    ),
+)
+
+
+def flow_grid(table: SummaryTable) -> Grid:
+    """One row per flow. Columns that hold nothing are left out."""
+    rows = table.flows
+    columns = [column for column in _FLOW_COLUMNS if any(row.figures[column[0]].known for row in rows)]
+    scales = _shared_scales(columns, [row.figures for row in rows])
+    warm_up = seconds_scale(())
+    headings = [Heading("Flow", numeric=False), Heading("Control", numeric=False)]
+    headings += [
+        Heading(label, scales[key].unit, about=about, minor=_MINOR.get(key, 0))
+        for key, label, _, _, about in columns
+    ]
+    headings += [
+        Heading("Warm-up", warm_up.unit, about="Left out at the flow's start", minor=10),
+        Heading("n", about="Repetitions", minor=6),
+        Heading("Grade", numeric=False, about="Reliability of the goodput", minor=5),
+    ]
+    return Grid(
+        title="Flows, steady state",
+        headings=tuple(headings),
+        rows=tuple(
+            (
+                row.flow,
+                control_text(row),
+                *_cells(columns, scales, row.figures),
+                _range(warm_up, row.warm_up),
+                str(row.n),
+                row.figures["goodput"].grade
+                if row.figures["goodput"].known
+                else row.figures["rtt_mean"].grade,
+            )
+            for row in rows
+        ),
+    )
+
+
+def link_grid(table: SummaryTable) -> Grid:
+    """One row per bottleneck. Columns that hold nothing are left out."""
+    rows: tuple[LinkSummary, ...] = table.links
+    columns = [column for column in _LINK_COLUMNS if any(row.figures[column[0]].known for row in rows)]
+    scales = _shared_scales(columns, [row.figures for row in rows])
+    headings = [Heading("Bottleneck", numeric=False), Heading("Rate", minor=5)]
+    headings += [
+        Heading(label, scales[key].unit, about=about, minor=_MINOR.get(key, 0))
+        for key, label, _, _, about in columns
+    ]
+    headings += [Heading("Flows", numeric=False)]
+    return Grid(
+        title="Bottlenecks",
+        headings=tuple(headings),
+        rows=tuple(
+            (row.label, row.rate_words, *_cells(columns, scales, row.figures), _names(row.flows))
+            for row in rows
+        ),
+    )
+
+
+def control_text(row: FlowSummary) -> str:
+    """The flow's control, or what it is when it has none."""
+    what = row.cc or row.kind or NONE
+    return f"{what} × {row.streams}" if row.streams > 1 else what  # noqa: RUF001
+
+
+def _shared_scales(
+    columns: list[tuple[str, str, _Scaler, bool, str]], figures: list[dict[str, Estimate]]
+) -> dict[str, Scale]:
+    # All RTT columns share one scale, so that they can be compared at a glance.
+    def family(key: str) -> list[str]:
+        return [other for other, *_ in columns if other.startswith("rtt")] if key.startswith("rtt") else [key]
+
+    return {
+        key: scaler([row[name].value for row in figures for name in family(key)])
+        for key, _, scaler, _, _ in columns
+    }
+
+
+def _cells(
+    columns: list[tuple[str, str, _Scaler, bool, str]], scales: dict[str, Scale], figures: dict[str, Estimate]
+) -> list[str]:
+    return [
+        scales[key].estimate(figures[key]) if interval else scales[key].number(figures[key].value)
+        for key, _, _, interval, _ in columns
+    ]
+
+
+def _range(scale: Scale, values: tuple[float, ...]) -> str:
+    low, high = scale.number(min(values)), scale.number(max(values))
+    return low if low == high or math.isnan(min(values)) else f"{low} to {high}"
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{len(names)} flows"

@@ -1,0 +1,116 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from tcplab.present import compare, write_comparison, write_report
+from tcplab.present.report import report_html
+from tcplab.results import ResultsError, load
+from tcplab.results.tests.synthetic import plan, write_result
+
+
+def visible(page: str) -> str:
+    """The page without the plotting library."""
+    return re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_the_report_needs_no_network(tmp_path: Path) -> None:
+    page = visible(write_report(load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))).read_text())
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_the_report_says_what_ran_on_what(tmp_path: Path) -> None:
+    page = visible(report_html(load(write_result(tmp_path, plan({"one": "reno"}, seconds=3), repetitions=2))))
+    assert "1 flow over 1 link for 3 s in the simulator, 2 repetitions (seeds 1, 2)" in page
+    assert "10 Mbit/s" in page
+    assert "droptail, 50 ms" in page
+    assert "No warnings." in page
+    assert "run-2/sockets.parquet" in page
+
+
+def test_names_cannot_break_the_page(tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    page = visible(report_html(load(write_result(tmp_path, plan({evil: "reno"}, seconds=3)))))
+    assert evil not in page
+    assert "<img" not in page
+
+
+def test_an_interrupted_run_is_marked(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))
+    run.manifest.status = "interrupted"
+    run.manifest.message = "Ctrl-C after 1 s"
+    page = visible(report_html(run))
+    assert "Repetition 1 was interrupted." in page
+    assert "Ctrl-C after 1 s" in page
+
+
+def test_warnings_and_overload_stand_at_the_top(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))
+    run.manifest.warnings = ["loss is not what was asked"]
+    run.manifest.overload = "3 % of departures were late"
+    page = visible(report_html(run))
+    assert page.index("loss is not what was asked") < page.index("Summary")
+    assert page.index("3 % of departures were late") < page.index("Summary")
+
+
+def test_a_run_that_recorded_nothing_still_has_a_report(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1" / "plan.yaml").write_text("{name: nothing, flows: [], links: [], nodes: []}\n")
+    assert "was interrupted" in report_html(load(tmp_path))
+
+
+def test_a_report_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path / "result", plan({"one": "reno"}, seconds=3)))
+    with pytest.raises(ResultsError, match="nowhere"):
+        write_report(run, tmp_path / "nowhere" / "report.html")
+
+
+def test_a_comparison_tests_every_figure_of_every_common_flow(tmp_path: Path) -> None:
+    made = plan({"one": "reno", "two": "cubic"}, seconds=5)
+    runs = [
+        load(write_result(tmp_path / name, made, repetitions=3, engine=name)) for name in ("sim", "kernel")
+    ]
+    found = compare(runs)
+    assert found.labels == ("sim", "kernel")
+    assert {row.flow for row in found.differences} == {"one", "two"}
+    goodput = next(row for row in found.differences if row.metric == "goodput")
+    # The same arithmetic made both.
+    assert goodput.test.difference.value == 0
+    assert goodput.p_adjusted == 1
+    assert "All runs executed the same plan." in found.notes
+    assert "kernel against sim" in found.to_text()
+
+
+def test_a_comparison_overlays_runs_by_line_style(tmp_path: Path) -> None:
+    made = plan({"one": "reno", "two": "cubic"}, seconds=5)
+    runs = [load(write_result(tmp_path / name, made, engine=name)) for name in ("sim", "kernel")]
+    lines = compare(runs).timeseries.panels[0].lines
+    styles = {line.key: (line.style.color, line.style.dash) for line in lines}
+    assert styles["one, sim"][0] == styles["one, kernel"][0]
+    assert (styles["one, sim"][1], styles["one, kernel"][1]) == ("solid", "dash")
+
+
+def test_runs_of_one_flow_are_compared_by_colour_whatever_its_name(tmp_path: Path) -> None:
+    runs = [
+        load(write_result(tmp_path / cc, plan({cc: cc}, seconds=5), repetitions=2))
+        for cc in ("reno", "cubic")
+    ]
+    found = compare(runs)
+    assert {row.flow for row in found.differences} == {"reno / cubic"}
+    assert len({line.style.color for line in found.timeseries.panels[0].lines}) == 2
+
+
+def test_the_comparison_page_is_written(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=3)
+    runs = [load(write_result(tmp_path / name, made)) for name in ("a", "b")]
+    page = visible(write_comparison(runs, tmp_path / "page.html").read_text())
+    assert "b against a" in page
+    assert "one repetition only" in page
+
+
+def test_comparing_needs_two_runs(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))
+    with pytest.raises(ValueError, match="two runs or more, not 1"):
+        compare([run])

@@ -1,0 +1,217 @@
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tcplab.analysis.samples import Samples
+from tcplab.plan.paths import Hop
+from tcplab.present import compare, summary
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import NONE
+from tcplab.results import RunWriter, load
+from tcplab.results.tests.synthetic import MS, SECOND, plan, write_result, write_run
+
+
+def made(path: Path, repetitions: int = 1, **how: Any) -> Any:
+    flows = how.pop("flows", {"one": "reno", "two": "cubic"})
+    return load(write_result(path, plan(flows, **{"seconds": 10, **how}), repetitions))
+
+
+def test_goodput_is_what_arrived_after_the_warm_up(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=2 * SECOND)
+    row = summary(run).flows[0]
+    every = run.intervals.filter(flow="one")
+    late = every.filter(every["time"] - every["duration"] >= 2 * SECOND)
+    expected = late["bytes_received"].sum() * 8 / (late["duration"].sum() / 1e9)
+    assert row.figures["goodput"].value == pytest.approx(expected)
+
+
+def test_the_whole_flow_counts_when_nothing_is_omitted(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=0)
+    row = summary(run).flows[0]
+    total = run.flows.filter(flow="one")["bytes_received"].sum()
+    assert row.figures["goodput"].value == pytest.approx(total * 8 / 10)
+    assert "no warm-up" in summary(run).notes[0]
+
+
+def test_the_end_that_stopped_first_does_not_count_as_time_in_which_nothing_arrived(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=1)
+    sender = {"time": 90 * MS, "duration": 90 * MS, "bytes_sent": 400_000}
+    receiver = {"time": 120 * MS, "duration": 120 * MS, "bytes_received": 400_000, "goodput": 26.7e6}
+    ends = {"flow": "one", "stream": 0}
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("intervals", pl.DataFrame([{**ends, **sender}, {**ends, **receiver}]))
+    lasted = {"start": 0, "end": 100 * MS, "bytes_received": 400_000, "goodput": 32e6}
+    writer.write_table(
+        "flows", pl.DataFrame([{**ends, "kind": "tcp", "from": "left", "to": "right", **lasted}])
+    )
+    run = load(tmp_path)
+    # No interval of the receiver lies within the flow, so its own figure counts.
+    assert summary(run).flows[0].figures["goodput"].value == 32e6
+    samples = Samples(run, 1)
+    assert samples.goodput("one").value.tolist() == [26.7e6]
+    assert samples.goodput("one", 0).value.tolist() == [26.7e6]
+
+
+def test_an_automatic_warm_up_is_found_and_printed(tmp_path: Path) -> None:
+    table = summary(made(tmp_path, omit="auto"))
+    # The synthetic flows start slowly for 1.5 s.
+    assert 0.5 * SECOND <= table.flows[0].warm_up[0] <= 2 * SECOND
+    assert f"one {table.flows[0].warm_up[0] / 1e9:.3g} s" in table.notes[0]
+
+
+def test_an_automatic_warm_up_is_left_out(tmp_path: Path) -> None:
+    run = made(tmp_path, omit="auto")
+    row = summary(run).flows[0]
+    every = run.intervals.filter(flow="one")
+    late = every.filter(every["time"] - every["duration"] >= row.warm_up[0])
+    assert len(late) < len(every)
+    expected = late["bytes_received"].sum() * 8 / (late["duration"].sum() / 1e9)
+    assert row.figures["goodput"].value == pytest.approx(expected)
+
+
+def test_a_warm_up_longer_than_the_flow_leaves_it_whole_and_says_so(tmp_path: Path) -> None:
+    table = summary(made(tmp_path), omit=60 * SECOND)
+    assert table.flows[0].warm_up == (0.0,)
+    assert any("one ended within the warm-up" in note for note in table.notes)
+
+
+def test_repetitions_are_the_unit_of_inference(tmp_path: Path) -> None:
+    figure = summary(made(tmp_path, repetitions=3)).flows[0].figures["goodput"]
+    assert figure.n == 3
+    assert figure.interval.method == "Student's t over 3 values"
+    assert figure.grade == "high"
+
+
+def test_one_repetition_has_batch_means_and_says_so(tmp_path: Path) -> None:
+    table = summary(made(tmp_path))
+    figure = table.flows[0].figures["goodput"]
+    assert figure.n == 1
+    assert figure.grade == "low"
+    assert figure.interval.known
+    assert any("batch means" in note for note in table.notes)
+
+
+def test_flows_on_one_bottleneck_have_a_fairness_index(tmp_path: Path) -> None:
+    (link,) = summary(made(tmp_path, shared=True)).links
+    assert link.hop == Hop("path", "forward")
+    assert link.flows == ("one", "two")
+    assert 0.9 < link.figures["jain"].value <= 1
+
+
+def test_flows_on_paths_of_their_own_have_none(tmp_path: Path) -> None:
+    table = summary(made(tmp_path))
+    assert [link.hop.link for link in table.links] == ["one-path", "two-path"]
+    assert not any(link.figures["jain"].known for link in table.links)
+
+
+def test_utilisation_is_bytes_out_over_the_rate(tmp_path: Path) -> None:
+    # The synthetic link carries 1.2 MB/s of its 10 Mbit/s.
+    (link, _) = summary(made(tmp_path)).links
+    assert link.figures["utilisation"].value == pytest.approx(0.96, rel=1e-3)
+
+
+def test_queueing_delay_is_the_mean_sojourn_of_the_head(tmp_path: Path) -> None:
+    run = made(tmp_path, omit=0)
+    row = summary(run).flows[0]
+    assert row.figures["queueing_delay"].value == pytest.approx(
+        run.queues.filter(link="one-path")["sojourn"].mean()
+    )
+
+
+def test_streams_of_a_flow_are_added_up(tmp_path: Path) -> None:
+    run = made(tmp_path, flows={"bulk": "cubic"}, streams=4, omit=0)
+    (row,) = summary(run).flows
+    assert row.streams == 4
+    assert row.figures["goodput"].value == pytest.approx(run.flows["bytes_received"].sum() * 8 / 10)
+    assert "cubic \N{MULTIPLICATION SIGN} 4" in summary(run).to_text()
+
+
+def test_the_text_has_a_line_per_flow_and_the_units(tmp_path: Path) -> None:
+    text = summary(made(tmp_path, omit=2 * SECOND)).to_text()
+    assert "Goodput (Mbit/s)" in text
+    assert [line.split()[:2] for line in text.splitlines()[3:5]] == [["one", "reno"], ["two", "cubic"]]
+    assert "the first 2 s of every flow are left out" in text
+
+
+def test_printing_a_summary_prints_its_text(tmp_path: Path) -> None:
+    run = made(tmp_path)
+    assert str(run.summary()) == run.summary().to_text()
+    assert str(compare([run, run])) == compare([run, run]).to_text()
+
+
+def test_json_is_in_base_units(tmp_path: Path) -> None:
+    document = summary(made(tmp_path, shared=True)).to_json()
+    flow = document["flows"][0]
+    assert flow["goodput"]["value"] > 1e6
+    assert flow["rtt_mean"]["value"] > 100 * MS
+    assert flow["loss_rate"]["value"] is None
+    assert document["links"][0]["flows"] == ["one", "two"]
+
+
+def test_a_run_that_recorded_nothing_has_an_empty_summary(tmp_path: Path) -> None:
+    (tmp_path / "run-1").mkdir()
+    (tmp_path / "run-1" / "plan.yaml").write_text("{name: nothing, flows: [], links: [], nodes: []}\n")
+    table = summary(load(tmp_path))
+    assert table.flows == ()
+    assert table.status == "interrupted"
+
+
+def test_a_narrow_terminal_loses_minor_columns_first() -> None:
+    grid = Grid(
+        "t", (Heading("Flow"), Heading("RTT p50", minor=2), Heading("RTT", minor=1)), (("a", "1", "2"),)
+    )
+    assert [h.label for h in grid.fitted(100).headings] == ["Flow", "RTT p50", "RTT"]
+    assert [h.label for h in grid.fitted(16).headings] == ["Flow", "RTT"]
+    assert [h.label for h in grid.fitted(1).headings] == ["Flow"]
+
+
+def test_copies_have_neither_interval_nor_grade_but_the_word_deterministic(tmp_path: Path) -> None:
+    made_plan = plan({"one": "reno", "two": "cubic"}, seconds=10)
+    for repetition in (1, 2):
+        # The same noise in both.
+        write_run(tmp_path / f"run-{repetition}", made_plan)
+    copies = summary(load(tmp_path))
+    text = copies.to_text()
+    assert any(note.startswith("one, two: deterministic.") for note in copies.notes)
+    assert " ± " not in "\n".join(grid.to_text() for grid in copies.grids())
+    grades = [row[-1] for row in copies.grids()[0].rows]
+    assert grades == ["deterministic", "deterministic"], text
+    for flow in copies.to_json()["flows"]:
+        assert flow["goodput"]["grade"] == flow["rtt_mean"]["grade"] == "deterministic"
+        assert (flow["goodput"]["low"], flow["goodput"]["high"]) == (None, None)
+    differing = summary(made(tmp_path / "other", repetitions=2))
+    assert "deterministic" not in differing.to_text()
+
+
+def test_copies_are_compared_without_p_and_effect(tmp_path: Path) -> None:
+    for name, control in (("a", "reno"), ("b", "cubic")):
+        made_plan = plan({"one": control}, seconds=10 if name == "a" else 8)
+        for repetition in (1, 2, 3):
+            write_run(tmp_path / name / f"run-{repetition}", made_plan)
+    compared = compare([load(tmp_path / "a"), load(tmp_path / "b")])
+    (grid,) = compared.grids()
+    assert {(row[-2], row[-1]) for row in grid.rows} == {(NONE, "deterministic")}
+    assert not any("±" in cell for row in grid.rows for cell in row)
+    for one in compared.to_json()["differences"]:
+        assert [one[key] for key in ("low", "high", "p", "p_holm", "effect")] == [None] * 5
+        assert one["test"] == "deterministic"
+
+
+def test_how_a_series_was_cut_is_told_for_as_many_flows_as_a_reader_can_take_in(tmp_path: Path) -> None:
+    few, many = (
+        " ".join(summary(made(tmp_path / str(count), flows={f"f{at}": "reno" for at in range(count)})).notes)
+        for count in (4, 5)
+    )
+    assert "(goodput: f0 " in few
+    assert "f3 " in few
+    assert "(goodput:" not in many
+
+
+def test_links_that_change_make_an_average_over_different_conditions(tmp_path: Path) -> None:
+    changing = plan({"one": "reno"}, seconds=10)
+    said = "averages over different conditions"
+    assert said not in " ".join(summary(load(write_result(tmp_path / "a", changing))).notes)
+    changing["links"][0]["backward"]["changes"] = [{"at": SECOND, "delay": 5 * MS}]
+    assert said in " ".join(summary(load(write_result(tmp_path / "b", changing))).notes)

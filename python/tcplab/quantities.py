@@ -1,0 +1,115 @@
+"""Numbers for people: one unit a column, digits that mean something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tcplab.analysis.estimate import Estimate
+
+NONE = "–"  # noqa: RUF001 (an en dash is what typography asks for)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a column's values are shown."""
+
+    unit: str
+    divisor: float
+    decimals: int
+
+    def number(self, value: float) -> str:
+        """A value."""
+        return NONE if math.isnan(value) else f"{value / self.divisor:.{self.decimals}f}"
+
+    def estimate(self, figure: Estimate) -> str:
+        """A value with the half width of its interval."""
+        if not figure.known:
+            return NONE
+        value = self.number(figure.value)
+        return f"{value} ± {self.number(figure.interval.half_width)}" if figure.interval.known else value
+
+
+_RATES = (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0))
+_TIMES = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
+_SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+_DIGITS = 4
+
+
+def rate_scale(values: Iterable[float]) -> Scale:
+    """A scale for rates in bit/s."""
+    return _scale(values, _RATES)
+
+
+def time_scale(values: Iterable[float]) -> Scale:
+    """A scale for times in ns: milliseconds unless they are much shorter or longer."""
+    top = _top(values)
+    if 1e5 <= top < 1e10:
+        return Scale("ms", 1e6, _decimals(top / 1e6))
+    return _scale([top], _TIMES)
+
+
+def size_scale(values: Iterable[float]) -> Scale:
+    """A scale for sizes in bytes."""
+    return _scale(values, _SIZES)
+
+
+def percent_scale(values: Iterable[float]) -> Scale:
+    """A scale for shares."""
+    return Scale("%", 0.01, _decimals(_top(values) * 100))
+
+
+def count_scale(values: Iterable[float]) -> Scale:
+    """A scale for counts, and for means of counts."""
+    whole = all(value == int(value) for value in values if math.isfinite(value))
+    return Scale("whole run", 1.0, 0 if whole else 1)
+
+
+def seconds_scale(values: Iterable[float]) -> Scale:
+    """A scale for times of the run itself: always seconds."""
+    return Scale("s", 1e9, 2)
+
+
+def index_scale(values: Iterable[float]) -> Scale:
+    """A scale for indices from 0 to 1."""
+    return Scale("", 1.0, 3)
+
+
+def _scale(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> Scale:
+    top = _top(values)
+    unit, divisor = next(((name, size) for name, size in units if top >= size), units[-1])
+    return Scale(unit, divisor, _decimals(top / divisor))
+
+
+def _top(values: Iterable[float]) -> float:
+    return max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+
+
+def _decimals(top: float) -> int:
+    """Decimals that give the largest value four significant digits, and never more than three."""
+    if top <= 0:
+        return 0
+    return min(3, max(0, _DIGITS - 1 - math.floor(math.log10(top))))
+
+
+def rate_text(rate: float | None) -> str:
+    """A rate as people say it: `10 Mbit/s`."""
+    if rate is None:
+        return "unlimited"
+    unit, divisor = next(((name, size) for name, size in _RATES if rate >= size), _RATES[-1])
+    return f"{rate / divisor:.6g} {unit}"
+
+
+def time_text(time: float) -> str:
+    """A time as people say it: `100 ms`."""
+    unit, divisor = next(((name, size) for name, size in _TIMES if abs(time) >= size), _TIMES[-1])
+    return f"{time / divisor:.6g} {unit}" if time else "0 s"
+
+
+def bytes_text(size: float) -> str:
+    """A size as people say it: `200 kB`."""
+    for unit, divisor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= divisor:
+            return f"{size / divisor:.6g} {unit}"
+    return f"{size:.6g} B"

@@ -1,0 +1,112 @@
+"""What tuning found, in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval, welch
+from tcplab.study.expect import Expression, Figure, Operation
+from tcplab.study.metrics import METRICS
+from tcplab.study.scale import metric_scale
+from tcplab.tune.knobs import AS_IT_IS
+from tcplab.tune.race import Placed
+from tcplab.tune.tune import Goal, Tuned
+
+
+def goal_text(goal: Goal, one: Placed) -> str:
+    """The goal's mean with its interval, in a unit people read; empty where nothing was measured."""
+    if not len(one.measured.goal):
+        return ""
+    found = mean_interval(one.measured.goal * goal.sign)
+    unit, share = _unit(goal.expression)
+    scale = metric_scale(unit, share, [found.value])
+    value = f"{scale.number(found.value)} {scale.unit}".strip()
+    half = scale.number(found.half_width)
+    return f"{value} ± {half}" if found.known else value
+
+
+def justification(tuned: Tuned) -> list[str]:
+    """Why the best is the best, and how sure that is."""
+    best = tuned.best
+    if best is None:
+        return [f"None of {len(tuned.placed)} candidates meets the constraints."]
+    of = f"{len(tuned.placed)} candidates"
+    if tuned.sampled:
+        of = f"{tuned.space} candidates, of which {tuned.sampled} were sampled and {len(tuned.placed)} raced"
+    said = [f"Best of {of}: {_named(tuned, best)}, {goal_text(tuned.goal, best)}."]
+    ties = [one for one in tuned.placed if one.left_in is None and one is not best]
+    if ties:
+        names = "; ".join(_named(tuned, one) for one in ties[:3])
+        more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
+        said.append(
+            f"Not told from it by {len(best.measured.goal)} repetitions, but larger or more to change: "
+            f"{names}{more}."
+        )
+    plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {AS_IT_IS}), None)
+    if plain is not None and plain.label != best.label and len(plain.measured.goal):
+        test = welch(plain.measured.goal, best.measured.goal)
+        change = test.difference.value / abs(float(plain.measured.goal.mean())) * 100
+        sure = "" if math.isnan(test.p) else f" (p {test.p:.2g})"
+        sure = f" ({DETERMINISTIC})" if test.test == DETERMINISTIC else sure
+        said.append(f"Against the scenario as it is: {change:+.1f} %{sure}.")
+    said.append(_reliability(tuned, best))
+    return said
+
+
+def _reliability(tuned: Tuned, best: Placed) -> str:
+    """How sure the goal and the constraints are; the less sure of them decides."""
+    n = len(best.measured.goal)
+    if best.measured.feasible is None:
+        return f"Reliability low: {n} repetitions do not decide the constraints ({best.measured.reason})."
+    holds = ", the constraints hold" if tuned.goal.constraints else ""
+    graded = grade(best.measured.goal)
+    if graded == DETERMINISTIC:
+        return f"Deterministic: {n} repetitions gave the same{holds}."
+    return f"Reliability {graded}: {n} repetitions{holds}."
+
+
+def confirmation(tuned: Tuned) -> list[str]:
+    """What the other engine says of the best and of the scenario as it is."""
+    if not tuned.confirmed:
+        return []
+    failed = next((one.message for one in tuned.confirmed if one.status == "failed"), "")
+    if failed:
+        return [f"Not confirmed: {failed}"]
+    figure = next((f for f in _figures(tuned.goal.expression)), None)
+    if figure is None:
+        return []
+    values: dict[str, list[float]] = {}
+    for one in tuned.confirmed:
+        row = next((row for row in one.rows if row["flow"] == figure.flow), None)
+        if row is not None and row[figure.metric] is not None:
+            values.setdefault(one.cell, []).append(float(row[figure.metric]))
+    if len(values) < 2:
+        return []
+    plain, best = (np.array(found) for found in values.values())
+    unit, share = _unit(figure)
+    scale = metric_scale(unit, share, [*plain, *best])
+    return [
+        f"On the other engine: {figure.metric} {scale.number(float(best.mean()))} {scale.unit}, "
+        f"against {scale.number(float(plain.mean()))} {scale.unit} of the scenario as it is."
+    ]
+
+
+def _figures(expression: Expression) -> list[Figure]:
+    from tcplab.study.expect import figures
+
+    return list(figures(expression))
+
+
+def _unit(expression: Expression) -> tuple[str, bool]:
+    if isinstance(expression, Figure):
+        metric = METRICS[expression.metric]
+        return metric.unit, metric.share
+    if isinstance(expression, Operation) and expression.operator in "+-":
+        return _unit(expression.left)
+    return "", False
+
+
+def _named(tuned: Tuned, one: Placed) -> str:
+    return ", ".join(f"{knob} {label}" for knob, label in tuned.labels[one.label].items())
