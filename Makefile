@@ -36,7 +36,7 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 	scripts/test-under-load busy $(KERNEL_TESTS)
 	scripts/test-under-load limited $(KERNEL_TESTS)
 
-lint: setup-develop ## formatting, warnings, types, licences, purity of the core, controls for BPF
+lint: setup-develop ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
@@ -44,6 +44,7 @@ lint: setup-develop ## formatting, warnings, types, licences, purity of the core
 	$(RUN)/ruff check
 	$(RUN)/ruff format --check
 	$(RUN)/mypy
+	$(RUN)/lint-imports --no-cache
 
 format: ## put the sources in the form `make lint` asks for
 	cargo fmt --all

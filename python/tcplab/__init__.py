@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcplab.api import check, run
-    from tcplab.results import ResultsError, Run, load
+    from tcplab.api import Run, check, load, run
+    from tcplab.results import ResultsError
     from tcplab.runner import UnsupportedError
     from tcplab.scenario import Scenario, ScenarioErrors
 
@@ -24,12 +24,12 @@ __all__ = ["ResultsError", "Run", "Scenario", "ScenarioErrors", "UnsupportedErro
 
 _HOMES = {
     "ResultsError": "tcplab.results",
-    "Run": "tcplab.results",
+    "Run": "tcplab.api",
     "Scenario": "tcplab.scenario",
     "ScenarioErrors": "tcplab.scenario",
     "UnsupportedError": "tcplab.runner",
     "check": "tcplab.api",
-    "load": "tcplab.results",
+    "load": "tcplab.api",
     "run": "tcplab.api",
 }
 

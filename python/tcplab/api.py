@@ -1,4 +1,4 @@
-"""The Python API's verbs: what `tcplab run` and `tcplab check` do, for programs and notebooks."""
+"""The Python library: the commands' verbs as functions, and a run with its summary and figures."""
 
 from __future__ import annotations
 
@@ -9,15 +9,56 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcplab import engine as engines
-from tcplab import runner
-from tcplab.attempts import ATTEMPTS
-from tcplab.engine.base import Problem, Status
-from tcplab.progress import watcher
+from tcplab import results
+from tcplab.engine.base import ATTEMPTS, Status
 
 if TYPE_CHECKING:
-    from tcplab.results import Run
+    from tcplab.engine.base import Problem
+    from tcplab.figures.runs.plot import Plot
+    from tcplab.present.summary_table import SummaryTable
     from tcplab.scenario import Scenario
+
+
+class Run(results.Run):
+    """A run's results, with its summary and its figures."""
+
+    def summary(self, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
+        """Steady-state figures per flow, with intervals; see `tcplab.analysis.summaries.summary`."""
+        from tcplab.present.summary_table import summary
+
+        return summary(self, omit=omit, level=level)
+
+    @property
+    def plot(self) -> Plot:
+        """Figures: `run.plot.timeseries()`, `run.plot.cdf()`."""
+        from tcplab.figures.runs.plot import Plot
+
+        return Plot(self)
+
+    def _repr_html_(self) -> str:
+        from tcplab.present.notebook import notebook_html
+
+        return notebook_html(self)
+
+
+def load(path: Path | str) -> Run:
+    """Load a result directory (every repetition) or one run directory.
+
+    Raises ResultsError when the path holds neither.
+    """
+    found = results.load(path)
+    return Run(found.path, found.run_dirs)
+
+
+def write_report(run: results.Run, path: Path | str | None = None, *, omit: int | str | None = None) -> Path:
+    """Write a run's report, by default as report.html in its directory; returns the file.
+
+    Raises ResultsError when it cannot be written.
+    """
+    from tcplab.captures.capture_comparison import capture_part
+    from tcplab.present.report import write_report as write
+
+    return write(run, path, omit=omit, captures=capture_part(run))
 
 
 def run(
@@ -45,6 +86,10 @@ def run(
     ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt
     when it was interrupted; `tcplab.load` then gives what was recorded.
     """
+    from tcplab import engine as engines
+    from tcplab import runner
+    from tcplab.progress import watcher
+
     loaded, source, text = _loaded(scenario, set)
     chosen = engines.load(engine)
     prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)
@@ -59,8 +104,6 @@ def run(
         raise KeyboardInterrupt(f"what was recorded is in {path}")
     if finished.status is Status.FAILED:
         raise RuntimeError(f"{path}: {finished.message}")
-    from tcplab.results import load
-
     return load(path)
 
 
@@ -74,6 +117,7 @@ def check(
 
     Raises ScenarioErrors when the scenario itself is wrong.
     """
+    from tcplab import engine as engines
     from tcplab.scenario import expand
 
     loaded, _, _ = _loaded(scenario, set)

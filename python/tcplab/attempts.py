@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcplab.engine.base import Outcome, Status
-
-# Executions of a run that is overloaded each time, unless told.
-ATTEMPTS = 3
+from tcplab.engine.base import ATTEMPTS, Outcome, Status
 
 Execute = Callable[[Path], tuple[Outcome, float]]
 """Executes a run into a directory, with its manifest; the outcome, and how long it took in seconds."""

@@ -21,7 +21,7 @@ from typing import Any
 from tcplab.analysis.laws import Path, cubic_response, mathis
 from tcplab.analysis.laws.path import HEADERS
 from tcplab.engine.base import Problem
-from tcplab.safe_text import count, size
+from tcplab.quantities import count, size
 
 Plan = Mapping[str, Any]
 

@@ -8,7 +8,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from tcplab.safe_text import rate, seconds, visible
+from tcplab.quantities import rate, seconds
+from tcplab.safe_text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcplab.attempts import ATTEMPTS, best_of
-from tcplab.engine.base import Engine, Outcome, Plan, Problem, Progress, Status
+from tcplab.attempts import best_of
+from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Plan, Problem, Progress, Status
 
 if TYPE_CHECKING:
     from tcplab.scenario import Scenario

@@ -266,7 +266,7 @@ def test_views_exclude_one_another(capture: Path, tcplab: Command) -> None:
 
 
 def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
-    from tcplab.captures.capture_comparison import on_the_wire
+    from tcplab.captures.capture_comparison import capture_part
     from tcplab.captures.summary import summarise
 
     done = library.run(
@@ -292,7 +292,7 @@ def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
     for key in (("bulk", 0), ("bulk", 1), ("six", 0), ("ask", 0), ("noise", 0)):
         ports = [rows[key]["from_port"], rows[key]["to_port"]]
         assert sum([half.port for half in flow.halves] == ports for flow in captured) == 1, key
-    found = on_the_wire(done)
+    found = capture_part(done)
     assert found is not None
     # Flow, stream, capture and the flow's number in it: all of equal size, and none twice.
     cells = [row[:3] for row in found.grid.rows]
@@ -301,9 +301,9 @@ def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:
 
 
 def test_the_report_of_a_run_says_what_its_captures_say(made: Path) -> None:
-    from tcplab.captures.capture_comparison import on_the_wire
+    from tcplab.captures.capture_comparison import capture_part
 
-    found = on_the_wire(library.load(made))
+    found = capture_part(library.load(made))
     assert found is not None
     (row,) = found.grid.rows
     heads = [(head.label, head.unit) for head in found.grid.headings]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcplab.analysis.laws import Path
-from tcplab.engine.base import Plan
-from tcplab.plan.paths import base_rtt, bottlenecks, nominal_rate, settings
+from tcplab.plan.paths import Plan, base_rtt, bottlenecks, nominal_rate, settings
 
 # A flow is limited by what it spent this share of its busy time on.
 _MOSTLY = 0.5

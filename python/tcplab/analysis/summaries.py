@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,11 +19,7 @@ from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.plan.describe import rate_words
 from tcplab.plan.paths import Hop, nominal_rate, settings
-from tcplab.present.text_table import Grid
 from tcplab.results.run import Run
-
-if TYPE_CHECKING:
-    from rich.console import Group
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,8 @@ class LinkSummary:
 
 
 @dataclass(frozen=True)
-class SummaryTable:
-    """What both the command line and the report show of a run."""
+class Summary:
+    """A run's steady state: flows, bottlenecks, and what to know of them."""
 
     name: str
     engine: str
@@ -77,29 +73,6 @@ class SummaryTable:
     links: tuple[LinkSummary, ...]
     notes: tuple[str, ...] = field(default=())
     """What the reader must know to read the figures rightly."""
-
-    def grids(self) -> list[Grid]:
-        """The tables as text cells."""
-        from tcplab.present.summary_table import flow_grid, link_grid
-
-        return [grid for grid in (flow_grid(self), link_grid(self)) if grid.rows]
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(self) -> str:
-        """The tables and notes as plain text."""
-        return (
-            "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]).rstrip() + "\n"
-        )
-
-    def to_rich(self) -> Group:
-        """The tables and notes for a rich console."""
-        from rich.console import Group
-        from rich.text import Text
-
-        notes = [Text(note, style="dim") for note in self.notes]
-        return Group(*(grid.to_rich() for grid in self.grids()), *notes)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in base units: bit/s, ns, shares from 0 to 1."""
@@ -135,7 +108,7 @@ class SummaryTable:
         }
 
 
-def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
+def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> Summary:
     """Summarise a run's steady state.
 
     `omit` is the warm-up left out at each flow's start, in ns, or `auto` (MSER-5 on its goodput); the plan's
@@ -157,7 +130,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         for hop in samples[0].bottlenecks(row.flow):
             sharing[hop].append(row.flow)
     links = tuple(_link_summary(hop, shared, samples, windows, level) for hop, shared in sharing.items())
-    return SummaryTable(
+    return Summary(
         name=run.name,
         engine=run.engine,
         status=run.status,

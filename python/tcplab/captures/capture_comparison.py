@@ -15,6 +15,7 @@ from tcplab.captures.flow import Flow, Half, TcpHalf
 from tcplab.captures.run_captures import captures_in
 from tcplab.captures.summary import Summary, summarise
 from tcplab.figures.model import Figure
+from tcplab.present.report import CapturePart
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import NONE, Scale, count_scale, time_scale
 from tcplab.results.run import Run
@@ -25,17 +26,6 @@ _MOST_ROWS = 40
 # Packets beyond which the figures are left to `tcplab pcap --plot`.
 _MOST_DRAWN = 3_000_000
 _KINDS = ("throughput", "inflight", "rtt", "sequence")
-
-
-@dataclass(frozen=True)
-class OnTheWire:
-    """The section of the report."""
-
-    grid: Grid
-    figures: tuple[Figure, ...]
-    drawn_from: str
-    """The capture whose flows are drawn."""
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -52,8 +42,10 @@ class _Row:
         return self.flow.sender.tcp
 
 
-def on_the_wire(run: Run) -> OnTheWire | None:
+def capture_part(run: Run) -> CapturePart | None:
     """What the captures say; None without captures of TCP flows."""
+    if not run.plan.get("capture"):
+        return None
     rows: list[_Row] = []
     remarks: list[str] = []
     summaries: dict[Path, Summary] = {}
@@ -79,7 +71,7 @@ def on_the_wire(run: Run) -> OnTheWire | None:
         return None
     first = rows[0].capture
     drawn = [row.flow for row in rows if row.capture == first]
-    return OnTheWire(
+    return CapturePart(
         grid=_grid(rows, len(run.repetitions) > 1),
         figures=tuple(_figures(summaries[first], drawn)),
         drawn_from=first.name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tcplab.captures.flow import Flow, Spread, TcpHalf
 from tcplab.captures.flows import Flows
-from tcplab.safe_text import rate, seconds, size
+from tcplab.quantities import rate, seconds, size
 
 if TYPE_CHECKING:
     import polars as pl

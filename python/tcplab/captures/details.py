@@ -8,7 +8,7 @@ from typing import Any
 from tcplab.captures.columns import number, options, time
 from tcplab.captures.flow import Flow, Half, Spread, TcpHalf
 from tcplab.captures.listing import wrapped
-from tcplab.safe_text import rate, size
+from tcplab.quantities import rate, size
 
 _MARGIN = "  "
 

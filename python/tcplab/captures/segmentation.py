@@ -10,7 +10,7 @@ import numpy as np
 from tcplab.captures.flow import Flow
 from tcplab.captures.listing import wrapped
 from tcplab.captures.packets import RETRANSMISSIONS, Packets
-from tcplab.safe_text import plural, size
+from tcplab.quantities import plural, size
 
 IP4_AND_TCP, IP6_AND_TCP = 40, 60
 """Header bytes that the MSS leaves out of the MTU (RFC 9293 section 3.7.1)."""

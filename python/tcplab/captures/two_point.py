@@ -12,7 +12,7 @@ from tcplab.captures.columns import GAP, time
 from tcplab.captures.errors import refused
 from tcplab.captures.flow import Spread
 from tcplab.captures.listing import wrapped
-from tcplab.safe_text import plural
+from tcplab.quantities import plural
 
 if TYPE_CHECKING:
     import polars as pl

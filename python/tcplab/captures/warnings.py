@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tcplab.safe_text import plural
+from tcplab.quantities import plural
 
 _COUNTS = (
     ("dropped_at_capture", "packet", "missed by the program that captured"),

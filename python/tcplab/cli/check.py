@@ -109,7 +109,7 @@ def problem_line(problem: Any) -> str:
 def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:
     """What would run, in words."""
     from tcplab.cli.describe import describe
-    from tcplab.safe_text import plural, seconds
+    from tcplab.quantities import plural, seconds
 
     seeds = f"seed {plan['seed']}" if repeat == 1 else f"seeds {plan['seed']} to {plan['seed'] + repeat - 1}"
     times = plural(repeat, "run")

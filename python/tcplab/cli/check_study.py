@@ -75,7 +75,7 @@ def _problems(study: Study) -> tuple[list[Problem], list[str]]:
 
 
 def _summary(study: Study) -> Iterator[str]:
-    from tcplab.safe_text import plural
+    from tcplab.quantities import plural
     from tcplab.study.load import engines_of
 
     runs = plural(len(study.cells) * study.repeat, "run")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tcplab.safe_text import ordinal, plural, rate, seconds, size
+from tcplab.quantities import ordinal, plural, rate, seconds, size
 
 # Longer lists end with how many more there are.
 _MOST = 12

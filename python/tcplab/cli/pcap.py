@@ -201,7 +201,7 @@ def _sorted(flows: Flows, sort: str | None) -> Flows:
 
 def _print_table(summary: Summary, flows: Flows, wide: bool, limit: int, *, several: bool) -> None:
     from tcplab.cli.output import say
-    from tcplab.safe_text import plural, seconds, size
+    from tcplab.quantities import plural, seconds, size
 
     facts = summary.facts
     span = (facts["last"] - facts["first"]) / 1e9 if facts["packets"] else 0.0

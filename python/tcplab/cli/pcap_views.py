@@ -102,7 +102,7 @@ def plot(
 ) -> None:
     """Figures of flows, as a page or as images."""
     from tcplab.captures.figures import MOST_FLOWS, figures
-    from tcplab.safe_text import plural
+    from tcplab.quantities import plural
 
     if kind != "all" and kind not in PLOTS:
         raise CommandError(f"--plot: there is {', '.join(PLOTS)} and all, not {kind!r}", Code.INPUT)
@@ -208,7 +208,7 @@ def segmentation(
     """How data were cut into packets, of the flows with most bytes."""
     from tcplab.captures.segmentation import cuts, lines, to_json
     from tcplab.cli.output import say, say_json
-    from tcplab.safe_text import plural
+    from tcplab.quantities import plural
 
     named = only(captures, "--segmentation")
     path = seekable(named)

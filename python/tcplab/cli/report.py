@@ -51,7 +51,7 @@ def report(
                     for path in write_figures(one, folder, formats=kinds):
                         say(str(path))
             return
-        from tcplab.present import write_report
+        from tcplab.api import write_report
 
         for one in loaded:
             page = output or one.path / REPORT_FILE

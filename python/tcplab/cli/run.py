@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcplab.attempts import ATTEMPTS
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called, fits, scenarios
+from tcplab.engine.base import ATTEMPTS
 
 if TYPE_CHECKING:
     from tcplab.results import Run
@@ -137,6 +137,7 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
 
 def _print(one: Finished, *, report: bool, quiet: bool) -> None:
     from tcplab.cli.output import say, show, warn
+    from tcplab.present.summary_table import summary
     from tcplab.results import load
 
     results = load(one.path)
@@ -146,7 +147,7 @@ def _print(one: Finished, *, report: bool, quiet: bool) -> None:
     if not quiet:
         # The report takes a second or two: the figures come first.
         say()
-        show(results.summary().to_rich())
+        show(summary(results).to_rich())
         say(f"results  {one.path}")
     if report:
         written = _report(one, results)
@@ -155,6 +156,7 @@ def _print(one: Finished, *, report: bool, quiet: bool) -> None:
 
 
 def _print_json(finished: list[Finished], report: bool) -> None:
+    from tcplab.analysis.summaries import summary
     from tcplab.cli.output import say_json
     from tcplab.results import load
 
@@ -165,13 +167,13 @@ def _print_json(finished: list[Finished], report: bool) -> None:
             results = load(one.path)
             entry["report"] = _report(one, results) if report else None
             entry["warnings"] = results.warnings
-            entry["summary"] = results.summary().to_json()
+            entry["summary"] = summary(results).to_json()
         said.append(entry)
     say_json(said)
 
 
 def _report(one: Finished, results: Run) -> str:
-    from tcplab.present import write_report
+    from tcplab.api import write_report
     from tcplab.results.writer import REPORT_FILE
 
     path = one.path / REPORT_FILE

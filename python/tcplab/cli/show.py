@@ -38,8 +38,9 @@ def show(
 
 def _summary(run: Run) -> None:
     from tcplab.cli.output import say, show, warn
+    from tcplab.present.summary_table import summary
+    from tcplab.quantities import plural, seconds
     from tcplab.results.writer import REPORT_FILE
-    from tcplab.safe_text import plural, seconds
 
     manifest = run.manifest
     wall = sum(each.wall_duration or 0.0 for each in run.manifests.values())
@@ -54,7 +55,7 @@ def _summary(run: Run) -> None:
         if each.overload:
             warn(f"run {number} overloaded: {each.overload}")
     say()
-    show(run.summary().to_rich())
+    show(summary(run).to_rich())
     say()
     from tcplab.results import TABLES
 
@@ -66,6 +67,7 @@ def _summary(run: Run) -> None:
 
 
 def _summary_json(run: Run) -> None:
+    from tcplab.analysis.summaries import summary
     from tcplab.cli.output import say_json
 
     say_json(
@@ -76,7 +78,7 @@ def _summary_json(run: Run) -> None:
             "status": run.status,
             "warnings": run.warnings,
             "manifests": [each.model_dump(mode="json") for each in run.manifests.values()],
-            "summary": run.summary().to_json(),
+            "summary": summary(run).to_json(),
         }
     )
 

@@ -11,6 +11,9 @@ from typing import Any, Protocol
 # A plan is plain JSON data: what `tcplab.scenario.expand` returns, in the shape of crates/plan.
 Plan = dict[str, Any]
 
+ATTEMPTS = 3
+"""Executions of a run that is overloaded each time, unless told."""
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -11,27 +11,8 @@ from typing import Any
 from tcplab.figures.model import Figure
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_whole
-from tcplab.results.run import Run
 
 FORMATS = ("svg", "png", "pdf")
-
-
-def write_figures(
-    run: Run, directory: Path | str, *, formats: Sequence[str] = FORMATS, omit: int | str | None = None
-) -> list[Path]:
-    """Write a run's figures into a directory, made if it is missing; returns the files.
-
-    Raises ResultsError when they cannot be written.
-    """
-    from tcplab.figures.runs.distributions import cdf
-    from tcplab.figures.runs.gauges import gauges
-    from tcplab.figures.runs.timeseries import timeseries
-    from tcplab.present.echo import echo_part
-
-    echo = echo_part(run)
-    echoes = [figure for _, figure in echo.figures] if echo is not None else []
-    figures = [timeseries(run), gauges(run), cdf(run, omit=omit), *echoes]
-    return write_images(figures, Path(directory), formats)
 
 
 def write_image(figure: Figure, target: Path) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tcplab.plan.paths import nominal_rate
-from tcplab.quantities import bytes_text, rate_text, time_text
-from tcplab.safe_text import ordinal
+from tcplab.quantities import bytes_text, ordinal, rate_text, time_text
 
 Settings = Mapping[str, Any]
 

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcplab.analysis.summaries import SummaryTable, summary
-    from tcplab.figures.images import write_figures
     from tcplab.present.comparison import Comparison, compare
     from tcplab.present.report import write_comparison, write_report
+    from tcplab.present.run_figures import write_figures
+    from tcplab.present.summary_table import SummaryTable, summary
 
 __all__ = [
     "Comparison",
@@ -25,17 +25,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "present.comparison",
-    "SummaryTable": "analysis.summaries",
-    "compare": "present.comparison",
-    "summary": "analysis.summaries",
-    "write_comparison": "present.report",
-    "write_figures": "figures.images",
-    "write_report": "present.report",
+    "Comparison": "comparison",
+    "SummaryTable": "summary_table",
+    "compare": "comparison",
+    "summary": "summary_table",
+    "write_comparison": "report",
+    "write_figures": "run_figures",
+    "write_report": "report",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"tcplab.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tcplab.figures.model import Figure
-from tcplab.present.report import figure_json, page_environment, plotly_script
+from tcplab.present.page import figure_json, page_environment, plotly_script
 
 
 def captures_html(title: str, lead: str, figures: Sequence[Figure], remarks: Sequence[str]) -> str:

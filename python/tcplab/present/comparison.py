@@ -11,13 +11,14 @@ from tcplab.analysis.estimate import Estimate
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import DETERMINISTIC, holm, welch
 from tcplab.analysis.statistics import Comparison as Test
-from tcplab.analysis.summaries import FlowSummary, SummaryTable, summary
+from tcplab.analysis.summaries import FlowSummary
 from tcplab.figures.model import Figure
 from tcplab.figures.palette import DASHES, Style, style
 from tcplab.figures.runs.distributions import cdf_of
 from tcplab.figures.runs.source import Source
 from tcplab.figures.runs.timeseries import MOST_LINES, figure_of
 from tcplab.present.echo import EchoPart, compared_part
+from tcplab.present.summary_table import SummaryTable, summary
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import NONE, Scale, percent_scale, rate_scale, time_scale
 from tcplab.results.run import Run
@@ -214,8 +215,8 @@ def _grid(comparison: Comparison, other: str) -> Grid:
             (
                 row.flow,
                 f"{label} ({scale.unit})",
-                scale.estimate(row.a),
-                scale.estimate(row.b),
+                scale.measured(row.a.value, row.a.interval.half_width),
+                scale.measured(row.b.value, row.b.interval.half_width),
                 _signed(scale, row.test),
                 _relative(row),
                 _limited(row.test.effect, 100, 2),

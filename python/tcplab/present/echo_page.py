@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tcplab.analysis.echo import Echoes, Step
 from tcplab.present.echo import part_of
-from tcplab.present.report import figure_json, page_environment, plotly_script
+from tcplab.present.page import figure_json, page_environment, plotly_script
 from tcplab.results.files import write_text
 from tcplab.results.host import describe_host
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
+from tcplab.present.summary_table import summary
 from tcplab.present.text_table import Grid
 from tcplab.results.run import Run
 
 
 def notebook_html(run: Run) -> str:
     """The run's name, its summary tables and their notes."""
-    summary = run.summary()
+    table = summary(run)
     head = Markup("<p><b>{}</b>: {}, {} repetition(s), {}</p>").format(
         run.name, run.engine, len(run.repetitions), run.status
     )
-    tables = Markup("").join(grid_html(grid) for grid in summary.grids())
-    notes = Markup("<br>").join(escape(note) for note in summary.notes)
+    tables = Markup("").join(grid_html(grid) for grid in table.grids())
+    notes = Markup("<br>").join(escape(note) for note in table.notes)
     return str(head + tables + Markup("<p><small>") + notes + Markup("</small></p>"))
 
 

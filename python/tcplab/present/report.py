@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from tcplab.analysis.event_counts import event_rows
 from tcplab.figures.model import Figure
@@ -25,12 +23,14 @@ from tcplab.plan.describe import (
 from tcplab.present.comparison import Comparison, compare
 from tcplab.present.echo import EchoPart, echo_part
 from tcplab.present.network_drawing import draw_network
-from tcplab.quantities import bytes_text, time_text
+from tcplab.present.page import figure_json, page_environment, plotly_script
+from tcplab.present.summary_table import summary as summary_of
+from tcplab.present.text_table import Grid
+from tcplab.quantities import time_text
 from tcplab.results.files import write_text
 from tcplab.results.run import Run
 from tcplab.results.schema import TABLES
 from tcplab.results.writer import REPORT_FILE
-from tcplab.safe_text import visible, visible_json
 
 # A figure for each repetition is kept for this many; the tables hold the others.
 _MOST_REPETITIONS = 5
@@ -38,13 +38,30 @@ _MOST_REPETITIONS = 5
 _MOST_FLOWS = 40
 
 
-def write_report(run: Run, path: Path | str | None = None, *, omit: int | str | None = None) -> Path:
+@dataclass(frozen=True)
+class CapturePart:
+    """What a report says of the run's captures."""
+
+    grid: Grid
+    figures: tuple[Figure, ...]
+    drawn_from: str
+    """The capture whose flows are drawn."""
+    notes: tuple[str, ...]
+
+
+def write_report(
+    run: Run,
+    path: Path | str | None = None,
+    *,
+    omit: int | str | None = None,
+    captures: CapturePart | None = None,
+) -> Path:
     """Write a run's report, by default as report.html in its directory; returns the file.
 
     Raises ResultsError when it cannot be written.
     """
     target = Path(path) if path is not None else run.path / REPORT_FILE
-    write_text(target, report_html(run, omit=omit))
+    write_text(target, report_html(run, omit=omit, captures=captures))
     return target
 
 
@@ -55,19 +72,17 @@ def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.
     return target
 
 
-def report_html(run: Run, *, omit: int | str | None = None) -> str:
-    """A run's report as HTML."""
-    from tcplab.captures.capture_comparison import on_the_wire
+def report_html(run: Run, *, omit: int | str | None = None, captures: CapturePart | None = None) -> str:
+    """A run's report as HTML; `captures` is the part about its captures, where there is one."""
     from tcplab.figures.runs.distributions import cdf
     from tcplab.figures.runs.gauges import gauges
     from tcplab.figures.runs.timeseries import timeseries
 
-    summary = run.summary(omit=omit)
+    summary = summary_of(run, omit=omit)
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
     published = [gauges(run, repetition) for repetition in shown]
-    wire = on_the_wire(run) if run.plan.get("capture") else None
     echo = echo_part(run)
     template = page_environment().get_template("report.html.j2")
     return template.render(
@@ -89,10 +104,10 @@ def report_html(run: Run, *, omit: int | str | None = None) -> str:
         distribution_notes=distributions.notes,
         echo=echo,
         echo_figures=_echo_figures(echo),
-        wire=wire,
+        wire=captures,
         wire_figures=[
             {"title": figure.title, "drawn": figure_json(figure), "notes": figure.notes}
-            for figure in (wire.figures if wire is not None else ())
+            for figure in (captures.figures if captures is not None else ())
         ],
         events=event_rows(run),
         network=draw_network(run.plan),
@@ -130,47 +145,6 @@ def comparison_html(comparison: Comparison) -> str:
     )
 
 
-def page_environment() -> Environment:
-    """The templates of pages."""
-    environment = Environment(
-        loader=PackageLoader("tcplab.present", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_visible,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["fact"] = _fact
-    environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
-    return environment
-
-
-def figure_json(figure: Figure) -> Markup:
-    """A figure for a script element: `<` is escaped, so that no text can end it."""
-    from tcplab.figures.draw_plotly import draw
-
-    return script_json(json.loads(draw(figure).to_json()))
-
-
-def script_json(data: Any) -> Markup:
-    """Data for a script element: no text in it can end the element, or steer how the page is read."""
-    text = visible_json(json.dumps(data, separators=(",", ":")))
-    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
-
-
-def _visible(value: Any) -> Any:
-    """What a template prints: text from elsewhere without control characters."""
-    return visible(value, lines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def plotly_script() -> Markup:
-    """plotly.js, to stand in a page."""
-    from plotly.offline import get_plotlyjs
-
-    # Only this exact sequence would end the element.
-    return Markup(get_plotlyjs().replace("</script", "<\\/script"))  # noqa: S704
-
-
 def _lead(run: Run) -> str:
     """What ran, on what, in a sentence or two."""
     manifest, plan = run.manifest, run.plan
@@ -193,17 +167,6 @@ def _lead(run: Run) -> str:
         text += f" It took {sum(wall):.3g} s"
         text += f" and started {_date(manifest.started)}." if manifest.started else "."
     return text[0].upper() + text[1:]
-
-
-def _fact(value: Any, name: str) -> str:
-    """An engine's fact: times by their name, counts in groups of three digits."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if name == "simulated":
-        return time_text(value)
-    if name == "wall_time":
-        return f"{value:.3g} s"
-    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}") if isinstance(value, int) else f"{value:.4g}"
 
 
 def _date(iso: str) -> str:

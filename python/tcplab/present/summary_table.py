@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
 from tcplab.analysis.estimate import Estimate
-from tcplab.analysis.summaries import FlowSummary, LinkSummary, SummaryTable
+from tcplab.analysis.summaries import FlowSummary, LinkSummary, Summary
+from tcplab.analysis.summaries import summary as summarised
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import (
     NONE,
@@ -18,6 +21,10 @@ from tcplab.quantities import (
     seconds_scale,
     time_scale,
 )
+from tcplab.results.run import Run
+
+if TYPE_CHECKING:
+    from rich.console import Group
 
 _Scaler = Callable[[Iterable[float]], Scale]
 
@@ -78,7 +85,38 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
 )
 
 
-def flow_grid(table: SummaryTable) -> Grid:
+class SummaryTable(Summary):
+    """What both the command line and the report show of a run."""
+
+    def grids(self) -> list[Grid]:
+        """The tables as text cells."""
+        return [grid for grid in (flow_grid(self), link_grid(self)) if grid.rows]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """The tables and notes as plain text."""
+        return (
+            "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]).rstrip() + "\n"
+        )
+
+    def to_rich(self) -> Group:
+        """The tables and notes for a rich console."""
+        from rich.console import Group
+        from rich.text import Text
+
+        notes = [Text(note, style="dim") for note in self.notes]
+        return Group(*(grid.to_rich() for grid in self.grids()), *notes)
+
+
+def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
+    """A run's steady state, ready to print; see `tcplab.analysis.summaries.summary`."""
+    found = summarised(run, omit=omit, level=level)
+    return SummaryTable(**{field.name: getattr(found, field.name) for field in fields(found)})
+
+
+def flow_grid(table: Summary) -> Grid:
     """One row per flow. Columns that hold nothing are left out."""
     rows = table.flows
     columns = [column for column in _FLOW_COLUMNS if any(row.figures[column[0]].known for row in rows)]
@@ -113,7 +151,7 @@ def flow_grid(table: SummaryTable) -> Grid:
     )
 
 
-def link_grid(table: SummaryTable) -> Grid:
+def link_grid(table: Summary) -> Grid:
     """One row per bottleneck. Columns that hold nothing are left out."""
     rows: tuple[LinkSummary, ...] = table.links
     columns = [column for column in _LINK_COLUMNS if any(row.figures[column[0]].known for row in rows)]
@@ -157,7 +195,9 @@ def _cells(
     columns: list[tuple[str, str, _Scaler, bool, str]], scales: dict[str, Scale], figures: dict[str, Estimate]
 ) -> list[str]:
     return [
-        scales[key].estimate(figures[key]) if interval else scales[key].number(figures[key].value)
+        scales[key].measured(figures[key].value, figures[key].interval.half_width)
+        if interval
+        else scales[key].number(figures[key].value)
         for key, _, _, interval, _ in columns
     ]
 

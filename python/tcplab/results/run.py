@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -16,10 +16,6 @@ from tcplab.results.schema import TABLES
 from tcplab.results.tables import read_table
 from tcplab.results.writer import PLAN_FILE, SCENARIO_FILE
 from tcplab.safe_text import visible_data
-
-if TYPE_CHECKING:
-    from tcplab.analysis.summaries import SummaryTable
-    from tcplab.figures.runs.plot import Plot
 
 _RUN_DIR = re.compile(r"run-(\d+)$")
 
@@ -126,26 +122,6 @@ class Run:
             if path.is_file():
                 return path.read_text(encoding="utf-8")
         return None
-
-    # `summary` and `plot` look upwards, to the report, when called: everything else here works without it.
-
-    def summary(self, *, omit: int | str | None = None, level: float = 0.95) -> SummaryTable:
-        """Steady-state figures per flow, with intervals; see `tcplab.analysis.summaries.summary`."""
-        from tcplab.analysis.summaries import summary
-
-        return summary(self, omit=omit, level=level)
-
-    @property
-    def plot(self) -> Plot:
-        """Figures: `run.plot.timeseries()`, `run.plot.cdf()`."""
-        from tcplab.figures.runs.plot import Plot
-
-        return Plot(self)
-
-    def _repr_html_(self) -> str:
-        from tcplab.present.notebook import notebook_html
-
-        return notebook_html(self)
 
     def __repr__(self) -> str:
         n = len(self.run_dirs)

@@ -17,7 +17,7 @@ from tcplab.analysis.samples import Samples, Series
 from tcplab.analysis.starvation import faring
 from tcplab.analysis.statistics import jain
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
-from tcplab.analysis.summaries import FlowSummary, SummaryTable, summary
+from tcplab.analysis.summaries import FlowSummary, Summary, summary
 from tcplab.engine.base import Plan
 from tcplab.results.run import Run
 
@@ -136,7 +136,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
     return {**found, "limited_by": limit if row.kind == "tcp" else None}
 
 
-def _all(rows: list[Row], found: SummaryTable, samples: Samples) -> Row:
+def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
     metrics: dict[str, float] = {}
     for name in METRICS:
         values = np.array([row[name] for row in rows if row[name] is not None], dtype=float)

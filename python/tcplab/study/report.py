@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from tcplab.figures.charts.model import Chart, Heatmap
 from tcplab.figures.images import FORMATS, save
-from tcplab.present.report import page_environment, plotly_script, script_json
+from tcplab.present.page import page_environment, plotly_script, script_json
 from tcplab.present.text_table import Grid
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text, write_whole

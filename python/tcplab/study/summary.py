@@ -286,7 +286,11 @@ def _cells(
     texts += [row.cell.engine] if engines else []
     for name, _, _, interval, _ in columns:
         figure = row.figures[name]
-        texts.append(scales[name].estimate(figure) if interval else scales[name].number(figure.value))
+        texts.append(
+            scales[name].measured(figure.value, figure.interval.half_width)
+            if interval
+            else scales[name].number(figure.value)
+        )
         if name == "goodput" and compared:
             texts.append(_change_text(table, row))
     if any(other.limited_by for other in table.cells):

@@ -9,6 +9,7 @@ from tcplab.figures.decimate import decimate
 from tcplab.figures.draw_plotly import draw
 from tcplab.figures.palette import COLORS, style
 from tcplab.figures.runs.distributions import cdf
+from tcplab.figures.runs.plot import Plot
 from tcplab.figures.runs.timeseries import timeseries
 from tcplab.present import write_figures
 from tcplab.results import Run, load
@@ -130,10 +131,10 @@ def test_figures_are_the_same_every_time(run: Run, tmp_path: Path) -> None:
 
 def test_plotly_and_matplotlib_draw_the_same_lines(run: Run) -> None:
     model = [line for panel in timeseries(run).panels for line in panel.lines]
-    drawn = run.plot.timeseries()
+    drawn = Plot(run).timeseries()
     named = [trace for trace in drawn.data if trace.mode == "lines" and trace.line.width]
     assert len(named) == len(model)
-    printed = run.plot.timeseries(library="matplotlib")
+    printed = Plot(run).timeseries(library="matplotlib")
     lines = [line for axis in printed.axes for line in axis.get_lines() if len(line.get_xdata()) > 10]
     assert len(lines) == len(model)
 

@@ -4,6 +4,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import tcplab
 from tcplab.analysis.samples import Samples
 from tcplab.plan.paths import Hop
 from tcplab.present import compare, summary
@@ -52,6 +53,12 @@ def test_the_end_that_stopped_first_does_not_count_as_time_in_which_nothing_arri
     samples = Samples(run, 1)
     assert samples.goodput("one").value.tolist() == [26.7e6]
     assert samples.goodput("one", 0).value.tolist() == [26.7e6]
+
+
+def test_a_run_shows_itself_in_a_notebook(tmp_path: Path) -> None:
+    page = tcplab.load(made(tmp_path).path)._repr_html_()
+    assert "<table>" in page
+    assert "cubic" in page
 
 
 def test_an_automatic_warm_up_is_found_and_printed(tmp_path: Path) -> None:
@@ -137,7 +144,7 @@ def test_the_text_has_a_line_per_flow_and_the_units(tmp_path: Path) -> None:
 
 def test_printing_a_summary_prints_its_text(tmp_path: Path) -> None:
     run = made(tmp_path)
-    assert str(run.summary()) == run.summary().to_text()
+    assert str(summary(run)) == summary(run).to_text()
     assert str(compare([run, run])) == compare([run, run]).to_text()
 
 

@@ -43,12 +43,6 @@ def test_the_plan_comes_back_as_it_was_written(result: Path) -> None:
     assert load(result).plan == {**plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5), "seed": 1}
 
 
-def test_a_run_shows_itself_in_a_notebook(result: Path) -> None:
-    page = load(result)._repr_html_()
-    assert "<table>" in page
-    assert "cubic" in page
-
-
 def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="holds no results"):
         load(tmp_path)

@@ -1,0 +1,65 @@
+"""What every page has: its templates, figures as data for scripts, plotly.js."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from tcplab.figures.model import Figure
+from tcplab.quantities import bytes_text, time_text
+from tcplab.safe_text import visible, visible_json
+
+
+def page_environment() -> Environment:
+    """The templates of pages."""
+    environment = Environment(
+        loader=PackageLoader("tcplab.present", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["fact"] = _fact
+    environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
+    return environment
+
+
+def figure_json(figure: Figure) -> Markup:
+    """A figure for a script element: `<` is escaped, so that no text can end it."""
+    from tcplab.figures.draw_plotly import draw
+
+    return script_json(json.loads(draw(figure).to_json()))
+
+
+def script_json(data: Any) -> Markup:
+    """Data for a script element: no text in it can end the element, or steer how the page is read."""
+    text = visible_json(json.dumps(data, separators=(",", ":")))
+    return Markup(text.replace("<", "\\u003c"))  # noqa: S704
+
+
+def _visible(value: Any) -> Any:
+    """What a template prints: text from elsewhere without control characters."""
+    return visible(value, lines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def plotly_script() -> Markup:
+    """plotly.js, to stand in a page."""
+    from plotly.offline import get_plotlyjs
+
+    # Only this exact sequence would end the element.
+    return Markup(get_plotlyjs().replace("</script", "<\\/script"))  # noqa: S704
+
+
+def _fact(value: Any, name: str) -> str:
+    """An engine's fact: times by their name, counts in groups of three digits."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if name == "simulated":
+        return time_text(value)
+    if name == "wall_time":
+        return f"{value:.3g} s"
+    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}") if isinstance(value, int) else f"{value:.4g}"
