@@ -143,3 +143,42 @@ impl Layout {
         (hash >> 32) as u32
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An empty TCP segment over IP version 4 or 6, with this last octet of the destination and this source port.
+    fn frame(version: u8, class: u8, host: u8, port: u8) -> Vec<u8> {
+        let header = if version == 4 { 20 } else { 40 };
+        let mut frame = vec![0; IP + header + 20];
+        let kind = if version == 4 { ETHERTYPE_IP4 } else { ETHERTYPE_IP6 };
+        frame[12..14].copy_from_slice(&kind);
+        if version == 4 {
+            (frame[IP], frame[IP + 1], frame[IP + 9]) = (0x45, class, PROTOCOL_TCP);
+        } else {
+            (frame[IP], frame[IP + 1], frame[IP + 6]) = (0x60 | class >> 4, class << 4, PROTOCOL_TCP);
+        }
+        frame[IP + header - 1] = host;
+        frame[IP + header + 1] = port;
+        frame[IP + header + 12] = 0x50;
+        frame
+    }
+
+    fn read(frame: &[u8]) -> (u8, u32) {
+        let header = Header::read(&[0; virtio::LEN]);
+        let layout = Layout::of(frame, &header);
+        (layout.traffic_class(frame), layout.flow_hash(frame))
+    }
+
+    #[test]
+    fn the_flow_hash_follows_addresses_and_ports_and_nothing_else() {
+        for version in [4, 6] {
+            let (class, hash) = read(&frame(version, 0xb9, 1, 1));
+            assert_eq!(class, 0xb9);
+            assert_eq!(read(&frame(version, 0, 1, 1)), (0, hash));
+            assert_ne!(read(&frame(version, 0, 2, 1)).1, hash);
+            assert_ne!(read(&frame(version, 0, 1, 2)).1, hash);
+        }
+    }
+}

@@ -99,6 +99,9 @@ impl Builder<'_> {
         let pattern = |pattern: &Option<Pattern>| {
             zero(pattern.is_some_and(|pattern| pattern.on == Span::ZERO), "pattern.on")
         };
+        if self.flow.dscp > 63 {
+            return Err(PlanError::Dscp { flow: self.flow.name.clone(), dscp: self.flow.dscp });
+        }
         match &self.flow.traffic {
             Traffic::Tcp { pattern: pauses, .. } => {
                 pattern(pauses)?;

@@ -43,6 +43,14 @@ pub enum PlanError {
         /// The node that knows no further, or that packets would come back to.
         stuck: String,
     },
+    /// The field has six bits.
+    #[error("flows.{flow}.dscp: {dscp} is not a codepoint from 0 to 63")]
+    Dscp {
+        /// The flow.
+        flow: String,
+        /// Codepoint asked for.
+        dscp: u8,
+    },
     /// A packet would have to be fragmented, which is not simulated.
     #[error(
         "flows.{flow}.payload: {payload} B make an IP packet of {length} B, \

@@ -71,6 +71,12 @@ fn a_datagram_longer_than_the_path_carries() {
 }
 
 #[test]
+fn a_codepoint_that_does_not_fit_its_field() {
+    let plan = simple(vec![with(flow("u", udp(1000)), json!({"dscp": 64}))]);
+    assert_eq!(refusal(&plan), "flows.u.dscp: 64 is not a codepoint from 0 to 63");
+}
+
+#[test]
 fn settings_that_would_stop_the_clock() {
     let traffic = with(ping(), json!({"interval": 0}));
     assert_eq!(refusal(&simple(vec![flow("p", traffic)])), "flows.p.interval must be more than zero");
