@@ -18,7 +18,9 @@ use crate::strikes::Strikes;
 ///
 /// It does nothing by itself: every call first advances it to `now`, doing all that happened meanwhile
 /// at its exact logical time and in order. So one call for each delivery is enough, and a caller that
-/// is late accumulates no lateness. `now` must not go back from call to call.
+/// is late accumulates no lateness. A packet may be offered at a time before that of an earlier call, as a real-time caller
+/// does that learns late of an arrival. It counts as having come when the last packet had been sent, if that was later: the
+/// link is never faster than its rate.
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     queue: Discipline<P>,
@@ -28,6 +30,8 @@ pub struct Link<P> {
     sending: Option<Queued<P>>,
     /// When what is being sent ends, or else the next packet may begin; `NEVER`: nothing to send.
     next_step: Time,
+    /// When the serializer was last busy.
+    served: Time,
     /// Where none is being sent: the one that may begin at `next_step` follows another without a gap.
     follows: bool,
     loss: Option<Loss>,
@@ -60,6 +64,7 @@ impl<P: Packet> Link<P> {
             service,
             sending: None,
             next_step: Time::NEVER,
+            served: Time::ZERO,
             follows: false,
             loss: config.loss.as_ref().map(|loss| Loss::new(loss, seed)),
             corrupt: config.corrupt.map(|chance| Strikes::new(chance, seed, "corrupt")),
@@ -81,6 +86,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, observer: &mut impl Observer<P>) {
         self.advance(now, observer);
+        let now = now.max(self.served);
         self.stats.packets_in += 1;
         let number = self.stats.packets_in;
         self.stats.bytes_in += u64::from(packet.frame_len());
@@ -197,6 +203,7 @@ impl<P: Packet> Link<P> {
     #[inline]
     fn step(&mut self, observer: &mut impl Observer<P>) {
         let at = self.next_step;
+        self.served = at;
         match self.sending.take() {
             Some(sent) => {
                 self.follows = true;

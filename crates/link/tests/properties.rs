@@ -6,7 +6,9 @@ use std::collections::HashMap;
 
 use common::{Numbered, Recorder, chance, nothing, numbers, rate};
 use proptest::prelude::*;
-use tcplab_link::config::{Chance, Change, Distribution, Jitter, Limit, Loss, LossModel, Queue, Reorder};
+use tcplab_link::config::{
+    Chance, Change, Distribution, Jitter, Limit, Loss, LossModel, Queue, Reorder, Trace,
+};
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::{Probability, Span, Time};
 
@@ -247,5 +249,29 @@ proptest! {
         let (_, second_events, second) = run(&direction, seed, &arrivals, |_| {});
         prop_assert_eq!(first, second);
         prop_assert_eq!(first_events.0, second_events.0);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_caller_that_learns_late_of_packets_makes_no_link_faster(
+        arrivals in prop::collection::vec((0u64..3_000_000, 0u64..6_000_000), 1..60),
+        trace in any::<bool>(),
+    ) {
+        // Either takes 1 ms a packet.
+        let len = if trace { 1500 } else { 1000 };
+        let opportunities = trace.then(|| Trace { opportunities_ms: (1..=10).collect() });
+        let mut link = Link::new(&Direction { rate: Some(rate(8_000_000)), trace: opportunities, ..nothing() }, 1);
+        let mut record = Recorder::default();
+        let (mut came, mut known) = (0, 0);
+        for (number, (gap, late)) in (1..).zip(arrivals) {
+            came += gap;
+            known = known.max(came + late);
+            while link.poll(Time::from_ns(known), &mut record).is_some() {}
+            link.enqueue(Numbered::new(number, len), Time::from_ns(came), &mut record);
+        }
+        common::drain(&mut link, &mut record);
+        let departures = record.times(Event::Depart);
+        prop_assert!(departures.windows(2).all(|two| two[1] - two[0] >= 1_000_000), "{departures:?}");
     }
 }
