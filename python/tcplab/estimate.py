@@ -300,8 +300,6 @@ def _rtt(load: _Load) -> float:
 
 def _loss(directions: Iterable[Plan]) -> float:
     """Share of packets lost at random on a way."""
-    from tcplab.scenario.netem import effective_loss
-
     kept = 1.0
     for direction in directions:
         model: Plan = direction["loss"]["model"] if direction["loss"] else {"kind": "none"}
@@ -309,6 +307,8 @@ def _loss(directions: Iterable[Plan]) -> float:
             case "random":
                 kept *= 1 - model["chance"]["rate"] / 1e9
             case "netem":
+                from tcplab.scenario.netem import effective_loss  # numpy takes 0.1 s to import
+
                 chance = model["chance"]
                 kept *= 1 - effective_loss(chance["rate"] / 1e9, chance["correlation"] / 1e9)
             case "gilbert_elliott":

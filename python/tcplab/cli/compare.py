@@ -32,7 +32,7 @@ def compare(
         if json:
             say_json(comparison.to_json())
         else:
-            show(comparison.to_rich())
+            show(comparison)
         if output is not None:
             from tcplab.cli.writing import naming
             from tcplab.present import write_comparison

@@ -206,7 +206,7 @@ def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
 
 def _print(test: Test, labels: str, json: bool) -> None:
     from tcplab.analysis.echo import document, explain, tables
-    from tcplab.cli.output import console, say, say_json
+    from tcplab.cli.output import say, say_json, width
 
     echoes = test.echoes()
     steps = explain(echoes, test.path())
@@ -224,9 +224,8 @@ def _print(test: Test, labels: str, json: bool) -> None:
             }
         )
         return
-    width = console().width
     for table in tables(echoes, labels):
-        for line in table.lines(width):
+        for line in table.lines(width()):
             say(line)
         say()
     say(f"In ms; bounds of the mean at {echoes.level:.4g}, by Student's t and by batch means. {test.mode()}.")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tcplab.safe_text import visible
 
@@ -37,23 +38,24 @@ def say_json(data: Any) -> None:
     sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False, default=str) + "\n")
 
 
-def console() -> Console:
-    """Standard output with colours where it is a terminal; piped, lines are as long as they need."""
-    from rich.console import Console
+class Printed(Protocol):
+    """A result in two forms."""
 
-    return Console() if sys.stdout.isatty() else Console(width=10_000)
+    def to_rich(self) -> RenderableType:
+        """For a terminal: fitted to its width."""
+
+    def to_text(self) -> str:
+        """Plain text, lines as long as they need."""
 
 
-def show(what: RenderableType) -> None:
-    """Print something rich knows how to draw."""
-    where = console()
-    if where.is_terminal:
-        where.print(_Visible(what))
-        return
-    with where.capture() as drawn:
-        where.print(_Visible(what))
-    for line in drawn.get().splitlines():
-        say(line.rstrip())
+def show(what: Printed) -> None:
+    """Print a result: drawn by rich on a terminal, piped as plain text, for which rich is not imported."""
+    if sys.stdout.isatty():
+        from rich.console import Console
+
+        Console().print(_Visible(what.to_rich()))
+    else:
+        say(what.to_text().rstrip())
 
 
 class _Visible:
@@ -67,6 +69,11 @@ class _Visible:
             yield segment if segment.control else segment._replace(text=visible(segment.text, lines=True))
 
 
+def width() -> int:
+    """Columns of the terminal; piped, lines are as long as they need."""
+    return get_terminal_size().columns if sys.stdout.isatty() else 10_000
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = ()) -> None:
     """Print aligned columns under their names; those named in `right` hold numbers.
 
@@ -74,8 +81,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Se
     """
     texts = [["" if cell is None else visible(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *texts, strict=True)]
-    where = console()
-    if sum(widths) + _GAP * (len(widths) - 1) > where.width:
+    if sum(widths) + _GAP * (len(widths) - 1) > width():
         name_width = max(map(len, columns))
         for row in texts:
             for name, cell in zip(columns, row, strict=True):
@@ -91,9 +97,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Se
         )
         return (" " * _GAP).join(aligned).rstrip()
 
-    from rich.text import Text
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.text import Text
 
-    where.print(Text(line(columns), style="bold"), soft_wrap=True)
+        Console().print(Text(line(columns), style="bold"), soft_wrap=True)
+    else:
+        say(line(columns))
     for row in texts:
         say(line(row))
 

@@ -137,17 +137,18 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
 
 def _print(one: Finished, *, report: bool, quiet: bool) -> None:
     from tcplab.cli.output import say, show, warn
-    from tcplab.present.summary_table import summary
     from tcplab.results import load
 
-    results = load(one.path)
+    results = load(one.path, plan=one.prepared.plan)
     for number, manifest in results.manifests.items():
         if manifest.overload:
             warn(f"{one.path}: run {number} overloaded: {manifest.overload}")
     if not quiet:
         # The report takes a second or two: the figures come first.
+        from tcplab.present.summary_table import summary
+
         say()
-        show(summary(results).to_rich())
+        show(summary(results))
         say(f"results  {one.path}")
     if report:
         written = _report(one, results)
@@ -164,7 +165,7 @@ def _print_json(finished: list[Finished], report: bool) -> None:
     for one in finished:
         entry: dict[str, Any] = {"name": one.prepared.name, "path": str(one.path), "status": one.status.value}
         if one.status.value == "done":
-            results = load(one.path)
+            results = load(one.path, plan=one.prepared.plan)
             entry["report"] = _report(one, results) if report else None
             entry["warnings"] = results.warnings
             entry["summary"] = summary(results).to_json()

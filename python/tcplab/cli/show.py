@@ -55,7 +55,7 @@ def _summary(run: Run) -> None:
         if each.overload:
             warn(f"run {number} overloaded: {each.overload}")
     say()
-    show(summary(run).to_rich())
+    show(summary(run))
     say()
     from tcplab.results import TABLES
 

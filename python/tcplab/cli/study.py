@@ -316,9 +316,9 @@ def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None
     else:
         from tcplab.study.summary import flows_of
 
-        show(found.summary().to_rich())
+        show(found.summary())
         for flow in flows_of(found.results):
-            show(found.summary(flow=flow).grid().to_rich())
+            show(found.summary(flow=flow).grid())
         _print_verdicts(judged)
         say(f"results  {found.path}")
         if report and not outcome.interrupted:

@@ -128,8 +128,8 @@ class Run:
         return f"<Run {self.name!r}: {self.engine}, {n} repetition{'s' if n > 1 else ''}, {self.status}>"
 
 
-def load(path: Path | str) -> Run:
-    """Load a result directory (every repetition) or one run directory.
+def load(path: Path | str, *, plan: Mapping[str, Any] | None = None) -> Run:
+    """Load a result directory (every repetition) or one run directory; `plan` saves reading it back.
 
     Raises ResultsError when the path holds neither.
     """
@@ -140,7 +140,7 @@ def load(path: Path | str) -> Run:
     run_dirs = find_run_dirs(path)
     if not run_dirs:
         raise ResultsError(path, "holds no results (no run-1, and no manifest.json)")
-    return Run(path, run_dirs)
+    return Run(path, run_dirs, plan)
 
 
 def find_run_dirs(path: Path) -> dict[int, Path]:

@@ -32,12 +32,12 @@ def _directions(plan: Plan) -> Iterator[tuple[str, dict[str, Any], dict[str, Any
 
 
 def _losses(plan: Plan) -> Iterator[tuple[str, str]]:
-    from .netem import effective_loss  # numpy takes 0.1 s to import, and few scenarios need it
-
     for name, _, direction in _directions(plan):
         for when, loss in [(0, direction["loss"]), *((c["at"], c.get("loss")) for c in direction["changes"])]:
             if not loss or loss["model"]["kind"] != "netem" or not loss["model"]["chance"]["correlation"]:
                 continue
+            from .netem import effective_loss  # numpy takes 0.1 s to import, and few scenarios need it
+
             chance = loss["model"]["chance"]
             rate, correlation = chance["rate"] / PPB, chance["correlation"] / PPB
             actual = effective_loss(rate, correlation)

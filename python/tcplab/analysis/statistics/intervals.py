@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tcplab.analysis.statistics.t_table import QUANTILES
+
 DETERMINISTIC = "deterministic"
 """The method of a figure whose values are all the same: it has no interval, test or effect size."""
 # What rounding leaves of the differences of equal values.
@@ -129,8 +131,11 @@ def bootstrap_interval(
 
 def t_quantile(level: float, df: float) -> float:
     """Two-sided Student t quantile for a confidence level such as 0.95."""
-    from scipy.special import stdtrit
-
     if not 0 < level < 1:
         raise ValueError(f"a confidence level lies between 0 and 1: {level}")
+    known = QUANTILES.get(level, ())
+    if df == int(df) and 0 < df <= len(known):
+        return known[int(df) - 1]
+    from scipy.special import stdtrit
+
     return float(stdtrit(df, (1 + level) / 2))

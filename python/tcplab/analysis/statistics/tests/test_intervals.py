@@ -6,8 +6,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
+from scipy.special import stdtrit
 
 from tcplab.analysis.statistics import Interval, deterministic, mean_interval, median_interval
+from tcplab.analysis.statistics.intervals import t_quantile
+from tcplab.analysis.statistics.t_table import QUANTILES
 
 REAL = st.floats(-1e6, 1e6)
 
@@ -18,6 +21,12 @@ def test_the_mean_interval_is_student_s() -> None:
     found = mean_interval(values)
     assert (found.low, found.high) == pytest.approx(expected)
     assert found.n == 5
+
+
+@pytest.mark.parametrize("level", QUANTILES)
+def test_every_tabulated_quantile_is_scipy_s_to_the_last_bit(level: float) -> None:
+    many = range(1, len(QUANTILES[level]) + 20)
+    assert [t_quantile(level, df) for df in many] == [float(stdtrit(df, (1 + level) / 2)) for df in many]
 
 
 def test_a_single_value_has_no_interval() -> None:

@@ -1,0 +1,68 @@
+"""What each command imports: names, not times, so that no verdict rests on the machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SCENARIO = ROOT / "scenarios/one-cubic.yaml"
+# Each takes 0.05 to 0.6 s to import.
+HEAVY = {"duckdb", "jinja2", "matplotlib", "numpy", "plotly", "polars", "pydantic", "rich", "scipy"}
+_CODE = """
+import atexit, json, sys
+path, sys.argv = sys.argv[1], ["tcplab", *sys.argv[2:]]
+atexit.register(lambda: open(path, "w").write(json.dumps(sorted(sys.modules))))
+from tcplab.cli import main
+main()
+"""
+
+
+def imported(where: Path, *arguments: object) -> set[str]:
+    """The modules that a command has imported when it ends."""
+    names = where / "modules.json"
+    subprocess.run(
+        [sys.executable, "-c", _CODE, names, *map(str, arguments)], cwd=where, check=True, capture_output=True
+    )
+    return set(json.loads(names.read_text(encoding="utf-8")))
+
+
+def rooms(modules: set[str]) -> set[str]:
+    """The rooms of the package among them."""
+    return {name.split(".")[1] for name in modules if name.startswith("tcplab.")}
+
+
+def test_the_version_imports_no_library(tmp_path: Path) -> None:
+    found = imported(tmp_path, "--version")
+    assert found & (HEAVY | {"typer"}) == set()
+
+
+def test_help_imports_the_command_line_alone(tmp_path: Path) -> None:
+    found = imported(tmp_path, "--help")
+    assert found & HEAVY == set()
+    assert rooms(found) == {"cli"}
+    assert rooms(imported(tmp_path, "run", "--help")) <= {"cli", "engine", "safe_text"}
+
+
+def test_check_imports_no_library_for_numbers_or_drawing(tmp_path: Path) -> None:
+    found = imported(tmp_path, "check", SCENARIO)
+    # The language still needs pydantic.
+    assert found & HEAVY == {"pydantic"}
+    assert rooms(found) & {"results", "figures", "present", "study", "captures", "progress"} == set()
+
+
+def test_a_run_without_report_imports_what_tables_need(tmp_path: Path) -> None:
+    found = imported(
+        tmp_path, "run", "--no-report", SCENARIO, "--set", "duration=1 s", "--out", tmp_path / "r"
+    )
+    assert found & HEAVY == {"numpy", "polars", "pydantic"}
+    assert rooms(found) & {"figures", "study", "captures"} == set()
+
+
+def test_a_quiet_run_does_not_summarize(tmp_path: Path) -> None:
+    settings = ("--set", "duration=1 s", "--quiet", "--no-report", "--out", tmp_path / "r")
+    found = imported(tmp_path, "run", SCENARIO, *settings)
+    assert rooms(found) & {"present", "figures"} == set()
+    assert not any(name.startswith("tcplab.analysis.statistics") for name in found)
