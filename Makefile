@@ -36,6 +36,9 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 	scripts/test-under-load busy $(KERNEL_TESTS)
 	scripts/test-under-load limited $(KERNEL_TESTS)
 
+# Text that people read. Crates follow, room by room.
+SPELLED = *.md docs python scenarios scripts studies tests
+
 lint: setup-develop ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
@@ -45,6 +48,7 @@ lint: setup-develop ## formatting, warnings, types, dependencies, licences, puri
 	$(RUN)/ruff format --check
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
+	$(RUN)/codespell -D - -D scripts/old-words.txt $(SPELLED)
 
 format: ## put the sources in the form `make lint` asks for
 	cargo fmt --all

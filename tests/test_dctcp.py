@@ -56,7 +56,7 @@ def test_without_ecn_nothing_is_marked_and_the_queue_overflows(tmp_path: Path) -
 
 
 def test_classic_ecn_halves_by_marks_instead_of_losses(tmp_path: Path) -> None:
-    """RFC 3168: an echo halves Reno's window once a round trip, as a loss would; nothing is sent again."""
+    """RFC 3168: an echo halves Reno's window once a round trip, as a loss would; nothing is retransmitted."""
     text = scenario(1).replace("cc: dctcp", "cc: reno").replace("left: {", "left: {ecn: on, ")
     run = tcplab.run(text, out=tmp_path / "run")
     queue = run.queues.filter(pl.col("time") > SECOND, pl.col("direction") == "forward")

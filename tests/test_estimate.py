@@ -112,7 +112,7 @@ def test_what_a_machine_has_too_little_of_is_refused_unless_the_user_insists(
     assert ping.rows["pings"] == 30_000_000_000
     refused = beyond([(ping, 1)], 1, tmp_path)
     assert [(problem.where, problem.fatal) for problem in refused] == [("memory", True), ("disk", True)]
-    assert "--yes" in refused[0].mend
+    assert "--yes" in refused[0].fix
     assert not any(problem.fatal for problem in beyond([(ping, 1)], 1, tmp_path, yes=True))
     small = estimate(planned({"name": "f", "kind": "tcp"}))
     assert beyond([(small, 10_000)], 2, tmp_path) == []

@@ -128,8 +128,8 @@ def beyond(
     for what, wanted, free in (("memory", together, _free_memory()), ("disk", kept, _free_disk(place))):
         if free is not None and wanted > free:
             message = f"about {size(wanted)} needed, {size(free)} free"
-            mend = "sample less often, run fewer at a time (--jobs), or go on all the same with --yes"
-            found.append(Problem(what, message, mend, fatal=not yes))
+            fix = "sample less often, run fewer at a time (--jobs), or go on all the same with --yes"
+            found.append(Problem(what, message, fix, fatal=not yes))
     return found
 
 

@@ -65,7 +65,7 @@ def percent_scale(values: Iterable[float]) -> Scale:
 def count_scale(values: Iterable[float]) -> Scale:
     """A scale for counts, and for means of counts."""
     whole = all(value == int(value) for value in values if math.isfinite(value))
-    return Scale("whole run", 1.0, 0 if whole else 1)
+    return Scale("packets", 1.0, 0 if whole else 1)
 
 
 def seconds_scale(values: Iterable[float]) -> Scale:

@@ -310,7 +310,7 @@ def test_the_report_of_a_run_says_what_its_captures_say(made: Path) -> None:
     cell = dict(zip(heads, row, strict=True))
     assert cell["Flow", ""] == "bulk"
     assert cell["Capture", ""] == "left-path.pcapng, flow 1"
-    assert cell["Sent again", "capture"] == cell["Sent again", "socket"]
+    assert cell["Retransmitted", "capture"] == cell["Retransmitted", "socket"]
     assert int(cell["Lost", "links"]) > 0
     assert [figure.name for figure in found.figures] == [
         "throughput",

@@ -1,4 +1,4 @@
-"""`check` says beforehand what this machine cannot do, and the exact command that mends it."""
+"""`check` says beforehand what this machine cannot do, and the exact command that fixes it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_window_the_kernel_would_cut_is_refused_with_the_command_that_raises_t
     limit = int(Path("/proc/sys/net/core/wmem_max").read_text(encoding="ascii"))
     problem = only(check({"send_buffer": f"{limit + 1} B"}))
     assert problem.where == "flows.f.send_buffer"
-    assert problem.mend == f"sudo sysctl -w net.core.wmem_max={limit + 1}"
+    assert problem.fix == f"sudo sysctl -w net.core.wmem_max={limit + 1}"
     assert check({"send_buffer": f"{limit} B"}) == []
 
 
@@ -65,7 +65,7 @@ def test_the_kernels_controls_take_no_parameters() -> None:
 
 def test_a_missing_iperf3_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    assert only(check({"generator": "iperf3"})).mend == "sudo apt-get install iperf3"
+    assert only(check({"generator": "iperf3"})).fix == "sudo apt-get install iperf3"
 
 
 def test_an_iperf3_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_kernel_without_netem_is_refused_where_it_is_asked_for(monkeypatch: py
     without(monkeypatch, netem="Specified qdisc kind is unknown")
     problem = only([one for one in check(emulator="netem") if one.fatal])
     assert problem.where == "emulator"
-    assert "modprobe sch_netem" in problem.mend
+    assert "modprobe sch_netem" in problem.fix
     assert check() == []
 
 
@@ -121,7 +121,7 @@ def test_a_flow_over_ipv6_needs_a_kernel_with_it(monkeypatch: pytest.MonkeyPatch
     without(monkeypatch, ipv6="Address family not supported by protocol")
     problem = only(check({"ip": 6}))
     assert problem.where == "flows.f.ip"
-    assert problem.mend
+    assert problem.fix
     assert check() == []
 
 

@@ -1,4 +1,4 @@
-"""What goes wrong is said once, with what and how to mend it, and leaves nothing behind."""
+"""What goes wrong is said once, with what and how to fix it, and leaves nothing behind."""
 
 from __future__ import annotations
 

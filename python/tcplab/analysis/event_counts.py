@@ -1,4 +1,4 @@
-"""What befell the flows and links, counted."""
+"""Events of flows and links, counted."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
     """What kept a TCP flow from more: by the socket's own account, else by what it had in flight.
 
     The receive window or the send buffer where the socket waited for it most of its busy time; the link
-    where it was filled; the buffer or window that what was in flight filled; loss where any segment was sent
-    again; the window or buffer it waited for a tenth of its time, as BBR does, which rarely fills either;
+    where it was filled; the buffer or window that what was in flight filled; loss where any segment was
+    retransmitted; the window or buffer it waited for a tenth of its time (BBR rarely fills either);
     else its first slow start was not over.
     """
     if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:

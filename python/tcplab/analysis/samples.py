@@ -276,6 +276,14 @@ class Samples:
         value = None if rows is None or not len(rows) else rows[column].max()
         return float("nan") if value is None else float(value)  # type: ignore[arg-type]
 
+    def counted(self, hop: Hop, column: str, start: float, end: float) -> float:
+        """What a queue counter (drops, marks or lost) grew by in (start, end]; NaN where it is not known."""
+        series = _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), column)
+        before, within = series.value[series.time <= start], series.value[series.time <= end]
+        if not len(within) or np.isnan(within).all():
+            return float("nan")
+        return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
+
     def utilisation(self, hop: Hop, start: float, end: float) -> Series:
         """Share of the link's rate used in each sample period within (start, end]."""
         carried = self.carried(hop)

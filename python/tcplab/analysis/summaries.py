@@ -54,8 +54,8 @@ class LinkSummary:
     rate_words: str
     flows: tuple[str, ...]
     figures: dict[str, Estimate]
-    """utilisation (share), queueing_delay and queueing_delay_p95 (ns), drops and lost (packets), jain,
-    convergence and starvation (ns)"""
+    """Of the steady state: utilisation (share), queueing_delay and queueing_delay_p95 (ns), drops_steady and
+    lost_steady (packets), jain. Of the whole run: drops, lost (packets), convergence, starvation (ns)"""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _goodput(samples: Samples, flow: str, window: Window) -> float:
 
 
 def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[float, float]:
-    """Share of segments sent again (TCP) and of datagrams lost (UDP, ping); NaN where there is none."""
+    """Share of segments retransmitted (TCP) and of datagrams lost (UDP, ping); NaN where there is none."""
     streams = samples.streams(flow)
     if kind == "ping":
         lost = samples.ping_losses(flow, window.start, window.end)
@@ -207,7 +207,11 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
     if len(rows):
         rows = rows.filter((rows["time"] > window.start) & (rows["time"] <= window.end))
     if kind == "udp":
-        sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
+        payload = samples.plan_flow(flow).get("payload")
+        if len(rows) and payload and rows["lost"].null_count() < len(rows):
+            sent, lost = float(rows["bytes_sent"].sum()) / payload, float(rows["lost"].sum())
+        else:
+            sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
         return math.nan, lost / sent if sent else math.nan
     mss = samples.mss(flow)
     if len(rows) and mss:
@@ -224,6 +228,7 @@ def _link_summary(
     use: list[Series] = []
     delays: list[Series] = []
     fairness: list[float] = []
+    steady_counts: dict[str, list[float]] = {"drops": [], "lost": []}
     for index, one in enumerate(samples):
         steady = [window for flow in flows if (window := windows[flow][index])]
         if not steady:
@@ -232,6 +237,8 @@ def _link_summary(
         use.append(one.utilisation(hop, start, end))
         delays.append(one.queueing_delay(hop).between(start, end))
         fairness.append(_shared_jain(one, flows, steady))
+        for column, counts in steady_counts.items():
+            counts.append(one.counted(hop, column, start, end))
     first = samples[0]
     label = f"{hop.link} {hop.direction}"
     return LinkSummary(
@@ -246,6 +253,8 @@ def _link_summary(
             "queueing_delay_p95": estimate(
                 [float(weighted_quantiles(series.value, 0.95)[0]) for series in delays], level
             ),
+            "drops_steady": estimate(steady_counts["drops"], level),
+            "lost_steady": estimate(steady_counts["lost"], level),
             "drops": estimate([one.counter(hop, "drops") for one in samples], level),
             "lost": estimate([one.counter(hop, "lost") for one in samples], level),
             "jain": estimate(fairness, level),

@@ -163,10 +163,10 @@ def _grid(rows: Sequence[_Row], many: bool) -> Grid:
         Heading("Flow", numeric=False),
         Heading("Stream"),
         Heading("Capture", numeric=False, about="and the flow's number in it, for tcplab pcap --flow"),
-        Heading("Sent again", "capture", about="Segments sent again, as the capture shows"),
-        Heading("Sent again", "socket", about="Segments the sending socket says it retransmitted"),
+        Heading("Retransmitted", "capture", about="Segments retransmitted, as the capture shows"),
+        Heading("Retransmitted", "socket", about="Segments the sending socket says it retransmitted"),
         Heading("Lost", "links", about="Packets of the sending direction that the links dropped or lost"),
-        Heading("Needless", "capture", about="Retransmissions that a D-SACK showed to be needless"),
+        Heading("Spurious", "capture", about="Retransmissions that a D-SACK showed to be spurious"),
         Heading("RTT p50", f"capture, {rtts.unit}"),
         Heading("RTT p50", f"socket, {rtts.unit}"),
         Heading("RTT p95", f"capture, {rtts.unit}"),
@@ -216,16 +216,16 @@ def _figures(summary: Summary, flows: Sequence[Flow]) -> list[Figure]:
 def _notes(run: Run, rows: Sequence[_Row], remarks: Sequence[str]) -> Iterator[str]:
     yield from remarks
     yield (
-        "Three views of the same losses: what the capture shows as sent again, what the sending socket "
-        "counts, and what the links dropped. More sent again than lost: some retransmissions were needless. "
-        "A super-packet counts as the segments it is cut into."
+        "Three views of the same losses: retransmissions in the capture, retransmissions that the socket "
+        "counted, packets that the links dropped. Where more were retransmitted than lost, some were "
+        "spurious. A super-packet counts as the segments it is cut into."
     )
     capture = run.plan.get("capture") or {}
     if capture.get("at") == "wire":
         yield (
-            "Captured at the wire, a packet is seen when it leaves its host's queue. So the capture's RTT "
-            "lacks the wait in that queue, and what the queue dropped was never seen: that it was sent again "
-            "is concluded from the SACKs before it."
+            "A capture at the wire sees a packet when it leaves its host's queue. So the capture's RTT lacks "
+            "the wait in that queue. It never sees packets that the queue dropped: the SACKs "
+            "before their retransmissions give those away."
         )
     if run.engine != "sim":
         yield "The socket's RTT is its smoothed RTT as it was sampled, the capture's every single one."

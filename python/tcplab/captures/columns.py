@@ -146,7 +146,7 @@ COLUMNS: tuple[Column, ...] = (
     _counted(
         "retransmissions",
         "retr",
-        "packets sent again",
+        "packets retransmitted",
         3,
         "sender:retransmissions",
         _count(lambda half: half.retransmissions),
@@ -154,21 +154,26 @@ COLUMNS: tuple[Column, ...] = (
     _counted(
         "fast",
         "fast",
-        "sent again after duplicate ACKs or SACKs",
+        "retransmitted after duplicate ACKs or SACKs",
         12,
         "sender:fast",
         _count(lambda half: half.fast),
     ),
     _counted(
-        "rto", "rto", "sent again after a timeout", 13, "sender:timeout", _count(lambda half: half.timeout)
+        "rto", "rto", "retransmitted after a timeout", 13, "sender:timeout", _count(lambda half: half.timeout)
     ),
     _counted(
-        "tlp", "tlp", "sent again as tail loss probe", 14, "sender:probe", _count(lambda half: half.probe)
+        "tlp",
+        "tlp",
+        "tail loss probes",
+        14,
+        "sender:probe",
+        _count(lambda half: half.probe),
     ),
     _counted(
         "spurious",
         "spur",
-        "sent again needlessly, as D-SACK showed",
+        "spurious retransmissions, as a D-SACK showed",
         15,
         "sender:spurious",
         _count(lambda half: half.spurious),

@@ -111,7 +111,7 @@ _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("packets with data", "data_packets", number),
     ("acknowledged", "acked_bytes", _size),
     ("missed by the capture", "missed_bytes", _some),
-    ("sent again", "retransmissions", number),
+    ("retransmitted", "retransmissions", number),
     ("  fast", "fast", number),
     ("  after a timeout", "timeout", number),
     ("  tail loss probe", "probe", number),

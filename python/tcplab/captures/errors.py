@@ -22,8 +22,8 @@ def refused(path: Path, error: OSError | ValueError) -> CaptureError:
     if isinstance(error, OSError):
         if error.errno is None:
             return CaptureError(str(error))
-        mend = ": read it with sudo, or ask its owner" if isinstance(error, PermissionError) else ""
-        return CaptureError(f"{path}: {(error.strerror or str(error)).lower()}{mend}")
+        hint = ": read it with sudo, or ask its owner" if isinstance(error, PermissionError) else ""
+        return CaptureError(f"{path}: {(error.strerror or str(error)).lower()}{hint}")
     return CaptureError(str(error))
 
 

@@ -203,7 +203,7 @@ def _rtt(shown: Sequence[Shown]) -> list[Figure]:
         x, y = _thinned(matched.ack[order] / 1e6, matched.rtt[order] / 1e6)
         by_sequence.append(Points(name, x, y, one.style.color, size=3.5))
     notes = [
-        "From a segment to its acknowledgment, never of one sent again (Karn's rule); by timestamps: from "
+        "From a segment to its acknowledgment, never of one retransmitted (Karn's rule); by timestamps: from "
         "the segment whose timestamp is echoed (RFC 7323), as fine as the sender's clock. Captured near the "
         "receiver it is only the way from there to the receiver and back.",
         *_notes(shown),
@@ -288,8 +288,8 @@ def _retransmissions(shown: Sequence[Shown]) -> list[Figure]:
         else:
             times = data.time[np.isin(data.kind, RETRANSMISSIONS)]
             lines.append(Line(one.name, *_thinned(*_counted(one, times)), one.style))
-    panel = Panel("Sent again so far", "packets", tuple(lines), height=1.4)
-    note = "Packets sent again, counted from the flow's beginning, by what caused them."
+    panel = Panel("Retransmitted", "packets", tuple(lines), height=1.4)
+    note = "Packets retransmitted, counted from the flow's beginning, by what caused them."
     return [_figure("retransmissions", "Retransmissions", [panel], [note])]
 
 

@@ -36,7 +36,7 @@ class TcpHalf:
     probe: int
     unknown: int
     timeouts: int
-    """How often the retransmission timer ran out; `timeout` counts the packets sent again for it."""
+    """How often the retransmission timer ran out; `timeout` counts the packets retransmitted for it."""
     retransmitted_segments: int
     retransmitted_bytes: int
     spurious: int

@@ -11,10 +11,10 @@ from tcplab.captures.packets import NONE, OUT_OF_ORDER, RETRANSMISSIONS, Packets
 _FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"), (64, "ECE"), (128, "CWR"))
 
 _NOTES = {
-    3: "sent again, fast",
-    4: "sent again after a timeout",
-    5: "sent again, tail loss probe",
-    6: "sent again",
+    3: "fast retransmission",
+    4: "retransmission after a timeout",
+    5: "tail loss probe",
+    6: "retransmission",
     7: "out of order",
     8: "duplicated by the network",
     9: "keep-alive",
@@ -38,7 +38,7 @@ class Rung:
     length: int
     note: str
     again: bool
-    """It was sent again, or arrived out of order."""
+    """It was retransmitted, or arrived out of order."""
 
     @property
     def words(self) -> str:

@@ -56,7 +56,7 @@ def sequence_figure(flow: Flow, packets: Packets, start: int) -> Figure:
         )
     points = []
     for which, name, color, symbol in (
-        (again, "sent again", _AGAIN, "cross"),
+        (again, "retransmitted", _AGAIN, "cross"),
         (reordered, "out of order", _REORDERED, "dot"),
     ):
         chosen = data.where(which)

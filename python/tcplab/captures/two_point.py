@@ -33,7 +33,7 @@ class Way:
     lost_acks: int
     retransmissions: int
     needless: int
-    """Sent again although the same had arrived."""
+    """Retransmitted although the same had arrived."""
     unsent: int
     """Arrived, and never seen to be sent."""
     delay: Spread | None
@@ -108,7 +108,7 @@ _HEADS = (
     "arrived",
     "lost",
     "lost ACKs",
-    "sent again",
+    "retransmitted",
     "needless",
     "min",
     "p50",

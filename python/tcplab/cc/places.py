@@ -11,11 +11,11 @@ from tcplab.testbed import controls
 
 @dataclass(frozen=True)
 class Place:
-    """Whether a control runs somewhere, and if not, why and what mends it."""
+    """Whether a control runs somewhere, and if not, why and what fixes it."""
 
     runs: bool
     why: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def libraries(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What keeps the files from being controls of the simulator: where, what, and how to mend it."""
+    """What keeps the files from being controls of the simulator: where, what, and how to fix it."""
     for flow in plan["flows"]:
         source = source_of(flow["cc"]) if flow.get("cc") else None
         if source is None:

@@ -157,7 +157,7 @@ def _run(name: str, source: Source) -> tuple[Step, _Ran | None]:
         prepared = runner.prepare(scenario, source="smoke", engine=chosen)
     except runner.UnsupportedError as problem:
         first = problem.problems[0]
-        said = f"{first.message} ({first.mend})" if first.mend else first.message
+        said = f"{first.message} ({first.fix})" if first.fix else first.message
         return Step(name, Verdict.SKIPPED, said), None
     with tempfile.TemporaryDirectory(prefix="tcplab-cc-") as folder:
         place = Path(folder) / "run"

@@ -49,7 +49,7 @@ def calc(
     streams: Annotated[int, typer.Option(min=1, max=100_000, help="Parallel streams.")] = 1,
     json: Json = False,
 ) -> None:
-    """Say what the laws of TCP allow on a path.
+    """Compute the limits of TCP on a path: window, loss and recovery.
 
     The window it needs, throughput by window and loss, the time to fill it and to recover from a loss.
     """

@@ -1,4 +1,4 @@
-"""`tcplab cc`: list congestion controls, try one out, begin one, offer one to the whole machine."""
+"""`tcplab cc`: list congestion controls, check one, create one, register one system-wide."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Congestion controls: list them, try one out, begin one, offer one to the whole machine.",
+    help="Congestion controls: list, check, create, or register one system-wide.",
 )
 
 
@@ -56,10 +56,10 @@ def list_controls(
         for one in found
     ]
     table(("control", "published", "simulator", "kernel's own", "as tl_NAME"), rows)
-    reasons = {one.loaded.why: one.loaded.mend for one in found if one.description and not one.loaded.runs}
-    for why, mend in reasons.items():
+    reasons = {one.loaded.why: one.loaded.fix for one in found if one.description and not one.loaded.runs}
+    for why, fix in reasons.items():
         say()
-        say(f"Not loaded as tl_NAME: {why} ({mend})")
+        say(f"Not loaded as tl_NAME: {why} ({fix})")
     if not verbose:
         return
     for one in found:
@@ -77,7 +77,7 @@ def _published(one: Listed) -> str:
 def _short(place: Place) -> str:
     if place.runs:
         return f"yes, {place.why}" if place.why else "yes"
-    return f"no: {place.mend}" if place.mend.startswith("sudo modprobe") else "no"
+    return f"no: {place.fix}" if place.fix.startswith("sudo modprobe") else "no"
 
 
 def _details(one: Listed) -> list[str]:
@@ -91,7 +91,7 @@ def _details(one: Listed) -> list[str]:
         lines += [f"  shows {row.label}: {row.doc}" for row in told.gauges]
     for where, place in (("kernel's own", one.kernel), ("as tl_NAME", one.loaded)):
         if not place.runs:
-            lines += [f"  not {where}: {place.why}" + (f" ({place.mend})" if place.mend else "")]
+            lines += [f"  not {where}: {place.why}" + (f" ({place.fix})" if place.fix else "")]
     return lines
 
 
@@ -201,7 +201,7 @@ def load_control(
             name = held.registered
             say(f"{name} is offered to every program of this machine until you press Ctrl-C.")
             if held.other:
-                say(f"(It is not called {held.other}, for another process offers one of that name.)")
+                say(f"(It is not called {held.other}, another process has registered that name.)")
             say()
             say(f"  for one test         iperf3 -c HOST -C {name}")
             say(f"  for new connections  sudo sysctl -w net.ipv4.tcp_congestion_control={name}")

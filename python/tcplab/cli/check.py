@@ -22,7 +22,7 @@ def check(
     json: Json = False,
     yes: Yes = False,
 ) -> None:
-    """Say what is wrong with scenarios or studies, or what would run."""
+    """Validate scenarios or studies and show what would run."""
     from tcplab.cli.check_study import is_study
     from tcplab.cli.output import say, say_json, warn
     from tcplab.estimate import beyond, estimate, many_rows
@@ -58,7 +58,7 @@ def check(
             "memory": taken.memory,
         }
         found["problems"] = [
-            {"where": p.where, "message": p.message, "mend": p.mend, "fatal": p.fatal} for p in problems
+            {"where": p.where, "message": p.message, "fix": p.fix, "fatal": p.fatal} for p in problems
         ]
         fatal = [problem for problem in problems if problem.fatal]
         found["ok"] = not fatal
@@ -90,9 +90,9 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
     if json:
         return code
     for problem in found["problems"]:
-        mend = f" ({problem['mend']})" if problem["mend"] else ""
+        fix = f" ({problem['fix']})" if problem["fix"] else ""
         mild = "" if problem["fatal"] else "warning: "
-        warn(f"{path}: {mild}{problem['where']}: {problem['message']}{mend}")
+        warn(f"{path}: {mild}{problem['where']}: {problem['message']}{fix}")
     for warning in found["warnings"]:
         warn(f"{path}: warning: {warning}")
     for line in found["summary"] if found["ok"] else ():
@@ -101,9 +101,9 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
 
 
 def problem_line(problem: Any) -> str:
-    """What an engine cannot do, and how to mend it."""
-    mend = f" ({problem.mend})" if problem.mend else ""
-    return f"{problem.where}: {problem.message}{mend}"
+    """What an engine cannot do, and how to fix it."""
+    fix = f" ({problem.fix})" if problem.fix else ""
+    return f"{problem.where}: {problem.message}{fix}"
 
 
 def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:

@@ -37,7 +37,7 @@ def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[st
     fatal = [problem for problem in problems if problem.fatal]
     found["ok"] = not fatal
     found["problems"] = [
-        {"where": p.where, "message": p.message, "mend": p.mend, "fatal": p.fatal} for p in problems
+        {"where": p.where, "message": p.message, "fix": p.fix, "fatal": p.fatal} for p in problems
     ]
     found["warnings"] = warnings
     found["cells"] = [

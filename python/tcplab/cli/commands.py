@@ -24,23 +24,21 @@ class Command:
 
 
 COMMANDS = {
-    "run": Command("run", "Run scenarios and report what came of it.", "run"),
-    "check": Command("check", "Say what is wrong with scenarios or studies, or what would run.", "check"),
+    "run": Command("run", "Run scenarios, print a summary and write a report.", "run"),
+    "check": Command("check", "Validate scenarios or studies and show what would run.", "check"),
     "list": Command("listing", "List the results below a directory, newest first.", "list_runs"),
     "show": Command("show", "Print the summary of a result, or rows of a table.", "show"),
     "study": Command("study", "Run a scenario over a grid, repeatedly; answer with statistics."),
     "tune": Command("tune", "Find the best configuration of a scenario for a goal.", "tune"),
-    "calc": Command("calc", "Say what the laws of TCP allow on a path.", "calc"),
+    "calc": Command("calc", "Compute the limits of TCP on a path: window, loss and recovery.", "calc"),
     "report": Command("report", "Write the reports of results, or their figures.", "report"),
     "compare": Command("compare", "Compare two or more results, flow by flow.", "compare"),
     "export": Command("export", "Write a result in the format of another tool.", "export"),
-    "echo": Command("echo", "Time messages and their echoes over TCP, by size and clients."),
+    "echo": Command("echo", "Measure request-response times over TCP, by message size and clients."),
     "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets.", "pcap"),
-    "cc": Command(
-        "cc", "Congestion controls: list them, try one out, begin one, offer one to the whole machine."
-    ),
+    "cc": Command("cc", "Congestion controls: list, check, create, or register one system-wide."),
     "schema": Command("schema", "Print the JSON Schema of scenarios, for editors.", "schema"),
-    "doctor": Command("doctor", "Say what this machine can do for the kernel engine.", "doctor"),
+    "doctor": Command("doctor", "Check whether this machine can run the kernel engine.", "doctor"),
 }
 
 

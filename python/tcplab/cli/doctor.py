@@ -1,4 +1,4 @@
-"""`tcplab doctor`: what this machine can and cannot do, and how to mend it."""
+"""`tcplab doctor`: what this machine can and cannot do, and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXAMPLE = "tcplab doctor"
 def doctor(json: Json = False) -> None:
     """Say what this machine can do for the kernel engine.
 
-    What is missing is told with its effect and the command that mends it.
+    What is missing is told with its effect and the command that fixes it.
 
     Exit code 3 when the kernel engine does not work here. The simulator needs none of it.
     """
@@ -28,18 +28,18 @@ def doctor(json: Json = False) -> None:
             {
                 "ok": not missing,
                 "findings": [
-                    {"name": one.name, "grade": one.grade.value, "said": one.said, "mend": one.mend}
+                    {"name": one.name, "grade": one.grade.value, "said": one.said, "fix": one.mend}
                     for one in found
                 ],
             }
         )
     else:
         table(("", "what", "found"), [(one.grade.value, one.name, one.said) for one in found])
-        mends = [one for one in found if one.mend]
-        if mends:
+        fixes = [one for one in found if one.mend]
+        if fixes:
             say()
-            say("How to mend it:")
-            for one in mends:
+            say("How to fix it:")
+            for one in fixes:
                 say(f"  {one.name}: {one.mend}")
         say()
         say(_verdict(len(missing), sum(one.grade is Grade.WARN for one in found)))

@@ -58,7 +58,7 @@ def fits(problems: list[Problem]) -> None:
     fatal = [problem for problem in problems if problem.fatal]
     if fatal:
         said = "; ".join(f"{problem.where}: {problem.message}" for problem in fatal)
-        raise CommandError(f"this machine has too little: {said}", Code.MACHINE, fatal[0].mend)
+        raise CommandError(f"this machine has too little: {said}", Code.MACHINE, fatal[0].fix)
     for problem in problems:
         warn(f"warning: {problem.where}: {problem.message}")
 

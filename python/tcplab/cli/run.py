@@ -55,7 +55,7 @@ def run(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Run scenarios and report what came of it."""
+    """Run scenarios, print a summary and write a report."""
     from tcplab import runner
     from tcplab.cli.output import warn
     from tcplab.progress import watcher

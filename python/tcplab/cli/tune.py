@@ -23,16 +23,19 @@ def tune(
     over: Annotated[
         list[str],
         typer.Option(
-            "--over", metavar="KNOBS", help="What is varied: window,streams,cc; cc='cubic|bbr1'. Repeatable."
+            "--over",
+            metavar="KNOBS",
+            help="Parameters to vary: window,cc or cc='cubic|bbr1'. Repeatable.",
         ),
     ],
     goal: Annotated[
-        str, typer.Option(metavar="WHAT", help="What is to be most: goodput; or `least rtt.p95`.")
+        str,
+        typer.Option(metavar="WHAT", help="Metric to maximize, such as goodput; or `minimize rtt.p95`."),
     ] = "goodput",
     subject_to: Annotated[
         list[str] | None,
         typer.Option(
-            "--subject-to", metavar="STATEMENT", help="What must hold, as `rtt.p95 < 80 ms`. Repeatable."
+            "--subject-to", metavar="STATEMENT", help="Constraint, such as `rtt.p95 < 80 ms`. Repeatable."
         ),
     ] = None,
     settings: Settings = None,

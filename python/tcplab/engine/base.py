@@ -22,8 +22,8 @@ class Problem:
     where: str
     """Path in the plan, such as `flows.bulk.cc`."""
     message: str
-    mend: str = ""
-    """What to do about it: a command, or another setting."""
+    fix: str = ""
+    """How to fix it: a command, or another setting."""
     fatal: bool = True
     """False for a warning: the run goes on and the manifest carries it."""
 
@@ -69,7 +69,7 @@ class Engine(Protocol):
     """Two runs at the same time would disturb each other's results."""
 
     def check(self, plan: Plan) -> list[Problem]:
-        """Say what cannot be done here, and how to mend it; empty when all is well."""
+        """Say what cannot be done here, and how to fix it; empty when all is well."""
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Execute the plan and write its tables (and captures) into `run_dir`.

@@ -92,7 +92,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Strip:
-    """A row that says what state something was in, and marks what befell it."""
+    """A row that says what state something was in, and marks its events."""
 
     key: str
     style: Style

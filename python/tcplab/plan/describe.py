@@ -43,7 +43,7 @@ def _marking_words(queue: Settings) -> str:
 
 
 def impairment_words(direction: Settings) -> list[str]:
-    """What else befalls packets, a phrase each, in the order in which it strikes; empty: nothing does."""
+    """The impairments, a phrase each, in the order in which packets meet them; empty: none."""
     phrases = []
     if direction.get("up") is False:
         phrases.append("down at the start")

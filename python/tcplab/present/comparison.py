@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _METRICS = (
     ("goodput", "Goodput", rate_scale),
-    ("retransmission_rate", "Sent again", percent_scale),
+    ("retransmission_rate", "Retransmitted", percent_scale),
     ("loss_rate", "Lost", percent_scale),
     ("rtt_mean", "RTT mean", time_scale),
     ("rtt_p95", "RTT p95", time_scale),

@@ -255,7 +255,7 @@ def _problems(plan: Plan, name: str) -> tuple[list[str], list[str]]:
 
     problems = engines.load(name).check(plan)
     fatal = [
-        f"{problem.where}: {problem.message}" + (f" ({problem.mend})" if problem.mend else "")
+        f"{problem.where}: {problem.message}" + (f" ({problem.fix})" if problem.fix else "")
         for problem in problems
         if problem.fatal
     ]

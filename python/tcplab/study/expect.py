@@ -20,6 +20,7 @@ from tcplab.study.metrics import METRICS
 
 _UNIT_OF = {Dimension.TIME: "ns", Dimension.RATE: "bit/s", Dimension.SIZE: "B", Dimension.PROBABILITY: "%"}
 # Spellings a person uses; `rtt.p95` and `rtt` are those of the summary.
+_SENSES = {"maximize": 1, "minimize": -1, "most": 1, "least": -1}
 _ALIASES = {"rtt": "rtt_mean", "cwnd": "cwnd_mean", "fct": "completion_time", "loss": "loss_rate"}
 _PER_BILLION = 1e9
 COMPARISONS = (">=", "<=", ">", "<")
@@ -140,14 +141,14 @@ def parse(text: str, finding: str = "") -> Statement:
 
 
 def parse_goal(text: str) -> tuple[Expression, int]:
-    """Read what is to be greatest (`goodput`) or least (`least rtt.p95`); the expression, and 1 or -1.
+    """Read a metric to maximize (`goodput`) or to minimize (`minimize rtt.p95`); the expression, and 1 or -1.
 
     Raises `ExpectationError`.
     """
     reader = _Reader(text)
     sign = 1
-    if reader.peek() in ("least", "most"):
-        sign = -1 if reader.next() == "least" else 1
+    if reader.peek() in _SENSES:
+        sign = _SENSES[reader.next()]
     goal = reader.sum()
     if reader.peek():
         raise ExpectationError(f"`{reader.peek()}` stands behind the end of the goal")

@@ -41,8 +41,8 @@ METRICS: dict[str, Metric] = {
     for metric in (
         Metric("goodput", "bit/s", "steady goodput; of all flows: their sum"),
         Metric("transferred", "B", "payload received over the whole flow"),
-        Metric("retransmits", "segments", "segments sent again over the whole flow"),
-        Metric("retransmission_rate", "", "share of the segments that were sent again", share=True),
+        Metric("retransmits", "segments", "segments retransmitted over the whole flow"),
+        Metric("retransmission_rate", "", "share of the segments that were retransmitted", share=True),
         Metric("loss_rate", "", "share of the datagrams or pings that were lost", share=True),
         Metric("out_of_order", "packets", "datagrams that came after a later one"),
         Metric("jitter", "ns", "mean interarrival jitter (RFC 3550)"),

@@ -224,7 +224,7 @@ _Scaler = Callable[[Iterable[float]], Scale]
 # Metric, label, scale, whether its interval is shown, what a narrow terminal can do without (highest first).
 _COLUMNS: tuple[tuple[str, str, _Scaler, bool, int], ...] = (
     ("goodput", "Goodput", rate_scale, True, 0),
-    ("retransmission_rate", "Sent again", percent_scale, False, 3),
+    ("retransmission_rate", "Retransmitted", percent_scale, False, 3),
     ("loss_rate", "Lost", percent_scale, False, 4),
     ("rtt_mean", "RTT mean", time_scale, True, 1),
     ("rtt_p95", "RTT p95", time_scale, False, 6),

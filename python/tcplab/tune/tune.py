@@ -41,13 +41,13 @@ class Goal:
     text: str
     expression: Expression
     sign: int
-    """1: the most of it; -1: the least."""
+    """1: maximize it; -1: minimize it."""
     constraints: tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What came of tuning."""
+    """The result of tuning."""
 
     path: Path
     knobs: tuple[Knob, ...]

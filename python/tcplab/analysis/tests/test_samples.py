@@ -164,7 +164,7 @@ def test_flows_are_compared_while_all_are_there_and_links_described_while_any_is
     assert link.figures["queueing_delay"].value == 18 * MS
 
 
-def test_the_share_sent_again_is_of_all_that_was_sent(tmp_path: Path) -> None:
+def test_the_retransmission_rate_is_of_all_segments_sent(tmp_path: Path) -> None:
     intervals = seconds("one", {1: 8e6, 2: 8e6}, bytes_sent=45 * 1448, retransmits=5)
     run = recorded(
         tmp_path,
@@ -184,6 +184,27 @@ def test_the_share_of_datagrams_lost_is_no_retransmission(tmp_path: Path) -> Non
     (row,) = summary(recorded(tmp_path, made, flows=[lost]), omit=0).flows
     assert row.figures["loss_rate"].value == 0.25
     assert math.isnan(row.figures["retransmission_rate"].value)
+
+
+def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=50)
+    rates = seconds("one", {1: 8e5, 2: 8e5}, bytes_sent=100_000)
+    intervals = [{**row, "lost": lost} for row, lost in zip(rates, (40, 10), strict=True)]
+    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=SECOND).flows
+    assert row.figures["loss_rate"].value == 0.1
+
+
+def test_packets_dropped_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
+    run = recorded(
+        tmp_path,
+        flows=[span("one", 0, 3 * SECOND)],
+        intervals=seconds("one", {1: 8e6, 2: 8e6, 3: 8e6}),
+        queues=waiting("drops", [120, 121, 125], lost=0),
+    )
+    (link,) = summary(run, omit=SECOND).links
+    assert (link.figures["drops_steady"].value, link.figures["drops"].value) == (5, 125)
 
 
 def test_a_flow_that_never_ended_is_one_stream_at_least(tmp_path: Path) -> None:

@@ -40,10 +40,10 @@ def test_the_sequence_graph_shows_data_acks_sacks_and_what_was_sent_again(lossy:
         "edge of the receiver's window",
         "SACK",
     ]
-    assert "sent again" in [points.key for points in panel.points]
+    assert "retransmitted" in [points.key for points in panel.points]
     flow = summarise(lossy / "left-path.pcapng").flow(1).halves[0].tcp
     assert flow is not None
-    again = next(points for points in panel.points if points.key == "sent again")
+    again = next(points for points in panel.points if points.key == "retransmitted")
     assert len(again.x) == flow.retransmissions
 
 

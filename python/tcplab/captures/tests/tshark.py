@@ -44,7 +44,7 @@ AGAIN = ("fast retransmission", "retransmission after timeout", "tail loss probe
 
 
 def same_packets_stand_out(capture: Path) -> int:
-    """Assert that both find the same packets sent again, overtaken or copied; how many they are.
+    """Assert that both find the same packets retransmitted, overtaken or copied; how many they are.
 
     tshark tells these apart by other rules (docs/captures-analysis.md says which), but no packet that repeats
     or fills what came before is found by one and not by the other.

@@ -102,8 +102,8 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
     queues = max((len(s.samples.queue(hop)) for s in sources for hop in s.bottlenecks()), default=0)
     if max(longest, queues) > POINTS:
         notes.append(
-            f"Long series are thinned for drawing to {POINTS} points: of each stretch of time the least and "
-            "the greatest value, so no peak is hidden. The tables hold every sample."
+            f"Long series are thinned for drawing to {POINTS} points: each stretch of time keeps its "
+            "minimum and maximum, so no peak is hidden. The tables hold every sample."
         )
     if any(len(s.samples.streams(flow)) > 1 for s in sources for flow in s.flows):
         notes.append(
@@ -112,8 +112,8 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
         )
     if any(_exceeds(panel) for panel in panels):
         notes.append(
-            "Goodput above the link's rate is no error: when a retransmission fills a hole, what had arrived "
-            "behind it is delivered at once."
+            "Goodput above the link's rate is not an error: a retransmission that fills a hole delivers all "
+            "data behind it at once."
         )
     changed = moments(sources)
     if changed:
