@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from tcplab import study
+from tcplab.shipped import study_names
 from tcplab.study.judge import Verdict
 from tcplab.study.report import write_study_figures, write_study_report
-from tcplab.study.shipped import described, names
+from tcplab.study.shipped import described
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", study_names())
 def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str, tmp_path: Path) -> None:
     found = study.run(name, quick=True, out=tmp_path / "out", jobs=2)
     assert {one.status for one in found.outcome.done} == {"done"}, [
@@ -31,7 +32,7 @@ def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str
 
 def test_every_study_says_what_it_is_about() -> None:
     assert all(about for _, about in described())
-    assert {"tuning", "starvation", "latency", "bbr2-mininet"} <= set(names())
+    assert {"tuning", "starvation", "latency", "bbr2-mininet"} <= set(study_names())
 
 
 def test_the_package_ships_every_study_s_files() -> None:

@@ -15,20 +15,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tcplab.api import Run, check, load, run
+    from tcplab.api import Run, RunFailedError, check, compare, load, run
     from tcplab.results import ResultsError
     from tcplab.runner import UnsupportedError
     from tcplab.scenario import Scenario, ScenarioErrors
 
-__all__ = ["ResultsError", "Run", "Scenario", "ScenarioErrors", "UnsupportedError", "check", "load", "run"]
+__all__ = [
+    "ResultsError",
+    "Run",
+    "RunFailedError",
+    "Scenario",
+    "ScenarioErrors",
+    "UnsupportedError",
+    "check",
+    "compare",
+    "load",
+    "run",
+]
 
 _HOMES = {
     "ResultsError": "tcplab.results",
     "Run": "tcplab.api",
+    "RunFailedError": "tcplab.api",
     "Scenario": "tcplab.scenario",
     "ScenarioErrors": "tcplab.scenario",
     "UnsupportedError": "tcplab.runner",
     "check": "tcplab.api",
+    "compare": "tcplab.api",
     "load": "tcplab.api",
     "run": "tcplab.api",
 }

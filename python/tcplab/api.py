@@ -15,6 +15,7 @@ from tcplab.engine.base import ATTEMPTS, Status
 if TYPE_CHECKING:
     from tcplab.engine.base import Problem
     from tcplab.figures.runs.plot import Plot
+    from tcplab.present.comparison import Comparison
     from tcplab.present.summary_table import SummaryTable
     from tcplab.scenario import Scenario
 
@@ -39,6 +40,28 @@ class Run(results.Run):
         from tcplab.present.notebook import notebook_html
 
         return notebook_html(self)
+
+
+class RunFailedError(RuntimeError):
+    """A run failed: why, and where what it recorded is."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
+def compare(
+    *runs: results.Run | str | os.PathLike[str], level: float = 0.95, omit: int | str | None = None
+) -> Comparison:
+    """Compare results with the first of them, flow by flow: runs, or their directories.
+
+    `level` is the confidence level; `omit` is the warm-up as in `Run.summary`. Raises ValueError for fewer
+    than two results, and ResultsError.
+    """
+    from tcplab.present.comparison import compare as compared
+
+    loaded = [run if isinstance(run, results.Run) else load(Path(run)) for run in runs]
+    return compared(loaded, level=level, omit=omit)
 
 
 def load(path: Path | str) -> Run:
@@ -76,14 +99,14 @@ def run(
 ) -> Run:
     """Run a scenario and return its results.
 
-    The scenario is a file, a YAML text, a dictionary of the same shape, or one that is loaded. `set` changes
-    settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds from `seed` on and go on
-    `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts` times at most, and the
-    best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even what this machine
-    seems to have too little memory or disk for.
+    The scenario is a file, the name of a shipped one, a YAML text, a dictionary of the same shape, or one
+    that is loaded. `set` changes settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds
+    from `seed` on and go on `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts`
+    times at most, and the best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even
+    what this machine seems to have too little memory or disk for.
 
     Raises ScenarioErrors when the scenario is wrong, UnsupportedError when the engine cannot run it,
-    ResultsError when results cannot be written, RuntimeError when the run failed, and KeyboardInterrupt
+    ResultsError when results cannot be written, RunFailedError when the run failed, and KeyboardInterrupt
     when it was interrupted; `tcplab.load` then gives what was recorded.
     """
     from tcplab import engine as engines
@@ -103,7 +126,7 @@ def run(
     if finished.status is Status.INTERRUPTED:
         raise KeyboardInterrupt(f"what was recorded is in {path}")
     if finished.status is Status.FAILED:
-        raise RuntimeError(f"{path}: {finished.message}")
+        raise RunFailedError(path, finished.message)
     return load(path)
 
 
@@ -130,6 +153,7 @@ def _loaded(
     """The scenario, what messages call it, and its text."""
     from tcplab.cc.parameters import mistakes
     from tcplab.scenario import Scenario, from_data, load
+    from tcplab.shipped import located
 
     sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
     if isinstance(scenario, Scenario):
@@ -140,6 +164,8 @@ def _loaded(
         loaded = from_data(scenario, sets=sets, checks=(mistakes,))
         return loaded, "scenario", _dump_yaml(dict(scenario))
     source = os.fspath(scenario)
+    if "\n" not in source:
+        source = str(located(Path(source)))
     loaded = load(source, sets, (mistakes,))
     if "\n" in source:
         return loaded, "<text>", source

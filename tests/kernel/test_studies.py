@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tcplab import runner, study
-from tcplab.study.shipped import names
+from tcplab.shipped import study_names
 
 # Long enough for every flow to begin and to be sampled; what the studies find is not judged here.
 SHORT: dict[str, dict[str, object]] = {
@@ -21,7 +21,7 @@ SHORT: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", study_names())
 def test_a_shipped_study_runs_on_the_kernel(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Congestion controls: list, check, create, or register one system-wide.",
+    help="Congestion controls: list, check, create, register for the whole system.",
 )
 
 

@@ -28,11 +28,12 @@ def check(
     from tcplab.estimate import beyond, estimate, many_rows
     from tcplab.runner import RUNS, usable_cores
     from tcplab.scenario import ScenarioErrors, expand, warnings
+    from tcplab.shipped import located
 
     chosen = engine_called(engine)
     reports: list[dict[str, Any]] = []
     worst = Code.DONE
-    for path in scenario:
+    for path in map(located, scenario):
         found: dict[str, Any] = {"file": str(path), "ok": False, "errors": [], "problems": [], "warnings": []}
         reports.append(found)
         try:

@@ -26,6 +26,7 @@ class Command:
 COMMANDS = {
     "run": Command("run", "Run scenarios, print a summary and write a report.", "run"),
     "check": Command("check", "Validate scenarios or studies and show what would run.", "check"),
+    "examples": Command("examples", "List or copy the scenarios that come with tcplab."),
     "list": Command("listing", "List the results below a directory, newest first.", "list_runs"),
     "show": Command("show", "Print the summary of a result, or rows of a table.", "show"),
     "study": Command("study", "Run a scenario over a grid, repeatedly; answer with statistics."),
@@ -36,7 +37,7 @@ COMMANDS = {
     "export": Command("export", "Write a result in the format of another tool.", "export"),
     "echo": Command("echo", "Measure request-response times over TCP, by message size and clients."),
     "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets.", "pcap"),
-    "cc": Command("cc", "Congestion controls: list, check, create, or register one system-wide."),
+    "cc": Command("cc", "Congestion controls: list, check, create, register for the whole system."),
     "schema": Command("schema", "Print the JSON Schema of scenarios, for editors.", "schema"),
     "doctor": Command("doctor", "Check whether this machine can run the kernel engine.", "doctor"),
 }

@@ -12,7 +12,7 @@ EXAMPLE = "tcplab doctor"
 
 @guarded
 def doctor(json: Json = False) -> None:
-    """Say what this machine can do for the kernel engine.
+    """Check whether this machine can run the kernel engine.
 
     What is missing is told with its effect and the command that fixes it.
 

@@ -29,7 +29,7 @@ RUN_EXAMPLE = (
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Time messages and their echoes over TCP, by size and clients.",
+    help="Measure request-response times over TCP, by message size and clients.",
 )
 
 Cpus = Annotated[

@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 Scenarios = Annotated[
     list[Path],
-    typer.Argument(metavar="SCENARIO...", help="Scenario files; - is standard input.", show_default=False),
+    typer.Argument(
+        metavar="SCENARIO...",
+        help="Scenario files, or names that `tcplab examples list` shows; - is standard input.",
+        show_default=False,
+    ),
 ]
 OneRun = Annotated[Path, typer.Argument(metavar="RUN", help="A result directory.", show_default=False)]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Result directories.", show_default=False)]
@@ -64,13 +68,18 @@ def fits(problems: list[Problem]) -> None:
 
 
 def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
-    """The scenario in a file, or in standard input for `-`, with its text; raises ScenarioErrors."""
+    """The scenario in a file, a shipped one by name, or `-` for standard input, with its text.
+
+    Raises ScenarioErrors.
+    """
     from tcplab.cc.parameters import mistakes as of_controls
     from tcplab.scenario import load
     from tcplab.scenario.document import MAX_BYTES, read
     from tcplab.scenario.load import from_document
+    from tcplab.shipped import located
 
     sets, checks = settings or (), (of_controls,)
+    path = located(path)
     if path != Path("-"):
         return load(path, sets, checks), path.read_text(encoding="utf-8")
     text = sys.stdin.buffer.read(MAX_BYTES + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,11 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, OneRun, results
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from tcplab.results import Run
+
+_FORMATS = ("csv", "parquet", "json")
 
 EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limit 5"
 
@@ -22,14 +27,37 @@ def show(
         str | None, typer.Option("--table", "-t", metavar="NAME", help="Rows of this table instead.")
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-l", min=0, metavar="N", help="Rows at most; 0: all.")
-    ] = 20,
+        int | None,
+        typer.Option("--limit", "-l", min=0, metavar="N", help="Rows at most; 0: all. [default: 20]"),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="LIST", help="These columns, such as time,cwnd.")
+    ] = None,
+    flow: Annotated[str | None, typer.Option("--flow", metavar="NAME", help="Rows of this flow.")] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="SQL", help="Rows that meet a condition: cwnd > 10."),
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", "-f", metavar="csv|parquet|json", help="All rows in this format."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print the summary of a result, or rows of a table."""
+    if form not in (None, *_FORMATS):
+        raise CommandError(f"--format {form}: there is {', '.join(_FORMATS)}", Code.INPUT)
+    if table is None and (columns or flow or where or form):
+        raise CommandError(
+            "--columns, --flow, --where and --format choose rows of a table", Code.INPUT, "add --table NAME"
+        )
     with results([run]) as (loaded,):
         if table is not None:
-            _rows(loaded, table, limit, json)
+            frame = _chosen(loaded, table, columns, flow, where)
+            if form is None:
+                _rows(frame, table, 20 if limit is None else limit, json)
+            else:
+                _write(frame.head(limit) if limit else frame, form)
         elif json:
             _summary_json(loaded)
         else:
@@ -83,12 +111,58 @@ def _summary_json(run: Run) -> None:
     )
 
 
-def _rows(run: Run, name: str, limit: int, json: bool) -> None:
+def _chosen(run: Run, name: str, columns: str | None, flow: str | None, where: str | None) -> pl.DataFrame:
+    """The rows and columns of a table that were asked for."""
+    import polars as pl
+
     from tcplab.results import TABLES
 
     if name not in TABLES:
         raise CommandError(f"no table is called {name!r}: there is {', '.join(TABLES)}", Code.INPUT)
     frame = run.tables[name]
+    if flow is not None:
+        if "flow" not in frame.columns:
+            raise CommandError(f"--flow: the table {name} has no column flow", Code.INPUT)
+        found = frame["flow"].unique().drop_nulls().sort().to_list()
+        if flow not in found:
+            there = ", ".join(found) or "none"
+            raise CommandError(f"--flow {flow}: no rows of this flow; there is {there}", Code.INPUT)
+        frame = frame.filter(pl.col("flow") == flow)
+    if where is not None:
+        try:
+            frame = frame.filter(pl.sql_expr(where))
+        except pl.exceptions.PolarsError as problem:
+            reason = str(problem).partition("\n")[0]
+            raise CommandError(f"--where {where}: {reason}", Code.INPUT) from None
+    wanted = [column.strip() for column in (columns or "").split(",") if column.strip()]
+    for column in wanted:
+        if column not in frame.columns:
+            raise CommandError(
+                f"--columns: the table {name} has no column {column}; there is {', '.join(frame.columns)}",
+                Code.INPUT,
+            )
+    return frame.select(wanted) if wanted else frame
+
+
+def _write(frame: pl.DataFrame, form: str) -> None:
+    """Rows to standard output for other programs; in CSV and JSON control characters are escaped."""
+    from io import BytesIO
+
+    data = BytesIO()
+    if form == "parquet":
+        frame.write_parquet(data, compression="zstd")
+    elif form == "json":
+        frame.write_json(data)
+        data.write(b"\n")
+    else:
+        frame.write_csv(data)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data.getvalue())
+
+
+def _rows(frame: pl.DataFrame, name: str, limit: int, json: bool) -> None:
+    from tcplab.results import TABLES
+
     shown = frame.head(limit) if limit else frame
     if json:
         from tcplab.cli.output import say_json

@@ -5,14 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tcplab.scenario import ScenarioError, ScenarioErrors
-
-# In a source tree a link to the folder of this name at its root.
-_PLACE = Path(__file__).parents[1] / "studies"
-
-
-def names() -> list[str]:
-    """The shipped studies."""
-    return sorted(path.parent.name for path in _PLACE.glob("*/study.yaml"))
+from tcplab.shipped import STUDIES, study_names
 
 
 def find(source: str) -> Path:
@@ -22,20 +15,20 @@ def find(source: str) -> Path:
         return path
     if path.is_dir() and (path / "study.yaml").is_file():
         return path / "study.yaml"
-    if source in names():
-        return _PLACE / source / "study.yaml"
-    message = f"no such file, and no shipped study of this name: there is {', '.join(names()) or 'none'}"
+    if source in study_names():
+        return STUDIES / source / "study.yaml"
+    message = f"no such file, and no shipped study of this name: there is {', '.join(study_names())}"
     raise ScenarioErrors([ScenarioError(source, 0, 0, "", "", message)])
 
 
 def called(path: Path | str) -> str:
     """What `find` finds a study's file by: a shipped study's name, any other's path."""
     path = Path(path)
-    return path.parent.name if path.parent.parent == _PLACE else str(path)
+    return path.parent.name if path.parent.parent == STUDIES else str(path)
 
 
 def described() -> list[tuple[str, str]]:
     """Each shipped study with the first sentence of its description."""
     from tcplab.study.load import description_of
 
-    return [(name, description_of(find(name)).split(". ")[0].rstrip(".")) for name in names()]
+    return [(name, description_of(find(name)).split(". ")[0].rstrip(".")) for name in study_names()]

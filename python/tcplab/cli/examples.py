@@ -1,0 +1,71 @@
+"""`tcplab examples`: the shipped scenarios, listed or copied."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List or copy the scenarios that come with tcplab.",
+)
+
+_LIST_EXAMPLE = "\b\nExample:\n  tcplab examples list"
+_COPY_EXAMPLE = "\b\nExample:\n  tcplab examples copy four-controls mine.yaml"
+
+
+@app.command("list", epilog=_LIST_EXAMPLE)
+@guarded
+def list_examples(json: Json = False) -> None:
+    """List the shipped scenarios.
+
+    `tcplab run NAME` and `tcplab check NAME` take these names in any directory.
+    """
+    from tcplab.cli.output import say_json, table
+    from tcplab.scenario import load
+    from tcplab.shipped import SCENARIOS, scenario_names
+
+    found = [(name, load(SCENARIOS / f"{name}.yaml").description) for name in scenario_names()]
+    if json:
+        say_json([{"name": name, "description": about} for name, about in found])
+        return
+    table(["name", "description"], [(name, about.partition(". ")[0].rstrip(".")) for name, about in found])
+
+
+@app.command("copy", epilog=_COPY_EXAMPLE)
+@guarded
+def copy(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped scenario.")],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to. [default: NAME.yaml]")
+    ] = None,
+) -> None:
+    """Copy a shipped scenario, with the traces it names, to edit it."""
+    from tcplab.cli.output import say
+    from tcplab.cli.writing import naming
+    from tcplab.shipped import SCENARIOS, scenario_names
+
+    if name not in scenario_names():
+        raise CommandError(
+            f"no scenario of this name: {name}", Code.INPUT, f"there is {', '.join(scenario_names())}"
+        )
+    source, to = SCENARIOS / f"{name}.yaml", target or Path(f"{name}.yaml")
+    text = source.read_text(encoding="utf-8")
+    traces = [path for path in (SCENARIOS / "traces").iterdir() if f"traces/{path.name}" in text]
+    for path in (to, *(to.parent / "traces" / trace.name for trace in traces)):
+        if path.exists():
+            raise CommandError(f"{path}: already exists", Code.INPUT, "name another file")
+    with naming(to):
+        shutil.copyfile(source, to)
+        for trace in traces:
+            (to.parent / "traces").mkdir(exist_ok=True)
+            shutil.copyfile(trace, to.parent / "traces" / trace.name)
+    say(str(to))
