@@ -12,6 +12,7 @@
 
 pub use tcplab_plan as config;
 
+mod bucket;
 mod excursions;
 mod flight;
 mod jitter;

@@ -103,7 +103,9 @@ impl Reference {
                 self.end = self.end_of_work();
             }
         }
-        let Queue::Droptail { limit, mark_above } = self.now.queue;
+        let Queue::Droptail { limit, mark_above } = self.now.queue else {
+            unreachable!("the reference is of droptail")
+        };
         self.now.queue =
             Queue::Droptail { limit: change.limit.or(limit), mark_above: change.mark_above.or(mark_above) };
         self.now.delay = change.delay.unwrap_or(self.now.delay);
@@ -180,7 +182,9 @@ impl Reference {
         }
         let bytes: u64 = self.waiting.iter().map(|waiting| u64::from(waiting.len)).sum();
         let packets = self.waiting.len() as u64;
-        let Queue::Droptail { limit, mark_above } = self.now.queue;
+        let Queue::Droptail { limit, mark_above } = self.now.queue else {
+            unreachable!("the reference is of droptail")
+        };
         if self.is_within(limit, packets + 1, bytes + u64::from(packet.len)) {
             let marked = packet.number % 2 == 1 && !self.is_within(mark_above, packets, bytes);
             self.marked += u64::from(marked);

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Rate, Time};
 
-use super::{Backlog, Cause, Class, Droptail, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Droptail, Drr, Prio, Qdisc, Queued, Sink, Tbf};
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
 
@@ -10,15 +10,21 @@ use crate::packet::Packet;
 #[derive(Clone, Debug)]
 pub(crate) enum Discipline<P> {
     Droptail(Droptail<P>),
+    Prio(Prio<P>),
+    Drr(Drr<P>),
+    Tbf(Box<Tbf<P>>),
 }
 
 impl<P: Packet> Discipline<P> {
     /// The discipline that `config` describes, in front of a link with `rate`.
     pub(crate) fn new(config: &Queue, rate: Option<Rate>) -> Discipline<P> {
-        match *config {
+        match config {
             Queue::Droptail { limit, mark_above } => {
-                Discipline::Droptail(Droptail::new(limit, mark_above, rate))
+                Discipline::Droptail(Droptail::new(*limit, *mark_above, rate))
             }
+            Queue::Prio(config) => Discipline::Prio(Prio::new(config, rate)),
+            Queue::Drr(config) => Discipline::Drr(Drr::new(config, rate)),
+            Queue::Tbf(config) => Discipline::Tbf(Box::new(Tbf::new(config))),
         }
     }
 }
@@ -28,6 +34,9 @@ macro_rules! each {
     ($any:expr, $queue:ident => $do:expr) => {
         match $any {
             Discipline::Droptail($queue) => $do,
+            Discipline::Prio($queue) => $do,
+            Discipline::Drr($queue) => $do,
+            Discipline::Tbf($queue) => $do,
         }
     };
 }
@@ -50,7 +59,7 @@ impl<P: Packet> Qdisc<P> for Discipline<P> {
 
     #[inline]
     fn can_bypass(&self) -> bool {
-        each!(self, queue => Qdisc::<P>::can_bypass(queue))
+        each!(self, queue => queue.can_bypass())
     }
 
     #[inline]

@@ -4,8 +4,14 @@
 //! `config::Queue` make it known. It reads no clock: whatever it does happens in `enqueue` and `dequeue`, at the
 //! time they are given. One that updates its state at intervals catches up there, as nothing else changes a queue.
 
+#[cfg(test)]
+mod contract;
+mod counting;
 mod discipline;
 mod droptail;
+mod drr;
+mod prio;
+mod tbf;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -13,6 +19,9 @@ use tcplab_units::{Rate, Time};
 
 pub(crate) use discipline::Discipline;
 pub(crate) use droptail::Droptail;
+pub(crate) use drr::Drr;
+pub(crate) use prio::Prio;
+pub(crate) use tbf::Tbf;
 
 use crate::config::Change;
 use crate::packet::Packet;

@@ -1,7 +1,15 @@
-//! Queue disciplines and their limits.
+//! Queue disciplines and their limits, one file a discipline that has more than a limit.
+
+mod drr;
+mod prio;
+mod tbf;
 
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
+
+pub use drr::Drr;
+pub use prio::{Band, Prio};
+pub use tbf::Tbf;
 
 /// A queue discipline and its limit. The limit counts what waits, not what is being sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +24,12 @@ pub enum Queue {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mark_above: Option<Limit>,
     },
+    /// Strict priority by DSCP.
+    Prio(Prio),
+    /// Deficit round robin between flows.
+    Drr(Drr),
+    /// A token bucket that shapes.
+    Tbf(Tbf),
 }
 
 /// How much may wait in a queue.

@@ -1,0 +1,58 @@
+//! What a class has done, counted between it and the sink of the discipline around it.
+
+use super::{Backlog, Cause, Class, Sink};
+use crate::packet::Packet;
+
+/// Counters of a class since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    packets_out: u64,
+    bytes_out: u64,
+    dropped: u64,
+    marked: u64,
+}
+
+impl Counts {
+    /// `packet` was dequeued.
+    #[inline]
+    pub(crate) fn count_out(&mut self, packet: &impl Packet) {
+        self.packets_out += 1;
+        self.bytes_out += u64::from(packet.frame_len());
+    }
+
+    /// A packet of the class was dropped.
+    #[inline]
+    pub(crate) fn count_drop(&mut self) {
+        self.dropped += 1;
+    }
+
+    /// The class `name` with these counters, in which `backlog` waits.
+    pub(crate) fn class(&self, name: String, backlog: Backlog) -> Class {
+        let Counts { packets_out, bytes_out, dropped, marked } = *self;
+        Class { name, backlog, packets_out, bytes_out, dropped, marked }
+    }
+}
+
+/// Counts what is told, and tells it on. It is the same type however deep disciplines nest.
+pub(crate) struct Counting<'a, P> {
+    pub(crate) counts: &'a mut Counts,
+    pub(crate) sink: &'a mut dyn Sink<P>,
+}
+
+impl<P> Sink<P> for Counting<'_, P> {
+    fn enqueued(&mut self, packet: &P) {
+        self.sink.enqueued(packet);
+    }
+    fn rejected(&mut self, packet: &P, cause: Cause) {
+        self.counts.dropped += 1;
+        self.sink.rejected(packet, cause);
+    }
+    fn dropped(&mut self, packet: &P, cause: Cause) {
+        self.counts.dropped += 1;
+        self.sink.dropped(packet, cause);
+    }
+    fn marked(&mut self, packet: &P) {
+        self.counts.marked += 1;
+        self.sink.marked(packet);
+    }
+}

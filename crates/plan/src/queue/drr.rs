@@ -1,0 +1,31 @@
+//! Deficit round robin.
+
+use serde::{Deserialize, Serialize};
+
+use super::Limit;
+
+/// Flows take turns, each with as many bytes as the others (M. Shreedhar, G. Varghese, "Efficient fair queuing using
+/// deficit round robin", 1996).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drr {
+    /// How much may wait in all flows together; beyond it the flow with the most bytes loses its last packet.
+    /// None: no limit.
+    pub limit: Option<Limit>,
+    /// Frame bytes that a flow may send in a turn; at least 1.
+    #[serde(default = "default_quantum")]
+    pub quantum: u32,
+    /// Queues that flows are hashed into; at least 1.
+    #[serde(default = "default_flows")]
+    pub flows: u32,
+}
+
+/// A full Ethernet frame.
+fn default_quantum() -> u32 {
+    1514
+}
+
+/// As Linux's fq_codel has.
+fn default_flows() -> u32 {
+    1024
+}

@@ -1,0 +1,24 @@
+//! A token bucket that shapes.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Rate;
+
+use super::Queue;
+
+/// A token bucket: packets leave at `rate` on average, and as many bytes as have been saved up at once.
+///
+/// A packet larger than the bucket waits until it is full and leaves it in debt, so that the rate is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tbf {
+    /// Rate at which the bucket fills.
+    pub rate: Rate,
+    /// Size of the bucket in frame bytes.
+    pub burst: u64,
+    /// Rate at which saved bytes leave; none: as fast as the link takes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak: Option<Rate>,
+    /// The queue in which packets wait for tokens. The one at the head, which takes the next tokens, does not count
+    /// toward its limit; a limit given as time is converted at this bucket's rate.
+    pub queue: Box<Queue>,
+}
