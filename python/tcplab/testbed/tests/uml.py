@@ -2,6 +2,7 @@
 
 Debian's package has sch_netem and its like as modules, boots in seconds from the machine's own files, and
 needs neither privileges nor virtualisation. It sees the machine's files, and can change those of one folder.
+In virtual time its clock advances only while it is idle: what happens there is the same on any machine.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ export PYTHONPATH={packages} PYTHONDONTWRITEBYTECODE=1
 for module in {names}; do modprobe -d /run/machine "$module"; done
 ip link set lo up
 cd {folder}
+touch booted
 {command} >said 2>&1
 echo $? >code
 exec {python} -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321FEDC)'
@@ -52,11 +54,14 @@ def missing() -> str | None:
     return None
 
 
-def run(command: list[str], folder: Path, modules: list[str], *, seconds: float) -> tuple[int, str]:
+def run(
+    command: list[str], folder: Path, modules: list[str], *, seconds: float, virtual_time: bool = False
+) -> tuple[int, str]:
     """Boot, run a command in a folder with modules loaded, and power off: its exit code and what it said."""
-    library = folder / "xstate.so"
-    source = Path(__file__).with_name("uml-xstate.c")
-    subprocess.run(["cc", "-O", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    environment = {**os.environ, "TMPDIR": str(folder), "LD_PRELOAD": _preload("xstate", folder)}
+    if virtual_time:
+        environment["LD_PRELOAD"] += f" {_preload('clock', folder)}"
+        environment["VIRTUAL_CLOCK"] = str(folder / "booted")
     init = folder / "init"
     text = _INIT.format(
         folder=shlex.quote(str(folder)),
@@ -71,7 +76,7 @@ def run(command: list[str], folder: Path, modules: list[str], *, seconds: float)
     words = ["linux.uml", *_ARGUMENTS, f"init={init}", f"uml_dir={folder}"]
     booted = subprocess.Popen(
         words,
-        env={**os.environ, "LD_PRELOAD": str(library), "TMPDIR": str(folder)},
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -90,6 +95,14 @@ def run(command: list[str], folder: Path, modules: list[str], *, seconds: float)
     if not code.exists():
         return -1, f"{console}\n{heard}"
     return int(code.read_text(encoding="ascii")), heard
+
+
+def _preload(name: str, folder: Path) -> str:
+    """A library of ours that changes what the kernel asks of this machine, compiled into a folder."""
+    library = folder / f"{name}.so"
+    source = Path(__file__).with_name(f"uml-{name}.c")
+    subprocess.run(["cc", "-O", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    return str(library)
 
 
 def _alone() -> None:
