@@ -59,7 +59,7 @@ impl<P: Packet> Link<P> {
         let mut changes = config.changes.clone();
         changes.sort_by_key(|change| change.at);
         Link {
-            queue: Discipline::new(&config.queue, service.rate()),
+            queue: Discipline::new(&config.queue, service.rate(), seed),
             waiting: 0,
             service,
             sending: None,

@@ -7,7 +7,7 @@ use tcplab_units::{Rate, Span, Time};
 
 use super::testing::Unit;
 use super::{Cause, Discipline, Qdisc, Queued, Sink};
-use crate::config::{Band, Drr, Limit, Prio, Queue, Tbf};
+use crate::config::{Band, Codel, Drr, FqCodel, Limit, Prio, Queue, Tbf};
 use crate::packet::{Ecn, Packet};
 use crate::threshold::Threshold;
 
@@ -46,12 +46,24 @@ fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
+fn codels() -> impl Strategy<Value = Codel> {
+    let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+    (limits(), ms(0..5), ms(0..20), any::<bool>(), prop::option::of(ms(0..5))).prop_map(
+        |(limit, target, interval, ecn, ce_threshold)| Codel { limit, target, interval, ecn, ce_threshold },
+    )
+}
+
 fn queues() -> impl Strategy<Value = Queue> {
     let leaf = prop_oneof![
         (prop::option::of(limits()), prop::option::of(limits()))
             .prop_map(|(limit, mark_above)| Queue::Droptail { limit, mark_above }),
         (prop::option::of(limits()), 1u32..4000, 1u32..8)
             .prop_map(|(limit, quantum, flows)| Queue::Drr(Drr { limit, quantum, flows })),
+        codels().prop_map(Queue::Codel),
+        (codels(), 1u32..8, 1u32..4000).prop_map(|(codel, flows, quantum)| {
+            let Codel { limit, target, interval, ecn, ce_threshold } = codel;
+            Queue::FqCodel(FqCodel { limit, flows, quantum, target, interval, ecn, ce_threshold })
+        }),
     ];
     leaf.prop_recursive(2, 6, 3, |inner| {
         let band = (prop::collection::vec(0u8..4, 0..3), inner.clone())
@@ -83,7 +95,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Option<Unit>)>> {
 /// Whether every packet that waits can leave at once.
 fn conserves_work(queue: &Queue) -> bool {
     match queue {
-        Queue::Droptail { .. } | Queue::Drr(_) => true,
+        Queue::Droptail { .. } | Queue::Drr(_) | Queue::Codel(_) | Queue::FqCodel(_) => true,
         Queue::Prio(prio) => prio.bands.iter().all(|band| conserves_work(&band.queue)),
         Queue::Tbf(_) => false,
     }
@@ -94,6 +106,8 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
     match queue {
         Queue::Droptail { limit, .. } => *limit,
         Queue::Drr(drr) => drr.limit,
+        Queue::Codel(codel) => Some(codel.limit),
+        Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,
     }
@@ -105,7 +119,7 @@ const RATE: u64 = 10_000_000;
 proptest! {
     #[test]
     fn no_packet_is_made_lost_unseen_or_reordered_within_its_flow(config in queues(), steps in steps()) {
-        let mut queue = Discipline::new(&config, rate(RATE));
+        let mut queue = Discipline::new(&config, rate(RATE), 1);
         let mut ledger = Ledger::default();
         let mut now = Time::ZERO;
         let (mut offered, mut left) = (0, 0);
@@ -157,7 +171,7 @@ proptest! {
 
     #[test]
     fn a_purge_drops_all_that_waits(config in queues(), packets in steps()) {
-        let mut queue = Discipline::new(&config, rate(RATE));
+        let mut queue = Discipline::new(&config, rate(RATE), 1);
         let mut ledger = Ledger::default();
         for (number, (_, packet)) in (1..).zip(packets) {
             match packet {

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Rate, Time};
 
-use super::{Backlog, Cause, Class, Droptail, Drr, Prio, Qdisc, Queued, Sink, Tbf};
+use super::{Backlog, Cause, Class, Codel, Droptail, Drr, FqCodel, Prio, Qdisc, Queued, Sink, Tbf};
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
 
@@ -13,18 +13,22 @@ pub(crate) enum Discipline<P> {
     Prio(Prio<P>),
     Drr(Drr<P>),
     Tbf(Box<Tbf<P>>),
+    Codel(Codel<P>),
+    FqCodel(FqCodel<P>),
 }
 
 impl<P: Packet> Discipline<P> {
-    /// The discipline that `config` describes, in front of a link with `rate`.
-    pub(crate) fn new(config: &Queue, rate: Option<Rate>) -> Discipline<P> {
+    /// The discipline that `config` describes, in front of a link with `rate`; its random streams derive from `seed`.
+    pub(crate) fn new(config: &Queue, rate: Option<Rate>, seed: u64) -> Discipline<P> {
         match config {
             Queue::Droptail { limit, mark_above } => {
                 Discipline::Droptail(Droptail::new(*limit, *mark_above, rate))
             }
-            Queue::Prio(config) => Discipline::Prio(Prio::new(config, rate)),
+            Queue::Prio(config) => Discipline::Prio(Prio::new(config, rate, seed)),
             Queue::Drr(config) => Discipline::Drr(Drr::new(config, rate)),
-            Queue::Tbf(config) => Discipline::Tbf(Box::new(Tbf::new(config))),
+            Queue::Tbf(config) => Discipline::Tbf(Box::new(Tbf::new(config, seed))),
+            Queue::Codel(config) => Discipline::Codel(Codel::new(config, rate)),
+            Queue::FqCodel(config) => Discipline::FqCodel(FqCodel::new(config, rate, seed)),
         }
     }
 }
@@ -37,6 +41,8 @@ macro_rules! each {
             Discipline::Prio($queue) => $do,
             Discipline::Drr($queue) => $do,
             Discipline::Tbf($queue) => $do,
+            Discipline::Codel($queue) => $do,
+            Discipline::FqCodel($queue) => $do,
         }
     };
 }

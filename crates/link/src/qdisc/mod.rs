@@ -4,12 +4,15 @@
 //! `config::Queue` make it known. It reads no clock: whatever it does happens in `enqueue` and `dequeue`, at the
 //! time they are given. One that updates its state at intervals catches up there, as nothing else changes a queue.
 
+mod codel;
 #[cfg(test)]
 mod contract;
 mod counting;
 mod discipline;
 mod droptail;
 mod drr;
+mod fifo;
+mod fq_codel;
 mod prio;
 mod tbf;
 #[cfg(test)]
@@ -17,9 +20,11 @@ pub(crate) mod testing;
 
 use tcplab_units::{Rate, Time};
 
+pub(crate) use codel::Codel;
 pub(crate) use discipline::Discipline;
 pub(crate) use droptail::Droptail;
 pub(crate) use drr::Drr;
+pub(crate) use fq_codel::FqCodel;
 pub(crate) use prio::Prio;
 pub(crate) use tbf::Tbf;
 
@@ -97,6 +102,14 @@ pub struct Backlog {
     pub packets: u32,
     /// Frame bytes.
     pub bytes: u64,
+}
+
+impl Backlog {
+    /// This and one more packet.
+    #[inline]
+    pub(crate) fn and(self, frame_len: u32) -> Backlog {
+        Backlog { packets: self.packets + 1, bytes: self.bytes + u64::from(frame_len) }
+    }
 }
 
 /// Why a packet was dropped.

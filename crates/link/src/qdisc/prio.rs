@@ -6,6 +6,7 @@ use super::counting::{Counting, Counts};
 use super::{Backlog, Cause, Class, Discipline, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
+use crate::random::component_seed;
 
 /// Bands in order of priority.
 #[derive(Clone, Debug)]
@@ -24,11 +25,15 @@ struct Band<P> {
 const CODEPOINTS: usize = 64;
 
 impl<P: Packet> Prio<P> {
-    pub(crate) fn new(config: &config::Prio, rate: Option<Rate>) -> Prio<P> {
+    pub(crate) fn new(config: &config::Prio, rate: Option<Rate>, seed: u64) -> Prio<P> {
         let bands: Vec<Band<P>> = config
             .bands
             .iter()
-            .map(|band| Band { queue: Discipline::new(&band.queue, rate), counts: Counts::default() })
+            .enumerate()
+            .map(|(number, band)| {
+                let seed = component_seed(seed, &number.to_string());
+                Band { queue: Discipline::new(&band.queue, rate, seed), counts: Counts::default() }
+            })
             .collect();
         let rest = config.bands.iter().position(|band| band.dscp.is_empty());
         let rest = rest.unwrap_or(bands.len().saturating_sub(1));
@@ -117,7 +122,7 @@ mod tests {
     }
 
     fn prio(bands: Vec<config::Band>) -> Prio<Unit> {
-        Prio::new(&config::Prio { bands }, None)
+        Prio::new(&config::Prio { bands }, None, 1)
     }
 
     fn with(dscp: u8) -> Unit {

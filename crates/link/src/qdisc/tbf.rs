@@ -21,11 +21,11 @@ pub(crate) struct Tbf<P> {
 }
 
 impl<P: Packet> Tbf<P> {
-    pub(crate) fn new(config: &config::Tbf) -> Tbf<P> {
+    pub(crate) fn new(config: &config::Tbf, seed: u64) -> Tbf<P> {
         Tbf {
             bucket: Bucket::new(config.rate, config.burst),
             peak: config.peak.map(Shaper::new),
-            queue: Discipline::new(&config.queue, Some(config.rate)),
+            queue: Discipline::new(&config.queue, Some(config.rate), seed),
             head: None,
             peak_free: Time::ZERO,
         }
@@ -103,7 +103,7 @@ mod tests {
     /// 8 Mbit/s, 1000 bytes a millisecond.
     fn tbf(burst: u64, peak: Option<u64>, limit: Option<Limit>) -> Tbf<Unit> {
         let queue = Box::new(Queue::Droptail { limit, mark_above: None });
-        Tbf::new(&config::Tbf { rate: rate(8_000_000), burst, peak: peak.map(rate), queue })
+        Tbf::new(&config::Tbf { rate: rate(8_000_000), burst, peak: peak.map(rate), queue }, 1)
     }
 
     /// When each of `count` packets of 1000 bytes leaves that arrive together, µs.

@@ -3,6 +3,8 @@
 mod drr;
 mod prio;
 mod tbf;
+mod codel;
+mod fq_codel;
 
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -10,6 +12,8 @@ use tcplab_units::Span;
 pub use drr::Drr;
 pub use prio::{Band, Prio};
 pub use tbf::Tbf;
+pub use codel::Codel;
+pub use fq_codel::FqCodel;
 
 /// A queue discipline and its limit. The limit counts what waits, not what is being sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +34,10 @@ pub enum Queue {
     Drr(Drr),
     /// A token bucket that shapes.
     Tbf(Tbf),
+    /// Controlled delay (RFC 8289).
+    Codel(Codel),
+    /// Fair queueing of flows with CoDel in each (RFC 8290).
+    FqCodel(FqCodel),
 }
 
 /// How much may wait in a queue.

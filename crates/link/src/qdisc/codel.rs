@@ -1,0 +1,366 @@
+//! CoDel: controlled delay (RFC 8289).
+
+use tcplab_units::{Rate, Span, Time};
+
+use super::fifo::Fifo;
+use super::{Backlog, Cause, Qdisc, Queued, Sink};
+use crate::config::{self, Change};
+use crate::packet::Packet;
+use crate::threshold::Threshold;
+
+/// A queue that drops or marks at its head, so that no standing delay beyond the target builds up.
+#[derive(Clone, Debug)]
+pub(crate) struct Codel<P> {
+    queue: Fifo<P>,
+    limit: Threshold,
+    law: Law,
+    control: Control,
+}
+
+impl<P: Packet> Codel<P> {
+    pub(crate) fn new(config: &config::Codel, rate: Option<Rate>) -> Codel<P> {
+        Codel {
+            queue: Fifo::new(),
+            limit: Threshold::new(Some(config.limit), rate),
+            law: Law::new(config.target, config.interval, config.ecn, config.ce_threshold),
+            control: Control::default(),
+        }
+    }
+}
+
+impl<P: Packet> Qdisc<P> for Codel<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: Queued<P>, _now: Time, sink: &mut impl Sink<P>) {
+        let after = self.queue.backlog().and(packet.packet.frame_len());
+        if self.limit.is_exceeded(u64::from(after.packets), after.bytes) {
+            return sink.rejected(&packet.packet, Cause::Overlimit);
+        }
+        sink.enqueued(&packet.packet);
+        self.queue.push(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
+        self.control.dequeue(&mut self.queue, 0, &mut self.law, now, sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn head_since(&self) -> Option<Time> {
+        self.queue.head().map(|head| head.since)
+    }
+
+    fn gauges(&self, now: Time) -> Vec<(&'static str, f64)> {
+        self.control.gauges(now).to_vec()
+    }
+
+    fn change(&mut self, change: &Change, rate: Option<Rate>) {
+        if change.limit.is_some() {
+            self.limit = Threshold::new(change.limit, rate);
+        }
+    }
+
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.limit = self.limit.at_rate(rate);
+    }
+
+    fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
+        self.queue.purge(cause, sink);
+    }
+}
+
+/// What CoDel is set to, shared by all queues of a discipline.
+#[derive(Clone, Debug)]
+pub(super) struct Law {
+    target: Span,
+    interval: Span,
+    ecn: bool,
+    ce_threshold: Option<Span>,
+    /// The largest frame so far, an Ethernet frame at first: a queue that holds no more is short enough.
+    max_packet: u32,
+}
+
+/// An Ethernet frame with 1500 bytes of IP.
+const ETHERNET: u32 = 1514;
+
+impl Law {
+    pub(super) fn new(target: Span, interval: Span, ecn: bool, ce_threshold: Option<Span>) -> Law {
+        Law { target, interval, ecn, ce_threshold, max_packet: ETHERNET }
+    }
+
+    /// When the next packet is dropped after one at `time`: `interval / √count` later (section 5.4).
+    fn next_drop(&self, time: Time, count: u32) -> Time {
+        let interval = u128::from(self.interval.as_ns());
+        time + Span::from_ns((interval * interval / u128::from(count)).isqrt() as u64)
+    }
+}
+
+/// The state of CoDel for one queue (section 5.3), under the RFC's names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Control {
+    /// When packets will have waited too long for a whole interval; none: the last one has not.
+    first_above: Option<Time>,
+    /// When to drop the next packet while `dropping`.
+    drop_next: Time,
+    /// Packets dropped since `dropping` began.
+    count: u32,
+    /// `count` as `dropping` began.
+    last_count: u32,
+    dropping: bool,
+    pub(super) dropped: u64,
+    pub(super) marked: u64,
+}
+
+/// How many intervals after the last drop the rate of drops is still remembered (section 5.6).
+const MEMORY: u64 = 16;
+
+impl Control {
+    /// Takes the packet out of `queue` that is sent at `now`; drops or marks on the way (section 5.6). `others` are the
+    /// bytes that wait in other queues for the same link.
+    #[inline]
+    pub(super) fn dequeue<P: Packet>(
+        &mut self,
+        queue: &mut Fifo<P>,
+        others: u64,
+        law: &mut Law,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) -> Option<Queued<P>> {
+        let head = self.take(queue, others, law, now);
+        let mut packet =
+            if self.dropping || head.1 { self.signal(head, queue, others, law, now, sink) } else { head.0 };
+        if let (Some(threshold), Some(packet)) = (law.ce_threshold, &mut packet)
+            && now.since(packet.since) > threshold
+            && packet.packet.is_ect()
+        {
+            self.mark(packet, sink);
+        }
+        packet
+    }
+
+    /// The queue is empty.
+    pub(super) fn rest(&mut self) {
+        self.first_above = None;
+        self.dropping = false;
+    }
+
+    /// So many packets were dropped without asking it, which strengthens its signal too.
+    pub(super) fn add_drops(&mut self, packets: u32) {
+        self.count += packets;
+        self.dropped += u64::from(packets);
+    }
+
+    /// Tells senders to slow down, where it is time to.
+    #[cold]
+    fn signal<P: Packet>(
+        &mut self,
+        (mut packet, mut ok_to_drop): (Option<Queued<P>>, bool),
+        queue: &mut Fifo<P>,
+        others: u64,
+        law: &mut Law,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) -> Option<Queued<P>> {
+        if !self.dropping {
+            (packet, _) = self.strike(packet, queue, others, law, now, sink);
+            self.dropping = true;
+            // Where the queue was too long only recently, the rate of drops that controlled it is a good start.
+            let delta = self.count.saturating_sub(self.last_count);
+            let recently = now.since(self.drop_next) < law.interval * MEMORY;
+            self.count = if delta > 1 && recently { delta } else { 1 };
+            self.last_count = self.count;
+            self.drop_next = law.next_drop(now, self.count);
+            return packet;
+        }
+        if !ok_to_drop {
+            self.dropping = false;
+        }
+        while self.dropping && now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            let marks_before = self.marked;
+            (packet, ok_to_drop) = self.strike(packet, queue, others, law, now, sink);
+            if self.marked > marks_before {
+                // What is marked is sent: one signal for each packet that leaves.
+                self.drop_next = law.next_drop(self.drop_next, self.count);
+                break;
+            }
+            if ok_to_drop {
+                self.drop_next = law.next_drop(self.drop_next, self.count);
+            } else {
+                self.dropping = false;
+            }
+        }
+        packet
+    }
+
+    /// Marks `packet`, or drops it and takes the next.
+    fn strike<P: Packet>(
+        &mut self,
+        packet: Option<Queued<P>>,
+        queue: &mut Fifo<P>,
+        others: u64,
+        law: &mut Law,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) -> (Option<Queued<P>>, bool) {
+        let Some(mut packet) = packet else { return (None, false) };
+        if law.ecn && packet.packet.is_ect() {
+            self.mark(&mut packet, sink);
+            return (Some(packet), true);
+        }
+        self.dropped += 1;
+        sink.dropped(&packet.packet, Cause::Early);
+        self.take(queue, others, law, now)
+    }
+
+    fn mark<P: Packet>(&mut self, packet: &mut Queued<P>, sink: &mut impl Sink<P>) {
+        packet.packet.mark_ce();
+        self.marked += 1;
+        sink.marked(&packet.packet);
+    }
+
+    /// The head of the queue, and whether packets have waited too long for a whole interval (`dodequeue`).
+    #[inline]
+    fn take<P: Packet>(
+        &mut self,
+        queue: &mut Fifo<P>,
+        others: u64,
+        law: &mut Law,
+        now: Time,
+    ) -> (Option<Queued<P>>, bool) {
+        let Some(packet) = queue.pop() else {
+            self.first_above = None;
+            return (None, false);
+        };
+        law.max_packet = law.max_packet.max(packet.packet.frame_len());
+        if now.since(packet.since) < law.target || others + queue.bytes() <= u64::from(law.max_packet) {
+            self.first_above = None;
+            return (Some(packet), false);
+        }
+        match self.first_above {
+            None => self.first_above = Some(now + law.interval),
+            Some(first_above) => return (Some(packet), now >= first_above),
+        }
+        (Some(packet), false)
+    }
+
+    /// Its state under the names of `tc -s qdisc`.
+    pub(super) fn gauges(&self, now: Time) -> [(&'static str, f64); 3] {
+        let until_drop = if self.dropping { self.drop_next.since(now).as_secs_f64() } else { 0.0 };
+        [
+            ("count", f64::from(self.count)),
+            ("dropping", f64::from(u8::from(self.dropping))),
+            ("drop_next", until_drop),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limit;
+    use crate::packet::Ecn;
+    use crate::qdisc::testing::{Told, Unit, offer};
+
+    fn codel(config: config::Codel) -> Codel<Unit> {
+        Codel::new(&config, None)
+    }
+
+    /// Fills a queue with `packets` at once and takes one out every `gap_ms`: the times in ms of what it did.
+    fn signals(config: config::Codel, packets: u32, ecn: Ecn, gap_ms: u64) -> Vec<(u64, Told)> {
+        let mut queue = codel(config::Codel { limit: Limit::Packets(u64::from(packets)), ..config });
+        for _ in 0..packets {
+            offer(&mut queue, Unit { ecn, ..Unit::new(1514) }, Time::ZERO);
+        }
+        let mut signals = Vec::new();
+        for ms in (1..).step_by(gap_ms as usize) {
+            let mut told = Vec::new();
+            let packet = queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
+            signals.extend(told.into_iter().map(|told| (ms, told)));
+            if packet.is_none() {
+                break;
+            }
+        }
+        signals
+    }
+
+    #[test]
+    fn drops_begin_after_an_interval_and_come_closer_with_the_root_of_their_count() {
+        let drops = signals(config::Codel::default(), 700, Ecn::NotEct, 1);
+        assert!(drops.iter().all(|drop| drop.1 == Told::Dropped(Cause::Early)));
+        // The packet at 5 ms has waited for the target; the next drops follow after 100 ms / √1, √2, √3 …
+        let times: Vec<u64> = drops.iter().map(|drop| drop.0).take(8).collect();
+        assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507]);
+    }
+
+    #[test]
+    fn a_sender_that_can_be_told_keeps_its_packets() {
+        let ecn = config::Codel { ecn: true, ..config::Codel::default() };
+        let marks = signals(ecn, 500, Ecn::Ect0, 1);
+        assert_eq!(marks[..3], [(105, Told::Marked), (205, Told::Marked), (276, Told::Marked)]);
+        assert!(marks.iter().all(|mark| mark.1 == Told::Marked));
+        let drops = signals(ecn, 500, Ecn::NotEct, 1);
+        assert!(!drops.is_empty() && drops.iter().all(|drop| drop.1 == Told::Dropped(Cause::Early)));
+        let off = signals(config::Codel::default(), 500, Ecn::Ect0, 1);
+        assert_eq!(off[0], (105, Told::Dropped(Cause::Early)));
+    }
+
+    #[test]
+    fn a_threshold_marks_whatever_waited_longer() {
+        let config = config::Codel {
+            ce_threshold: Some(Span::from_ms(2)),
+            interval: Span::from_secs(10),
+            ..config::Codel::default()
+        };
+        let marks = signals(config, 5, Ecn::Ect1, 1);
+        assert_eq!(marks, [(3, Told::Marked), (4, Told::Marked), (5, Told::Marked)]);
+        assert_eq!(signals(config, 5, Ecn::NotEct, 1), []);
+    }
+
+    #[test]
+    fn a_queue_of_one_packet_is_short_enough() {
+        let mut queue = codel(config::Codel::default());
+        for ms in (0..5000).step_by(50) {
+            let mut told = offer(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(ms));
+            if queue.backlog().packets > 1 {
+                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
+            }
+            assert_eq!(told, [Told::Enqueued]);
+        }
+    }
+
+    #[test]
+    fn a_burst_that_passes_within_the_interval_loses_nothing() {
+        assert_eq!(signals(config::Codel::default(), 100, Ecn::NotEct, 1), []);
+    }
+
+    #[test]
+    fn a_queue_that_grows_again_soon_starts_with_the_rate_of_drops_it_had() {
+        let mut queue = codel(config::Codel::default());
+        let mut drops_in_a_burst = |begin: u64| {
+            for _ in 0..600 {
+                offer(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(begin));
+            }
+            let mut told = Vec::new();
+            let mut ms = begin;
+            while queue.backlog().packets > 0 {
+                ms += 1;
+                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
+            }
+            told.len()
+        };
+        let (first, soon, late) = (drops_in_a_burst(0), drops_in_a_burst(700), drops_in_a_burst(10_000));
+        assert_eq!(first, late);
+        assert!(soon > first, "{soon} and {first}");
+    }
+
+    #[test]
+    fn arrivals_beyond_the_limit_are_refused() {
+        let mut queue = codel(config::Codel { limit: Limit::Bytes(3000), ..config::Codel::default() });
+        assert_eq!(offer(&mut queue, Unit::new(1514), Time::ZERO), [Told::Enqueued]);
+        assert_eq!(offer(&mut queue, Unit::new(1514), Time::ZERO), [Told::Rejected(Cause::Overlimit)]);
+        assert_eq!(offer(&mut queue, Unit::new(1000), Time::ZERO), [Told::Enqueued]);
+    }
+}

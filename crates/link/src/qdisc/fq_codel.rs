@@ -1,0 +1,318 @@
+//! FlowQueue-CoDel: flows in turn, CoDel in each (RFC 8290).
+
+use std::collections::VecDeque;
+
+use tcplab_units::{Rate, Time};
+
+use super::codel::{Control, Law};
+use super::fifo::Fifo;
+use super::{Backlog, Cause, Class, Qdisc, Queued, Sink};
+use crate::config::{self, Change};
+use crate::packet::Packet;
+use crate::random::Draws;
+use crate::threshold::Threshold;
+
+/// Queues that flows are hashed into, served by deficit round robin, those of new flows first.
+#[derive(Clone, Debug)]
+pub(crate) struct FqCodel<P> {
+    flows: Box<[Flow<P>]>,
+    /// Numbers of the queues whose flow has just begun, and of the other active ones (section 4.2).
+    new_flows: VecDeque<u32>,
+    old_flows: VecDeque<u32>,
+    backlog: Backlog,
+    limit: Threshold,
+    quantum: i64,
+    law: Law,
+    /// The salt of the hash (section 5.3: a random number chosen at initialisation).
+    salt: Draws,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<P> {
+    queue: Fifo<P>,
+    control: Control,
+    /// Bytes that it may still send in this turn.
+    deficit: i64,
+    /// It is in one of the lists.
+    is_active: bool,
+    packets_out: u64,
+    bytes_out: u64,
+}
+
+/// How many packets at most one arrival beyond the limit drops (section 4.1).
+const DROP_BATCH: u32 = 64;
+
+impl<P: Packet> FqCodel<P> {
+    pub(crate) fn new(config: &config::FqCodel, rate: Option<Rate>, seed: u64) -> FqCodel<P> {
+        let flow = || Flow {
+            queue: Fifo::new(),
+            control: Control::default(),
+            deficit: 0,
+            is_active: false,
+            packets_out: 0,
+            bytes_out: 0,
+        };
+        FqCodel {
+            flows: (0..config.flows.max(1)).map(|_| flow()).collect(),
+            new_flows: VecDeque::new(),
+            old_flows: VecDeque::new(),
+            backlog: Backlog::default(),
+            limit: Threshold::new(Some(config.limit), rate),
+            quantum: i64::from(config.quantum.max(1)),
+            law: Law::new(config.target, config.interval, config.ecn, config.ce_threshold),
+            salt: Draws::new(seed, "fq_codel"),
+        }
+    }
+
+    /// The queue of the flow with this hash.
+    #[inline]
+    fn classify(&self, flow_hash: u32) -> u32 {
+        let random = self.salt.at(u64::from(flow_hash)) >> 32;
+        ((random * self.flows.len() as u64) >> 32) as u32
+    }
+
+    /// Takes all queues off the lists, as a link does that asks for the next packet and gets none.
+    fn rest(&mut self) {
+        for number in self.new_flows.drain(..).chain(self.old_flows.drain(..)) {
+            let flow = &mut self.flows[number as usize];
+            flow.is_active = false;
+            flow.control.rest();
+        }
+    }
+
+    /// Half of the longest queue goes, from its head, at most `DROP_BATCH` packets (section 4.1).
+    #[cold]
+    fn drop_from_longest(&mut self, sink: &mut impl Sink<P>) {
+        let Some(longest) = self.flows.iter_mut().rev().max_by_key(|flow| flow.queue.bytes()) else { return };
+        let half = longest.queue.bytes() / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < DROP_BATCH
+            && (packets == 0 || bytes < half)
+            && let Some(head) = longest.queue.pop()
+        {
+            packets += 1;
+            bytes += u64::from(head.packet.frame_len());
+            sink.dropped(&head.packet, Cause::Overlimit);
+        }
+        longest.control.add_drops(packets);
+        self.backlog.packets -= packets;
+        self.backlog.bytes -= bytes;
+    }
+}
+
+impl<P: Packet> Qdisc<P> for FqCodel<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: Queued<P>, _now: Time, sink: &mut impl Sink<P>) {
+        let number = self.classify(packet.packet.flow_hash());
+        let flow = &mut self.flows[number as usize];
+        if !flow.is_active {
+            flow.is_active = true;
+            flow.deficit = self.quantum;
+            self.new_flows.push_back(number);
+        }
+        self.backlog = self.backlog.and(packet.packet.frame_len());
+        sink.enqueued(&packet.packet);
+        flow.queue.push(packet);
+        if self.limit.is_exceeded(u64::from(self.backlog.packets), self.backlog.bytes) {
+            self.drop_from_longest(sink);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
+        loop {
+            let is_new = !self.new_flows.is_empty();
+            let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let number = *list.front()?;
+            let flow = &mut self.flows[number as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                list.pop_front();
+                self.old_flows.push_back(number);
+                continue;
+            }
+            let before = flow.queue.backlog();
+            // As on Linux, one packet is enough to wait in all queues together, not in each (RFC 8289 knows one only).
+            let others = self.backlog.bytes - before.bytes;
+            let packet = flow.control.dequeue(&mut flow.queue, others, &mut self.law, now, sink);
+            let after = flow.queue.backlog();
+            self.backlog.packets -= before.packets - after.packets;
+            self.backlog.bytes -= before.bytes - after.bytes;
+            if let Some(packet) = packet {
+                let len = packet.packet.frame_len();
+                flow.deficit -= i64::from(len);
+                flow.packets_out += 1;
+                flow.bytes_out += u64::from(len);
+                if self.backlog.packets == 0 {
+                    self.rest();
+                }
+                return Some(packet);
+            }
+            list.pop_front();
+            // Where others wait, an empty new queue takes its turn among them, or it would be new all the time.
+            if is_new && !self.old_flows.is_empty() {
+                self.old_flows.push_back(number);
+            } else {
+                flow.is_active = false;
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn head_since(&self) -> Option<Time> {
+        self.flows.iter().filter_map(|flow| flow.queue.head()).map(|head| head.since).min()
+    }
+
+    /// The queues in use so far.
+    fn classes(&self) -> Vec<Class> {
+        let used = |flow: &&Flow<P>| flow.packets_out + flow.control.dropped > 0 || !flow.queue.is_empty();
+        let class = |(number, flow): (usize, &Flow<P>)| Class {
+            name: number.to_string(),
+            backlog: flow.queue.backlog(),
+            packets_out: flow.packets_out,
+            bytes_out: flow.bytes_out,
+            dropped: flow.control.dropped,
+            marked: flow.control.marked,
+        };
+        self.flows.iter().enumerate().filter(|(_, flow)| used(flow)).map(class).collect()
+    }
+
+    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
+        vec![("new_flows", self.new_flows.len() as f64), ("old_flows", self.old_flows.len() as f64)]
+    }
+
+    fn change(&mut self, change: &Change, rate: Option<Rate>) {
+        if change.limit.is_some() {
+            self.limit = Threshold::new(change.limit, rate);
+        }
+    }
+
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.limit = self.limit.at_rate(rate);
+    }
+
+    fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
+        for flow in &mut self.flows {
+            flow.queue.purge(cause, sink);
+        }
+        self.backlog = Backlog::default();
+        self.rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limit;
+    use crate::qdisc::testing::{Told, Unit, offer};
+    use tcplab_units::Span;
+
+    fn fq_codel(config: config::FqCodel) -> FqCodel<Unit> {
+        FqCodel::new(&config, None, 1)
+    }
+
+    fn of(flow: u32, len: u32) -> Unit {
+        Unit { flow, ..Unit::new(len) }
+    }
+
+    fn next(queue: &mut FqCodel<Unit>, now: Time) -> Option<Unit> {
+        queue.dequeue(now, &mut Vec::new()).map(|queued| queued.packet)
+    }
+
+    #[test]
+    fn flows_get_the_same_bytes_whatever_their_packets_size() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        for _ in 0..1000 {
+            offer(&mut queue, of(1, 1514), Time::ZERO);
+            offer(&mut queue, of(2, 500), Time::ZERO);
+        }
+        let mut bytes = [0; 3];
+        for _ in 0..600 {
+            let packet = next(&mut queue, Time::ZERO).expect("more waits");
+            bytes[packet.flow as usize] += i64::from(packet.len);
+        }
+        assert!((bytes[1] - bytes[2]).abs() <= 2 * 1514, "{bytes:?}");
+    }
+
+    #[test]
+    fn a_new_flow_goes_before_those_that_have_a_queue() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        for _ in 0..20 {
+            offer(&mut queue, of(1, 1514), Time::ZERO);
+        }
+        next(&mut queue, Time::ZERO);
+        next(&mut queue, Time::ZERO);
+        offer(&mut queue, of(2, 100), Time::ZERO);
+        assert_eq!(next(&mut queue, Time::ZERO).map(|packet| packet.flow), Some(2));
+    }
+
+    #[test]
+    fn a_flow_that_comes_back_at_once_is_not_new() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        for _ in 0..20 {
+            offer(&mut queue, of(1, 1514), Time::ZERO);
+        }
+        // A flow that always has one packet waiting cannot keep the other from its turn (section 4.2).
+        let mut sent = [0; 3];
+        for _ in 0..10 {
+            offer(&mut queue, of(2, 1514), Time::ZERO);
+            sent[next(&mut queue, Time::ZERO).expect("more waits").flow as usize] += 1;
+        }
+        assert!(sent[1] >= 4, "{sent:?}");
+    }
+
+    #[test]
+    fn beyond_the_limit_the_longest_queue_loses_from_its_head() {
+        let mut queue =
+            fq_codel(config::FqCodel { limit: Limit::Packets(100), ..config::FqCodel::default() });
+        for number in 0..99 {
+            offer(&mut queue, of(1, 1000 + number), Time::ZERO);
+        }
+        assert_eq!(offer(&mut queue, of(2, 100), Time::ZERO), [Told::Enqueued]);
+        let told = offer(&mut queue, of(2, 100), Time::ZERO);
+        // Half of flow 1's 103,851 bytes are in its 51 oldest packets.
+        assert_eq!(told.iter().filter(|told| **told == Told::Dropped(Cause::Overlimit)).count(), 51);
+        assert_eq!(queue.backlog().packets, 50);
+        let rest: Vec<Unit> = std::iter::from_fn(|| next(&mut queue, Time::ZERO)).collect();
+        assert_eq!(rest.iter().filter(|packet| packet.flow == 2).count(), 2);
+        assert_eq!(rest.iter().filter(|packet| packet.flow == 1).map(|packet| packet.len).min(), Some(1051));
+    }
+
+    #[test]
+    fn each_flow_has_a_codel_of_its_own() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        let mut dropped = [0; 3];
+        for ms in 0..2000 {
+            let now = Time::ZERO + Span::from_ms(ms);
+            // A greedy flow, and one that sends a packet every 20 ms through the same link.
+            offer(&mut queue, of(1, 1514), now);
+            offer(&mut queue, of(1, 1514), now);
+            if ms % 20 == 0 {
+                offer(&mut queue, of(2, 200), now);
+            }
+            next(&mut queue, now);
+        }
+        for class in queue.classes() {
+            dropped[usize::from(class.packets_out < 200) + 1] = class.dropped;
+        }
+        assert!(dropped[1] > 10 && dropped[2] == 0, "{dropped:?}");
+    }
+
+    #[test]
+    fn a_million_flows_take_no_more_room_than_one() {
+        let mut queue = fq_codel(config::FqCodel::default());
+        let mut used = std::collections::HashSet::new();
+        for flow in 0..1_000_000 {
+            used.insert(queue.classify(flow));
+            offer(&mut queue, of(flow, 100), Time::ZERO);
+            assert!(next(&mut queue, Time::ZERO).is_some());
+        }
+        assert_eq!((queue.flows.len(), used.len()), (1024, 1024));
+        assert!(queue.new_flows.len() + queue.old_flows.len() <= 1024);
+        assert!(queue.new_flows.capacity() + queue.old_flows.capacity() <= 4096);
+        assert!(queue.flows.iter().all(|flow| flow.queue.capacity() <= 16));
+    }
+}

@@ -1,0 +1,36 @@
+//! CoDel (RFC 8289), with the names and defaults of `tc-codel(8)`.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Span;
+
+use super::Limit;
+
+/// Controlled delay: drops from the head when packets have waited longer than `target` for a whole `interval`, then
+/// ever more often until they wait less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Codel {
+    /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    pub limit: Limit,
+    /// The standing delay that is acceptable. Default: 5 ms (RFC 8289, section 4.4).
+    pub target: Span,
+    /// For how long it may be exceeded: about the longest round trip of the flows. Default: 100 ms (section 4.3).
+    pub interval: Span,
+    /// Mark packets instead of dropping them where their senders can be told. Default: off.
+    pub ecn: bool,
+    /// Also mark each packet that has waited longer than this, as for DCTCP. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Span>,
+}
+
+impl Default for Codel {
+    fn default() -> Codel {
+        Codel {
+            limit: Limit::Packets(1000),
+            target: Span::from_ms(5),
+            interval: Span::from_ms(100),
+            ecn: false,
+            ce_threshold: None,
+        }
+    }
+}

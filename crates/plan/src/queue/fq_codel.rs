@@ -1,0 +1,42 @@
+//! FlowQueue-CoDel (RFC 8290), with the names and defaults of `tc-fq_codel(8)`.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Span;
+
+use super::Limit;
+
+/// Flows hashed into queues that are served in turn, with CoDel in each; a flow that has just begun goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FqCodel {
+    /// How much may wait in all queues together; beyond it the longest queue loses packets from its head. Default:
+    /// 10240 packets (RFC 8290, section 5.2.1).
+    pub limit: Limit,
+    /// Queues that flows are hashed into. Default: 1024 (section 5.2.4).
+    pub flows: u32,
+    /// Bytes that a queue may send in a turn. Default: 1514, an Ethernet frame (section 5.2.2).
+    pub quantum: u32,
+    /// CoDel's acceptable standing delay in each queue. Default: 5 ms.
+    pub target: Span,
+    /// CoDel's interval in each queue. Default: 100 ms.
+    pub interval: Span,
+    /// Mark packets instead of dropping them where their senders can be told. Default: on.
+    pub ecn: bool,
+    /// Also mark each packet that has waited longer than this. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Span>,
+}
+
+impl Default for FqCodel {
+    fn default() -> FqCodel {
+        FqCodel {
+            limit: Limit::Packets(10_240),
+            flows: 1024,
+            quantum: 1514,
+            target: Span::from_ms(5),
+            interval: Span::from_ms(100),
+            ecn: true,
+            ce_threshold: None,
+        }
+    }
+}

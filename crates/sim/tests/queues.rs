@@ -1,0 +1,81 @@
+//! What queue disciplines do to the flows that share them.
+
+mod common;
+
+use common::*;
+use serde_json::{Value, json};
+
+/// Flows and a ping through a bottleneck of 10 Mbit/s with this queue and a base RTT of 20 ms.
+fn bottleneck(queue: Value, flows: &[Value]) -> Run {
+    let forward = with(direction(10_000_000, 10 * MS), json!({"queue": queue}));
+    let probes = json!({"kind": "ping", "interval": 50 * MS, "payload": 56, "count": null, "stop": null});
+    let ping = with(flow("ping", probes), json!({"start": 5 * SECOND, "stop": 30 * SECOND}));
+    let flows = flows.iter().cloned().chain([ping]).collect();
+    run(&with(path(forward, direction(10_000_000, 10 * MS), flows), json!({"duration": 30 * SECOND})))
+}
+
+fn bulk(name: &str, settings: Value) -> Value {
+    let traffic = with(tcp("cubic"), json!({"sender": settings.clone(), "receiver": settings}));
+    with(flow(name, traffic), json!({"stop": 30 * SECOND}))
+}
+
+fn four(settings: Value) -> Vec<Value> {
+    ["a1", "a2", "a3", "a4"].map(|name| bulk(name, settings.clone())).to_vec()
+}
+
+/// The longest round trip of a ping, ms.
+fn longest(run: &Run) -> i64 {
+    run.tables.pings.rtt.iter().flatten().max().expect("pings came back") / MS as i64
+}
+
+fn received(run: &Run, flow: &str) -> f64 {
+    run.tables.flows.bytes_received.get(run.flow(flow)).expect("bytes were received") as f64
+}
+
+#[test]
+fn a_ping_beside_four_flows_waits_for_a_whole_droptail_but_not_for_fq_codel() {
+    let droptail = bottleneck(json!({"kind": "droptail", "limit": {"packets": 200}}), &four(json!({})));
+    assert!(longest(&droptail) > 200, "{} ms", longest(&droptail));
+    let codel = bottleneck(json!({"kind": "codel"}), &four(json!({})));
+    assert!(longest(&codel) < 80, "{} ms", longest(&codel));
+    let fq_codel = bottleneck(json!({"kind": "fq_codel"}), &four(json!({})));
+    // The packet that is being sent takes 1.2 ms, and each of the four flows may send one first.
+    assert!(longest(&fq_codel) < 20 + 7, "{} ms", longest(&fq_codel));
+}
+
+#[test]
+fn fq_codel_shares_evenly_and_keeps_the_link_busy() {
+    let run = bottleneck(json!({"kind": "fq_codel"}), &four(json!({})));
+    let shares = ["a1", "a2", "a3", "a4"].map(|flow| received(&run, flow));
+    let mean = shares.iter().sum::<f64>() / 4.0;
+    assert!(shares.iter().all(|share| (share / mean - 1.0).abs() < 0.02), "{shares:?}");
+    assert!(4.0 * mean * 8.0 / 30e6 > 9.2, "{mean} B");
+}
+
+#[test]
+fn senders_that_use_ecn_lose_nothing() {
+    for kind in ["codel", "fq_codel"] {
+        let run = bottleneck(json!({"kind": kind, "ecn": true}), &four(json!({"ecn": "on"})));
+        let row = run.tables.queues.marks.iter().flatten().max();
+        assert!(row > Some(10), "{kind}: {row:?} marks");
+        // Pings cannot be marked, and CoDel does not tell flows apart.
+        let lost = ["a1", "a2", "a3", "a4"].map(|name| run.tables.flows.losses_true.get(run.flow(name)));
+        assert_eq!(lost, [Some(0); 4], "{kind}");
+    }
+}
+
+#[test]
+fn settings_left_out_are_those_of_linux() {
+    let (short, long) = (
+        json!({"kind": "fq_codel"}),
+        json!({
+            "kind": "fq_codel", "limit": {"packets": 10240}, "flows": 1024, "quantum": 1514,
+            "target": 5 * MS, "interval": 100 * MS, "ecn": true,
+        }),
+    );
+    let plan = |queue| {
+        let forward = with(direction(10_000_000, 10 * MS), json!({"queue": queue}));
+        parse(&path(forward, direction(10_000_000, 10 * MS), vec![]))
+    };
+    assert_eq!(plan(short), plan(long));
+}
