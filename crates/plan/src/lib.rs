@@ -28,7 +28,7 @@ pub use loss::{Loss, LossModel};
 pub use measure::{Capture, CaptureAt, CaptureWhat, Sample};
 pub use node::{Node, NodeKind};
 pub use plan::Plan;
-pub use queue::{Band, Codel, Drr, FqCodel, Limit, Prio, Queue, Tbf};
+pub use queue::{Band, Codel, Drr, Dualpi2, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
 pub use reorder::Reorder;
 pub use tcp_settings::{Ecn, TcpSettings};
 pub use trace::{OPPORTUNITY_BYTES, Trace};

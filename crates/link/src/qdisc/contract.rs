@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tcplab_units::{Rate, Span, Time};
+use tcplab_units::{Probability, Rate, Span, Time};
 
 use super::testing::Unit;
 use super::{Cause, Discipline, Qdisc, Queued, Sink};
-use crate::config::{Band, Codel, Drr, FqCodel, Limit, Prio, Queue, Tbf};
+use crate::config::{Band, Codel, Drr, Dualpi2, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
 use crate::packet::{Ecn, Packet};
 use crate::threshold::Threshold;
 
@@ -53,6 +53,40 @@ fn codels() -> impl Strategy<Value = Codel> {
     )
 }
 
+fn pies() -> impl Strategy<Value = Pie> {
+    let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+    let times = (ms(0..5), ms(1..20), ms(0..20));
+    (limits(), times, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
+        |(limit, (target, tupdate, max_burst), ecn, bytemode, docsis)| {
+            // Sharp, so that it drops within a few packets.
+            let (alpha, beta) = (2000, 20_000);
+            Pie { limit, target, tupdate, alpha, beta, max_burst, ecn, bytemode, docsis }
+        },
+    )
+}
+
+fn reds() -> impl Strategy<Value = Red> {
+    (limits(), limits(), limits(), 0u8..4, any::<[bool; 3]>()).prop_map(
+        |(limit, min, max, wlog, [gentle, adaptive, ecn])| {
+            let probability = Probability::from_ppb(100_000_000);
+            Red { limit, min, max, probability, wlog, avpkt: 1000, gentle, adaptive, ecn }
+        },
+    )
+}
+
+fn dualpi2s() -> impl Strategy<Value = Dualpi2> {
+    let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+    (limits(), ms(0..5), ms(1..20), 0u32..1_000_000_000).prop_map(|(limit, target, tupdate, share)| Dualpi2 {
+        limit,
+        target,
+        tupdate,
+        alpha: 4000,
+        beta: 80_000,
+        classic_protection: Probability::from_ppb(share),
+        ..Dualpi2::default()
+    })
+}
+
 fn queues() -> impl Strategy<Value = Queue> {
     let leaf = prop_oneof![
         (prop::option::of(limits()), prop::option::of(limits()))
@@ -60,6 +94,9 @@ fn queues() -> impl Strategy<Value = Queue> {
         (prop::option::of(limits()), 1u32..4000, 1u32..8)
             .prop_map(|(limit, quantum, flows)| Queue::Drr(Drr { limit, quantum, flows })),
         codels().prop_map(Queue::Codel),
+        pies().prop_map(Queue::Pie),
+        reds().prop_map(Queue::Red),
+        dualpi2s().prop_map(Queue::Dualpi2),
         (codels(), 1u32..8, 1u32..4000).prop_map(|(codel, flows, quantum)| {
             let Codel { limit, target, interval, ecn, ce_threshold } = codel;
             Queue::FqCodel(FqCodel { limit, flows, quantum, target, interval, ecn, ce_threshold })
@@ -84,7 +121,8 @@ fn rate(bits: u64) -> Option<Rate> {
 fn steps() -> impl Strategy<Value = Vec<(u64, Option<Unit>)>> {
     let packet = (1u32..1515, 0u32..5, 0u8..4, 0u8..4).prop_map(|(len, flow, dscp, ecn)| Unit {
         len,
-        flow: flow << 29,
+        // A flow keeps to one codepoint of ECN, as DualPI2 wants it.
+        flow: flow << 29 | u32::from(ecn),
         ecn: Ecn::from_bits(ecn),
         dscp,
     });
@@ -96,6 +134,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Option<Unit>)>> {
 fn conserves_work(queue: &Queue) -> bool {
     match queue {
         Queue::Droptail { .. } | Queue::Drr(_) | Queue::Codel(_) | Queue::FqCodel(_) => true,
+        Queue::Pie(_) | Queue::Red(_) | Queue::Dualpi2(_) => true,
         Queue::Prio(prio) => prio.bands.iter().all(|band| conserves_work(&band.queue)),
         Queue::Tbf(_) => false,
     }
@@ -107,6 +146,9 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
         Queue::Droptail { limit, .. } => *limit,
         Queue::Drr(drr) => drr.limit,
         Queue::Codel(codel) => Some(codel.limit),
+        Queue::Pie(pie) => Some(pie.limit),
+        Queue::Red(red) => Some(red.limit),
+        Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
         Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,

@@ -26,6 +26,12 @@ impl Counts {
         self.dropped += 1;
     }
 
+    /// A packet of the class was marked.
+    #[inline]
+    pub(crate) fn count_mark(&mut self) {
+        self.marked += 1;
+    }
+
     /// The class `name` with these counters, in which `backlog` waits.
     pub(crate) fn class(&self, name: String, backlog: Backlog) -> Class {
         let Counts { packets_out, bytes_out, dropped, marked } = *self;

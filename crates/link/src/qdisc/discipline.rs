@@ -2,7 +2,9 @@
 
 use tcplab_units::{Rate, Time};
 
-use super::{Backlog, Cause, Class, Codel, Droptail, Drr, FqCodel, Prio, Qdisc, Queued, Sink, Tbf};
+use super::{
+    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, FqCodel, Pie, Prio, Qdisc, Queued, Red, Sink, Tbf,
+};
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
 
@@ -15,6 +17,9 @@ pub(crate) enum Discipline<P> {
     Tbf(Box<Tbf<P>>),
     Codel(Codel<P>),
     FqCodel(FqCodel<P>),
+    Pie(Pie<P>),
+    Red(Red<P>),
+    Dualpi2(Dualpi2<P>),
 }
 
 impl<P: Packet> Discipline<P> {
@@ -29,6 +34,9 @@ impl<P: Packet> Discipline<P> {
             Queue::Tbf(config) => Discipline::Tbf(Box::new(Tbf::new(config, seed))),
             Queue::Codel(config) => Discipline::Codel(Codel::new(config, rate)),
             Queue::FqCodel(config) => Discipline::FqCodel(FqCodel::new(config, rate, seed)),
+            Queue::Pie(config) => Discipline::Pie(Pie::new(config, rate, seed)),
+            Queue::Red(config) => Discipline::Red(Red::new(config, rate, seed)),
+            Queue::Dualpi2(config) => Discipline::Dualpi2(Dualpi2::new(config, rate, seed)),
         }
     }
 }
@@ -43,6 +51,9 @@ macro_rules! each {
             Discipline::Tbf($queue) => $do,
             Discipline::Codel($queue) => $do,
             Discipline::FqCodel($queue) => $do,
+            Discipline::Pie($queue) => $do,
+            Discipline::Red($queue) => $do,
+            Discipline::Dualpi2($queue) => $do,
         }
     };
 }

@@ -11,9 +11,12 @@ mod counting;
 mod discipline;
 mod droptail;
 mod drr;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
+mod pie;
 mod prio;
+mod red;
 mod tbf;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,8 +27,11 @@ pub(crate) use codel::Codel;
 pub(crate) use discipline::Discipline;
 pub(crate) use droptail::Droptail;
 pub(crate) use drr::Drr;
+pub(crate) use dualpi2::Dualpi2;
 pub(crate) use fq_codel::FqCodel;
+pub(crate) use pie::Pie;
 pub(crate) use prio::Prio;
+pub(crate) use red::Red;
 pub(crate) use tbf::Tbf;
 
 use crate::config::Change;

@@ -87,7 +87,12 @@ pub(crate) fn no_change() -> Change {
 
 /// Offers `packet` and returns what `queue` told of it.
 pub(crate) fn offer(queue: &mut impl Qdisc<Unit>, packet: Unit, now: Time) -> Vec<Told> {
+    offer_number(queue, packet, 1, now)
+}
+
+/// Offers `packet` as the `number`th, which random decisions go by.
+pub(crate) fn offer_number(queue: &mut impl Qdisc<Unit>, packet: Unit, number: u64, now: Time) -> Vec<Told> {
     let mut told = Vec::new();
-    queue.enqueue(Queued { packet, number: 1, since: now }, now, &mut told);
+    queue.enqueue(Queued { packet, number, since: now }, now, &mut told);
     told
 }

@@ -1,19 +1,25 @@
 //! Queue disciplines and their limits, one file a discipline that has more than a limit.
 
-mod drr;
-mod prio;
-mod tbf;
 mod codel;
+mod drr;
+mod dualpi2;
 mod fq_codel;
+mod pie;
+mod prio;
+mod red;
+mod tbf;
 
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-pub use drr::Drr;
-pub use prio::{Band, Prio};
-pub use tbf::Tbf;
 pub use codel::Codel;
+pub use drr::Drr;
+pub use dualpi2::Dualpi2;
 pub use fq_codel::FqCodel;
+pub use pie::Pie;
+pub use prio::{Band, Prio};
+pub use red::Red;
+pub use tbf::Tbf;
 
 /// A queue discipline and its limit. The limit counts what waits, not what is being sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +44,12 @@ pub enum Queue {
     Codel(Codel),
     /// Fair queueing of flows with CoDel in each (RFC 8290).
     FqCodel(FqCodel),
+    /// Random drops with a probability that a controller of the delay sets (RFC 8033, RFC 8034).
+    Pie(Pie),
+    /// Random drops by the average queue (Floyd and Jacobson 1993).
+    Red(Red),
+    /// Two coupled queues for scalable and classic flows (RFC 9332).
+    Dualpi2(Dualpi2),
 }
 
 /// How much may wait in a queue.

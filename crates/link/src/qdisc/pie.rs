@@ -1,0 +1,325 @@
+//! PIE: proportional integral controller, enhanced (RFC 8033), and DOCSIS-PIE (RFC 8034).
+
+use tcplab_units::{Rate, Span, Time};
+
+use super::fifo::Fifo;
+use super::{Backlog, Cause, Qdisc, Queued, Sink};
+use crate::config::{self, Change};
+use crate::packet::Packet;
+use crate::random::Draws;
+use crate::threshold::Threshold;
+
+/// A queue that drops or marks arrivals with a probability which a controller of the delay computes.
+///
+/// The delay is the time that the last packet taken out had waited (RFC 8033, section 5.2, allows time stamps).
+#[derive(Clone, Debug)]
+pub(crate) struct Pie<P> {
+    queue: Fifo<P>,
+    limit: Threshold,
+    config: config::Pie,
+    draws: Draws,
+    /// The drop probability, in units of 1/`ONE`; more than `ONE` only for DOCSIS, where packets' sizes scale it.
+    drop_prob: i64,
+    /// Probability gathered since the last random drop, which keeps drops apart (section 5.4).
+    accu_prob: i64,
+    qdelay: Span,
+    qdelay_old: Span,
+    burst_allowance: Span,
+    next_update: Time,
+}
+
+/// Certainty. 2^50 leaves room for DOCSIS' probabilities and for the sum of several.
+const ONE: i64 = 1 << 50;
+
+impl<P: Packet> Pie<P> {
+    pub(crate) fn new(config: &config::Pie, rate: Option<Rate>, seed: u64) -> Pie<P> {
+        Pie {
+            queue: Fifo::new(),
+            limit: Threshold::new(Some(config.limit), rate),
+            config: config::Pie { tupdate: config.tupdate.max(Span::from_us(1)), ..*config },
+            draws: Draws::new(seed, "pie"),
+            drop_prob: 0,
+            accu_prob: 0,
+            qdelay: Span::ZERO,
+            qdelay_old: Span::ZERO,
+            burst_allowance: config.max_burst,
+            next_update: Time::ZERO + config.tupdate,
+        }
+    }
+
+    /// Does the updates that were due by `now`.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let rests = self.drop_prob == 0
+                && self.qdelay == Span::ZERO
+                && self.qdelay_old == Span::ZERO
+                && self.burst_allowance == self.config.max_burst;
+            if rests {
+                let updates = now.since(self.next_update).as_ns() / self.config.tupdate.as_ns() + 1;
+                self.next_update += self.config.tupdate * updates;
+                return;
+            }
+            self.update();
+            self.next_update += self.config.tupdate;
+        }
+    }
+
+    /// Computes the drop probability (section 4.2).
+    fn update(&mut self) {
+        let (qdelay, old) = (self.qdelay, self.qdelay_old);
+        if self.config.docsis && self.burst_allowance > Span::ZERO {
+            self.drop_prob = 0;
+        } else {
+            self.drop_prob = self.controlled(qdelay, old);
+        }
+        self.qdelay_old = qdelay;
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.config.tupdate);
+        // Congestion has gone away (section 4.4).
+        let half = self.config.target / 2;
+        if self.drop_prob == 0 && qdelay < half && old < half {
+            self.burst_allowance = self.config.max_burst;
+        }
+    }
+
+    fn controlled(&self, qdelay: Span, old: Span) -> i64 {
+        let ns = |span: Span| i128::from(span.as_ns());
+        let error = i128::from(self.config.alpha) * (ns(qdelay) - ns(self.config.target));
+        let trend = i128::from(self.config.beta) * (ns(qdelay) - ns(old));
+        let mut delta = (error + trend) * i128::from(ONE) / (16 * 1_000_000_000);
+        // Small probabilities take small steps.
+        let (numerator, denominator) = match self.drop_prob {
+            prob if prob < ONE / 1_000_000 => (1, 2048),
+            prob if prob < ONE / 100_000 => (1, 512),
+            prob if prob < ONE / 10_000 => (1, 128),
+            prob if prob < ONE / 1000 => (1, 32),
+            prob if prob < ONE / 100 => (1, 8),
+            prob if prob < ONE / 10 => (1, 2),
+            prob if prob < ONE => (1 + i128::from(self.config.docsis), 1),
+            prob if prob < 10 * ONE => (8, 1),
+            _ => (32, 1),
+        };
+        delta = delta * numerator / denominator;
+        // And large ones no large steps up.
+        if self.drop_prob >= ONE / 10 {
+            delta = delta.min(i128::from(ONE / 50));
+        }
+        let mut prob = i128::from(self.drop_prob) + delta;
+        let (low, high) = if self.config.docsis {
+            (qdelay < Span::from_ms(5) && old < Span::from_ms(5), qdelay > Span::from_ms(200))
+        } else {
+            // Linux adds the latter; a delay this long means that the probability is far off.
+            (qdelay == Span::ZERO && old == Span::ZERO, qdelay > Span::from_ms(250))
+        };
+        if low {
+            prob = prob * 98 / 100;
+        } else if high {
+            prob += i128::from(ONE / 50);
+        }
+        prob.clamp(0, i128::from(self.most())) as i64
+    }
+
+    /// The largest probability: one, or with DOCSIS as much as makes it 85 % for the smallest packet.
+    fn most(&self) -> i64 {
+        if self.config.docsis { ONE / 100 * 85 * i64::from(MEAN_PACKET / MIN_PACKET) } else { ONE }
+    }
+
+    /// Whether to drop or mark the `number`th packet, of `len` bytes, although there is room (section 4.1).
+    fn strikes(&mut self, number: u64, len: u32) -> bool {
+        if self.burst_allowance > Span::ZERO {
+            return false;
+        }
+        // Never while the link could run dry.
+        let is_short = self.qdelay_old < self.config.target / 2 && self.drop_prob < ONE / 5;
+        if is_short || self.queue.bytes() <= 2 * u64::from(self.mean_packet()) {
+            return false;
+        }
+        let mut prob = self.drop_prob;
+        if self.config.bytemode {
+            prob = (i128::from(prob) * i128::from(len) / i128::from(self.mean_packet())) as i64;
+            prob = prob.min(if self.config.docsis { ONE / 100 * 85 } else { ONE });
+        }
+        if self.drop_prob == 0 {
+            self.accu_prob = 0;
+        }
+        self.accu_prob = self.accu_prob.saturating_add(prob);
+        if self.accu_prob < ONE / 100 * 85 {
+            return false;
+        }
+        let random = (self.draws.at(number) >> 14) as i64;
+        let strikes = self.accu_prob >= ONE / 10 * 85 || random < prob;
+        if strikes {
+            self.accu_prob = 0;
+        }
+        strikes
+    }
+
+    fn mean_packet(&self) -> u32 {
+        if self.config.docsis { MEAN_PACKET } else { ETHERNET }
+    }
+}
+
+/// An Ethernet frame with 1500 bytes of IP, as Linux takes the size by which to judge others.
+const ETHERNET: u32 = 1514;
+/// MEAN_PKTSIZE and MIN_PKTSIZE of RFC 8034, appendix A.
+const MEAN_PACKET: u32 = 1024;
+const MIN_PACKET: u32 = 64;
+
+impl<P: Packet> Qdisc<P> for Pie<P> {
+    fn enqueue(&mut self, mut packet: Queued<P>, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now);
+        let len = packet.packet.frame_len();
+        let after = self.queue.backlog().and(len);
+        if self.limit.is_exceeded(u64::from(after.packets), after.bytes) {
+            return sink.rejected(&packet.packet, Cause::Overlimit);
+        }
+        let strikes = self.strikes(packet.number, len);
+        let marks = strikes && self.config.ecn && packet.packet.is_ect() && self.drop_prob < ONE / 10;
+        if strikes && !marks {
+            return sink.rejected(&packet.packet, Cause::Early);
+        }
+        if marks {
+            packet.packet.mark_ce();
+        }
+        sink.enqueued(&packet.packet);
+        if marks {
+            sink.marked(&packet.packet);
+        }
+        self.queue.push(packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<Queued<P>> {
+        self.catch_up(now);
+        let packet = self.queue.pop()?;
+        self.qdelay = if self.queue.is_empty() { Span::ZERO } else { now.since(packet.since) };
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn head_since(&self) -> Option<Time> {
+        self.queue.head().map(|head| head.since)
+    }
+
+    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
+        vec![("prob", self.drop_prob as f64 / ONE as f64), ("delay", self.qdelay.as_secs_f64())]
+    }
+
+    fn change(&mut self, change: &Change, rate: Option<Rate>) {
+        if change.limit.is_some() {
+            self.limit = Threshold::new(change.limit, rate);
+        }
+    }
+
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.limit = self.limit.at_rate(rate);
+    }
+
+    fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
+        self.queue.purge(cause, sink);
+        self.qdelay = Span::ZERO;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Limit;
+    use crate::packet::Ecn;
+    use crate::qdisc::testing::{Told, Unit, offer_number};
+
+    fn pie(config: config::Pie) -> Pie<Unit> {
+        Pie::new(&config, None, 1)
+    }
+
+    /// Offers full packets for `ms`, as many in each millisecond as `packets` says in turn, takes one out each, and
+    /// returns what became of them.
+    fn overload(queue: &mut Pie<Unit>, ms: u64, packets: &[u64], ecn: Ecn) -> Vec<(u64, Told)> {
+        let mut told = Vec::new();
+        let mut number = 0;
+        for (at, &packets) in (0..ms).zip(packets.iter().cycle()) {
+            let now = Time::ZERO + Span::from_ms(at);
+            for _ in 0..packets {
+                number += 1;
+                let unit = Unit { ecn, ..Unit::new(1514) };
+                told.extend(offer_number(queue, unit, number, now).into_iter().map(|told| (at, told)));
+            }
+            queue.dequeue(now, &mut Vec::new());
+        }
+        told
+    }
+
+    fn count(told: &[(u64, Told)], wanted: Told) -> usize {
+        told.iter().filter(|(_, told)| *told == wanted).count()
+    }
+
+    const EARLY: Told = Told::Rejected(Cause::Early);
+
+    #[test]
+    fn nothing_is_dropped_within_the_burst_allowance() {
+        let told = overload(&mut pie(config::Pie::default()), 1000, &[2], Ecn::NotEct);
+        let first = told.iter().find(|(_, told)| *told == EARLY).expect("drops follow").0;
+        assert!((150..400).contains(&first), "{first} ms");
+    }
+
+    #[test]
+    fn the_delay_of_an_overload_comes_down_to_the_target() {
+        let mut queue = pie(config::Pie::default());
+        let told = overload(&mut queue, 60_000, &[2, 1, 1, 1], Ecn::NotEct);
+        let late: Vec<_> = told.into_iter().filter(|(at, _)| *at >= 30_000).collect();
+        // Five packets come where four can leave.
+        let share = count(&late, EARLY) as f64 / late.len() as f64;
+        assert!((share - 0.2).abs() < 0.005, "{share}");
+        assert!((5..25).contains(&(queue.qdelay.as_us() / 1000)), "{}", queue.qdelay);
+    }
+
+    #[test]
+    fn marks_give_way_to_drops_where_the_probability_passes_a_tenth() {
+        let mut queue = pie(config::Pie { ecn: true, ..config::Pie::default() });
+        let told = overload(&mut queue, 60_000, &[2], Ecn::Ect0);
+        assert!(count(&told, Told::Marked) > 0 && count(&told, EARLY) > 1000);
+        let mut queue = pie(config::Pie::default());
+        assert_eq!(count(&overload(&mut queue, 1000, &[2], Ecn::Ect0), Told::Marked), 0);
+    }
+
+    #[test]
+    fn the_probability_decays_while_the_queue_is_empty() {
+        let mut queue = pie(config::Pie::default());
+        overload(&mut queue, 5000, &[2], Ecn::NotEct);
+        while queue.dequeue(Time::ZERO + Span::from_secs(6), &mut Vec::new()).is_some() {}
+        let before = queue.drop_prob;
+        queue.catch_up(Time::ZERO + Span::from_secs(7));
+        assert!(0 < queue.drop_prob && queue.drop_prob < before / 3, "{} of {before}", queue.drop_prob);
+        // And a year of nothing takes no time to catch up with.
+        queue.catch_up(Time::ZERO + Span::from_secs(365 * 86_400));
+        assert_eq!((queue.drop_prob, queue.burst_allowance), (0, Span::from_ms(150)));
+    }
+
+    #[test]
+    fn arrivals_beyond_the_limit_are_refused() {
+        let mut queue = pie(config::Pie { limit: Limit::Packets(10), ..config::Pie::default() });
+        let told = overload(&mut queue, 100, &[2], Ecn::Ect0);
+        assert_eq!((count(&told, Told::Rejected(Cause::Overlimit)), count(&told, EARLY)), (91, 0));
+    }
+
+    #[test]
+    fn docsis_spares_small_packets() {
+        let mut queue = pie(config::Pie::docsis());
+        let mut drops = [0; 2];
+        for at in 0..60_000u64 {
+            let now = Time::ZERO + Span::from_ms(at);
+            for (packet, len) in
+                [(0, 1514), (1, 64), (2, 1514)].into_iter().take(if at % 4 == 0 { 3 } else { 1 })
+            {
+                let told = offer_number(&mut queue, Unit::new(len), 3 * at + packet, now);
+                drops[usize::from(len == 1514)] += usize::from(told == [EARLY]);
+            }
+            queue.dequeue(now, &mut Vec::new());
+        }
+        // For each small packet there are five large ones, each of them 24 times as likely to be dropped.
+        assert!(drops[1] > 60 * drops[0] && drops[1] > 10_000, "{drops:?}");
+        assert!((5..20).contains(&(queue.qdelay.as_us() / 1000)), "{}", queue.qdelay);
+    }
+}

@@ -1,0 +1,44 @@
+//! DualPI2 (RFC 9332), with the names and defaults of `tc-dualpi2(8)`.
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::{Probability, Span};
+
+use super::Limit;
+
+/// Two queues with coupled controllers: one for scalable flows, whose packets carry ECT(1) or CE, and one for all
+/// others. Both get about the same rate a flow, and the former hardly any delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dualpi2 {
+    /// How much may wait in both queues; arrivals beyond it are dropped. Default: 10000 packets.
+    pub limit: Limit,
+    /// The delay that the controller steers the classic queue to. Default: 15 ms (RFC 9332, appendix A.1).
+    pub target: Span,
+    /// How often its probability is computed. Default: 16 ms.
+    pub tupdate: Span,
+    /// Weight of the delay's distance from the target, in 1/256 Hz. Default: 41, which is 0.16 Hz.
+    pub alpha: u32,
+    /// Weight of the delay's change, in 1/256 Hz. Default: 819, which is 3.2 Hz.
+    pub beta: u32,
+    /// How many times the controller's probability scalable flows are marked with. Default: 2 (section 2.1).
+    pub coupling_factor: u32,
+    /// Delay from which every packet of the scalable queue is marked. Default: 1 ms.
+    pub step_thresh: Span,
+    /// The classic queue's share of the link while both have packets. Default: 10 %.
+    pub classic_protection: Probability,
+}
+
+impl Default for Dualpi2 {
+    fn default() -> Dualpi2 {
+        Dualpi2 {
+            limit: Limit::Packets(10_000),
+            target: Span::from_ms(15),
+            tupdate: Span::from_ms(16),
+            alpha: 41,
+            beta: 819,
+            coupling_factor: 2,
+            step_thresh: Span::from_ms(1),
+            classic_protection: Probability::from_ppb(100_000_000),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! PIE (RFC 8033), with the names and defaults of `tc-pie(8)`, and DOCSIS-PIE (RFC 8034).
+
+use serde::{Deserialize, Serialize};
+use tcplab_units::Span;
+
+use super::Limit;
+
+/// Proportional integral controller, enhanced: drops arrivals at random with a probability that a controller of the
+/// queueing delay sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Pie {
+    /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    pub limit: Limit,
+    /// The queueing delay that the controller steers to. Default: 15 ms (RFC 8033, section 4.2).
+    pub target: Span,
+    /// How often the drop probability is computed. Default: 15 ms.
+    pub tupdate: Span,
+    /// Weight of the delay's distance from the target, in 1/16 Hz. Default: 2, which is 0.125 Hz.
+    pub alpha: u32,
+    /// Weight of the delay's change, in 1/16 Hz. Default: 20, which is 1.25 Hz.
+    pub beta: u32,
+    /// For how long after a quiet time nothing is dropped. Default: 150 ms (section 4.4).
+    pub max_burst: Span,
+    /// Mark packets instead of dropping them where their senders can be told and the probability is below 10 %
+    /// (section 5.1). Default: off.
+    pub ecn: bool,
+    /// Drop small packets less often, by their size. Default: off (section 5.3).
+    pub bytemode: bool,
+    /// The control law of cable modems (RFC 8034, appendix A). Default: off.
+    pub docsis: bool,
+}
+
+impl Default for Pie {
+    fn default() -> Pie {
+        Pie {
+            limit: Limit::Packets(1000),
+            target: Span::from_ms(15),
+            tupdate: Span::from_ms(15),
+            alpha: 2,
+            beta: 20,
+            max_burst: Span::from_ms(150),
+            ecn: false,
+            bytemode: false,
+            docsis: false,
+        }
+    }
+}
+
+impl Pie {
+    /// DOCSIS-PIE: the values of RFC 8034, section 4 and appendix A.
+    pub fn docsis() -> Pie {
+        Pie {
+            target: Span::from_ms(10),
+            tupdate: Span::from_ms(16),
+            // 0.25 and 2.5 Hz.
+            alpha: 4,
+            beta: 40,
+            max_burst: Span::from_ms(142),
+            bytemode: true,
+            docsis: true,
+            ..Pie::default()
+        }
+    }
+}
