@@ -24,7 +24,7 @@ demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's
 	@scripts/demo
 
 # The kernel's tests run alone: what shares the machine with them would be measured too.
-KERNEL_TESTS = tests/kernel python/tcplab/testbed
+KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
 test: setup-develop ## every test
 	cargo test --workspace --locked

@@ -1,0 +1,98 @@
+//! Offers packets to links and says when each one left: our side of the witness in `tests/witness`.
+//!
+//! `cargo run -p tcplab-link --example offer <CASES >RESULTS`
+//!
+//! A case is `{name, rate, queue, arrivals}`, its queue as in a plan, its arrivals `[ns, flow, bytes, tos]`. Results
+//! hold by name `left`, when each packet's last bit left in ns (null: it was dropped), and `tos`, as it left.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tcplab_link::config::Queue;
+use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
+use tcplab_units::{Rate, Span, Time};
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    /// None where the queue itself shapes.
+    rate: Option<Rate>,
+    queue: Queue,
+    arrivals: Vec<(Time, u32, u32, u8)>,
+}
+
+#[derive(Serialize)]
+struct Fates {
+    left: Vec<Option<Time>>,
+    tos: Vec<Option<u8>>,
+}
+
+fn main() -> Result<(), serde_json::Error> {
+    let cases: Vec<Case> = serde_json::from_reader(std::io::stdin().lock())?;
+    let fates: BTreeMap<String, Fates> = cases.iter().map(|case| (case.name.clone(), offer(case))).collect();
+    serde_json::to_writer(std::io::stdout().lock(), &fates)
+}
+
+fn offer(case: &Case) -> Fates {
+    let direction = Direction {
+        rate: case.rate,
+        queue: case.queue.clone(),
+        delay: Span::ZERO,
+        jitter: None,
+        reorder: None,
+        loss: None,
+        corrupt: None,
+        duplicate: None,
+        up: true,
+        trace: None,
+        changes: Vec::new(),
+    };
+    let mut link = Link::new(&direction, 1);
+    let packets = case.arrivals.len();
+    let mut fates = Fates { left: vec![None; packets], tos: vec![None; packets] };
+    for (index, &(at, flow, len, tos)) in case.arrivals.iter().enumerate() {
+        while link.poll(at, &mut fates).is_some() {}
+        link.enqueue(Offered { index, flow, len, tos }, at, &mut fates);
+    }
+    while link.poll(Time::from_ns(u64::MAX / 2), &mut fates).is_some() {}
+    fates
+}
+
+impl Observer<Offered> for Fates {
+    fn on(&mut self, event: Event, at: Time, packet: &Offered, _: u32) {
+        if event == Event::Depart {
+            self.left[packet.index] = Some(at);
+            self.tos[packet.index] = Some(packet.tos);
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Offered {
+    index: usize,
+    flow: u32,
+    len: u32,
+    tos: u8,
+}
+
+impl Packet for Offered {
+    fn frame_len(&self) -> u32 {
+        self.len
+    }
+    fn flow_hash(&self) -> u32 {
+        self.flow
+    }
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.tos)
+    }
+    fn dscp(&self) -> u8 {
+        self.tos >> 2
+    }
+    fn mark_ce(&mut self) {
+        self.tos |= 3;
+    }
+    fn corrupt(&mut self) {}
+    fn duplicate(&self) -> Offered {
+        *self
+    }
+}
