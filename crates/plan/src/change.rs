@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span, Time};
 
 use crate::{Chance, Jitter, Limit, Loss, Reorder};
 
 /// New settings from a time on. An absent one stays as it is.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When.
@@ -16,21 +17,6 @@ pub struct Change {
     /// New rate, at which also the rest of the packet being sent leaves; a link with a trace keeps to the trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// New queue limit, for arrivals; what waits already stays.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-    /// New marking threshold, for arrivals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mark_above: Option<Limit>,
-    /// New one-way delay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Span>,
-    /// New jitter.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Jitter>,
-    /// New reordering.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reorder: Option<Reorder>,
     /// New loss process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
@@ -40,9 +26,24 @@ pub struct Change {
     /// New duplication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Chance>,
+    /// New reordering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
+    /// New jitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Jitter>,
     /// Link goes up or down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
+    /// New queue limit, for arrivals; what waits already stays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// New marking threshold, for arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark_above: Option<Limit>,
+    /// New one-way delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
 }
 
 /// What changes, in words: `rate 20 Mbit/s, loss`.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span, Time};
 
 use crate::{IpVersion, TcpSettings};
 
 /// One named traffic source and sink.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Flow {
     /// Its name.
     pub name: String,
@@ -20,6 +21,9 @@ pub struct Flow {
     pub start: Time,
     /// When its source stops; none: when its work is done.
     pub stop: Option<Time>,
+    /// The propagation there and back.
+    #[serde(default)]
+    pub base_rtt: Span,
     /// Connections (tcp, request) or sources (udp, ping).
     pub streams: u32,
     /// Version of IP.
@@ -38,7 +42,7 @@ fn is_zero(number: &u8) -> bool {
 }
 
 /// What a flow sends.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Traffic {
     /// A bulk transfer.
@@ -53,6 +57,9 @@ pub enum Traffic {
         sender: Box<TcpSettings>,
         /// The receiver's settings.
         receiver: Box<TcpSettings>,
+        /// The program that makes the traffic where it is real.
+        #[serde(default)]
+        generator: Generator,
     },
     /// Datagrams at a rate.
     Udp {
@@ -64,6 +71,9 @@ pub enum Traffic {
         bytes: Option<u64>,
         /// Pauses; none: without pause.
         pattern: Option<Pattern>,
+        /// The program that makes the traffic where it is real.
+        #[serde(default)]
+        generator: Generator,
     },
     /// A client that asks, waits for the answer, thinks, and asks again on one connection a stream.
     Request {
@@ -96,6 +106,12 @@ pub enum Traffic {
         /// Least time from one message to the next.
         #[serde(default)]
         interval: Span,
+        /// How long a message may take to come back where it is real.
+        #[serde(default)]
+        timeout: Span,
+        /// Both ends poll instead of sleeping where they are real.
+        #[serde(default)]
+        busy_poll: bool,
         /// The clients' settings.
         sender: Box<TcpSettings>,
         /// The server's settings.
@@ -113,21 +129,24 @@ pub enum Traffic {
 }
 
 /// A congestion control with its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cc {
     /// Its name.
     pub name: String,
+    /// Parameters that differ from their defaults, as given (for example beta = 0.8).
+    #[serde(default)]
+    pub params: BTreeMap<String, f64>,
     /// The C file it is compiled from, by which it is found among the controls of the simulation; none: one of
     /// tcplab's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Parameters that differ from their defaults, as given (for example beta = 0.8).
-    #[serde(default)]
-    pub params: BTreeMap<String, f64>,
+    /// The text of that file, so that the plan says all there is to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 /// Pauses in a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pattern {
     /// Mean time of sending.
     pub on: Span,
@@ -138,11 +157,22 @@ pub struct Pattern {
 }
 
 /// How on and off times are distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PatternDistribution {
     /// Always the mean.
     Constant,
     /// Exponentially.
     Exponential,
+}
+
+/// The program that makes a flow's traffic where it is real.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Generator {
+    /// tcplab's own.
+    #[default]
+    Native,
+    /// iperf3.
+    Iperf3,
 }

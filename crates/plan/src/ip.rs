@@ -1,10 +1,12 @@
 //! Versions of IP.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A version of IP, in a plan 4 or 6.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "u8", into = "u8")]
+#[schemars(with = "u8")]
 pub enum IpVersion {
     /// Version 4.
     #[default]

@@ -1,11 +1,12 @@
 //! Random variation of the delay.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
 /// Random variation of the delay: a process in time, which keeps packets in order, or with `reorder`
 /// independent from packet to packet. Mean and spread are the same at any packet rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jitter {
     /// How the variation is distributed.
@@ -17,7 +18,7 @@ pub struct Jitter {
 }
 
 /// Shapes of jitter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Distribution {
     /// Evenly within ± amount.

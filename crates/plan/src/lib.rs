@@ -20,13 +20,13 @@ mod trace;
 
 pub use chance::Chance;
 pub use change::Change;
-pub use flow::{Cc, Flow, Pattern, PatternDistribution, Traffic};
+pub use flow::{Cc, Flow, Generator, Pattern, PatternDistribution, Traffic};
 pub use ip::IpVersion;
 pub use jitter::{Distribution, Jitter};
 pub use link::{Direction, Link};
 pub use loss::{Loss, LossModel};
-pub use measure::{Capture, CaptureAt, CaptureWhat, Sample};
-pub use node::{Node, NodeKind};
+pub use measure::{Capture, CaptureAt, CaptureWhat, Emulator, Omit, Sample};
+pub use node::{Node, NodeKind, Offloads};
 pub use plan::Plan;
 pub use queue::{Band, Codel, Drr, Dualpi2, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
 pub use reorder::Reorder;

@@ -1,12 +1,13 @@
 //! Links and their directions.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
 
 use crate::{Chance, Change, Jitter, Loss, Queue, Reorder, Trace};
 
 /// A link with its two directions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// Its name.
     pub name: String,
@@ -26,7 +27,7 @@ pub struct Link {
 }
 
 /// Everything that one direction of a link does to a packet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Direction {
     /// Serialisation rate; none: packets leave the queue at once.

@@ -1,12 +1,13 @@
 //! Loss processes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Probability;
 
 use crate::Chance;
 
 /// Which packets are lost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
     /// The process that picks them.
@@ -16,7 +17,7 @@ pub struct Loss {
 }
 
 /// Loss processes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossModel {
     /// A two-state chain that keeps the mean rate: P(loss | loss) = p + c(1 − p), P(loss | none) = p(1 − c).

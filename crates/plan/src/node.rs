@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::TcpSettings;
 
 /// A node.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Its name.
     pub name: String,
@@ -23,10 +24,13 @@ pub struct Node {
     /// CPUs the node's processes are pinned to, for engines with real ones; empty: any.
     #[serde(default)]
     pub cpus: Vec<u32>,
+    /// Offloads of its interfaces.
+    #[serde(default)]
+    pub offloads: Offloads,
 }
 
 /// What a node does with packets that are not its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
     /// Discards them.
@@ -35,4 +39,21 @@ pub enum NodeKind {
     Switch,
     /// Forwards packets along shortest paths.
     Router,
+}
+
+/// Offloads of a node's interfaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Offloads {
+    /// TCP segmentation offload.
+    pub tso: bool,
+    /// Generic segmentation offload.
+    pub gso: bool,
+    /// Generic receive offload.
+    pub gro: bool,
+}
+
+impl Default for Offloads {
+    fn default() -> Offloads {
+        Offloads { tso: true, gso: true, gro: false }
+    }
 }

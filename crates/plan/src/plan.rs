@@ -1,17 +1,32 @@
 //! The plan as a whole.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-use crate::{Capture, Flow, Link, Node, Sample};
+use crate::{Capture, Emulator, Flow, Link, Node, Omit, Sample};
 
 /// What an engine executes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The scenario's name.
     pub name: String,
+    /// Free text about it.
+    #[serde(default)]
+    pub description: String,
     /// Seed of every random stream of the run.
     pub seed: u64,
+    /// Number of runs, each with its own seed.
+    #[serde(default = "one")]
+    pub repeat: u64,
+    /// From the second run on, each flow starts later by a random phase of up to its base RTT.
+    #[serde(default)]
+    pub vary: bool,
+    /// The warm-up that steady-state figures leave out.
+    #[serde(default)]
+    pub omit: Omit,
     /// The run ends here at the latest.
     pub duration: Span,
     /// Hosts, switches and routers.
@@ -24,4 +39,14 @@ pub struct Plan {
     pub sample: Sample,
     /// What is captured.
     pub capture: Option<Capture>,
+    /// What makes the links of a real kernel's network.
+    #[serde(default)]
+    pub emulator: Emulator,
+    /// How much later each flow starts in this repetition, ns, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases: BTreeMap<String, Span>,
+}
+
+fn one() -> u64 {
+    1
 }

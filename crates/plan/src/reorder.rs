@@ -1,12 +1,13 @@
 //! Packets that overtake others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
 use crate::Chance;
 
 /// Packets that overtake others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// Share of packets that skip `by` of the delay.

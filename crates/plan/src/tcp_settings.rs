@@ -1,10 +1,11 @@
 //! The settings of one end of a TCP connection.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
 /// Settings of one end of a connection; defaults are Linux's.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpSettings {
     /// Largest payload without options, as announced in the SYN (MTU − 40 for IPv4).
@@ -72,7 +73,7 @@ impl Default for TcpSettings {
 }
 
 /// Explicit congestion notification (`tcp_ecn`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ecn {
     /// Never.

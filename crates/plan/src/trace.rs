@@ -1,10 +1,11 @@
 //! Delivery traces.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
 /// Delivery opportunities in mahimahi's format, already read: the trace repeats for ever.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Trace {
     /// Milliseconds at which one 1500-byte delivery opportunity occurs, ascending, the last one the period.

@@ -142,7 +142,7 @@ impl Builder<'_> {
     fn work(&self, stream: u32) -> Result<Work, PlanError> {
         let stop = self.flow.stop.unwrap_or(Time::NEVER);
         Ok(match &self.flow.traffic {
-            Traffic::Tcp { cc, bytes, pattern, sender, receiver } => {
+            Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
                 let application = Application::Bulk(Bulk::new(*bytes, self.pauses(pattern, stream), stop));
                 self.connection(stream, application, cc, [sender, receiver])?
             }
@@ -151,12 +151,12 @@ impl Builder<'_> {
                     Application::Request(Request::new(*request, *response, *think, *count, stop));
                 self.connection(stream, application, cc, [sender, receiver])?
             }
-            Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver } => {
+            Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver, .. } => {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
                 let application = Application::Echo(Box::new(Echo::new(job, stop)));
                 self.connection(stream, application, cc, [sender, receiver])?
             }
-            Traffic::Udp { rate, payload, bytes, pattern } => {
+            Traffic::Udp { rate, payload, bytes, pattern, .. } => {
                 let pacer = Pacer::new(*rate, *payload, self.flow.start);
                 Work::Udp(Box::new(UdpStream::new(
                     *payload,

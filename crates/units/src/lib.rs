@@ -7,6 +7,7 @@
 
 mod probability;
 mod rate;
+mod schema;
 mod time;
 
 pub use probability::Probability;

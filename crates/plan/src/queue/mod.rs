@@ -9,6 +9,7 @@ mod prio;
 mod red;
 mod tbf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
@@ -21,40 +22,53 @@ pub use prio::{Band, Prio};
 pub use red::Red;
 pub use tbf::Tbf;
 
-/// A queue discipline and its limit. The limit counts what waits, not what is being sent.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The queue in front of a link direction's serialiser. Short form: the limit (`queue: 50 ms`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(extend("x-default" = "droptail", "x-short" = "limit"))]
 pub enum Queue {
     /// First in, first out; arrivals beyond the limit are dropped.
     Droptail {
-        /// How much may wait; none: no limit.
+        /// How much may wait, the packet being sent not counted: `625 packets`, `200 kB` (frame bytes), `50 ms`
+        /// (time to drain at the link's present rate), `1.5 BDP`, or `unlimited`.
+        #[schemars(required, extend("x-tcplab" = "queue-limit"))]
         limit: Option<Limit>,
-        /// A packet that can carry a mark gets one ("congestion experienced") when more than this waits as it
-        /// arrives; none: nothing is marked.
+        /// Step marking: a packet that arrives while more than this waits is marked *congestion experienced*, if
+        /// its sender has negotiated ECN. In the units of `limit`; default: nothing is marked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(extend("x-tcplab" = "threshold"))]
         mark_above: Option<Limit>,
     },
     /// Strict priority by DSCP.
+    #[schemars(skip)]
     Prio(Prio),
     /// Deficit round robin between flows.
+    #[schemars(skip)]
     Drr(Drr),
     /// A token bucket that shapes.
+    #[schemars(skip)]
     Tbf(Tbf),
     /// Controlled delay (RFC 8289).
+    #[schemars(skip)]
     Codel(Codel),
     /// Fair queueing of flows with CoDel in each (RFC 8290).
+    #[schemars(skip)]
     FqCodel(FqCodel),
     /// Random drops with a probability that a controller of the delay sets (RFC 8033, RFC 8034).
+    #[schemars(skip)]
     Pie(Pie),
     /// Random drops by the average queue (Floyd and Jacobson 1993).
+    #[schemars(skip)]
     Red(Red),
     /// Two coupled queues for scalable and classic flows (RFC 9332).
+    #[schemars(skip)]
     Dualpi2(Dualpi2),
 }
 
 /// How much may wait in a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(inline)]
 pub enum Limit {
     /// Packets, whatever their size.
     Packets(u64),
