@@ -32,7 +32,8 @@ impl Source {
         Arc::new(Source { name: name.to_owned(), lines })
     }
 
-    fn line(&self, number: usize) -> &str {
+    /// A line of it, counted from 1; empty beyond its end.
+    pub(crate) fn line(&self, number: usize) -> &str {
         number.checked_sub(1).and_then(|index| self.lines.get(index)).map_or("", String::as_str)
     }
 }
@@ -47,6 +48,11 @@ pub struct Mark {
 }
 
 impl Mark {
+    /// A stretch of one line.
+    pub(crate) fn new(source: &Arc<Source>, line: usize, column: usize, width: usize) -> Mark {
+        Mark { source: source.clone(), line, column, width }
+    }
+
     /// A mistake found here.
     pub fn mistake(&self, path: &str, value: &str, message: &str, suggestion: &str) -> Mistake {
         Mistake {
@@ -70,6 +76,18 @@ pub enum Step {
     Item(usize),
     /// A key of a mapping.
     Key(String),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Step {
+        Step::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(item: usize) -> Step {
+        Step::Item(item)
+    }
 }
 
 /// A key's place and its value.
@@ -127,6 +145,11 @@ impl Node {
         }
     }
 
+    /// Whether it is a mapping.
+    pub fn is_mapping(&self) -> bool {
+        matches!(self.value, Value::Mapping(_))
+    }
+
     /// The items of a list; none of anything else.
     pub fn items(&self) -> &[Node] {
         match &self.value {
@@ -145,6 +168,25 @@ impl Node {
             Value::Text(text) => Read::Text(text),
             Value::List(_) => Read::List,
             Value::Mapping(_) => Read::Mapping,
+        }
+    }
+
+    /// Moves it into another source, `by` columns to the right of where it stands.
+    pub(crate) fn relocate(&mut self, source: &Arc<Source>, by: usize) {
+        fn moved(mark: &mut Mark, source: &Arc<Source>, by: usize) {
+            mark.source = source.clone();
+            mark.column += if mark.line == 1 { by } else { 0 };
+        }
+        moved(&mut self.mark, source, by);
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.relocate(source, by)),
+            Value::Mapping(entries) => {
+                for entry in entries {
+                    moved(&mut entry.mark, source, by);
+                    entry.value.relocate(source, by);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -195,8 +237,13 @@ impl Document {
         }
         let text = decoded(text, name)?;
         let source = Source::new(name, text);
-        let mut builder =
-            Builder { source: source.clone(), mistakes: Vec::new(), anchors: HashMap::new(), values: 0 };
+        let mut builder = Builder {
+            source: source.clone(),
+            mistakes: Vec::new(),
+            anchors: HashMap::new(),
+            values: 0,
+            open: Vec::new(),
+        };
         let root = builder.document(text);
         match root {
             Some(root) if builder.mistakes.is_empty() => Ok(Document { root }),
@@ -284,6 +331,8 @@ struct Builder {
     mistakes: Vec<Mistake>,
     anchors: HashMap<usize, Node>,
     values: usize,
+    /// Where the lists and mappings begin that have not ended.
+    open: Vec<Mark>,
 }
 
 /// The text cannot be read further; why is among the mistakes.
@@ -379,11 +428,15 @@ impl Builder {
                 Node { mark, value, written: text.into_owned() }
             }
             Event::SequenceStart(..) => {
+                self.open.push(mark.clone());
                 let items = self.sequence(events, depth)?;
+                self.open.pop();
                 Node { mark, value: Value::List(items), written: String::new() }
             }
             Event::MappingStart(..) => {
+                self.open.push(mark.clone());
                 let entries = self.mapping(events, depth)?;
+                self.open.pop();
                 Node { mark, value: Value::Mapping(entries), written: String::new() }
             }
             _ => return self.stop(mark, "cannot be read", ""),
@@ -475,6 +528,22 @@ impl Builder {
         Err(Stop)
     }
 
+    /// The parser's words with what is missing first, and where the list or mapping begins that cannot be read.
+    fn explained(&self, said: &str, at: &Mark) -> String {
+        let Some((context, expected)) = said.split_once(", did not find expected ") else {
+            return said.to_owned();
+        };
+        let got = self.source.line(at.line).chars().nth(at.column.saturating_sub(1));
+        let got = got.map_or(String::new(), |c| format!(", but got '{c}'"));
+        let begun = match self.open.last() {
+            Some(begun) if begun.line != at.line => {
+                format!(" that begins in line {}, column {}", begun.line, begun.column)
+            }
+            _ => String::new(),
+        };
+        format!("expected {expected}{got} ({context}{begun})")
+    }
+
     fn syntax_mistake(&self, error: &ScanError) -> Mistake {
         let at = error.marker();
         let mut mark =
@@ -494,7 +563,7 @@ impl Builder {
             mark.width = name.chars().count() + 1;
             format!("the anchor `{name}` is not defined above")
         } else {
-            format!("not YAML: {}", error.info())
+            format!("not YAML: {}", self.explained(error.info(), &mark))
         };
         // The end of the file may lie a line beyond its last.
         while mark.line > 1 && self.source.lines.len() < mark.line {

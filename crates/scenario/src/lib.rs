@@ -1,13 +1,34 @@
-//! The scenario language: a YAML text read with positions, quantities read exactly, and mistakes that name file, line,
-//! column and the nearest valid spelling.
+//! The scenario language: a YAML text read with positions, checked, and expanded to a plan; every mistake names file,
+//! line, column and the nearest valid spelling, and all of them come together.
 //!
-//! It reads no file and no clock. What a scenario names from outside (a delivery trace, a control's file) is for the
-//! caller to fetch.
+//! The types in `language` say what may be written, and those of `tcplab_plan` what a queue may be. Their JSON Schema
+//! drives the one reader. It reads no file and no clock: what a scenario names from outside (a delivery trace, a
+//! control) it asks of [`Surroundings`].
 
+mod addresses;
+mod check;
 mod document;
 mod error;
+mod expand;
+mod language;
+mod layout;
 pub mod nearest;
+mod overrides;
 pub mod quantity;
+mod reader;
+mod routes;
+mod rules;
+mod scalar;
+mod scenario;
+mod schedule;
+mod schema;
+mod surroundings;
+mod topology;
+pub mod trace;
+mod words;
 
 pub use document::{Document, Entry, Mark, Node, Source, Step, Value};
 pub use error::{Mistake, Mistakes};
+pub use scenario::plan;
+pub use schema::json_schema;
+pub use surroundings::{Known, Memory, Parameter, Surroundings, Unreadable};

@@ -32,7 +32,7 @@ fn common(a: &[char], b: &[char]) -> usize {
     longest + common(&a[..at_a], &b[..at_b]) + common(&a[at_a + longest..], &b[at_b + longest..])
 }
 
-/// The known word most like `word`, the first of equals; none if none is at least `enough` alike.
+/// The known word most like `word`, of equals the last of the alphabet; none if none is at least `enough` alike.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, enough: f64) -> Option<&'a str> {
     // Comparing costs the product of the lengths; nothing that long is a misspelt word.
     if word.chars().count() > 200 {
@@ -41,7 +41,8 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, enough:
     let mut best: Option<(&str, f64)> = None;
     for candidate in known {
         let alike = likeness(candidate, word);
-        if alike >= enough && best.is_none_or(|(_, so_far)| alike > so_far) {
+        let better = |(word, so_far): (&str, f64)| alike > so_far || (alike == so_far && candidate > word);
+        if alike >= enough && best.is_none_or(better) {
             best = Some((candidate, alike));
         }
     }

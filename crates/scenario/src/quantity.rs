@@ -68,9 +68,16 @@ impl Dimension {
                 ("min", 60_000_000_000),
                 ("h", 3_600_000_000_000),
             ],
-            Dimension::Rate => {
-                &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)]
-            }
+            Dimension::Rate => &[
+                ("bit/s", 1),
+                ("kbit/s", 1_000),
+                ("Mbit/s", 1_000_000),
+                ("Gbit/s", 1_000_000_000),
+                ("bps", 1),
+                ("kbps", 1_000),
+                ("Mbps", 1_000_000),
+                ("Gbps", 1_000_000_000),
+            ],
             Dimension::Size => &[
                 ("B", 1),
                 ("kB", 1_000),
@@ -158,8 +165,11 @@ const FOREIGN: &[(&str, &str, u64)] = &[
     ("pct", "%", 1),
 ];
 
-/// Units that are read but not printed.
-const NOT_PRINTED: [&str; 8] = ["µs", "μs", "min", "h", "KiB", "MiB", "GiB", "packet"];
+/// Second spellings of a unit: read, but never written or suggested.
+const ALSO_READ: [&str; 7] = ["bps", "kbps", "Mbps", "Gbps", "µs", "μs", "packet"];
+
+/// Units that are read and suggested, but not printed.
+const NOT_PRINTED: [&str; 5] = ["min", "h", "KiB", "MiB", "GiB"];
 
 /// A value as it was read: what messages quote.
 #[derive(Clone, Debug, PartialEq)]
@@ -336,18 +346,32 @@ fn fraction(digits: &str) -> BigRational {
 
 /// The quantity read, which must have one of the dimensions.
 pub fn parse(read: &Read<'_>, dimensions: &[Dimension]) -> Result<Quantity, QuantityError> {
+    parse_meant(read, dimensions, None)
+}
+
+/// The same, where a bare number most likely means this unit.
+pub(crate) fn parse_meant(
+    read: &Read<'_>,
+    dimensions: &[Dimension],
+    unit_meant: Option<&str>,
+) -> Result<Quantity, QuantityError> {
+    let usual = unit_meant.unwrap_or_else(|| dimensions[0].usual_unit());
+    let example = unit_meant.map_or_else(|| dimensions[0].example().to_owned(), |unit| format!("10 {unit}"));
     let wanted = either(&dimensions.iter().map(|d| d.name()).collect::<Vec<_>>());
     let shown = read.shown();
     let Some(text) = read.text() else {
-        return Err(QuantityError::new(format!("{shown} is not {wanted}"), dimensions[0].example()));
+        return Err(QuantityError::new(format!("{shown} is not {wanted}"), example));
     };
     let text = text.trim();
     let Some(written) = split(text) else {
-        return Err(QuantityError::new(format!("{shown} is not {wanted}"), closest_text(text, dimensions)));
+        return Err(QuantityError::new(
+            format!("{shown} is not {wanted}"),
+            closest_text(text, dimensions, usual, &example),
+        ));
     };
     let number = written.number();
     let Some(unit) = written.unit else {
-        let suggestion = format!("{}{number} {}", written.sign, dimensions[0].usual_unit());
+        let suggestion = format!("{}{number} {}", written.sign, usual);
         return Err(QuantityError::new(format!("{shown} has no unit"), suggestion));
     };
     let known = Dimension::ALL.iter().find_map(|&d| {
@@ -355,11 +379,11 @@ pub fn parse(read: &Read<'_>, dimensions: &[Dimension]) -> Result<Quantity, Quan
     });
     let Some((dimension, scale)) = known else {
         let message = format!("{shown}: there is no unit `{unit}`");
-        return Err(QuantityError::new(message, respell(&number, unit, dimensions)));
+        return Err(QuantityError::new(message, respell(&number, unit, dimensions, usual)));
     };
     if !dimensions.contains(&dimension) {
         let message = format!("{shown} is {}, not {wanted}", dimension.name());
-        return Err(QuantityError::new(message, respell(&number, unit, dimensions)));
+        return Err(QuantityError::new(message, respell(&number, unit, dimensions, usual)));
     }
     let exponent = written.exponent.map_or(0, |e| e.parse().unwrap_or(0));
     let value = fraction(written.digits) * power_of_ten(exponent) * BigRational::from(BigInt::from(scale));
@@ -385,8 +409,13 @@ fn either(names: &[&str]) -> String {
 }
 
 /// The nearest valid spelling of a number with its unit.
-fn respell(number: &str, unit: &str, dimensions: &[Dimension]) -> String {
-    let valid: Vec<&str> = dimensions.iter().flat_map(|d| d.units()).map(|&(spelling, _)| spelling).collect();
+fn respell(number: &str, unit: &str, dimensions: &[Dimension], usual: &str) -> String {
+    let valid: Vec<&str> = dimensions
+        .iter()
+        .flat_map(|d| d.units())
+        .map(|&(spelling, _)| spelling)
+        .filter(|spelling| !ALSO_READ.contains(spelling))
+        .collect();
     let lower = unit.to_lowercase();
     let foreign = |unit: &str| FOREIGN.iter().find(|(theirs, ..)| *theirs == unit);
     if let Some(&(_, ours, factor)) = foreign(unit).or_else(|| foreign(&lower))
@@ -405,17 +434,17 @@ fn respell(number: &str, unit: &str, dimensions: &[Dimension]) -> String {
             let index = folded.iter().position(|f| f == near).unwrap_or(0);
             format!("{number} {}", valid[index])
         }
-        None => format!("{number} {}", dimensions[0].usual_unit()),
+        None => format!("{number} {usual}"),
     }
 }
 
 /// A valid spelling near a text that does not even start with a number.
-fn closest_text(text: &str, dimensions: &[Dimension]) -> String {
+fn closest_text(text: &str, dimensions: &[Dimension], usual: &str, example: &str) -> String {
     let unit_end = text.find(|c: char| !(c.is_ascii_alphabetic() || c == '%' || c == '/')).unwrap_or(0);
     if unit_end > 0 {
         let number = text[unit_end..].trim();
         if split(number).is_some_and(|w| w.sign.is_empty() && w.unit.is_none() && w.exponent.is_none()) {
-            return respell(number, &text[..unit_end], dimensions);
+            return respell(number, &text[..unit_end], dimensions, usual);
         }
     }
     if let Some((whole, rest)) = text.split_once(',')
@@ -424,9 +453,9 @@ fn closest_text(text: &str, dimensions: &[Dimension]) -> String {
         && !unit.trim().is_empty()
         && !unit.trim().contains(char::is_whitespace)
     {
-        return respell(&format!("{whole}.{decimals}"), unit.trim(), dimensions);
+        return respell(&format!("{whole}.{decimals}"), unit.trim(), dimensions, usual);
     }
-    dimensions[0].example().to_owned()
+    example.to_owned()
 }
 
 /// A fraction as a decimal number, without trailing zeros, to at most nine decimals.
@@ -441,7 +470,8 @@ pub fn exact(value: &BigRational) -> String {
 
 /// A value in base units with the largest unit that leaves it at least one, such as `1.5 ms`.
 pub fn format(value: u64, dimension: Dimension) -> String {
-    let printed = dimension.units().iter().filter(|(unit, _)| !NOT_PRINTED.contains(unit));
+    let printed =
+        dimension.units().iter().filter(|(unit, _)| !NOT_PRINTED.contains(unit) && !ALSO_READ.contains(unit));
     let (unit, scale) = printed
         .clone()
         .rev()

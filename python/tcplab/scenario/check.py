@@ -185,7 +185,7 @@ def _times(layout: Layout) -> Iterator[Finding]:
     for key in ("sockets", "queues", "flows", "hosts"):
         interval = getattr(scenario.sample, key)
         if interval is not None and interval < LEAST_SAMPLING:
-            yield Finding(("sample", key), f"sampling every {interval} ns; the least is 1 us", "1 ms")
+            yield Finding(("sample", key), f"sampling every {interval} ns; the minimum is 1 us", "1 ms")
 
 
 def _traces(layout: Layout) -> Iterator[Finding]:
@@ -313,7 +313,7 @@ def _buffers(
             message = f"segments of {mss} B do not fit the MTU of {mtu} B"
             yield Finding(given["mss"].where, message, f"{most} B", _MTUS)
         elif mss < LEAST_MSS:
-            message = f"{mss} B is below {LEAST_MSS} B, the least segment Linux sends"
+            message = f"{mss} B is below {LEAST_MSS} B, the minimum segment Linux sends"
             yield Finding(given["mss"].where, message, f"{LEAST_MSS} B")
     segment = min(mss, most)
     for key in ("window", "send_buffer", "receive_buffer"):

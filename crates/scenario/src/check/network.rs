@@ -1,0 +1,199 @@
+//! Contradictions in the network: ends of links, traces, queues, changes, settings of nodes.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero;
+use tcplab_plan::NodeKind;
+
+use super::flows::{Buffers, buffers};
+use super::{Finding, everything};
+use crate::addresses;
+use crate::document::Step;
+use crate::language::Amount;
+use crate::layout::Layout;
+use crate::quantity::{LARGEST, quoted};
+use crate::reader::Path;
+use crate::topology::{Setting, at, below};
+use crate::words::near_name;
+
+pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    for link in &layout.topology.links {
+        let place = below(&link.place, "ends");
+        for (side, end) in link.ends.iter().enumerate() {
+            if layout.node(end).is_none() {
+                let near = near_name(end, layout.topology.nodes.iter().map(|node| node.name.as_str()));
+                let finding = Finding::new(below(&place, side), format!("there is no node {}", quoted(end)));
+                found.push(finding.suggest(near).depends(node_names(layout)));
+            }
+        }
+        if link.ends[0] == link.ends[1] {
+            found.push(Finding::new(place, format!("the link joins {} to itself", quoted(&link.ends[0]))));
+        }
+    }
+    if addresses::assign(&layout.topology).is_none() {
+        let message = "the network has more interfaces than fit into 10.0.0.0/8";
+        found.push(Finding::new(at!["network"], message));
+    }
+}
+
+/// Where nodes are named, and what a refused node leaves behind.
+pub(super) fn node_names(layout: &Layout<'_>) -> Vec<Path> {
+    let mut places = vec![at!["network", "nodes", "*"]];
+    places.extend(layout.topology.nodes.iter().map(|node| below(&node.place, "name")));
+    places
+}
+
+pub(super) fn traces(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    let of_path = at!["network", "path"];
+    for (_, _, spec) in layout.directions() {
+        let settings = &spec.settings;
+        let Some(trace) = &settings.trace else {
+            if spec.place == of_path && settings.rate.is_none() {
+                let message = "the path has neither a `rate` nor a `trace`";
+                let finding = Finding::new(spec.place.clone(), message).suggest("rate: 100 Mbit/s");
+                found.push(finding.depends(vec![spec.place.clone()]).at_key());
+            }
+            continue;
+        };
+        if let Some(rate) = &settings.rate {
+            let message = "a direction has either a `rate` or a `trace`, not both";
+            found.push(Finding::new(trace.place.clone(), message).depends(vec![rate.place.clone()]));
+        }
+        if let Some(Err(wrong)) = layout.traces.get(&trace.value) {
+            let near = if wrong.missing { neighbour(layout, &trace.value) } else { String::new() };
+            let message = format!("the trace {} {}", quoted(&trace.value), wrong.reason);
+            found.push(Finding::new(trace.place.clone(), message).suggest(near));
+        }
+    }
+}
+
+/// A file in the same directory whose name is near; only below the scenario, whose files they are.
+pub(super) fn neighbour(layout: &Layout<'_>, name: &str) -> String {
+    if name.starts_with('/') || name.split('/').any(|part| part == "..") {
+        return String::new();
+    }
+    let (folder, file) = name.rsplit_once('/').map_or(("", name), |(folder, file)| (folder, file));
+    let others = layout.around.beside(name);
+    let near = near_name(file, others.iter().map(String::as_str));
+    match folder {
+        _ if near.is_empty() || near == file => String::new(),
+        "" => near,
+        folder => format!("{folder}/{near}"),
+    }
+}
+
+/// What an amount of a queue is called.
+fn noun(key: &str) -> String {
+    match key {
+        "limit" => "queue limit".to_owned(),
+        "mark_above" => "marking threshold".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// Amounts in BDP or time need a rate.
+pub(super) fn queues(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    for (link, _, spec) in layout.directions() {
+        let own = spec.settings.queue.iter().map(|queue| (0, queue));
+        let later = spec.changes.iter().filter_map(|(time, change)| Some((*time, change.queue.as_ref()?)));
+        for (time, queue) in own.chain(later) {
+            for (key, amount) in queue.value.amounts() {
+                found.extend(amount_finding(layout, link, spec, time, queue, key, &amount));
+            }
+        }
+    }
+}
+
+fn amount_finding(
+    layout: &Layout<'_>,
+    link: usize,
+    spec: &crate::topology::DirectionSpec,
+    time: u64,
+    queue: &Setting<crate::language::QueueTree>,
+    key: &str,
+    amount: &Amount,
+) -> Option<Finding> {
+    let what = match amount {
+        Amount::Bdp(_) => "BDP",
+        Amount::Time(_) => "time",
+        Amount::Packets(_) | Amount::Bytes(_) => return None,
+    };
+    let by_default = queue.place.last() != Some(&Step::from("queue"));
+    let (Some(rate), Some(bdp)) = (layout.rate(spec, time), layout.bdp(link, spec, time)) else {
+        let message = format!("a {} given as {what} needs a rate, and here it is unlimited", noun(key));
+        let finding = Finding::new(queue.place.clone(), message).suggest("1000 packets");
+        return (!by_default).then(|| finding.depends(vec![at!["network"]]));
+    };
+    let holds = match amount {
+        Amount::Bdp(multiple) => &multiple.0 * BigRational::from(BigInt::from(bdp)),
+        Amount::Time(time) => {
+            BigRational::new(BigInt::from(*time) * BigInt::from(rate), BigInt::from(8_000_000_000_u64))
+        }
+        Amount::Packets(_) | Amount::Bytes(_) => BigRational::zero(),
+    };
+    if matches!(amount, Amount::Bdp(_)) && bdp == 0 && !by_default {
+        let message = "the bandwidth-delay product is zero here, for nothing delays the packets";
+        let finding = Finding::new(queue.place.clone(), message).suggest("1000 packets");
+        return Some(finding.depends(everything()));
+    }
+    if holds > BigRational::from(BigInt::from(LARGEST)) {
+        let message = format!("the {} is larger than can be computed with", noun(key));
+        let finding = Finding::new(queue.place.clone(), message).suggest("1000000 packets");
+        return Some(finding.depends(everything()));
+    }
+    None
+}
+
+/// A change gives a new value, it does not take a setting away.
+pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    for (_, _, spec) in layout.directions() {
+        for change in spec.changes.values() {
+            if let Some(rate) = &change.rate {
+                if spec.settings.trace.is_some() {
+                    let message = "the rate cannot change where a `trace` says when packets leave";
+                    found.push(Finding::new(rate.place.clone(), message));
+                } else if rate.value.is_none() {
+                    let message = "a rate cannot become `unlimited` later";
+                    found.push(Finding::new(rate.place.clone(), message).suggest("100 Gbit/s"));
+                }
+            }
+            let Some(queue) = &change.queue else { continue };
+            if queue.value.0.get("limit").is_some_and(serde_json::Value::is_null) {
+                let message = "a queue cannot become `unlimited` later";
+                found.push(Finding::new(queue.place.clone(), message).suggest("1000000 packets"));
+            }
+            for key in queue.value.0.keys() {
+                if !matches!(key.as_str(), "kind" | "limit" | "mark_above") {
+                    let message = format!("{} cannot change during the run", quoted(key));
+                    found.push(Finding::new(below(&queue.place, key.as_str()), message).at_key());
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    let bdps = layout.node_bdps();
+    for node in &layout.topology.nodes {
+        if node.kind == NodeKind::Host {
+            let place = |key: &str| node.place_of(key).clone();
+            let given = Buffers {
+                window: node.settings.window.as_ref(),
+                send_buffer: node.settings.send_buffer.as_ref(),
+                receive_buffer: node.settings.receive_buffer.as_ref(),
+                mss: node.settings.mss,
+                place: &place,
+            };
+            let bdp = bdps.get(&node.name).copied();
+            buffers(layout, &given, layout.node_mtu(&node.name), bdp, 4, found);
+            continue;
+        }
+        for (key, place) in &node.places {
+            if !matches!(*key, "sysctls" | "cpus") {
+                let kind = if node.kind == NodeKind::Switch { "switch" } else { "router" };
+                let message = format!("{} is for hosts, and {} is a {kind}", quoted(key), quoted(&node.name));
+                found.push(Finding::new(place.clone(), message).at_key());
+            }
+        }
+    }
+}

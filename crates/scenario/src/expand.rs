@@ -1,0 +1,417 @@
+//! From a scenario to a plan: base units, every default filled in.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
+use tcplab_plan::{
+    Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, IpVersion, Jitter, Limit, Link, Loss,
+    LossModel, Node, Offloads, Omit, Pattern, Plan, Queue, Reorder, Sample, TcpSettings, Trace, Traffic,
+};
+use tcplab_units::{Probability, Rate, Span, Time};
+
+use crate::addresses;
+use crate::check::{TCP_HEADER, UDP_HEADER, ip_header, source};
+use crate::document::Step;
+use crate::language::{self, Amount, HostSettings, Kind, QueueTree, RandomModel, SocketSettings};
+use crate::layout::{Layout, bytes_in, multiple};
+use crate::rules::JITTER_MEMORY;
+use crate::schedule::schedule;
+use crate::topology::{DirectionSpec, LINK_LIMIT, LinkSpec, NodeSpec, Settings};
+
+const ETHERNET_HEADER: u64 = 14;
+/// A default queue holds at least an initial window (RFC 6928), however short the path.
+const LEAST_DEFAULT_PACKETS: u64 = 10;
+/// Internet delays vary chiefly on time scales of 0.1 s to 1 s (V. Paxson, "End-to-end Internet packet dynamics",
+/// IEEE/ACM Transactions on Networking 7(3), 1999): the shorter, of which a short run sees more.
+const CORRELATION_TIME: u64 = 100_000_000;
+
+/// The plan of a scenario that has been checked.
+pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
+    let scenario = layout.scenario;
+    let times = schedule(scenario);
+    let bdps = layout.node_bdps();
+    let sample = &scenario.sample;
+    let span = |interval: Option<u64>| interval.map(Span::from_ns);
+    Plan {
+        name: scenario.name.clone(),
+        description: scenario.description.clone(),
+        seed: scenario.seed,
+        repeat: scenario.repeat,
+        vary: scenario.vary,
+        omit: scenario.omit.map_or(Omit::Auto, |time| Omit::For(Span::from_ns(time))),
+        duration: Span::from_ns(times.limit),
+        nodes: layout
+            .topology
+            .nodes
+            .iter()
+            .map(|node| self::node(layout, node, bdps.get(&node.name)))
+            .collect(),
+        links: links(layout),
+        flows: times.stops.iter().enumerate().map(|(index, stop)| flow(layout, index, *stop)).collect(),
+        sample: Sample {
+            sockets: span(sample.sockets),
+            queues: span(sample.queues),
+            flows: span(sample.flows),
+            hosts: span(sample.hosts),
+            packets: sample.packets,
+        },
+        capture: capture(layout),
+        emulator: scenario.emulator,
+        phases: BTreeMap::new(),
+    }
+}
+
+fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
+    let settings = &node.settings;
+    let mss = layout.node_mtu(&node.name) - ip_header(4) - TCP_HEADER;
+    let mut tcp = TcpSettings { mss, ..TcpSettings::default() };
+    set_host(&mut tcp, settings, bdp.copied());
+    let routes = layout.routes.tables.get(&node.name).into_iter().flatten();
+    Node {
+        name: node.name.clone(),
+        kind: node.kind,
+        tcp,
+        routes: routes.map(|(to, link)| (to.clone(), layout.topology.links[*link].name.clone())).collect(),
+        sysctls: settings.sysctls.clone().unwrap_or_default(),
+        cpus: settings.cpus.clone().unwrap_or_default(),
+        offloads: Offloads {
+            tso: settings.tso.unwrap_or(true),
+            gso: settings.gso.unwrap_or(true),
+            gro: settings.gro.unwrap_or(false),
+        },
+    }
+}
+
+/// A whole number of bytes that fits what Linux counts segments in.
+fn segment(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+/// Puts what was given for a host into the settings of an endpoint.
+fn set_host(tcp: &mut TcpSettings, given: &HostSettings, bdp: Option<u128>) {
+    set_buffers(tcp, given.window.as_ref(), given.send_buffer.as_ref(), given.receive_buffer.as_ref(), bdp);
+    macro_rules! set {
+        ($($key:ident),*) => { $(if let Some(value) = given.$key { tcp.$key = value; })* };
+    }
+    set!(send_buffer_max, receive_buffer_initial, receive_buffer_max, initial_window, ecn, sack, timestamps);
+    set!(delayed_ack, gro, nagle, pacing, slow_start_after_idle);
+    if let Some(mss) = given.mss {
+        tcp.mss = segment(mss);
+    }
+    if let Some(rto_min) = given.rto_min {
+        tcp.rto_min = Span::from_ns(rto_min);
+    }
+    if given.tso.is_some() || given.gso.is_some() {
+        // TCP builds bursts if either the card or the kernel cuts them up; with neither, `gso_max_segs` is 1.
+        tcp.tso = given.tso.unwrap_or(true) || given.gso.unwrap_or(true);
+    }
+}
+
+fn set_buffers(
+    tcp: &mut TcpSettings,
+    window: Option<&Amount>,
+    send: Option<&Amount>,
+    receive: Option<&Amount>,
+    bdp: Option<u128>,
+) {
+    if let Some(send) = send.or(window) {
+        tcp.send_buffer = buffer(send, bdp);
+    }
+    if let Some(receive) = receive.or(window) {
+        tcp.receive_buffer = buffer(receive, bdp);
+    }
+}
+
+/// A buffer in bytes; in BDP only where the BDP is known.
+fn buffer(amount: &Amount, bdp: Option<u128>) -> Option<u64> {
+    match amount {
+        Amount::Bdp(of) => bdp.map(|bdp| multiple(&of.0, bdp).max(1)),
+        Amount::Bytes(bytes) | Amount::Packets(bytes) | Amount::Time(bytes) => Some(*bytes),
+    }
+}
+
+fn links(layout: &Layout<'_>) -> Vec<Link> {
+    let addresses = addresses::assign(&layout.topology).unwrap_or_default();
+    let links = layout.topology.links.iter().zip(addresses).enumerate();
+    links
+        .map(|(number, (link, own))| Link {
+            name: link.name.clone(),
+            ends: link.ends.clone(),
+            addresses: own.v4,
+            addresses6: own.v6,
+            mtu: link.mtu,
+            forward: direction(layout, number, link, &link.forward),
+            backward: direction(layout, number, link, &link.backward),
+        })
+        .collect()
+}
+
+fn direction(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSpec) -> Direction {
+    let given = &spec.settings;
+    let opportunities = layout.opportunities(spec);
+    let rate = given.rate.as_ref().and_then(|rate| rate.value).filter(|_| opportunities.is_none());
+    Direction {
+        rate: rate.and_then(Rate::from_bits_per_sec),
+        queue: queue(layout, number, link, spec),
+        delay: Span::from_ns(spec.settings.delay.as_ref().map_or(0, |delay| delay.value)),
+        jitter: given
+            .jitter
+            .as_ref()
+            .map(|jitter| self::jitter(&jitter.value))
+            .filter(|j| j.amount != Span::ZERO),
+        reorder: given
+            .reorder
+            .as_ref()
+            .map(|reorder| self::reorder(&reorder.value))
+            .filter(|reorder| !reorder.chance.rate.is_zero()),
+        loss: given
+            .loss
+            .as_ref()
+            .filter(|loss| loss.value.rate != Some(0))
+            .map(|loss| self::loss(&loss.value)),
+        corrupt: given.corrupt.as_ref().map(|it| chance(&it.value)).filter(|it| !it.rate.is_zero()),
+        duplicate: given.duplicate.as_ref().map(|it| chance(&it.value)).filter(|it| !it.rate.is_zero()),
+        up: given.up.as_ref().is_none_or(|up| up.value),
+        trace: opportunities.map(|times| Trace { opportunities_ms: times.clone() }),
+        changes: spec
+            .changes
+            .iter()
+            .map(|(time, change)| self::change(layout, number, spec, *time, change))
+            .collect(),
+    }
+}
+
+fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSpec) -> Queue {
+    let Some(given) = &spec.settings.queue else {
+        let limit = layout.rate(spec, 0).map(|_| Limit::Packets(LINK_LIMIT));
+        return Queue::Droptail { limit, mark_above: None };
+    };
+    let by_default = given.place.last() != Some(&Step::from("queue"));
+    let mut tree = resolved(layout, number, spec, &given.value, 0);
+    if by_default && let Some(bytes) = tree.pointer("/limit/bytes").and_then(Json::as_u64) {
+        let least = LEAST_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
+        tree["limit"] = json!({"bytes": bytes.max(least)});
+    }
+    // The reader has let through what the schema of the type says, no more.
+    serde_json::from_value(tree).unwrap_or(Queue::Droptail { limit: None, mark_above: None })
+}
+
+/// The queue with every amount as an engine takes it.
+fn resolved(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, queue: &QueueTree, time: u64) -> Json {
+    let mut tree = queue.0.clone();
+    for (key, amount) in queue.amounts() {
+        tree.insert(key.to_owned(), json!(self::amount(layout, link, spec, &amount, time)));
+    }
+    Json::Object(tree)
+}
+
+/// A queue's limit or marking threshold.
+fn amount(
+    layout: &Layout<'_>,
+    link: usize,
+    spec: &DirectionSpec,
+    given: &Amount,
+    time: u64,
+) -> Option<Limit> {
+    match given {
+        Amount::Packets(packets) => Some(Limit::Packets(*packets)),
+        Amount::Bytes(bytes) => Some(Limit::Bytes(*bytes)),
+        Amount::Time(span) => match layout.rate(spec, time) {
+            // A trace has no rate at a moment: its mean counts.
+            Some(rate) if spec.settings.trace.is_some() => {
+                Some(Limit::Bytes(u64::try_from(bytes_in(rate, *span)).unwrap_or(u64::MAX).max(1)))
+            }
+            _ => Some(Limit::Time(Span::from_ns(*span))),
+        },
+        Amount::Bdp(of) => layout.bdp(link, spec, time).map(|bdp| Limit::Bytes(multiple(&of.0, bdp).max(1))),
+    }
+}
+
+/// A change carries the keys that change; a rate of zero loss says that losses end.
+fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, given: &Settings) -> Change {
+    let of_queue = |key: &str| {
+        let amount = language::amount(given.queue.as_ref()?.value.0.get(key)?)?;
+        self::amount(layout, link, spec, &amount, time)
+    };
+    Change {
+        at: Time::from_ns(time),
+        rate: given.rate.as_ref().and_then(|rate| rate.value).and_then(Rate::from_bits_per_sec),
+        loss: given.loss.as_ref().map(|loss| self::loss(&loss.value)),
+        corrupt: given.corrupt.as_ref().map(|it| chance(&it.value)),
+        duplicate: given.duplicate.as_ref().map(|it| chance(&it.value)),
+        reorder: given.reorder.as_ref().map(|it| reorder(&it.value)),
+        jitter: given.jitter.as_ref().map(|it| jitter(&it.value)),
+        up: given.up.as_ref().map(|up| up.value),
+        limit: of_queue("limit"),
+        mark_above: of_queue("mark_above"),
+        delay: given.delay.as_ref().map(|delay| Span::from_ns(delay.value)),
+    }
+}
+
+fn probability(rate: u32, correlation: u32) -> Chance {
+    Chance { rate: Probability::from_ppb(rate), correlation: Probability::from_ppb(correlation) }
+}
+
+fn chance(given: &language::Chance) -> Chance {
+    probability(given.rate, given.correlation)
+}
+
+fn jitter(given: &language::Jitter) -> Jitter {
+    let default = CORRELATION_TIME.max(given.amount.saturating_mul(JITTER_MEMORY));
+    Jitter {
+        distribution: given.distribution,
+        amount: Span::from_ns(given.amount),
+        correlation_time: Span::from_ns(given.correlation_time.unwrap_or(default)),
+    }
+}
+
+fn reorder(given: &language::Reorder) -> Reorder {
+    Reorder { chance: probability(given.rate, given.correlation), by: given.by.map(Span::from_ns) }
+}
+
+fn loss(given: &language::Loss) -> Loss {
+    let ppb = Probability::from_ppb;
+    let model = if let Some(burst) = &given.gilbert_elliott {
+        let [p, r, bad, good] = [burst.p, burst.r, burst.bad, burst.good].map(ppb);
+        LossModel::GilbertElliott { p, r, bad, good }
+    } else if let Some(packets) = &given.packets {
+        let mut packets = packets.clone();
+        packets.sort_unstable();
+        LossModel::List { packets }
+    } else if let Some(every) = given.every {
+        LossModel::Every { packets: every, first: given.first.unwrap_or(every) }
+    } else {
+        let chance = probability(given.rate.unwrap_or(0), given.correlation.unwrap_or(0));
+        match given.model {
+            Some(RandomModel::Netem) => LossModel::Netem { chance },
+            Some(RandomModel::Random) | None => LossModel::Random { chance },
+        }
+    };
+    Loss { model, before_queue: given.before_queue }
+}
+
+fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
+    let flow = &layout.scenario.flows[index];
+    let mtu = layout.path_mtu(index);
+    let below_tcp = mtu - ip_header(flow.common.ip);
+    let [from, to] = layout.topology.ends[index].clone().map(Option::unwrap_or_default);
+    let end = |node: &str, sockets: &SocketSettings| {
+        Box::new(endpoint(layout, index, sockets, node, below_tcp - TCP_HEADER))
+    };
+    let traffic = match &flow.kind {
+        Kind::Tcp(tcp) => Traffic::Tcp {
+            cc: control(layout, &tcp.cc),
+            bytes: tcp.bytes,
+            pattern: tcp.pattern.as_ref().map(pattern),
+            sender: end(&from, &tcp.sockets),
+            receiver: end(&to, &tcp.sockets),
+            generator: tcp.generator,
+        },
+        Kind::Udp(udp) => Traffic::Udp {
+            rate: Rate::from_bits_per_sec(udp.rate.max(1)).unwrap_or(ONE_BIT),
+            payload: udp.payload.map_or(below_tcp - UDP_HEADER, segment),
+            bytes: udp.bytes,
+            pattern: udp.pattern.as_ref().map(pattern),
+            generator: udp.generator,
+        },
+        Kind::Request(request) => Traffic::Request {
+            cc: control(layout, &request.cc),
+            request: request.request,
+            response: request.response,
+            think: Span::from_ns(request.think),
+            count: request.count,
+            sender: end(&from, &request.sockets),
+            receiver: end(&to, &request.sockets),
+        },
+        Kind::Echo(echo) => Traffic::Echo {
+            cc: control(layout, &echo.cc),
+            sizes: echo.sizes.clone(),
+            iterations: echo.iterations,
+            warmup: echo.warmup,
+            interval: Span::from_ns(echo.interval),
+            timeout: Span::from_ns(echo.timeout),
+            busy_poll: echo.busy_poll,
+            sender: end(&from, &echo.sockets),
+            receiver: end(&to, &echo.sockets),
+        },
+        Kind::Ping(ping) => Traffic::Ping {
+            interval: Span::from_ns(ping.interval),
+            payload: segment(ping.payload),
+            count: ping.count,
+        },
+    };
+    Flow {
+        name: flow.common.name.clone(),
+        from,
+        to,
+        start: Time::from_ns(flow.common.start),
+        stop: stop.map(Time::from_ns),
+        base_rtt: Span::from_ns(layout.base_rtt(index, 0)),
+        streams: flow.streams(),
+        ip: if flow.common.ip == 6 { IpVersion::V6 } else { IpVersion::V4 },
+        traffic,
+    }
+}
+
+const ONE_BIT: Rate = match Rate::from_bits_per_sec(1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+fn pattern(given: &language::Pattern) -> Pattern {
+    Pattern { on: Span::from_ns(given.on), off: Span::from_ns(given.off), distribution: given.distribution }
+}
+
+fn control(layout: &Layout<'_>, given: &language::Control) -> Cc {
+    let params = given.params.clone();
+    let name = given.name.as_str();
+    if name.ends_with(".c") {
+        // With its text: the plan says all there is to run, wherever and whenever it is run.
+        let file = layout.around.resolved(name);
+        let base = file.rsplit('/').next().unwrap_or(&file).to_owned();
+        return Cc { name: base, params, source: source(layout, name).ok(), file: Some(file) };
+    }
+    // BBR without a version is the first one, as in Linux.
+    let own = match name {
+        "bbr" => "bbr1",
+        "ledbat++" => "ledbatpp",
+        "westwood+" => "westwood",
+        other => other,
+    };
+    Cc { name: own.to_owned(), params, file: None, source: None }
+}
+
+/// The settings of one end: its node's, with what the flow sets otherwise.
+///
+/// The segment size is at most what path MTU discovery would find.
+fn endpoint(layout: &Layout<'_>, index: usize, flow: &SocketSettings, node: &str, most: u32) -> TcpSettings {
+    let bdp = layout.flow_bdp(index);
+    let mut tcp = TcpSettings { mss: most, ..TcpSettings::default() };
+    if let Some(node) = layout.node(node) {
+        set_host(&mut tcp, &node.settings, bdp);
+    }
+    set_buffers(&mut tcp, flow.window.as_ref(), flow.send_buffer.as_ref(), flow.receive_buffer.as_ref(), bdp);
+    if let Some(mss) = flow.mss {
+        tcp.mss = segment(mss);
+    }
+    if let Some(nagle) = flow.nagle {
+        tcp.nagle = nagle;
+    }
+    // A host's own may have been given for the shorter header of IPv4.
+    tcp.mss = tcp.mss.min(most);
+    tcp
+}
+
+fn capture(layout: &Layout<'_>) -> Option<Capture> {
+    let capture = layout.scenario.capture.as_ref()?;
+    let what = match capture.what {
+        language::CaptureWhat::None => return None,
+        language::CaptureWhat::Headers => CaptureWhat::Headers,
+        language::CaptureWhat::Full => CaptureWhat::Full,
+    };
+    let hosts = || {
+        let hosts = layout.topology.nodes.iter().filter(|node| node.kind == tcplab_plan::NodeKind::Host);
+        hosts.map(|node| node.name.clone()).collect()
+    };
+    Some(Capture { what, at: capture.at, nodes: capture.nodes.clone().unwrap_or_else(hosts) })
+}

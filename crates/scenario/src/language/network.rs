@@ -1,0 +1,378 @@
+//! The network part of the language: the `path` shorthand, nodes, links and what links do to packets.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tcplab_plan::{Distribution, Ecn, NodeKind, Queue};
+
+use super::kinds;
+use super::{Amount, At, LinkRate, QueueTree};
+
+/// A random event that strikes packets. Short form: the rate (`corrupt: 0.1 %`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "rate"))]
+pub(crate) struct Chance {
+    /// Mean share of packets struck.
+    #[schemars(with = "kinds::Probability")]
+    pub(crate) rate: u32,
+    /// How much a packet's fate resembles its predecessor's; the mean rate is kept.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Correlation>")]
+    pub(crate) correlation: u32,
+}
+
+/// Bursts: a good and a bad state, each with its own loss probability.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GilbertElliott {
+    /// Probability of going from good to bad, per packet.
+    #[schemars(with = "kinds::Probability")]
+    pub(crate) p: u32,
+    /// Probability of going from bad to good, per packet; 1/r is the mean burst length in packets.
+    #[schemars(with = "kinds::Probability")]
+    pub(crate) r: u32,
+    /// Loss probability in the bad state (default 100 %).
+    #[serde(default = "always")]
+    #[schemars(with = "Option<kinds::Probability>")]
+    pub(crate) bad: u32,
+    /// Loss probability in the good state (default 0 %).
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Probability>")]
+    pub(crate) good: u32,
+}
+
+fn always() -> u32 {
+    1_000_000_000
+}
+
+/// Which packets vanish; short form: the rate (`loss: 0.5 %`).
+///
+/// One of `rate`, `gilbert_elliott`, `packets` and `every` must be given. Losses strike after serialisation
+/// unless `before_queue` is set.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "rate", "x-rule" = "loss"))]
+pub(crate) struct Loss {
+    /// Mean share of packets lost at random.
+    #[schemars(with = "Option<kinds::Probability>")]
+    pub(crate) rate: Option<u32>,
+    /// How much a loss resembles its predecessor's fate; needs `rate`.
+    #[schemars(with = "Option<kinds::Correlation>")]
+    pub(crate) correlation: Option<u32>,
+    /// `random` (default) keeps the mean rate under correlation; `netem` repeats netem's recursion, which does
+    /// not.
+    pub(crate) model: Option<RandomModel>,
+    /// Bursts after Gilbert and Elliott.
+    pub(crate) gilbert_elliott: Option<GilbertElliott>,
+    /// Exactly these packets of the direction, counted from 1.
+    #[schemars(with = "Option<Vec<kinds::Count>>", length(min = 1))]
+    pub(crate) packets: Option<Vec<u64>>,
+    /// One packet in every so many (`every: 1000 packets`).
+    #[schemars(with = "Option<kinds::Packets>")]
+    pub(crate) every: Option<u64>,
+    /// With `every`: the number of the first packet lost, counted from 1; default: the period.
+    #[schemars(with = "Option<kinds::Count>")]
+    pub(crate) first: Option<u64>,
+    /// Lose packets before they enter the queue, so that a lost packet uses no capacity.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) before_queue: bool,
+}
+
+/// Models of random loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RandomModel {
+    /// A chain that keeps the mean rate.
+    Random,
+    /// netem's recursion.
+    Netem,
+}
+
+/// Packets that overtake others; without it order is kept. Short form: the rate (`reorder: 1 %`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "rate"))]
+pub(crate) struct Reorder {
+    /// Share of packets that skip `by` of the delay.
+    #[schemars(with = "kinds::Probability")]
+    pub(crate) rate: u32,
+    /// How much a packet's fate resembles its predecessor's.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Correlation>")]
+    pub(crate) correlation: u32,
+    /// How much of the delay they skip; default: all of it.
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) by: Option<u64>,
+}
+
+/// Random variation of the delay, with the same mean and spread at any packet rate.
+///
+/// Short form: the amount (`jitter: 2 ms`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "amount", "x-rule" = "jitter"))]
+pub(crate) struct Jitter {
+    /// Half width (uniform), standard deviation (normal) or mean excess (pareto).
+    #[schemars(with = "kinds::TimeSpan")]
+    pub(crate) amount: u64,
+    /// Shape of the variation.
+    #[serde(default = "uniform")]
+    #[schemars(with = "Option<Distribution>")]
+    pub(crate) distribution: Distribution,
+    /// Time in which the delay's autocorrelation falls to 1/e; default: 100 ms, or 10 times the amount where
+    /// that is longer. It has no meaning with `reorder`, which makes each packet's delay its own.
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) correlation_time: Option<u64>,
+}
+
+fn uniform() -> Distribution {
+    Distribution::Uniform
+}
+
+/// Settings of a link direction that may also change during the run.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Impairments {
+    /// Serialisation rate of Ethernet frames (IP length + 14 bytes), or `unlimited`.
+    #[schemars(with = "Option<kinds::LinkRate>")]
+    pub(crate) rate: Option<LinkRate>,
+    /// Packets lost after serialisation (or before the queue, with `before_queue`).
+    pub(crate) loss: Option<Loss>,
+    /// Packets damaged after serialisation; the receiver discards them.
+    pub(crate) corrupt: Option<Chance>,
+    /// Packets delivered twice.
+    pub(crate) duplicate: Option<Chance>,
+    /// Packets that overtake others.
+    pub(crate) reorder: Option<Reorder>,
+    /// Random variation of the delay in time; order is kept unless `reorder` is set.
+    pub(crate) jitter: Option<Jitter>,
+    /// A link that is down drops what is offered to it and what waits in its queue.
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) up: Option<bool>,
+}
+
+/// New settings of a link from a time on; what is not named stays as it is.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct LinkChange {
+    /// What packets meet.
+    #[serde(flatten)]
+    pub(crate) impairments: Impairments,
+    /// New queue limit.
+    #[schemars(with = "Option<Queue>")]
+    pub(crate) queue: Option<QueueTree>,
+    /// New one-way propagation delay.
+    #[schemars(with = "Option<kinds::TimeSpan>")]
+    pub(crate) delay: Option<u64>,
+}
+
+/// New settings of the path from a time on; what is not named stays as it is.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct PathChange {
+    /// What packets meet.
+    #[serde(flatten)]
+    pub(crate) impairments: Impairments,
+    /// New limit of the forward queue, and where named, new marking threshold.
+    #[schemars(with = "Option<Queue>")]
+    pub(crate) queue: Option<QueueTree>,
+    /// New base round-trip time, half in each direction.
+    #[schemars(with = "Option<kinds::TimeSpan>")]
+    pub(crate) rtt: Option<u64>,
+}
+
+/// What one direction of a link does.
+///
+/// In this order: queue, serialisation at `rate`, loss, corruption and duplication, propagation `delay`
+/// with `jitter`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct Direction {
+    /// What packets meet.
+    #[serde(flatten)]
+    pub(crate) impairments: Impairments,
+    /// The queue in front of the serialiser; default: 1000 packets, droptail.
+    #[schemars(with = "Option<Queue>")]
+    pub(crate) queue: Option<QueueTree>,
+    /// One-way propagation delay.
+    #[schemars(with = "Option<kinds::TimeSpan>")]
+    pub(crate) delay: Option<u64>,
+    /// File of delivery opportunities in mahimahi's format, instead of `rate`; relative to the scenario.
+    #[schemars(with = "Option<kinds::Text>")]
+    pub(crate) trace: Option<String>,
+    /// Settings that change during the run, by time.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, LinkChange>", extend("x-tcplab" = "at"))]
+    pub(crate) at: Vec<At<LinkChange>>,
+}
+
+/// The settings of a host's TCP; defaults are Linux's.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct HostSettings {
+    /// Send and receive buffer of every socket, as SO_SNDBUF and SO_RCVBUF; default: auto-tuned.
+    #[schemars(with = "Option<kinds::Window>")]
+    pub(crate) window: Option<Amount>,
+    /// Send buffer alone.
+    #[schemars(with = "Option<kinds::Window>")]
+    pub(crate) send_buffer: Option<Amount>,
+    /// Receive buffer alone.
+    #[schemars(with = "Option<kinds::Window>")]
+    pub(crate) receive_buffer: Option<Amount>,
+    /// Largest auto-tuned send buffer (`tcp_wmem[2]`, 4 MiB).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) send_buffer_max: Option<u64>,
+    /// Receive buffer where auto-tuning starts (`tcp_rmem[1]`, 128 KiB).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) receive_buffer_initial: Option<u64>,
+    /// Largest auto-tuned receive buffer (`tcp_rmem[2]`, 6 MiB).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) receive_buffer_max: Option<u64>,
+    /// Largest TCP payload announced, options not counted; default: the link's MTU minus 40 B.
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) mss: Option<u64>,
+    /// Initial congestion window (`10 packets`, RFC 6928).
+    #[schemars(with = "Option<kinds::InitialWindow>")]
+    pub(crate) initial_window: Option<u32>,
+    /// Explicit congestion notification: `off`, `on` (offered), `passive` (accepted when offered; default).
+    pub(crate) ecn: Option<Ecn>,
+    /// Selective acknowledgments (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) sack: Option<bool>,
+    /// TCP timestamps, RFC 7323 (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) timestamps: Option<bool>,
+    /// Delayed acknowledgments (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) delayed_ack: Option<bool>,
+    /// TCP segmentation offload: bursts leave the host as one (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) tso: Option<bool>,
+    /// Generic segmentation offload: the same, done in software (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) gso: Option<bool>,
+    /// Generic receive offload: neighbouring segments are merged, fewer ACKs are sent (default off).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) gro: Option<bool>,
+    /// Nagle's algorithm (default on; off is TCP_NODELAY).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) nagle: Option<bool>,
+    /// Pace every control, as the fq queue discipline does (default off: only controls that ask for it).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) pacing: Option<bool>,
+    /// Minimum retransmission timeout (default 200 ms).
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) rto_min: Option<u64>,
+    /// Slow start after an idle period (default on).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) slow_start_after_idle: Option<bool>,
+    /// Kernel settings by name, for engines with a kernel.
+    #[schemars(with = "Option<kinds::Sysctls>")]
+    pub(crate) sysctls: Option<BTreeMap<String, String>>,
+    /// CPUs the host's processes are pinned to (`1` or `[0, 1]`), for engines with real ones.
+    #[schemars(with = "Option<kinds::Cpus>")]
+    pub(crate) cpus: Option<Vec<u32>>,
+}
+
+/// A host, switch or router; TCP settings are for hosts. Short form: the name of a host.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(extend("x-short" = "name"))]
+pub(crate) struct Node {
+    /// Its place in the list.
+    #[serde(rename = "#", default)]
+    #[schemars(skip)]
+    pub(crate) number: usize,
+    /// Name of the node.
+    #[schemars(with = "kinds::Name")]
+    pub(crate) name: String,
+    /// `host` sends and receives, `switch` forwards within a subnet, `router` between subnets.
+    #[serde(default = "host")]
+    #[schemars(with = "Option<NodeKind>")]
+    pub(crate) kind: NodeKind,
+    /// Its TCP.
+    #[serde(flatten)]
+    pub(crate) settings: HostSettings,
+}
+
+fn host() -> NodeKind {
+    NodeKind::Host
+}
+
+/// A point-to-point link.
+///
+/// Its settings hold for both directions; `forward` (from the first end to the second) and `backward` say
+/// what differs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct Link {
+    /// Its place in the list.
+    #[serde(rename = "#", default)]
+    #[schemars(skip)]
+    pub(crate) number: usize,
+    /// Name of the link; default: its ends, joined by `-`.
+    #[schemars(with = "Option<kinds::Name>")]
+    pub(crate) name: Option<String>,
+    /// The two nodes it joins.
+    #[schemars(with = "Vec<kinds::Name>", length(min = 2, max = 2))]
+    pub(crate) ends: Vec<String>,
+    /// Largest IP packet.
+    #[schemars(with = "Option<kinds::Mtu>")]
+    pub(crate) mtu: Option<u32>,
+    /// Settings from the first end to the second, where they differ.
+    pub(crate) forward: Option<Direction>,
+    /// Settings from the second end to the first, where they differ.
+    pub(crate) backward: Option<Direction>,
+    /// What both directions do.
+    #[serde(flatten)]
+    pub(crate) common: Direction,
+}
+
+/// The classic dumbbell, reduced to its bottleneck: hosts `left` and `right` joined by the link `path`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct PathNetwork {
+    /// What packets meet.
+    #[serde(flatten)]
+    pub(crate) impairments: Impairments,
+    /// Base round-trip time, half in each direction.
+    #[schemars(with = "kinds::TimeSpan")]
+    pub(crate) rtt: u64,
+    /// The forward bottleneck queue; default: 1 BDP, droptail.
+    #[schemars(with = "Option<Queue>")]
+    pub(crate) queue: Option<QueueTree>,
+    /// File of forward delivery opportunities in mahimahi's format, instead of `rate`; relative to the
+    /// scenario.
+    #[schemars(with = "Option<kinds::Text>")]
+    pub(crate) trace: Option<String>,
+    /// Settings that change during the run, by time (`20 s: {rate: 20 Mbit/s}`).
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, PathChange>", extend("x-tcplab" = "at"))]
+    pub(crate) at: Vec<At<PathChange>>,
+    /// Largest IP packet.
+    #[schemars(with = "Option<kinds::Mtu>")]
+    pub(crate) mtu: Option<u32>,
+    /// The way back; default: same rate and delay, no impairments, a queue of 10000 packets.
+    pub(crate) reverse: Option<Direction>,
+    /// Settings of the host `left`, which sends unless a flow says otherwise.
+    pub(crate) left: Option<HostSettings>,
+    /// Settings of the host `right`.
+    pub(crate) right: Option<HostSettings>,
+    /// Give each flow a path of its own with the same settings: hosts `left-FLOW` and `right-FLOW`, link
+    /// `path-FLOW`. So flows can be compared that do not meet.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) per_flow: bool,
+}
+
+/// The network: either `path`, or `nodes` and `links`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-rule" = "network"))]
+pub(crate) struct Network {
+    /// Shorthand for two hosts and one bottleneck link.
+    pub(crate) path: Option<PathNetwork>,
+    /// Settings of all hosts, unless a host says otherwise.
+    pub(crate) hosts: Option<HostSettings>,
+    /// Hosts, switches and routers.
+    #[serde(default)]
+    pub(crate) nodes: Vec<Node>,
+    /// Point-to-point links between them.
+    #[serde(default)]
+    pub(crate) links: Vec<Link>,
+}

@@ -1,0 +1,501 @@
+//! Walks a document and the language's schema together: a JSON value in base units comes out, and every mistake.
+//!
+//! What is refused is left out, or replaced by a stand-in where the rest needs one, so that the remainder can be
+//! checked further; the places that were refused are kept, because nothing may be concluded from them.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::document::{Document, Node, Step, Value};
+use crate::error::Mistake;
+use crate::quantity::{Dimension, Read, decimal, format, quoted};
+use crate::rules;
+use crate::scalar;
+use crate::words;
+
+/// Steps from the root of the document.
+pub(crate) type Path = Vec<Step>;
+
+/// What a document comes to.
+pub(crate) struct Reading {
+    /// Values in base units; none if the whole was refused.
+    pub(crate) value: Option<Json>,
+    /// What is wrong.
+    pub(crate) found: Vec<Mistake>,
+    /// Where something was refused, and what stands there now is a stand-in or a default.
+    pub(crate) refused: Vec<Path>,
+}
+
+/// Reads `document` by `schema`, the root of a schema with its definitions.
+pub(crate) fn read(document: &Document, schema: &Json) -> Reading {
+    let mut reader = Reader { document, root: schema, found: Vec::new(), refused: Vec::new() };
+    let value = reader.value(&document.root, &mut Vec::new(), schema);
+    Reading { value, found: reader.found, refused: reader.refused }
+}
+
+struct Reader<'d> {
+    document: &'d Document,
+    root: &'d Json,
+    found: Vec<Mistake>,
+    refused: Vec<Path>,
+}
+
+/// A mapping's keys: the schema of each, and which must be there.
+#[derive(Default)]
+struct Shape<'d> {
+    properties: Vec<(&'d str, &'d Json)>,
+    required: Vec<&'d str>,
+}
+
+impl<'d> Reader<'d> {
+    fn refuse(&mut self, path: &[Step], message: &str, suggestion: &str, at_key: bool) {
+        self.found.push(self.document.mistake(path, message, suggestion, at_key));
+        self.refused.push(path.to_vec());
+    }
+
+    /// Follows references and leaves out the alternative `null`, which no one writes.
+    fn resolved(&self, mut schema: &'d Json) -> &'d Json {
+        loop {
+            if schema.get("x-tcplab").is_some() {
+                return schema;
+            }
+            if schema.get("properties").is_none()
+                && let Some(reference) = schema.get("$ref").and_then(Json::as_str)
+            {
+                match self.root.pointer(reference.trim_start_matches('#')) {
+                    Some(definition) => schema = definition,
+                    None => return schema,
+                }
+            } else if let Some(options) = schema.get("anyOf").and_then(Json::as_array)
+                && let Some(option) = options.iter().find(|option| option.get("type") != Some(&json!("null")))
+                && options.len() == 2
+            {
+                schema = option;
+            } else {
+                return schema;
+            }
+        }
+    }
+
+    fn value(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
+        if matches!(node.value, Value::Null) && !path.is_empty() {
+            let shown = match path.last() {
+                Some(Step::Key(key)) => quoted(key),
+                Some(Step::Item(index)) => quoted(&index.to_string()),
+                None => String::new(),
+            };
+            self.refuse(path, &format!("{shown} has no value"), "", true);
+            return None;
+        }
+        let schema = self.resolved(schema);
+        match schema.get("x-tcplab").and_then(Json::as_str) {
+            Some("at") => return self.changes(node, path, schema),
+            Some("control") => return self.control(node, path),
+            Some("sysctls") => return self.sysctls(node, path),
+            Some(kind) => return self.scalar(kind, node, path),
+            None => {}
+        }
+        if let Some(words) = words_of(schema) {
+            return self.word(node, path, &words);
+        }
+        if is_list(schema) {
+            return self.list(node, path, schema);
+        }
+        self.mapping(node, path, schema)
+    }
+
+    fn scalar(&mut self, kind: &str, node: &Node, path: &[Step]) -> Option<Json> {
+        match scalar::read(kind, node)? {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.refuse(path, &wrong.message, &wrong.suggestion, false);
+                None
+            }
+        }
+    }
+
+    fn word(&mut self, node: &Node, path: &[Step], words: &[&str]) -> Option<Json> {
+        let read = node.read();
+        let written = match &read {
+            // `true` and `false` mean `on` and `off` wherever those are words.
+            Read::Bool(yes) if words.contains(&"on") => if *yes { "on" } else { "off" }.to_owned(),
+            Read::Text(text) => (*text).to_owned(),
+            other => other.shown().trim_matches('`').to_owned(),
+        };
+        if words.contains(&written.as_str()) {
+            return Some(json!(written));
+        }
+        let message = format!("{} is not {}", read.shown(), words::listed(words, "or"));
+        let near = match words {
+            [only] => (*only).to_owned(),
+            _ => words::near_word(&written, words),
+        };
+        self.refuse(path, &message, &near, false);
+        None
+    }
+
+    fn list(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
+        let Value::List(items) = &node.value else {
+            let message = format!("{} stands where a list belongs", node.read().shown());
+            self.refuse(path, &message, "", false);
+            return None;
+        };
+        let item_schema = schema.get("items")?;
+        let mut values = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            path.push(Step::Item(index));
+            let value = self.value(item, path, item_schema);
+            path.pop();
+            if let Some(mut value) = value {
+                // Where it stands, for items before it may be refused and left out.
+                if let Json::Object(keys) = &mut value {
+                    keys.insert("#".to_owned(), json!(index));
+                }
+                values.push(value);
+            }
+        }
+        let bound = |key: &str| schema.get(key).and_then(Json::as_u64).map(|bound| bound as usize);
+        let (least, most) = (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(usize::MAX));
+        if values.len() < items.len() {
+            // One that is no more: what is said of the items as a whole is not concluded from the rest.
+            self.refused.push([path.as_slice(), &[Step::Key("*".to_owned())]].concat());
+            if values.len() < least {
+                self.refused.push(path.clone());
+                return None;
+            }
+        } else if items.len() < least {
+            self.refuse(path, &format!("the list is too short: it takes at least {least}"), "", false);
+            return None;
+        } else if items.len() > most {
+            self.refuse(path, &format!("the list is too long: it takes at most {most}"), "", false);
+            return None;
+        }
+        Some(Json::Array(values))
+    }
+
+    /// The keys of a mapping, those of what it refers to included.
+    fn shape(&self, schema: &'d Json, into: &mut Shape<'d>) {
+        if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
+            into.properties.extend(properties.iter().map(|(key, schema)| (key.as_str(), schema)));
+        }
+        if let Some(required) = schema.get("required").and_then(Json::as_array) {
+            into.required.extend(required.iter().filter_map(Json::as_str));
+        }
+        if let Some(reference) = schema.get("$ref").and_then(Json::as_str)
+            && let Some(definition) = self.root.pointer(reference.trim_start_matches('#'))
+        {
+            self.shape(definition, into);
+        }
+    }
+
+    fn mapping(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
+        let short = schema.get("x-short").and_then(Json::as_str);
+        let is_short = matches!(node.value, Value::Text(_) | Value::Int(_) | Value::Float(_));
+        if !(node.is_mapping() || short.is_some() && is_short) {
+            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            self.refuse(path, &message, "", false);
+            return None;
+        }
+        let mut shape = Shape::default();
+        self.shape(schema, &mut shape);
+        let mut values = Map::new();
+        if let Some(kinds) = schema.get("oneOf").and_then(Json::as_array) {
+            let (kind, variant) = self.kind(node, path, schema, kinds)?;
+            values.insert("kind".to_owned(), json!(kind));
+            self.shape(variant, &mut shape);
+            shape.properties.retain(|(key, _)| *key != "kind");
+            shape.required.retain(|key| *key != "kind");
+        }
+        if let (Some(short), true) = (short, is_short) {
+            let (_, schema) = shape.properties.iter().find(|(key, _)| *key == short)?;
+            match self.value(node, path, schema) {
+                Some(value) => _ = values.insert(short.to_owned(), value),
+                None => _ = values.insert(short.to_owned(), self.stand_in(schema)),
+            }
+            return Some(Json::Object(values));
+        }
+        let refused_before = self.refused.len();
+        self.unknown_keys(node, path, &shape, values.contains_key("kind"));
+        for (key, schema) in &shape.properties {
+            let required = shape.required.contains(key);
+            path.push(Step::Key((*key).to_owned()));
+            let value = match node.get(key) {
+                Some(child) => {
+                    let value = self.value(child, path, schema);
+                    if value.is_none() && (required || *key == "rate") {
+                        Some(self.stand_in(schema))
+                    } else {
+                        value
+                    }
+                }
+                None if required => {
+                    let around = &path[..path.len() - 1];
+                    let message = format!("{} is missing", quoted(key));
+                    self.found.push(self.document.mistake(around, &message, &words::example(key), true));
+                    self.refused.push(path.clone());
+                    Some(self.stand_in(schema))
+                }
+                None => None,
+            };
+            path.pop();
+            if let Some(value) = value {
+                values.insert((*key).to_owned(), value);
+            }
+        }
+        let values = Json::Object(values);
+        if let Some(rule) = schema.get("x-rule").and_then(Json::as_str) {
+            let whole = self.refused.len() == refused_before;
+            let kept = rules::check_keys(rule, node, whole)
+                .and_then(|()| if whole { rules::check(rule, &values) } else { Ok(()) });
+            if let Err((message, suggestion)) = kept {
+                self.refuse(path, &message, &suggestion, false);
+                return None;
+            }
+        }
+        Some(values)
+    }
+
+    /// The variant that a mapping's `kind` names.
+    fn kind(
+        &mut self,
+        node: &Node,
+        path: &mut Path,
+        schema: &'d Json,
+        kinds: &'d [Json],
+    ) -> Option<(&'d str, &'d Json)> {
+        let named = |variant: &'d Json| variant.pointer("/properties/kind/const").and_then(Json::as_str);
+        let names: Vec<&str> = kinds.iter().filter_map(named).collect();
+        let by_name = |name: &str| kinds.iter().find_map(|v| named(v).filter(|n| *n == name).map(|n| (n, v)));
+        let default = schema.get("x-default").and_then(Json::as_str);
+        let Some(given) = node.get("kind") else {
+            return match default {
+                Some(default) => by_name(default),
+                None => {
+                    self.refuse(path, "the flow does not say its `kind`", "kind: tcp", true);
+                    None
+                }
+            };
+        };
+        path.push(Step::Key("kind".to_owned()));
+        let chosen = match (&given.value, default) {
+            (Value::Null, _) => {
+                self.refuse(path, "`kind` has no value", "", true);
+                default.and_then(by_name)
+            }
+            (_, Some(default)) => match self.word(given, path, &names) {
+                Some(word) => word.as_str().and_then(by_name),
+                // The other keys are read as the default's, which are most kinds'.
+                None => by_name(default),
+            },
+            (_, None) => {
+                let read = given.read();
+                let text = if let Read::Text(text) = read { text } else { "" };
+                let chosen = by_name(text);
+                if chosen.is_none() {
+                    let message =
+                        format!("{} is not a kind of flow: {}", read.shown(), words::listed(&names, "and"));
+                    let near = words::near_word(text, &names);
+                    self.refuse(path, &message, &near, false);
+                }
+                chosen
+            }
+        };
+        path.pop();
+        if chosen.is_none() {
+            self.refused.push(path.clone());
+        }
+        chosen
+    }
+
+    fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'_>, kind: bool) {
+        let mut known: Vec<&str> = shape.properties.iter().map(|(key, _)| *key).collect();
+        if kind {
+            known.push("kind");
+        }
+        let given: Vec<&str> = node.entries().iter().map(|entry| entry.key.as_str()).collect();
+        for key in &given {
+            if !known.contains(key) {
+                path.push(Step::Key((*key).to_owned()));
+                let near = words::near_key(key, &known, &given);
+                self.refuse(path, &format!("unknown key {}", quoted(key)), &near, true);
+                path.pop();
+            }
+        }
+    }
+
+    /// What stands in for a required value that was refused.
+    fn stand_in(&self, schema: &'d Json) -> Json {
+        let schema = self.resolved(schema);
+        match schema.get("x-tcplab").and_then(Json::as_str) {
+            Some("control") => json!({"name": "cubic", "params": {}}),
+            Some(kind) => scalar::stand_in(kind),
+            None => match words_of(schema) {
+                Some(words) => json!(words.first()),
+                None if is_list(schema) => {
+                    let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) as usize;
+                    let item = schema.get("items").map(|items| self.stand_in(items));
+                    Json::Array(vec![item.unwrap_or_default(); least])
+                }
+                None => {
+                    let mut shape = Shape::default();
+                    self.shape(schema, &mut shape);
+                    let required = shape.properties.iter().filter(|(key, _)| shape.required.contains(key));
+                    Json::Object(required.map(|(key, s)| ((*key).to_owned(), self.stand_in(s))).collect())
+                }
+            },
+        }
+    }
+
+    /// Settings by time: `at: {20 s: {rate: 20 Mbit/s}}`.
+    fn changes(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
+        let Value::Mapping(entries) = &node.value else {
+            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            self.refuse(path, &message, "", false);
+            return None;
+        };
+        let inside = schema.get("additionalProperties")?;
+        let mut seen: Vec<(u64, &str)> = Vec::new();
+        let mut changes = Vec::new();
+        for entry in entries {
+            path.push(Step::Key(entry.key.clone()));
+            let time = scalar::moment_ns(&Read::Text(&entry.key));
+            let change = self.value(&entry.value, path, inside);
+            match time {
+                Ok(time) => {
+                    if let Some((_, other)) = seen.iter().find(|(one, _)| *one == time) {
+                        let message =
+                            format!("{} and {} are the same time", quoted(&entry.key), quoted(other));
+                        self.refuse(path, &message, "", true);
+                    } else {
+                        seen.push((time, &entry.key));
+                        if let Some(change) = change {
+                            changes.push(json!({"key": entry.key, "time": time, "change": change}));
+                        }
+                    }
+                }
+                Err(wrong) => self.refuse(path, &wrong.message, &wrong.suggestion, true),
+            }
+            path.pop();
+        }
+        Some(Json::Array(changes))
+    }
+
+    /// A congestion control: its name, or a mapping with its name and any parameters.
+    fn control(&mut self, node: &Node, path: &mut Path) -> Option<Json> {
+        let mut name = None;
+        let mut params = Map::new();
+        match &node.value {
+            Value::Text(_) => match scalar::text(&node.read()) {
+                Ok(text) => name = Some(text),
+                Err(wrong) => self.refuse(path, &wrong.message, &wrong.suggestion, false),
+            },
+            Value::Mapping(entries) => {
+                for entry in entries {
+                    path.push(Step::Key(entry.key.clone()));
+                    if entry.key == "name" {
+                        name = self.scalar_of("text", &entry.value, path);
+                    } else if entry.key == "params" && matches!(entry.value.value, Value::Mapping(_)) {
+                        for param in entry.value.entries() {
+                            path.push(Step::Key(param.key.clone()));
+                            self.parameter(&param.key, &param.value, path, &mut params);
+                            path.pop();
+                        }
+                    } else {
+                        self.parameter(&entry.key, &entry.value, path, &mut params);
+                    }
+                    path.pop();
+                }
+                if node.get("name").is_none() {
+                    let message = "`name` is missing";
+                    self.found.push(self.document.mistake(path, message, "name: cubic", true));
+                    self.refused.push([path.as_slice(), &[Step::Key("name".to_owned())]].concat());
+                }
+            }
+            _ => {
+                let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+                self.refuse(path, &message, "", false);
+            }
+        }
+        Some(json!({"name": name.unwrap_or_else(|| json!("unnamed")), "params": params}))
+    }
+
+    /// A scalar that may not be empty.
+    fn scalar_of(&mut self, kind: &str, node: &Node, path: &[Step]) -> Option<Json> {
+        if matches!(node.value, Value::Null) {
+            let key = if let Some(Step::Key(key)) = path.last() { key.as_str() } else { "" };
+            self.refuse(path, &format!("{} has no value", quoted(key)), "", true);
+            return None;
+        }
+        self.scalar(kind, node, path)
+    }
+
+    fn parameter(&mut self, key: &str, node: &Node, path: &[Step], params: &mut Map<String, Json>) {
+        if let Err(wrong) = scalar::text(&Read::Text(key)) {
+            self.refuse(path, &wrong.message, &wrong.suggestion, true);
+        } else if let Some(value) = self.scalar_of("number", node, path) {
+            params.insert(key.to_owned(), value);
+        }
+    }
+
+    /// Kernel settings by name, as texts.
+    fn sysctls(&mut self, node: &Node, path: &mut Path) -> Option<Json> {
+        let Value::Mapping(entries) = &node.value else {
+            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            self.refuse(path, &message, "", false);
+            return None;
+        };
+        let mut settings = Map::new();
+        for entry in entries {
+            path.push(Step::Key(entry.key.clone()));
+            let written = match entry.value.read() {
+                Read::Bool(yes) => u8::from(yes).to_string(),
+                Read::Int(number) => number.to_string(),
+                Read::Float(number) => decimal(number),
+                Read::Text(text) => text.to_owned(),
+                Read::Nothing | Read::List | Read::Mapping => {
+                    self.refuse(path, &format!("the sysctl `{}` needs a value", entry.key), "", true);
+                    path.pop();
+                    continue;
+                }
+            };
+            for text in [&entry.key, &written] {
+                if let Err(wrong) = scalar::text(&Read::Text(text)) {
+                    self.refuse(path, &wrong.message, &wrong.suggestion, false);
+                }
+            }
+            settings.insert(entry.key.clone(), json!(written));
+            path.pop();
+        }
+        Some(Json::Object(settings))
+    }
+}
+
+/// Whether it is the schema of a list, which may also be absent.
+fn is_list(schema: &Json) -> bool {
+    match schema.get("type") {
+        Some(Json::String(one)) => one == "array",
+        Some(Json::Array(several)) => several.contains(&json!("array")),
+        _ => false,
+    }
+}
+
+/// The words of an enumeration, if the schema is one.
+fn words_of(schema: &Json) -> Option<Vec<&str>> {
+    if let Some(words) = schema.get("enum").and_then(Json::as_array) {
+        return words.iter().map(Json::as_str).collect();
+    }
+    let options = schema.get("oneOf")?.as_array()?;
+    let mut words = Vec::new();
+    for option in options {
+        match (option.get("const"), option.get("enum").and_then(Json::as_array)) {
+            (Some(word), _) => words.push(word.as_str()?),
+            (None, Some(several)) => words.extend(several.iter().filter_map(Json::as_str)),
+            (None, None) => return None,
+        }
+    }
+    Some(words)
+}
+
+/// A time as messages print it.
+pub(crate) fn shown_time(ns: u64) -> String {
+    format(ns, Dimension::Time)
+}

@@ -1,0 +1,92 @@
+//! What the keys of one mapping must be together; asked only of a mapping in which nothing was refused.
+
+use serde_json::Value as Json;
+
+use crate::document::Node;
+use crate::language;
+use crate::reader::shown_time;
+
+/// A message and a suggestion.
+type Wrong = (String, String);
+
+/// Asks the rule of this name.
+pub(crate) fn check(rule: &str, values: &Json) -> Result<(), Wrong> {
+    match rule {
+        "loss" => loss(values),
+        "jitter" => jitter(values),
+        _ => Ok(()),
+    }
+}
+
+fn wrong(message: impl Into<String>, suggestion: impl Into<String>) -> Result<(), Wrong> {
+    Err((message.into(), suggestion.into()))
+}
+
+fn loss(values: &Json) -> Result<(), Wrong> {
+    let given = |key: &str| values.get(key).is_some();
+    let processes: Vec<&str> =
+        ["rate", "gilbert_elliott", "packets", "every"].into_iter().filter(|key| given(key)).collect();
+    match processes.as_slice() {
+        [] => {
+            return wrong(
+                "a loss needs one of `rate`, `gilbert_elliott`, `packets` and `every`",
+                "loss: 0.5 %",
+            );
+        }
+        [_] => {}
+        [one, other, ..] => {
+            return wrong(format!("a loss has one process, but `{one}` and `{other}` are given"), "");
+        }
+    }
+    for (key, needed) in [("correlation", "rate"), ("model", "rate"), ("first", "every")] {
+        if given(key) && !given(needed) {
+            return wrong(format!("`{key}` goes with `{needed}`, which is not given"), "");
+        }
+    }
+    let packets = values.get("packets").and_then(Json::as_array).map_or(&[][..], Vec::as_slice);
+    let mut seen = std::collections::HashSet::new();
+    for number in packets {
+        if !seen.insert(number.as_u64()) {
+            return wrong(format!("packet {number} is in the list twice"), "");
+        }
+    }
+    Ok(())
+}
+
+/// The delay falls at most half as fast as time passes (`crates/link/src/excursions.rs`). Below 10 amounts most
+/// excursions of normal jitter would last longer than asked for.
+pub(crate) const JITTER_MEMORY: u64 = 10;
+/// Below, a link would take noticeable time to catch up after a pause.
+const LEAST_CORRELATION_TIME: u64 = 100_000;
+
+fn jitter(values: &Json) -> Result<(), Wrong> {
+    let Ok(jitter) = serde_json::from_value::<language::Jitter>(values.clone()) else { return Ok(()) };
+    let least = jitter.amount.saturating_mul(JITTER_MEMORY).max(LEAST_CORRELATION_TIME);
+    match jitter.correlation_time {
+        Some(given) if jitter.amount > 0 && given < least => {
+            let (given, minimum) = (shown_time(given), shown_time(least));
+            let message = format!(
+                "`correlation_time` of {given} is too short: the minimum for this jitter is {minimum}, so that \
+                 packets keep their order; with `reorder` each packet's delay is its own"
+            );
+            wrong(message, format!("correlation_time: {minimum}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the keys of a mapping say by being there, whatever their values; `whole`: nothing in it was refused.
+pub(crate) fn check_keys(rule: &str, node: &Node, whole: bool) -> Result<(), Wrong> {
+    if rule != "network" {
+        return Ok(());
+    }
+    let listed = |key: &str| node.get(key).is_some_and(|list| !list.items().is_empty());
+    let path = node.get("path").is_some();
+    if path && (listed("nodes") || listed("links")) {
+        return wrong("a network is either a `path`, or `nodes` and `links`, not both", "");
+    }
+    if !path && whole && !listed("nodes") {
+        return wrong("a network needs a `path`, or `nodes` and `links`", "");
+    }
+    Ok(())
+}

@@ -1,0 +1,247 @@
+//! The language as a JSON Schema: marked by kind for the reader, and as people write it for editors.
+
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value as Json, json};
+
+use crate::language::Scenario;
+use crate::quantity::Dimension;
+
+/// The schema that the reader walks: each value marked with its kind.
+pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(|| {
+    SchemaSettings::draft2020_12()
+        .for_deserialize()
+        .into_generator()
+        .into_root_schema_for::<Scenario>()
+        .to_value()
+});
+
+/// JSON Schema (draft 2020-12) of a scenario file, with a description of every key.
+pub fn json_schema() -> Json {
+    let mut schema = written(&MARKED);
+    schema["$id"] = json!("https://tcplab.dev/schema/scenario-1.json");
+    schema
+}
+
+/// A part of the schema as a person writes it: quantities with units, short forms, no null.
+fn written(part: &Json) -> Json {
+    let Json::Object(keys) = part else {
+        return match part {
+            Json::Array(items) => Json::Array(items.iter().map(written).collect()),
+            other => other.clone(),
+        };
+    };
+    let mut made = Map::new();
+    if let Some(Json::String(text)) = keys.get("description") {
+        made.insert("description".to_owned(), json!(text.split_whitespace().collect::<Vec<_>>().join(" ")));
+    }
+    match keys.get("x-tcplab").and_then(Json::as_str) {
+        Some("at") => {
+            made.insert("type".to_owned(), json!("object"));
+            made.insert("propertyNames".to_owned(), quantity(&[Dimension::Time], &[]));
+            if let Some(inside) = keys.get("additionalProperties") {
+                made.insert("additionalProperties".to_owned(), written(inside));
+            }
+            return Json::Object(made);
+        }
+        Some(kind) => {
+            if let Some(Json::Object(value)) = of_kind(kind) {
+                made.extend(value);
+            }
+            return Json::Object(made);
+        }
+        None => {}
+    }
+    for (key, value) in keys {
+        match (key.as_str(), value) {
+            ("description" | "x-short" | "x-default" | "x-rule", _) => {}
+            // Defaults are in base units; the descriptions say them as people do.
+            ("default", _) => {}
+            ("type", Json::Array(types)) => {
+                let one = types.iter().find(|one| **one != json!("null")).cloned();
+                made.insert(key.clone(), one.unwrap_or_default());
+            }
+            ("anyOf", Json::Array(options)) => {
+                let others: Vec<&Json> =
+                    options.iter().filter(|option| option.get("type") != Some(&json!("null"))).collect();
+                match others.as_slice() {
+                    [one] => {
+                        for (key, value) in written(one).as_object().into_iter().flatten() {
+                            made.entry(key.clone()).or_insert_with(|| value.clone());
+                        }
+                    }
+                    several => {
+                        made.insert(key.clone(), several.iter().map(|option| written(option)).collect());
+                    }
+                }
+            }
+            ("properties" | "$defs", Json::Object(inside)) => {
+                let inside = inside.iter().map(|(name, schema)| (name.clone(), written(schema)));
+                made.insert(key.clone(), Json::Object(inside.collect()));
+            }
+            _ => _ = made.insert(key.clone(), written(value)),
+        }
+    }
+    let closed =
+        made.contains_key("properties") || made.contains_key("oneOf") && keys.get("x-default").is_some();
+    if closed && made.get("type") == Some(&json!("object")) {
+        made.remove("additionalProperties");
+        made.insert("unevaluatedProperties".to_owned(), json!(false));
+    }
+    if keys.contains_key("x-default") {
+        default_kind(&mut made);
+    }
+    match keys.get("x-short").and_then(Json::as_str) {
+        Some(short) => with_short_form(keys, short, made),
+        None => Json::Object(made),
+    }
+}
+
+/// A mapping whose `kind` need not be given.
+fn default_kind(made: &mut Map<String, Json>) {
+    for variant in made.get_mut("oneOf").and_then(Json::as_array_mut).into_iter().flatten() {
+        if let Some(required) = variant.get_mut("required").and_then(Json::as_array_mut) {
+            required.retain(|key| key != "kind");
+        }
+    }
+}
+
+/// A mapping that may be written as the value of one of its keys.
+fn with_short_form(keys: &Map<String, Json>, short: &str, full: Map<String, Json>) -> Json {
+    let inside = |schema: &Json| schema.get("properties").and_then(|all| all.get(short)).map(written);
+    let variants = keys.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    let value = keys
+        .get("properties")
+        .and_then(|all| all.get(short))
+        .map(written)
+        .or_else(|| variants.filter_map(inside).next())
+        .unwrap_or_default();
+    let description = full.get("description").cloned().unwrap_or_default();
+    json!({"description": description, "anyOf": [value, Json::Object(full)]})
+}
+
+/// How a person writes a kind of value; none for one that is not known.
+fn of_kind(kind: &str) -> Option<Json> {
+    use Dimension::{Bdp, Packets, Probability, Rate, Size, Time};
+    Some(match kind {
+        "version" => json!({"const": 1}),
+        "name" => json!({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,47}$"}),
+        "text" => json!({"type": "string"}),
+        "switch" => json!({"enum": ["on", "off", true, false]}),
+        "count" => json!({"type": "integer", "minimum": 1}),
+        "streams" => json!({"type": "integer", "minimum": 1, "maximum": 100_000}),
+        "warmup" => json!({"type": "integer", "minimum": 0, "maximum": 100_000}),
+        "seed" => json!({"type": "integer", "minimum": 0}),
+        "number" => json!({"type": "number"}),
+        "ip" => json!({"enum": [4, 6]}),
+        "time" | "positive-time" | "moment" | "positive-moment" => quantity(&[Time], &[]),
+        "interval" => quantity(&[Time], &["off"]),
+        "omit" => quantity(&[Time], &["auto"]),
+        "rate" => quantity(&[Rate], &[]),
+        "link-rate" => quantity(&[Rate], &["unlimited"]),
+        "size" | "positive-size" => quantity(&[Size], &[]),
+        "mtu" => {
+            json!({"type": "string", "pattern": r"^\d+(\.\d+)?\s*(B|kB|KiB)$", "examples": ["1500 B", "9000 B"]})
+        }
+        "packets" | "initial-window" => quantity(&[Packets], &[]),
+        "probability" | "correlation" => quantity(&[Probability], &[]),
+        "queue-limit" => quantity(&[Packets, Size, Time, Bdp], &["unlimited"]),
+        "threshold" => quantity(&[Packets, Size, Time, Bdp], &[]),
+        "window" => quantity(&[Size, Bdp], &[]),
+        "sizes" => {
+            let one = || {
+                vec![
+                    json!({"type": "integer", "minimum": 1, "maximum": 16 << 20}),
+                    json!({
+                        "type": "string",
+                        "pattern": r"^\+?\d+(\.\d+)?\s*(B|kB|MB|KiB|MiB)?$",
+                        "examples": ["64 KiB"],
+                    }),
+                ]
+            };
+            let mut ways = one();
+            ways.push(json!({"type": "string", "pattern": r"^[^.]+\.\.[^.]+$", "examples": ["1..65536"]}));
+            ways.push(json!({"type": "array", "minItems": 1, "maxItems": 1024, "items": {"anyOf": one()}}));
+            json!({"anyOf": ways})
+        }
+        "cpus" => json!({"anyOf": [{"type": "integer"}, {"type": "array", "items": {"type": "integer"}}]}),
+        "sysctls" => json!({
+            "type": "object",
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+        }),
+        "control" => json!({"anyOf": [
+            {"type": "string", "examples": ["cubic", "reno", "bbr1", "./mine.c"]},
+            {
+                "type": "object",
+                "properties": {"name": {"type": "string", "description": "Name of the control, or the path of a C file."}},
+                "required": ["name"],
+                "additionalProperties": {"type": "number"},
+            },
+        ]}),
+        _ => return None,
+    })
+}
+
+/// A text with a number and a unit, or one of the words.
+fn quantity(dimensions: &[Dimension], words: &[&str]) -> Json {
+    let units: Vec<&str> =
+        dimensions.iter().flat_map(|dimension| dimension.units()).map(|(unit, _)| *unit).collect();
+    let mut pattern = format!(r"^\+?\d+(\.\d+)?([eE][+-]?\d+)?\s*({})$", units.join("|").replace('/', r"\/"));
+    if !words.is_empty() {
+        pattern = format!("{pattern}|^({})$", words.join("|"));
+    }
+    let examples: Vec<&str> =
+        dimensions.iter().map(|dimension| dimension.example()).chain(words.iter().copied()).collect();
+    json!({"type": "string", "pattern": pattern, "examples": examples})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+    use crate::scalar;
+
+    /// Every object inside a value.
+    fn objects<'v>(value: &'v Json, into: &mut Vec<&'v Map<String, Json>>) {
+        match value {
+            Json::Array(items) => items.iter().for_each(|item| objects(item, into)),
+            Json::Object(keys) => {
+                into.push(keys);
+                keys.values().for_each(|inside| objects(inside, into));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn each_kind_has_a_reader_and_a_form_for_editors() {
+        let mut all = Vec::new();
+        objects(&MARKED, &mut all);
+        let kinds: Vec<&str> = all.iter().filter_map(|keys| keys.get("x-tcplab")?.as_str()).collect();
+        assert!(kinds.len() > 100);
+        let node = Document::parse(b"x", "").expect("a text").root;
+        for kind in kinds {
+            let mapping = matches!(kind, "at" | "control" | "sysctls");
+            assert!(mapping || scalar::read(kind, &node).is_some(), "{kind} is not read");
+            assert!(kind == "at" || of_kind(kind).is_some(), "{kind} is not in the schema for editors");
+        }
+    }
+
+    #[test]
+    fn every_key_is_described_and_nothing_of_the_markers_is_left() {
+        let schema = json_schema();
+        let mut all = Vec::new();
+        objects(&schema, &mut all);
+        let mut described = 0;
+        for keys in all {
+            assert!(!keys.keys().any(|key| key.starts_with("x-")), "{keys:?}");
+            for (key, value) in keys.get("properties").and_then(Json::as_object).into_iter().flatten() {
+                let told = value.get("description").is_some_and(|text| text != "");
+                assert!(told || key == "kind", "{key}");
+                described += usize::from(told);
+            }
+        }
+        assert!(described > 100);
+    }
+}

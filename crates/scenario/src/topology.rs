@@ -1,0 +1,399 @@
+//! The network of a scenario in one form: nodes and links with every setting in its place.
+//!
+//! The `path` shorthand becomes two hosts and a link, common settings of a link go to both of its directions, and
+//! settings of all hosts go to each host. Nothing is checked here, and amounts stay as they were given.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use tcplab_plan::NodeKind;
+
+use crate::document::Step;
+use crate::language::{
+    At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, PathNetwork, QueueTree,
+    Reorder, Scenario,
+};
+use crate::reader::Path;
+
+/// What Linux gives a network interface (txqueuelen).
+pub(crate) const LINK_LIMIT: u64 = 1000;
+/// Never the bottleneck of ACKs, yet no memory leak when something is sent the other way.
+const REVERSE_LIMIT: u64 = 10_000;
+/// The MTU of Ethernet.
+pub(crate) const MTU: u32 = 1500;
+
+/// A path of the steps given: keys as texts, items as numbers.
+macro_rules! at {
+    ($($step:expr),* $(,)?) => { vec![$($crate::document::Step::from($step)),*] };
+}
+pub(crate) use at;
+
+/// The path one step further.
+pub(crate) fn below(path: &[Step], step: impl Into<Step>) -> Path {
+    let mut longer = path.to_vec();
+    longer.push(step.into());
+    longer
+}
+
+/// A value and where it was given.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting<T> {
+    pub(crate) value: T,
+    pub(crate) place: Path,
+}
+
+macro_rules! settings {
+    ($($(#[$about:meta])* $key:ident: $type:ty,)*) => {
+        /// What was given of a direction, or of a change of it.
+        #[derive(Clone, Debug, Default)]
+        pub(crate) struct Settings {
+            $($(#[$about])* pub(crate) $key: Option<Setting<$type>>,)*
+        }
+
+        impl Settings {
+            /// These, with what `other` says otherwise.
+            fn overlaid(self, other: Settings) -> Settings {
+                Settings { $($key: other.$key.or(self.$key),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// In bit/s; none: unlimited.
+    rate: Option<u64>,
+    loss: Loss,
+    corrupt: Chance,
+    duplicate: Chance,
+    reorder: Reorder,
+    jitter: Jitter,
+    up: bool,
+    queue: QueueTree,
+    delay: u64,
+    trace: String,
+}
+
+impl Settings {
+    fn of(impairments: &Impairments, queue: Option<&QueueTree>, place: &[Step]) -> Settings {
+        fn at<T: Clone>(value: Option<&T>, place: &[Step], key: &str) -> Option<Setting<T>> {
+            value.map(|value| Setting { value: value.clone(), place: below(place, key) })
+        }
+        Settings {
+            rate: at(impairments.rate.as_ref().map(|rate| rate.limited()).as_ref(), place, "rate"),
+            loss: at(impairments.loss.as_ref(), place, "loss"),
+            corrupt: at(impairments.corrupt.as_ref(), place, "corrupt"),
+            duplicate: at(impairments.duplicate.as_ref(), place, "duplicate"),
+            reorder: at(impairments.reorder.as_ref(), place, "reorder"),
+            jitter: at(impairments.jitter.as_ref(), place, "jitter"),
+            up: at(impairments.up.as_ref(), place, "up"),
+            queue: at(queue, place, "queue"),
+            delay: None,
+            trace: None,
+        }
+    }
+
+    fn of_direction(given: &Direction, place: &[Step]) -> Settings {
+        let mut settings = Settings::of(&given.impairments, given.queue.as_ref(), place);
+        settings.delay = given.delay.map(|value| Setting { value, place: below(place, "delay") });
+        settings.trace = given.trace.clone().map(|value| Setting { value, place: below(place, "trace") });
+        settings
+    }
+
+    fn of_change(given: &LinkChange, place: &[Step]) -> Settings {
+        let mut settings = Settings::of(&given.impairments, given.queue.as_ref(), place);
+        settings.delay = given.delay.map(|value| Setting { value, place: below(place, "delay") });
+        settings
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rate.is_none()
+            && self.loss.is_none()
+            && self.corrupt.is_none()
+            && self.duplicate.is_none()
+            && self.reorder.is_none()
+            && self.jitter.is_none()
+            && self.up.is_none()
+            && self.queue.is_none()
+            && self.delay.is_none()
+    }
+}
+
+/// One direction of a link: its settings, and its changes by time (ns).
+#[derive(Clone, Debug)]
+pub(crate) struct DirectionSpec {
+    pub(crate) place: Path,
+    pub(crate) settings: Settings,
+    pub(crate) changes: BTreeMap<u64, Settings>,
+}
+
+impl DirectionSpec {
+    /// The rate at a time, changes included, in bit/s; none: unlimited.
+    pub(crate) fn rate_at(&self, time: u64) -> Option<u64> {
+        let changed = self.changes.range(..=time).rev().find_map(|(_, change)| change.rate.as_ref());
+        changed.or(self.settings.rate.as_ref()).and_then(|rate| rate.value)
+    }
+
+    /// The delay at a time, changes included, in ns.
+    pub(crate) fn delay_at(&self, time: u64) -> u64 {
+        let changed = self.changes.range(..=time).rev().find_map(|(_, change)| change.delay.as_ref());
+        changed.or(self.settings.delay.as_ref()).map_or(0, |delay| delay.value)
+    }
+
+    fn add_changes(&mut self, at: &[At<LinkChange>], place: &[Step]) {
+        let place = below(place, "at");
+        for change in at {
+            let given = Settings::of_change(&change.change, &below(&place, change.key.as_str()));
+            let before = self.changes.remove(&change.time).unwrap_or_default();
+            self.changes.insert(change.time, before.overlaid(given));
+        }
+    }
+}
+
+/// A link with its two directions.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkSpec {
+    pub(crate) name: String,
+    pub(crate) ends: [String; 2],
+    pub(crate) mtu: u32,
+    pub(crate) forward: DirectionSpec,
+    pub(crate) backward: DirectionSpec,
+    pub(crate) place: Path,
+}
+
+impl LinkSpec {
+    /// The direction that ends at a node.
+    pub(crate) fn towards(&self, node: &str) -> &DirectionSpec {
+        if node == self.ends[1] { &self.forward } else { &self.backward }
+    }
+
+    /// The end that is not `node`.
+    pub(crate) fn other(&self, node: &str) -> &str {
+        if node == self.ends[0] { &self.ends[1] } else { &self.ends[0] }
+    }
+}
+
+/// A node, the settings of its TCP, and where each was given.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSpec {
+    pub(crate) name: String,
+    pub(crate) kind: NodeKind,
+    pub(crate) settings: HostSettings,
+    pub(crate) places: Vec<(&'static str, Path)>,
+    pub(crate) place: Path,
+}
+
+impl NodeSpec {
+    /// Where a setting was given, or the node.
+    pub(crate) fn place_of(&self, key: &str) -> &Path {
+        self.places.iter().find(|(given, _)| *given == key).map_or(&self.place, |(_, place)| place)
+    }
+}
+
+/// The network, and the nodes at the ends of each flow.
+#[derive(Clone, Debug)]
+pub(crate) struct Topology {
+    pub(crate) nodes: Vec<NodeSpec>,
+    pub(crate) links: Vec<LinkSpec>,
+    /// Per flow: from and to; none where it is not said.
+    pub(crate) ends: Vec<[Option<String>; 2]>,
+}
+
+/// The scenario's network in its general form.
+pub(crate) fn build(scenario: &Scenario) -> Topology {
+    if let Some(path) = &scenario.network.path {
+        return dumbbell(scenario, path);
+    }
+    let common = scenario.network.hosts.clone().unwrap_or_default();
+    let nodes = scenario
+        .network
+        .nodes
+        .iter()
+        .map(|node| {
+            let place = at!["network", "nodes", node.number];
+            let common = if node.kind == NodeKind::Host { common.clone() } else { HostSettings::default() };
+            node_spec(&node.name, node.kind, common, &node.settings, place)
+        })
+        .collect();
+    let links = scenario.network.links.iter().map(link_spec).collect();
+    let ends = scenario.flows.iter().map(|flow| [flow.common.from.clone(), flow.common.to.clone()]).collect();
+    Topology { nodes, links, ends }
+}
+
+fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
+    let place = at!["network", "path"];
+    let common = scenario.network.hosts.clone().unwrap_or_default();
+    let suffix = |name: &str| if given.per_flow { format!("-{name}") } else { String::new() };
+    let mut suffixes: Vec<String> = Vec::new();
+    for flow in &scenario.flows {
+        let own = suffix(&flow.common.name);
+        if !suffixes.contains(&own) {
+            suffixes.push(own);
+        }
+    }
+    let mut nodes = Vec::new();
+    let mut links = Vec::new();
+    for suffix in &suffixes {
+        for (key, settings) in [("left", &given.left), ("right", &given.right)] {
+            let own = settings.clone().unwrap_or_default();
+            let name = format!("{key}{suffix}");
+            nodes.push(node_spec(&name, NodeKind::Host, common.clone(), &own, below(&place, key)));
+        }
+        let [forward, backward] = path_directions(given, &place);
+        links.push(LinkSpec {
+            name: format!("path{suffix}"),
+            ends: [format!("left{suffix}"), format!("right{suffix}")],
+            mtu: given.mtu.unwrap_or(MTU),
+            forward,
+            backward,
+            place: place.clone(),
+        });
+    }
+    let ends = scenario.flows.iter().map(|flow| {
+        let (from, to) = (flow.common.from.as_deref(), flow.common.to.as_deref());
+        let sender = from.unwrap_or(if to == Some("left") { "right" } else { "left" });
+        let receiver = to.unwrap_or(if from == Some("right") { "left" } else { "right" });
+        [sender, receiver].map(|end| {
+            let own = if matches!(end, "left" | "right") { suffix(&flow.common.name) } else { String::new() };
+            Some(format!("{end}{own}"))
+        })
+    });
+    Topology { ends: ends.collect(), nodes, links }
+}
+
+/// The path's settings go forward; rate, delay and being up also hold for the way back.
+fn path_directions(given: &PathNetwork, place: &[Step]) -> [DirectionSpec; 2] {
+    let back_place = below(place, "reverse");
+    let mut forward = Settings::of(&given.impairments, given.queue.as_ref(), place);
+    forward.trace = given.trace.clone().map(|value| Setting { value, place: below(place, "trace") });
+    let default = |limit| Setting { value: QueueTree::limited(limit), place: place.to_vec() };
+    let mut backward = Settings {
+        rate: forward.rate.clone(),
+        up: forward.up.clone(),
+        queue: Some(default(json!({"packets": REVERSE_LIMIT}))),
+        ..Settings::default()
+    };
+    if forward.queue.is_none() {
+        forward.queue = Some(default(json!({"bdp": "1"})));
+    }
+    let halves = |rtt: u64, place: Path| {
+        [rtt / 2, rtt - rtt / 2].map(|value| Some(Setting { value, place: place.clone() }))
+    };
+    [forward.delay, backward.delay] = halves(given.rtt, below(place, "rtt"));
+    let own = given.reverse.as_ref().map(|own| Settings::of_direction(own, &back_place)).unwrap_or_default();
+    let mut forward = DirectionSpec { place: place.to_vec(), settings: forward, changes: BTreeMap::new() };
+    let mut backward = DirectionSpec {
+        place: back_place.clone(),
+        settings: backward.overlaid(own.clone()),
+        changes: BTreeMap::new(),
+    };
+    for change in &given.at {
+        let place = below(&below(place, "at"), change.key.as_str());
+        let mut there = Settings::of(&change.change.impairments, change.change.queue.as_ref(), &place);
+        let mut back = Settings {
+            rate: there.rate.clone().filter(|_| own.rate.is_none()),
+            up: there.up.clone().filter(|_| own.up.is_none()),
+            ..Settings::default()
+        };
+        if let Some(rtt) = change.change.rtt {
+            let [forth, return_delay] = halves(rtt, below(&place, "rtt"));
+            there.delay = forth;
+            back.delay = return_delay.filter(|_| own.delay.is_none());
+        }
+        forward.changes.insert(change.time, there);
+        if !back.is_empty() {
+            backward.changes.insert(change.time, back);
+        }
+    }
+    if let Some(reverse) = &given.reverse {
+        backward.add_changes(&reverse.at, &back_place);
+    }
+    [forward, backward]
+}
+
+fn link_spec(link: &Link) -> LinkSpec {
+    let place = at!["network", "links", link.number];
+    let direction = |key: &str, own: &Option<Direction>| {
+        let own_place = below(&place, key);
+        let mut common = Settings::of_direction(&link.common, &place);
+        let override_ = own.as_ref().map(|own| Settings::of_direction(own, &own_place)).unwrap_or_default();
+        // A direction's own rate replaces a common trace, and the other way round.
+        if override_.rate.is_some() && override_.trace.is_none() {
+            common.trace = None;
+        }
+        if override_.trace.is_some() && override_.rate.is_none() {
+            common.rate = None;
+        }
+        let mut spec = DirectionSpec {
+            place: place.clone(),
+            settings: common.overlaid(override_),
+            changes: BTreeMap::new(),
+        };
+        spec.add_changes(&link.common.at, &place);
+        if let Some(own) = own {
+            spec.add_changes(&own.at, &own_place);
+        }
+        spec
+    };
+    let ends = [0, 1].map(|side| link.ends.get(side).cloned().unwrap_or_default());
+    LinkSpec {
+        name: link.name.clone().unwrap_or_else(|| ends.join("-")),
+        mtu: link.mtu.unwrap_or(MTU),
+        forward: direction("forward", &link.forward),
+        backward: direction("backward", &link.backward),
+        ends,
+        place,
+    }
+}
+
+macro_rules! node_spec {
+    ($($key:ident),* $(,)?) => {
+        /// A node with the settings of all hosts and its own.
+        fn node_spec(
+            name: &str,
+            kind: NodeKind,
+            common: HostSettings,
+            own: &HostSettings,
+            place: Path,
+        ) -> NodeSpec {
+            let mut places = Vec::new();
+            $(
+                if own.$key.is_some() {
+                    places.push((stringify!($key), below(&place, stringify!($key))));
+                } else if common.$key.is_some() {
+                    places.push((stringify!($key), at!["network", "hosts", stringify!($key)]));
+                }
+            )*
+            let mut settings = HostSettings { $($key: own.$key.clone().or(common.$key.clone()),)* };
+            if let (Some(all), Some(mine)) = (common.sysctls, &own.sysctls) {
+                let mut both = all;
+                both.extend(mine.clone());
+                settings.sysctls = Some(both);
+            }
+            NodeSpec { name: name.to_owned(), kind, settings, places, place }
+        }
+    };
+}
+
+node_spec!(
+    window,
+    send_buffer,
+    receive_buffer,
+    send_buffer_max,
+    receive_buffer_initial,
+    receive_buffer_max,
+    mss,
+    initial_window,
+    ecn,
+    sack,
+    timestamps,
+    delayed_ack,
+    tso,
+    gso,
+    gro,
+    nagle,
+    pacing,
+    rto_min,
+    slow_start_after_idle,
+    sysctls,
+    cpus,
+);

@@ -1,0 +1,134 @@
+//! The word that was probably meant, where another tool or another language calls the same thing otherwise.
+
+use crate::nearest::nearest;
+
+/// What other tools call the same thing.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("bandwidth", "rate"),
+    ("bw", "rate"),
+    ("speed", "rate"),
+    ("latency", "delay"),
+    ("buffer", "queue"),
+    ("limit", "queue"),
+    ("congestion_control", "cc"),
+    ("congestion", "cc"),
+    ("algorithm", "cc"),
+    ("time", "duration"),
+    ("length", "duration"),
+    ("parallel", "streams"),
+    ("connections", "streams"),
+    ("clients", "streams"),
+    ("streams", "clients"),
+    ("count", "iterations"),
+    ("messages", "iterations"),
+    ("type", "kind"),
+    ("source", "from"),
+    ("src", "from"),
+    ("destination", "to"),
+    ("dst", "to"),
+    ("size", "bytes"),
+    ("warmup", "omit"),
+    ("runs", "repeat"),
+    ("repetitions", "repeat"),
+    ("sampling", "sample"),
+    ("drop", "loss"),
+    ("iw", "initial_window"),
+    ("initcwnd", "initial_window"),
+    ("sndbuf", "send_buffer"),
+    ("rcvbuf", "receive_buffer"),
+    ("title", "name"),
+    ("version", "tcplab"),
+    ("begin", "start"),
+    ("end", "stop"),
+    ("delay", "rtt"),
+    ("rtt", "delay"),
+];
+
+/// Other words for the same value.
+const OTHER_WORDS: &[(&str, &str)] = &[
+    ("yes", "on"),
+    ("true", "on"),
+    ("no", "off"),
+    ("false", "off"),
+    ("icmp", "ping"),
+    ("http", "request"),
+    ("rpc", "request"),
+    ("pingpong", "echo"),
+    ("ping-pong", "echo"),
+    ("web", "request"),
+    ("bulk", "tcp"),
+    ("gaussian", "normal"),
+    ("fifo", "droptail"),
+    ("poisson", "exponential"),
+];
+
+/// How a missing key may be given.
+const EXAMPLES: &[(&str, &str)] = &[
+    ("tcplab", "tcplab: 1"),
+    ("name", "name: my-test"),
+    ("rate", "rate: 100 Mbit/s"),
+    ("rtt", "rtt: 50 ms"),
+    ("limit", "limit: 1 BDP"),
+    ("kind", "kind: tcp"),
+    ("ends", "ends: [a, b]"),
+    ("request", "request: 1 kB"),
+    ("response", "response: 100 kB"),
+    ("network", "network: {path: {rate: 100 Mbit/s, rtt: 50 ms}}"),
+    ("flows", "flows: [{name: bulk, kind: tcp}]"),
+    ("amount", "amount: 2 ms"),
+    ("p", "p: 1 %"),
+    ("r", "r: 25 %"),
+    ("on", "on: 1 s"),
+    ("off", "off: 1 s"),
+];
+
+fn entry<'t>(table: &[(&str, &'t str)], word: &str) -> Option<&'t str> {
+    table.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
+}
+
+/// An example of a key that is missing.
+pub(crate) fn example(key: &str) -> String {
+    entry(EXAMPLES, key).map_or_else(|| format!("{key}: ..."), str::to_owned)
+}
+
+/// The key probably meant: another name for the same, or near in spelling; not given yet if possible.
+pub(crate) fn near_key(key: &str, known: &[&str], given: &[&str]) -> String {
+    let free: Vec<&str> = known.iter().copied().filter(|name| !given.contains(name)).collect();
+    let folded = key.to_lowercase().replace(['-', ' '], "_");
+    if free.contains(&folded.as_str()) {
+        return folded;
+    }
+    if let Some(ours) = entry(SYNONYMS, &folded)
+        && free.contains(&ours)
+    {
+        return ours.to_owned();
+    }
+    let near = nearest(&folded, free, 0.6).or_else(|| nearest(&folded, known.iter().copied(), 0.6));
+    near.unwrap_or_default().to_owned()
+}
+
+/// The word probably meant, or empty.
+pub(crate) fn near_word(word: &str, words: &[&str]) -> String {
+    let word = word.to_lowercase();
+    if let Some(ours) = entry(OTHER_WORDS, &word)
+        && words.contains(&ours)
+    {
+        return ours.to_owned();
+    }
+    nearest(&word, words.iter().copied(), 0.5).unwrap_or_default().to_owned()
+}
+
+/// The name probably meant, or empty.
+pub(crate) fn near_name<'n>(name: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    nearest(name, names, 0.5).unwrap_or_default().to_owned()
+}
+
+/// Words in back quotes: `a`, `b` or `c`.
+pub(crate) fn listed(words: &[&str], last: &str) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., end] => format!("{} {last} {end}", first.join(", ")),
+    }
+}
