@@ -1,7 +1,6 @@
 //! The plan as a whole.
 
-use std::collections::BTreeMap;
-
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -43,8 +42,8 @@ pub struct Plan {
     #[serde(default)]
     pub emulator: Emulator,
     /// How much later each flow starts in this repetition, ns, by its name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub phases: BTreeMap<String, Span>,
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub phases: IndexMap<String, Span>,
 }
 
 fn one() -> u64 {

@@ -1,6 +1,5 @@
 //! Plans of the scenarios on standard input: one JSON object a line with `text`, `name`, `base` and `sets`; out comes
-//! one a line with the `plan`, or the `mistakes` as they are printed. `tests/scenario` compares them with what
-//! Python's reader says.
+//! one a line with the `plan`, its `warnings` and its `second` repetition, or the `mistakes` as they are printed.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -9,7 +8,7 @@ use std::io::{BufRead, Write};
 use std::panic::catch_unwind;
 
 use serde_json::{Value, json};
-use tcplab_scenario::{Document, plan};
+use tcplab_scenario::{Document, plan, repetition, warnings, with_phases};
 
 fn answer(case: &Value) -> Value {
     let text = |key: &str| case[key].as_str().unwrap_or_default();
@@ -22,7 +21,10 @@ fn answer(case: &Value) -> Value {
     let around = common::Folder(text("base").into());
     let read = Document::parse(text("text").as_bytes(), text("name"));
     match read.and_then(|document| plan(document, &sets, &around)) {
-        Ok(plan) => json!({"plan": plan}),
+        Ok(plan) => {
+            let second = with_phases(repetition(plan.clone(), 2));
+            json!({"warnings": warnings(&plan), "second": second, "plan": plan})
+        }
         Err(mistakes) => json!({"mistakes": mistakes.to_string()}),
     }
 }

@@ -1,7 +1,5 @@
 //! From a scenario to a plan: base units, every default filled in.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
     Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, IpVersion, Jitter, Limit, Link, Loss,
@@ -57,7 +55,7 @@ pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
         },
         capture: capture(layout),
         emulator: scenario.emulator,
-        phases: BTreeMap::new(),
+        phases: Default::default(),
     }
 }
 

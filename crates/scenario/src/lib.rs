@@ -6,6 +6,7 @@
 //! control) it asks of [`Surroundings`].
 
 mod addresses;
+mod caution;
 mod check;
 mod document;
 mod error;
@@ -13,6 +14,7 @@ mod expand;
 mod language;
 mod layout;
 pub mod nearest;
+pub mod netem;
 mod overrides;
 pub mod quantity;
 mod reader;
@@ -25,10 +27,13 @@ mod schema;
 mod surroundings;
 mod topology;
 pub mod trace;
+mod vary;
 mod words;
 
+pub use caution::warnings;
 pub use document::{Document, Entry, Mark, Node, Source, Step, Value};
 pub use error::{Mistake, Mistakes};
 pub use scenario::plan;
 pub use schema::json_schema;
 pub use surroundings::{Known, Memory, Parameter, Surroundings, Unreadable};
+pub use vary::{repetition, with_phases};

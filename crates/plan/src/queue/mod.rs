@@ -65,6 +65,15 @@ pub enum Queue {
     Dualpi2(Dualpi2),
 }
 
+impl Queue {
+    /// How much may wait; none: no limit.
+    pub fn limit(&self) -> Option<Limit> {
+        match self {
+            Queue::Droptail { limit, .. } => *limit,
+        }
+    }
+}
+
 /// How much may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

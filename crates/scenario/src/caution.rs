@@ -1,0 +1,269 @@
+//! Settings that are valid but seldom meant, to be told before a run.
+
+use std::collections::HashMap;
+
+use tcplab_plan::{Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic};
+use tcplab_units::{Rate, Span};
+
+use crate::netem::effective_loss;
+use crate::quantity::{Dimension, format};
+use crate::reader::shown_time;
+
+/// What a person should know about a plan before running it, one sentence each.
+pub fn warnings(plan: &Plan) -> Vec<String> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let directions = || {
+        plan.links.iter().flat_map(|link| {
+            [("forward", &link.forward), ("backward", &link.backward)]
+                .map(|(key, direction)| (format!("link {} {key}", link.name), link, direction))
+        })
+    };
+    for (name, _, direction) in directions() {
+        losses(direction, |sentence| found.push((sentence, name.clone())));
+    }
+    for (name, _, direction) in directions() {
+        jitter(direction, |sentence| found.push((sentence, name.clone())));
+    }
+    for (name, link, direction) in directions() {
+        found.extend(queue(link, direction).map(|sentence| (sentence, name)));
+    }
+    windows(plan, &mut found);
+    let end = plan.duration;
+    for flow in &plan.flows {
+        if let Some(stop) = flow.stop.filter(|stop| stop.as_ns() > end.as_ns()) {
+            let sentence =
+                format!("would go on to {}, but the run ends at {}", time(stop.as_ns()), span(end));
+            found.push((sentence, format!("flow {}", flow.name)));
+        }
+    }
+    for (name, _, direction) in directions() {
+        for change in direction.changes.iter().filter(|change| change.at.as_ns() >= end.as_ns()) {
+            let sentence = format!(
+                "the change at {} comes after the run's end at {}",
+                time(change.at.as_ns()),
+                span(end)
+            );
+            found.push((sentence, name.clone()));
+        }
+    }
+    told(found)
+}
+
+/// One line for each sentence, with all whom it concerns.
+fn told(found: Vec<(String, String)>) -> Vec<String> {
+    let mut subjects: Vec<(String, Vec<String>)> = Vec::new();
+    for (sentence, subject) in found {
+        match subjects.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, names)) => names.push(subject),
+            None => subjects.push((sentence, vec![subject])),
+        }
+    }
+    let listed = |names: &[String]| match names {
+        [a, b, c, _, _, ..] => format!("{a}, {b}, {c} and {} more", names.len() - 3),
+        few => few.join(", "),
+    };
+    subjects.into_iter().map(|(sentence, names)| format!("{}: {sentence}", listed(&names))).collect()
+}
+
+fn time(ns: u64) -> String {
+    shown_time(ns)
+}
+
+fn span(span: Span) -> String {
+    shown_time(span.as_ns())
+}
+
+fn size(bytes: u64) -> String {
+    format(bytes, Dimension::Size)
+}
+
+/// ` from 20 s`, for what a change brings.
+fn since(ns: u64) -> String {
+    if ns == 0 { String::new() } else { format!(" from {}", time(ns)) }
+}
+
+/// A number with at most `digits` significant ones.
+fn significant(value: f64, digits: usize) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let exponent = value.abs().log10().floor() as i32;
+    let rounded: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
+    // A percentage has three digits before its point at most.
+    if (-5..digits.max(3) as i32).contains(&exponent) {
+        let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+        let text = format!("{rounded:.decimals$}");
+        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    } else {
+        let text = format!("{rounded:e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        format!("{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+    }
+}
+
+fn losses(direction: &Direction, mut tell: impl FnMut(String)) {
+    let first = direction.loss.iter().map(|loss| (0, loss));
+    let later =
+        direction.changes.iter().filter_map(|change| Some((change.at.as_ns(), change.loss.as_ref()?)));
+    for (when, loss) in first.chain(later) {
+        let LossModel::Netem { chance } = &loss.model else { continue };
+        if chance.correlation.is_zero() {
+            continue;
+        }
+        let (rate, correlation) = (chance.rate.as_f64(), chance.correlation.as_f64());
+        let actual = effective_loss(rate, correlation);
+        let shown = if actual >= 1e-6 {
+            format!("about {} %", significant(100.0 * actual, 2))
+        } else {
+            "fewer than 1 in 10^6 packets".to_owned()
+        };
+        tell(format!(
+            "netem's model with {} % loss and {} % correlation loses {shown}{}; `model: random` keeps the rate asked for",
+            significant(100.0 * rate, 6),
+            significant(100.0 * correlation, 6),
+            since(when)
+        ));
+    }
+}
+
+fn jitter(direction: &Direction, mut tell: impl FnMut(String)) {
+    let (mut delay, mut jitter) = (direction.delay, direction.jitter);
+    let mut look = |when: u64, delay: Span, jitter: Option<tcplab_plan::Jitter>| {
+        let Some(jitter) = jitter else { return };
+        // What lies below zero is cut off: of a normal law with a mean of two deviations 2 %.
+        let (reach, law) = match jitter.distribution {
+            Distribution::Uniform => (1, "uniform"),
+            Distribution::Normal => (2, "normal"),
+            Distribution::Pareto => (0, "pareto"),
+        };
+        if jitter.amount * reach > delay {
+            tell(format!(
+                "{law} jitter of {} is more than the delay of {} has room for{}; no delay is below zero, so that the \
+                 mean is higher than asked",
+                span(jitter.amount),
+                span(delay),
+                since(when)
+            ));
+        }
+    };
+    look(0, delay, jitter);
+    for change in &direction.changes {
+        delay = change.delay.unwrap_or(delay);
+        jitter = change.jitter.or(jitter);
+        look(change.at.as_ns(), delay, jitter);
+    }
+}
+
+/// The rate of a direction: its own, or its trace's mean.
+fn rate(direction: &Direction) -> Option<Rate> {
+    match &direction.trace {
+        Some(trace) => trace.mean_rate(),
+        None => direction.rate,
+    }
+}
+
+fn queue(link: &Link, direction: &Direction) -> Option<String> {
+    let frame = u64::from(link.mtu) + 14;
+    let holds = match direction.queue.limit()? {
+        Limit::Packets(packets) => packets,
+        Limit::Bytes(bytes) => bytes / frame,
+        Limit::Time(span) => match rate(direction) {
+            Some(rate) => rate.bytes_in(span) / frame,
+            None => 2,
+        },
+    };
+    let packets = match holds {
+        0 => "no full packet",
+        1 => "1 full packet",
+        _ => return None,
+    };
+    Some(format!("the queue holds {packets}, so that any burst overflows it"))
+}
+
+/// The settings of both ends of a flow's connections.
+fn ends(flow: &Flow) -> Option<(&TcpSettings, &TcpSettings)> {
+    match &flow.traffic {
+        Traffic::Tcp { sender, receiver, .. }
+        | Traffic::Request { sender, receiver, .. }
+        | Traffic::Echo { sender, receiver, .. } => Some((sender, receiver)),
+        Traffic::Udp { .. } | Traffic::Ping { .. } => None,
+    }
+}
+
+fn windows(plan: &Plan, found: &mut Vec<(String, String)>) {
+    let ways = Ways::new(plan);
+    for flow in &plan.flows {
+        let Some((sender, receiver)) = ends(flow) else { continue };
+        let Some(bdp) = ways.bdp(&flow.from, &flow.to) else { continue };
+        let (send, receive) = (sender.send_buffer, receiver.receive_buffer);
+        let Some(window) = send.into_iter().chain(receive).min() else { continue };
+        let streams = u64::from(flow.streams);
+        if window.saturating_mul(streams) >= bdp {
+            continue;
+        }
+        let which = match () {
+            () if send == receive => "window",
+            () if send == Some(window) => "send buffer",
+            () => "receive buffer",
+        };
+        let times = if streams > 1 { format!(" times {streams} streams") } else { String::new() };
+        let sentence = format!(
+            "its {which} of {}{times} is below the path's bandwidth-delay product of {}, so that it limits the rate",
+            size(window),
+            size(bdp)
+        );
+        found.push((sentence, format!("flow {}", flow.name)));
+    }
+}
+
+/// The ways through a plan's network.
+struct Ways<'p> {
+    routes: HashMap<&'p str, &'p std::collections::BTreeMap<String, String>>,
+    links: HashMap<&'p str, &'p Link>,
+}
+
+impl<'p> Ways<'p> {
+    fn new(plan: &'p Plan) -> Ways<'p> {
+        Ways {
+            routes: plan.nodes.iter().map(|node| (node.name.as_str(), &node.routes)).collect(),
+            links: plan.links.iter().map(|link| (link.name.as_str(), link)).collect(),
+        }
+    }
+
+    /// The lowest rate on the way times the propagation there and back, in bytes; none where unlimited.
+    fn bdp(&self, source: &str, destination: &str) -> Option<u64> {
+        let (there, back) = (self.way(source, destination)?, self.way(destination, source)?);
+        let rate = there.iter().filter_map(|direction| rate(direction)).min()?;
+        let delay = there.iter().chain(&back).fold(Span::ZERO, |sum, direction| sum + direction.delay);
+        Some(rate.bytes_in(delay))
+    }
+
+    fn way(&self, source: &str, destination: &str) -> Option<Vec<&'p Direction>> {
+        let mut way = Vec::new();
+        let mut node = source;
+        while node != destination {
+            let link = self.links.get(self.routes.get(node)?.get(destination)?.as_str())?;
+            let forward = link.ends[0] == node;
+            way.push(if forward { &link.forward } else { &link.backward });
+            node = &link.ends[usize::from(forward)];
+        }
+        Some(way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_are_printed_with_few_digits() {
+        assert_eq!(significant(0.19, 2), "0.19");
+        assert_eq!(significant(12.345, 2), "12");
+        assert_eq!(significant(25.0, 6), "25");
+        assert_eq!(significant(0.5, 6), "0.5");
+        assert_eq!(significant(0.000123, 2), "0.00012");
+        assert_eq!(significant(99.97, 2), "100");
+        assert_eq!(significant(100.0, 2), "100");
+    }
+}

@@ -1,0 +1,76 @@
+//! What plans come to: repetitions and warnings.
+
+use tcplab_plan::Plan;
+use tcplab_scenario::{Document, Memory, plan, repetition, warnings, with_phases};
+use tcplab_units::Span;
+
+fn made(settings: &str, flow: &str) -> Plan {
+    let text = format!(
+        "tcplab: 1\nname: test\nnetwork: {{path: {{rate: 10 Mbit/s, rtt: 40 ms{settings}}}}}\nflows:\n  \
+         - {{name: bulk, kind: tcp, start: 1 s, stop: 4 s{flow}}}\n  - {{name: probe, kind: ping}}\n"
+    );
+    let read = Document::parse(text.as_bytes(), "test.yaml");
+    read.and_then(|read| plan(read, &[], &Memory::default())).unwrap_or_else(|said| panic!("{said}"))
+}
+
+#[test]
+fn the_first_repetition_is_exact() {
+    let plan = made("", "");
+    assert_eq!(with_phases(repetition(plan.clone(), 1)), plan);
+}
+
+#[test]
+fn from_the_second_on_each_flow_starts_later_by_less_than_its_base_rtt() {
+    let plan = made("", "");
+    let mut mean = 0;
+    for number in 2..202 {
+        let own = repetition(plan.clone(), number);
+        assert_eq!(own.seed, plan.seed + number - 1);
+        assert!(own.phases.values().all(|phase| *phase < Span::from_ms(40)));
+        mean += own.phases["bulk"].as_us() / 200;
+        let later = with_phases(own.clone());
+        assert_eq!(later.flows[0].start, plan.flows[0].start + own.phases["bulk"]);
+        assert_eq!(later.duration, plan.duration + *own.phases.values().max().expect("two flows"));
+    }
+    // The mean of 200 uniform draws from 0 to 40 ms: 20 ms, with a deviation of 0.8 ms.
+    assert!((17_000..23_000).contains(&mean), "{mean}");
+}
+
+#[test]
+fn where_nothing_may_vary_a_repetition_has_its_seed_alone() {
+    let mut plan = made("", "");
+    plan.vary = false;
+    let own = repetition(plan.clone(), 3);
+    assert!(own.phases.is_empty() && own.seed == plan.seed + 2);
+}
+
+#[test]
+fn settings_seldom_meant_are_told() {
+    let told = |settings, flow| warnings(&made(settings, flow));
+    assert_eq!(told("", ""), Vec::<String>::new());
+    assert_eq!(
+        told(", loss: {rate: 5 %, correlation: 25 %, model: netem}", ""),
+        [
+            "link path forward: netem's model with 5 % loss and 25 % correlation loses about 0.19 %; `model: random` \
+             keeps the rate asked for"
+        ]
+    );
+    assert_eq!(
+        told(", queue: 1 packet", ""),
+        ["link path forward: the queue holds 1 full packet, so that any burst overflows it"]
+    );
+    assert_eq!(
+        told("", ", window: 20 kB"),
+        [
+            "flow bulk: its window of 20 kB is below the path's bandwidth-delay product of 50 kB, so that it limits \
+             the rate"
+        ]
+    );
+    assert!(
+        told(", jitter: 25 ms", "")[0].contains("uniform jitter of 25 ms is more than the delay of 20 ms")
+    );
+    assert!(
+        told(", at: {9 s: {loss: 1 %}}", "")[0]
+            .contains("the change at 9 s comes after the run's end at 4 s")
+    );
+}
