@@ -138,3 +138,16 @@ def control(name: str, library: str | None = None) -> dict[str, Any]:
 
 def control_files(name: str) -> tuple[dict[str, str], str | None]:
     """Give the C headers of controls by name, and the C file of a built-in one."""
+
+def scenario_plan(
+    text: bytes, name: str, folder: str, sets: list[str], controls: object | None = None
+) -> tuple[str | None, list[dict[str, Any]]]:
+    """Give the plan of a scenario's text as JSON, or its mistakes.
+
+    Files that it names are relative to `folder`. `controls` has `names()`, the controls to suggest, and
+    `known(name)`: None (there is none), True (there is one), a text (why it is not one), or its name and its
+    parameters as (name, minimum, maximum, range in words).
+    """
+
+def scenario_schema() -> str:
+    """Give the JSON Schema of a scenario file."""

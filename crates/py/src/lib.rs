@@ -3,6 +3,7 @@
 mod capture;
 mod controls;
 mod pcap;
+mod scenario;
 mod simulation;
 mod tables;
 
@@ -28,6 +29,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pcap::register(module)?;
     module.add_function(wrap_pyfunction!(agent_main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::scenario_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;
     module.add_function(wrap_pyfunction!(controls::controls, module)?)
