@@ -38,24 +38,6 @@ impl Bucket {
         self.settled(now)
     }
 
-    /// Takes tokens for `bytes` if they are there at `now`.
-    pub(crate) fn take(&mut self, now: Time, bytes: u32) -> bool {
-        self.fill(now);
-        let left = self.tokens - i128::from(bytes) * BYTE;
-        if left < 0 {
-            return false;
-        }
-        self.tokens = left;
-        true
-    }
-
-    /// A new rate from `now` on, and when the debt is settled at it.
-    pub(crate) fn change_rate(&mut self, now: Time, rate: Rate) -> Time {
-        self.fill(now);
-        self.rate = rate;
-        self.settled(now)
-    }
-
     fn fill(&mut self, now: Time) {
         let elapsed = i128::from(now.since(self.at).as_ns());
         self.at = self.at.max(now);
@@ -92,24 +74,6 @@ mod tests {
         assert_eq!(bucket.admit(ms(1), 1000), ms(2));
         // It saves up no more than its size.
         assert_eq!(bucket.admit(ms(100), 3000), ms(101));
-    }
-
-    #[test]
-    fn taking_leaves_no_debt() {
-        let mut bucket = Bucket::new(rate(8_000_000), 1500);
-        assert!(bucket.take(ms(0), 1000));
-        assert!(!bucket.take(ms(0), 1000));
-        assert!(!bucket.take(ms(0), 501));
-        assert!(bucket.take(ms(0), 500));
-        assert!(bucket.take(ms(1), 1000));
-    }
-
-    #[test]
-    fn a_debt_is_settled_at_the_new_rate() {
-        let mut bucket = Bucket::new(rate(8_000_000), 0);
-        assert_eq!(bucket.admit(ms(0), 10_000), ms(10));
-        // 6,000 bytes are left at 3,000 bytes a millisecond.
-        assert_eq!(bucket.change_rate(ms(4), rate(24_000_000)), ms(6));
     }
 
     proptest! {

@@ -86,7 +86,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     fn enqueue(&mut self, packet: Queued<P>, _now: Time, sink: &mut impl Sink<P>) {
         let len = packet.packet.frame_len();
         // The high bits of the product spread any hash evenly over the flows.
-        let index = (u64::from(packet.packet.flow_hash()) * self.flows.len() as u64 >> 32) as u32;
+        let index = ((u64::from(packet.packet.flow_hash()) * self.flows.len() as u64) >> 32) as u32;
         while self.is_full(len) {
             if self.would_be_longest(index, len) {
                 self.flows[index as usize].counts.count_drop();

@@ -66,10 +66,18 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// How much may wait; none: no limit.
+    /// How much may wait; none: no limit of its own.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Queue::Droptail { limit, .. } => *limit,
+            Queue::Drr(drr) => drr.limit,
+            Queue::Codel(codel) => Some(codel.limit),
+            Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
+            Queue::Pie(pie) => Some(pie.limit),
+            Queue::Red(red) => Some(red.limit),
+            Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
+            // Their classes have limits.
+            Queue::Prio(_) | Queue::Tbf(_) => None,
         }
     }
 }
