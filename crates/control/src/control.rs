@@ -1,5 +1,7 @@
 //! A control at work on one connection.
 
+use std::sync::Arc;
+
 use crate::binding::{Definition, NEEDS_ECN, RawTelemetry, address};
 use crate::gauge::Gauge;
 use crate::registry;
@@ -12,13 +14,13 @@ pub struct Control {
     definition: &'static Definition,
     /// Names of the definition's phases. Here, because to make text of C strings takes longer than all else a
     /// telemetry sample costs.
-    phases: Box<[&'static str]>,
-    gauges: Box<[Gauge]>,
+    phases: Arc<[&'static str]>,
+    gauges: Arc<[Gauge]>,
     /// Whether the connection is established, before which the state means nothing.
     begun: bool,
     /// The private state; it begins with `RawTelemetry` and is aligned for any of the C side's integers.
     state: Box<[u64]>,
-    parameters: Box<[u32]>,
+    parameters: Arc<[u32]>,
 }
 
 /// What a control publishes of itself.
@@ -87,7 +89,7 @@ impl Control {
         params: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<Control, ControlError> {
         let definition = table.0;
-        let mut parameters: Box<[u32]> = definition.parameters().iter().map(|row| row.initial).collect();
+        let mut parameters: Vec<u32> = definition.parameters().iter().map(|row| row.initial).collect();
         for (name, value) in params {
             let index = definition.parameters().iter().position(|row| row.name() == name);
             let index = index.ok_or_else(|| ControlError::UnknownParameter {
@@ -108,8 +110,20 @@ impl Control {
         }
         let bytes = (definition.state_size as usize).max(size_of::<RawTelemetry>());
         let state = vec![0; bytes.div_ceil(size_of::<u64>())].into_boxed_slice();
-        let gauges = definition.gauges().collect();
-        Ok(Control { definition, phases: definition.phases(), gauges, begun: false, state, parameters })
+        let (phases, gauges) = (definition.phases().into(), definition.gauges().collect());
+        Ok(Control { definition, phases, gauges, begun: false, state, parameters: parameters.into() })
+    }
+
+    /// The same control with the same parameters for another connection. Everything but the state is shared.
+    pub fn another(&self) -> Control {
+        Control {
+            definition: self.definition,
+            phases: self.phases.clone(),
+            gauges: self.gauges.clone(),
+            begun: false,
+            state: vec![0; self.state.len()].into_boxed_slice(),
+            parameters: self.parameters.clone(),
+        }
     }
 
     /// Names of all controls the simulator has.
