@@ -87,28 +87,24 @@ impl Connection {
 
     /// Marks what was sent well before something delivered (RFC 8985, section 6.2, step 5). Returns the
     /// time until the last candidate's window runs out, 0 if there is none.
+    ///
+    /// The later a segment was sent, the more time it has: those to be marked come first in the order of sending, and
+    /// the last candidate has the most. So the others are not looked at.
     fn rack_detect_loss(&mut self) -> u64 {
         let window_us = self.rack_reordering_window_us();
-        let mut longest = 0;
-        let mut at = self.board.oldest();
-        while let Some(id) = at {
-            at = self.board.sent_next(id);
+        while let Some(id) = self.board.oldest() {
             let sent = *self.board.get(id);
-            if sent.has(LOST) && !sent.has(RETRANS) {
-                continue;
-            }
             if !before(sent.order, self.rack.order) {
+                return 0;
+            }
+            if self.rack_time_left_us(&sent, window_us) > 0 {
                 break;
             }
-            let left = self.rack_time_left_us(&sent, window_us);
-            if left <= 0 {
-                self.mark_lost(id);
-                self.board.unlink(id);
-            } else {
-                longest = longest.max(left as u64);
-            }
+            self.mark_lost(id);
+            self.board.unlink(id);
         }
-        longest
+        let last = self.board.sent_before(self.rack.order).map(|id| *self.board.get(id));
+        last.map_or(0, |last| self.rack_time_left_us(&last, window_us).max(0) as u64)
     }
 
     /// Looks for losses if anything was delivered; true if the reordering timer was armed.

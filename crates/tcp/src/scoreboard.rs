@@ -3,14 +3,18 @@
 //! Records live in a ring that grows by doubling, so a segment costs no allocation; a segment's number
 //! (`Id`) never changes. Two views beside the order of sequence: a list in order of sending for RACK
 //! (Linux's `tsorted_sent_queue`), and a bit per segment that waits to be retransmitted, so that neither
-//! loss marking nor retransmission walks over what the peer already has.
+//! loss marking nor retransmission walks over what the peer already has, or over what is lost and not yet
+//! retransmitted.
 
-use crate::seq::after;
+use crate::seq::{after, before};
 
 /// Number of a segment since the connection began.
 pub(crate) type Id = u64;
 
 const NONE: Id = Id::MAX;
+
+/// Slots of the first ring.
+const SLOTS_MIN: usize = 16;
 
 /// The peer has it (SACK).
 pub(crate) const SACKED: u16 = 0x01;
@@ -29,9 +33,12 @@ pub(crate) const BURST_START: u16 = 0x400;
 /// Less than a full segment was in flight when it left, itself included.
 pub(crate) const LONE_RUNT: u16 = 0x800;
 const LINKED: u16 = 0x1000;
+/// It left the order of sending because a timeout took it for lost; it comes back if that is undone.
+const PARKED: u16 = 0x2000;
 
-/// One segment that is out.
+/// One segment that is out: a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Sent {
     pub seq: u32,
     pub end_seq: u32,
@@ -47,8 +54,9 @@ pub(crate) struct Sent {
     pub delivered_ce: u32,
     /// `lost` of the connection when it left.
     pub lost: u32,
-    previous: Id,
-    next: Id,
+    /// Lower half of the numbers of its neighbours in the order of sending; its own where it has none.
+    previous: u32,
+    next: u32,
     /// Place in the order of sending. Linux has the time, and breaks ties of its microsecond clock by sequence
     /// (`tcp_skb_sent_after`), which is right for the segments of one burst. In virtual time two ACKs also share a
     /// microsecond: a retransmission on the second would look older than the new data that left on the first.
@@ -67,8 +75,8 @@ impl Sent {
             delivered: 0,
             delivered_ce: 0,
             lost: 0,
-            previous: NONE,
-            next: NONE,
+            previous: 0,
+            next: 0,
             order: 0,
             flags,
         }
@@ -105,20 +113,22 @@ pub(crate) struct Scoreboard {
     tail: Id,
     oldest: Id,
     newest: Id,
+    /// Last in the order of sending of those `sent_before` was last asked for; `NONE`: the search starts anew.
+    cursor: Id,
     transmissions: u32,
 }
 
 impl Scoreboard {
     pub(crate) fn new() -> Scoreboard {
-        let slots = 64;
         Scoreboard {
-            slots: vec![Sent::new(0, 0, 0); slots],
-            waiting: vec![0; slots / 64],
+            slots: Vec::new(),
+            waiting: Vec::new(),
             waiting_from: 0,
             head: 0,
             tail: 0,
             oldest: NONE,
             newest: NONE,
+            cursor: NONE,
             transmissions: 0,
         }
     }
@@ -178,9 +188,9 @@ impl Scoreboard {
 
     fn grow(&mut self) {
         let old = core::mem::take(&mut self.slots);
-        let mask = old.len() - 1;
-        self.slots = vec![Sent::new(0, 0, 0); old.len() * 2];
-        self.waiting = vec![0; self.slots.len() / 64];
+        let mask = old.len().wrapping_sub(1);
+        self.slots = vec![Sent::new(0, 0, 0); (old.len() * 2).max(SLOTS_MIN)];
+        self.waiting = vec![0; self.slots.len().div_ceil(64)];
         for id in self.head..self.tail {
             let sent = old[id as usize & mask];
             *self.get_mut(id) = sent;
@@ -233,7 +243,8 @@ impl Scoreboard {
                 id += u64::from(word.trailing_zeros());
                 break;
             }
-            id += 64 - (slot as u64 % 64);
+            // On to the next word, or round the end of the ring.
+            id += (64 - slot % 64).min(self.slots.len() - slot) as u64;
         }
         self.waiting_from = id.min(self.tail);
         (id < self.tail).then_some(id)
@@ -247,45 +258,99 @@ impl Scoreboard {
     /// The one sent after `id`.
     pub(crate) fn sent_next(&self, id: Id) -> Option<Id> {
         let next = self.get(id).next;
-        (next != NONE).then_some(next)
+        (next != id as u32).then(|| self.whole(next))
+    }
+
+    /// The number of a segment that is out by its lower half.
+    fn whole(&self, lower: u32) -> Id {
+        self.head + Id::from(lower.wrapping_sub(self.head as u32))
+    }
+
+    /// The one sent last of those that were sent before `order`, which never goes back from call to call.
+    pub(crate) fn sent_before(&mut self, order: u32) -> Option<Id> {
+        if self.cursor == NONE {
+            self.cursor = self.oldest().filter(|&oldest| before(self.get(oldest).order, order))?;
+        }
+        while let Some(next) = self.sent_next(self.cursor)
+            && before(self.get(next).order, order)
+        {
+            self.cursor = next;
+        }
+        Some(self.cursor)
     }
 
     /// Notes that `id` was sent later than all others.
     pub(crate) fn link_newest(&mut self, id: Id) {
         self.unlink(id);
-        let newest = self.newest;
         self.transmissions = self.transmissions.wrapping_add(1);
         let order = self.transmissions;
+        self.get_mut(id).order = order;
+        self.append(id);
+    }
+
+    /// Puts `id` at the end of the order of sending.
+    fn append(&mut self, id: Id) {
+        let newest = self.newest;
         let sent = self.get_mut(id);
-        sent.order = order;
-        sent.previous = newest;
-        sent.next = NONE;
-        sent.flags |= LINKED;
+        sent.previous = if newest == NONE { id } else { newest } as u32;
+        sent.next = id as u32;
+        sent.flags = (sent.flags & !PARKED) | LINKED;
         if newest == NONE {
             self.oldest = id;
         } else {
-            self.get_mut(newest).next = id;
+            self.get_mut(newest).next = id as u32;
         }
         self.newest = id;
+    }
+
+    /// A timeout took `id` for lost: RACK need not watch it before it is retransmitted, or `unpark_all`.
+    pub(crate) fn park(&mut self, id: Id) {
+        if self.get(id).has(LINKED) {
+            self.unlink(id);
+            self.get_mut(id).flags |= PARKED;
+        }
+    }
+
+    /// A timeout is undone: what it took off the order of sending takes its place there again.
+    pub(crate) fn unpark_all(&mut self) {
+        let parked = |id: &Id| self.get(*id).has(PARKED);
+        if !(self.head..self.tail).any(|id| parked(&id)) {
+            return;
+        }
+        let mut ids: Vec<Id> =
+            (self.head..self.tail).filter(|id| self.get(*id).has(LINKED | PARKED)).collect();
+        let latest = self.transmissions;
+        ids.sort_by_key(|id| std::cmp::Reverse(latest.wrapping_sub(self.get(*id).order)));
+        (self.oldest, self.newest, self.cursor) = (NONE, NONE, NONE);
+        for id in ids {
+            self.append(id);
+        }
     }
 
     /// RACK need not watch `id` any more.
     pub(crate) fn unlink(&mut self, id: Id) {
         let sent = self.get_mut(id);
+        sent.flags &= !PARKED;
         if !sent.has(LINKED) {
             return;
         }
         sent.flags &= !LINKED;
         let (previous, next) = (sent.previous, sent.next);
+        let own = id as u32;
+        let previous = if previous == own { NONE } else { self.whole(previous) };
+        let next = if next == own { NONE } else { self.whole(next) };
         if previous == NONE {
             self.oldest = next;
         } else {
-            self.get_mut(previous).next = next;
+            self.get_mut(previous).next = if next == NONE { previous } else { next } as u32;
         }
         if next == NONE {
             self.newest = previous;
         } else {
-            self.get_mut(next).previous = previous;
+            self.get_mut(next).previous = if previous == NONE { next } else { previous } as u32;
+        }
+        if self.cursor == id {
+            self.cursor = previous;
         }
     }
 
@@ -333,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_segment_to_retransmit_is_the_first_lost_one_not_yet_sent_again() {
+    fn the_next_segment_to_retransmit_is_the_first_lost_one_not_yet_retransmitted() {
         let mut board = filled(300);
         for id in [200, 7, 150] {
             board.change_flags(id, LOST, 0);
@@ -345,6 +410,46 @@ mod tests {
         assert_eq!(board.next_waiting(), Some(200));
         board.change_flags(7, 0, RETRANS);
         assert_eq!(board.next_waiting(), Some(7));
+    }
+
+    fn in_order_of_sending(board: &Scoreboard) -> Vec<Id> {
+        std::iter::successors(board.oldest(), |&id| board.sent_next(id)).collect()
+    }
+
+    #[test]
+    fn what_a_timeout_took_off_comes_back_in_its_place() {
+        let mut board = filled(6);
+        board.link_newest(1);
+        for id in [0, 1, 3, 4, 5] {
+            board.park(id);
+        }
+        assert_eq!(in_order_of_sending(&board), [2]);
+        board.link_newest(0);
+        board.unlink(4);
+        board.unpark_all();
+        assert_eq!(in_order_of_sending(&board), [2, 3, 5, 1, 0]);
+    }
+
+    #[test]
+    fn the_last_one_sent_before_another_is_found_while_neighbours_come_and_go() {
+        let mut board = filled(8);
+        let order = |board: &Scoreboard, id| board.get(id).order;
+        assert_eq!(board.sent_before(order(&board, 0)), None);
+        assert_eq!(board.sent_before(order(&board, 4)), Some(3));
+        board.unlink(3);
+        assert_eq!(board.sent_before(order(&board, 4)), Some(2));
+        board.link_newest(0);
+        assert_eq!(board.sent_before(order(&board, 6)), Some(5));
+        for id in [1, 2, 4, 5] {
+            board.unlink(id);
+        }
+        assert_eq!(board.sent_before(order(&board, 6)), None);
+        assert_eq!(board.sent_before(order(&board, 0)), Some(7));
+    }
+
+    #[test]
+    fn a_record_is_a_cache_line() {
+        assert_eq!(size_of::<Sent>(), 64);
     }
 
     #[test]

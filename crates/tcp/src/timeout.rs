@@ -116,6 +116,7 @@ impl Connection {
                 continue;
             }
             self.mark_lost(id);
+            self.board.park(id);
         }
     }
 }

@@ -66,6 +66,7 @@ impl Connection {
             for id in self.board.head()..self.board.tail() {
                 self.board.change_flags(id, 0, LOST);
             }
+            self.board.unpark_all();
             self.sk.lost_out = 0;
         }
         if self.sk.prior_ssthresh != 0 {
