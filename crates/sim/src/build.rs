@@ -1,5 +1,6 @@
 //! From a plan to streams: names resolved, impossible values refused.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use tcplab_control::{Control, Registry};
@@ -17,7 +18,7 @@ use crate::ping_stream::PingStream;
 use crate::plan::{Cc, Flow, Pattern, Plan, Traffic};
 use crate::request::Request;
 use crate::stream::{Ends, Interval, Stream, Work};
-use crate::tcp_stream::{Application, TcpStream};
+use crate::tcp_stream::{Application, Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
 
@@ -49,7 +50,8 @@ pub(crate) fn streams(
         };
         let mut round_trip = path(from, to, [&flow.from, &flow.to])?;
         round_trip.extend(path(to, from, [&flow.to, &flow.from])?);
-        let builder = Builder { plan, controls, flow, mtu: least_mtu(plan, &round_trip) };
+        let mtu = least_mtu(plan, &round_trip);
+        let builder = Builder { plan, controls, flow, mtu, settings: OnceCell::new() };
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
             streams.push(Stream {
@@ -63,6 +65,7 @@ pub(crate) fn streams(
                 },
                 flow: number,
                 start: flow.start,
+                done: false,
                 work: builder.work(stream)?,
                 interval: Interval { since: flow.start, ..Interval::default() },
             });
@@ -79,8 +82,10 @@ struct Builder<'a> {
     plan: &'a Plan,
     controls: &'a Registry,
     flow: &'a Flow,
-    /// Least MTU on the way there and back, bytes.
+    /// Minimum MTU of the path in both directions, bytes.
     mtu: u32,
+    /// What the flow's connections have in common, once it is known.
+    settings: OnceCell<Arc<Settings>>,
 }
 
 impl Builder<'_> {
@@ -179,13 +184,24 @@ impl Builder<'_> {
         cc: &Cc,
         configs: [&Config; 2],
     ) -> Result<Work, PlanError> {
-        let control = || {
-            let params = cc.params.iter().map(|(name, value)| (name.as_str(), *value));
-            self.controls
-                .find(cc.file.as_ref().unwrap_or(&cc.name))
-                .and_then(|table| Control::of(table, params))
-                .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })
+        let settings = match self.settings.get() {
+            Some(settings) => settings.clone(),
+            None => {
+                let settings = Arc::new(self.settings(cc, configs)?);
+                self.settings.get_or_init(|| settings).clone()
+            }
         };
+        let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
+        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn))))
+    }
+
+    fn settings(&self, cc: &Cc, configs: [&Config; 2]) -> Result<Settings, PlanError> {
+        let params = cc.params.iter().map(|(name, value)| (name.as_str(), *value));
+        let control = self
+            .controls
+            .find(cc.file.as_ref().unwrap_or(&cc.name))
+            .and_then(|table| Control::of(table, params))
+            .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })?;
         // A path with a smaller MTU than the ends' own: path MTU discovery is taken to be done.
         let most = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
         const LEAST_MSS: u32 = 88;
@@ -193,8 +209,7 @@ impl Builder<'_> {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
         }
         let configs = configs.map(|config| Config { mss: config.mss.min(most), ..config.clone() });
-        let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
-        Ok(Work::Tcp(Box::new(TcpStream::new(application, [control()?, control()?], Arc::new(configs), isn))))
+        Ok(Settings { control, configs })
     }
 
     fn pauses(&self, pattern: &Option<Pattern>, stream: u32) -> Option<Pauses> {

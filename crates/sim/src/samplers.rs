@@ -6,6 +6,7 @@ use tcplab_tcp::Info;
 use tcplab_units::{Span, Time};
 
 use crate::capture;
+use crate::histogram::Summary;
 use crate::plan::{Plan, Traffic};
 use crate::stream::{Counts, Stream, Work};
 use crate::tcp_stream::{Application, CLIENT, state_name};
@@ -33,7 +34,7 @@ impl Sampler {
 pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: Time) {
     for stream in streams {
         let Work::Tcp(tcp) = &stream.work else { continue };
-        for (end, info, connection) in tcp.senders(now).filter(|(end, ..)| !tcp.closed(*end)) {
+        for (end, info, connection) in tcp.senders(now) {
             let flow = &plan.flows[stream.flow];
             let node = world.recorder.symbol(if end == CLIENT { &flow.from } else { &flow.to });
             let state = world.recorder.symbol(state_name(info.ca_state));
@@ -101,7 +102,7 @@ pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, dr
         if now <= interval.since || matches!(stream.work, Work::Ping(_)) {
             continue;
         }
-        let counts = counts(stream, now, drained);
+        let counts = counts(stream, drained);
         if stream.finished() && counts == interval.counts {
             stream.interval.since = now;
             continue;
@@ -139,15 +140,16 @@ pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, dr
     }
 }
 
-fn counts(stream: &Stream, now: Time, drained: bool) -> Counts {
+fn counts(stream: &Stream, drained: bool) -> Counts {
     match &stream.work {
         Work::Tcp(tcp) => {
-            let mut counts = Counts { bytes_received: tcp.bytes_received(), ..Counts::default() };
-            for (_, info, _) in tcp.senders(now) {
-                counts.bytes_sent += info.bytes_sent;
-                counts.retransmits += info.retransmits;
+            let sent = tcp.counters();
+            Counts {
+                bytes_received: tcp.bytes_received(),
+                bytes_sent: sent.bytes_sent,
+                retransmits: sent.retransmits,
+                ..Counts::default()
             }
-            counts
         }
         Work::Udp(udp) => Counts {
             bytes_received: udp.reception.bytes(),
@@ -212,18 +214,12 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         let started = stream.start <= end;
         let (last_delivery, rtt) = match &stream.work {
             Work::Tcp(tcp) => {
-                let (mut segments, mut retransmits, mut rtos, mut losses) = (0, 0, 0, 0);
-                for (_, info, _) in tcp.senders(end) {
-                    row.bytes_sent += info.bytes_sent;
-                    segments += info.segments_sent;
-                    retransmits += info.retransmits;
-                    rtos += info.rtos;
-                    losses += info.losses_detected;
-                }
-                row.segments_sent = Some(segments);
-                row.retransmits = Some(retransmits);
-                row.rtos = Some(rtos);
-                row.losses_detected = Some(losses);
+                let sent = tcp.counters();
+                row.bytes_sent = sent.bytes_sent;
+                row.segments_sent = Some(sent.segments_sent);
+                row.retransmits = Some(sent.retransmits);
+                row.rtos = Some(sent.rtos);
+                row.losses_detected = Some(sent.losses_detected);
                 row.cwnd_mean = tcp.mean_window(end);
                 row.complete = started && tcp.complete(end, ended);
                 if !matches!(tcp.application, Application::Bulk(_)) {
@@ -233,14 +229,14 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                     let tables = &mut world.recorder.tables;
                     echo.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
                 }
-                (tcp.last_delivery, Some(&tcp.rtt))
+                (tcp.last_delivery, tcp.rtt())
             }
             Work::Udp(udp) => {
                 row.bytes_sent = udp.bytes_sent();
                 row.segments_sent = Some(udp.sent());
                 row.losses_detected = Some(udp.lost(drained));
                 row.complete = started && (udp.stopped() || (ended && udp.endless()));
-                (udp.last_delivery, None)
+                (udp.last_delivery, Summary::default())
             }
             Work::Ping(ping) => {
                 row.bytes_sent = ping.bytes(ping.sent());
@@ -248,13 +244,11 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.losses_true = Some(there + back);
                 row.losses_detected = Some(ping.sent() - ping.replies());
                 row.complete = started && (ping.stopped() || (ended && ping.endless()));
-                (ping.last_reply, Some(&ping.rtt))
+                (ping.last_reply, ping.rtt.summary())
             }
         };
-        if let Some(rtt) = rtt {
-            row.rtt_mean = rtt.mean();
-            [row.rtt_p50, row.rtt_p95, row.rtt_p99] = [50, 95, 99].map(|percent| rtt.percentile(percent));
-        }
+        row.rtt_mean = rtt.mean;
+        [row.rtt_p50, row.rtt_p95, row.rtt_p99] = rtt.percentiles;
         if stream.finished() && last_delivery > stream.start {
             row.end = last_delivery.as_ns();
         }

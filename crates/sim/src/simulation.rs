@@ -18,6 +18,8 @@ use crate::world::{Timer, World};
 pub struct Simulation {
     world: World,
     streams: Vec<Stream>,
+    /// Streams that are not finished.
+    unfinished: usize,
     /// Names of flows, for progress.
     flows: Vec<String>,
     /// Payload each flow had delivered when progress was asked for last, and when that was.
@@ -89,9 +91,13 @@ impl Simulation {
             end: Time::ZERO + plan.duration,
             events: 0,
             done: false,
+            unfinished: streams.len(),
             streams,
             plan: plan.clone(),
         };
+        for stream in 0..simulation.streams.len() {
+            simulation.note_finished(stream);
+        }
         for sampler in Sampler::ALL {
             simulation.schedule_sampler(sampler);
         }
@@ -185,9 +191,10 @@ impl Simulation {
         }
         let timer = slot - directions;
         let stream = (timer / Timer::COUNT) as usize;
-        if let Some(stream) = self.streams.get_mut(stream) {
-            stream.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.world);
-            return self.end_if_idle(stream_finished(&self.streams, (timer / Timer::COUNT) as usize));
+        if let Some(woken) = self.streams.get_mut(stream) {
+            woken.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.world);
+            let finished = self.note_finished(stream);
+            return self.end_if_idle(finished);
         }
         let number = timer as usize - self.streams.len() * Timer::COUNT as usize;
         self.sample::<M>(Sampler::ALL[number]);
@@ -213,7 +220,7 @@ impl Simulation {
             } else {
                 stream.receive::<M>(&packet, &mut self.world);
             }
-            finished = stream.finished();
+            finished = self.note_finished(packet.stream as usize);
         }
         let next = self.world.network.link(direction).next_event();
         self.world.schedule.set(direction, next);
@@ -223,9 +230,20 @@ impl Simulation {
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.
     #[inline]
     fn end_if_idle(&mut self, perhaps: bool) {
-        if perhaps && self.streams.iter().all(Stream::finished) && self.world.network.is_empty() {
+        if perhaps && self.unfinished == 0 && self.world.network.is_empty() {
             self.done = true;
         }
+    }
+
+    /// Counts `stream` if it has finished; whether it has.
+    #[inline]
+    fn note_finished(&mut self, stream: usize) -> bool {
+        let stream = &mut self.streams[stream];
+        if !stream.done && stream.finished() {
+            stream.done = true;
+            self.unfinished -= 1;
+        }
+        stream.done
     }
 
     fn sample<M: Mode>(&mut self, sampler: Sampler) {
@@ -262,6 +280,51 @@ impl Simulation {
     }
 }
 
-fn stream_finished(streams: &[Stream], stream: usize) -> bool {
-    streams.get(stream).is_some_and(Stream::finished)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::stream::Work;
+
+    /// Ten transfers of 50 kB over a path that loses one packet in thirty.
+    fn plan() -> Plan {
+        let direction = json!({
+            "rate": 10_000_000, "delay": 5_000_000, "queue": {"kind": "droptail", "limit": {"packets": 1000}},
+            "jitter": null, "reorder": null, "corrupt": null, "duplicate": null, "up": true, "trace": null,
+            "changes": [],
+            "loss": {"model": {"kind": "every", "packets": 30, "first": 7}, "before_queue": false},
+        });
+        let node = |name: &str, peer: &str| json!({"name": name, "kind": "host", "tcp": {}, "routes": {peer: "path"}});
+        let plan = json!({
+            "name": "test", "seed": 1, "duration": 60_000_000_000_u64,
+            "nodes": [node("a", "b"), node("b", "a")],
+            "links": [{
+                "name": "path", "ends": ["a", "b"], "addresses": [null, null], "mtu": 1500,
+                "forward": direction.clone(), "backward": direction,
+            }],
+            "flows": [{
+                "name": "bulk", "from": "a", "to": "b", "start": 0, "stop": null, "streams": 10, "kind": "tcp",
+                "cc": {"name": "cubic"}, "bytes": 50_000, "pattern": null, "sender": {}, "receiver": {},
+            }],
+            "sample": {"sockets": null, "queues": null, "flows": null, "hosts": null, "packets": false},
+            "capture": null,
+        });
+        serde_json::from_value(plan).expect("a well-formed plan")
+    }
+
+    #[test]
+    fn closed_connections_are_freed_and_their_figures_kept() -> Result<(), PlanError> {
+        let mut simulation = Simulation::new(&plan())?;
+        while !simulation.advance(1000) {}
+        assert_eq!(simulation.unfinished, 0);
+        for stream in &simulation.streams {
+            assert!(matches!(&stream.work, Work::Tcp(tcp) if tcp.is_freed()));
+        }
+        let flows = simulation.finish().flows;
+        assert!(flows.complete.iter().all(|complete| complete == Some(true)));
+        assert!(flows.segments_sent.iter().flatten().all(|segments| segments >= 35));
+        assert!(flows.rtt_p50.iter().flatten().all(|rtt| rtt > 10e6));
+        Ok(())
+    }
 }

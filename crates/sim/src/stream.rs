@@ -62,6 +62,8 @@ pub(crate) struct Stream {
     /// The flow's place in the plan.
     pub(crate) flow: usize,
     pub(crate) start: Time,
+    /// It is counted as finished.
+    pub(crate) done: bool,
     pub(crate) work: Work,
     pub(crate) interval: Interval,
 }

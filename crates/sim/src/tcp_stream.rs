@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
-use tcplab_tcp::{Config, Connection, Info, Notice, Segment};
+use tcplab_tcp::{Config, Connection, Counters, Info, Notice, Segment, TimeWait};
 use tcplab_units::Time;
 
 use crate::bulk::Bulk;
 use crate::echo::{Echo, Next};
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Summary};
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
 use crate::request::Request;
@@ -31,22 +31,37 @@ pub(crate) enum Application {
     Echo(Box<Echo>),
 }
 
+/// What the connections of a flow have in common.
+pub(crate) struct Settings {
+    /// What the controls of both ends are made after.
+    pub(crate) control: Control,
+    pub(crate) configs: [Config; 2],
+}
+
 /// A connection of a flow.
 pub(crate) struct TcpStream {
-    ends: [Option<Connection>; 2],
-    /// Controls for the ends that do not exist yet.
-    controls: [Option<Control>; 2],
-    configs: Arc<[Config; 2]>,
+    /// None before the connection is opened, and when `remains` has taken their place.
+    ends: [Option<Box<Connection>>; 2],
+    opened: [bool; 2],
+    remains: Option<Box<Remains>>,
+    settings: Arc<Settings>,
     initial_sequence: [u32; 2],
     closed: [bool; 2],
     aborted: bool,
     pub(crate) application: Application,
-    pub(crate) rtt: Histogram,
+    rtt: Histogram,
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
     delivered: [u64; 2],
     window: Window,
     phases: [&'static str; 2],
+}
+
+/// What is kept of a connection that both ends have closed.
+struct Remains {
+    ends: [TimeWait; 2],
+    counters: [Counters; 2],
+    rtt: Summary,
 }
 
 /// The mean congestion window over time.
@@ -91,14 +106,14 @@ impl TcpStream {
     /// A connection to be opened when its application timer fires.
     pub(crate) fn new(
         application: Application,
-        controls: [Control; 2],
-        configs: Arc<[Config; 2]>,
+        settings: Arc<Settings>,
         initial_sequence: [u32; 2],
     ) -> TcpStream {
         TcpStream {
             ends: [None, None],
-            controls: controls.map(Some),
-            configs,
+            opened: [false; 2],
+            remains: None,
+            settings,
             initial_sequence,
             closed: [false; 2],
             aborted: false,
@@ -116,9 +131,11 @@ impl TcpStream {
         let now = world.now();
         let end = match timer {
             Timer::Application => {
-                if let Some(control) = self.controls[CLIENT].take() {
-                    let isn = self.initial_sequence[CLIENT];
-                    self.ends[CLIENT] = Some(Connection::connect(&self.configs[CLIENT], control, isn, now));
+                if !std::mem::replace(&mut self.opened[CLIENT], true) {
+                    let (settings, isn) = (&self.settings, self.initial_sequence[CLIENT]);
+                    let control = settings.control.another();
+                    let client = Connection::connect(&settings.configs[CLIENT], control, isn, now);
+                    self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
                 let next = match &mut self.application {
@@ -150,6 +167,12 @@ impl TcpStream {
         let now = world.now();
         if let Some(connection) = &mut self.ends[end] {
             connection.handle_segment(segment, now);
+        } else if let Some(remains) = &self.remains {
+            if let Some(answer) = remains.ends[end].answer(segment, now) {
+                let node = if end == CLIENT { ends.from } else { ends.to };
+                world.send::<M>(node, ends.packet(Body::Tcp(answer), end == CLIENT));
+            }
+            return;
         } else {
             self.accept(segment, now);
         }
@@ -158,12 +181,29 @@ impl TcpStream {
 
     /// The server's end comes into being with the first SYN.
     fn accept(&mut self, segment: &Segment, now: Time) {
-        if is_opening(segment)
-            && let Some(control) = self.controls[SERVER].take()
-        {
-            let isn = self.initial_sequence[SERVER];
-            self.ends[SERVER] = Some(Connection::accept(&self.configs[SERVER], control, isn, segment, now));
+        if is_opening(segment) && !std::mem::replace(&mut self.opened[SERVER], true) {
+            let (settings, isn) = (&self.settings, self.initial_sequence[SERVER]);
+            let control = settings.control.another();
+            let server = Connection::accept(&settings.configs[SERVER], control, isn, segment, now);
+            self.ends[SERVER] = Some(Box::new(server));
         }
+    }
+
+    /// Frees what a connection that both ends have closed needs no more.
+    fn retire(&mut self) {
+        let [client, server] = std::mem::take(&mut self.ends);
+        let (client, server) = match (client, server) {
+            (Some(client), Some(server)) if client.is_at_rest() && server.is_at_rest() => (client, server),
+            ends => {
+                self.ends = ends.into();
+                return;
+            }
+        };
+        self.remains = Some(Box::new(Remains {
+            counters: [client.counters(), server.counters()],
+            ends: [client.time_wait(), server.time_wait()],
+            rtt: std::mem::take(&mut self.rtt).summary(),
+        }));
     }
 
     /// Does all that follows from the last thing that happened to an end.
@@ -177,7 +217,7 @@ impl TcpStream {
                 world.send::<M>(node, ends.packet(Body::Tcp(segment), forward));
             }
             let mut acted = false;
-            while let Some(notice) = self.ends[end].as_mut().and_then(Connection::poll_notice) {
+            while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {
                 acted |= self.notice(end, notice, ends, world);
             }
             acted |= self.deliver(end, ends, world);
@@ -188,6 +228,9 @@ impl TcpStream {
         self.observe(end, ends, world);
         if let Some(connection) = &self.ends[end] {
             world.set_timer_no_later(ends.stream, timer, connection.poll_timeout());
+        }
+        if self.closed == [true; 2] && !self.aborted {
+            self.retire();
         }
     }
 
@@ -347,19 +390,46 @@ impl TcpStream {
         self.delivered[CLIENT] + self.delivered[SERVER]
     }
 
-    /// Snapshots of the ends that send payload, with which end it is.
+    /// Snapshots of the ends that are open and send payload, with which end it is.
     pub(crate) fn senders(&self, now: Time) -> impl Iterator<Item = (usize, Info, &Connection)> {
-        let both = !matches!(self.application, Application::Bulk(_));
-        self.ends.iter().enumerate().filter(move |(end, _)| both || *end == CLIENT).filter_map(
-            move |(end, connection)| {
-                connection.as_ref().map(|connection| (end, connection.info(now), connection))
-            },
-        )
+        let open = move |end: &usize| self.sends(*end) && !self.closed[*end];
+        [CLIENT, SERVER].into_iter().filter(open).filter_map(move |end| {
+            self.ends[end].as_deref().map(|connection| (end, connection.info(now), connection))
+        })
     }
 
-    /// Whether an end has sent and received its last.
-    pub(crate) fn closed(&self, end: usize) -> bool {
-        self.closed[end]
+    /// Whether `end` sends payload.
+    fn sends(&self, end: usize) -> bool {
+        end == CLIENT || !matches!(self.application, Application::Bulk(_))
+    }
+
+    /// What the ends that send payload have sent and lost.
+    pub(crate) fn counters(&self) -> Counters {
+        let mut sum = Counters::default();
+        for end in [CLIENT, SERVER].into_iter().filter(|end| self.sends(*end)) {
+            let counters = match (&self.ends[end], &self.remains) {
+                (Some(connection), _) => connection.counters(),
+                (None, Some(remains)) => remains.counters[end],
+                (None, None) => continue,
+            };
+            sum.bytes_sent += counters.bytes_sent;
+            sum.segments_sent += counters.segments_sent;
+            sum.retransmits += counters.retransmits;
+            sum.rtos += counters.rtos;
+            sum.losses_detected += counters.losses_detected;
+        }
+        sum
+    }
+
+    /// Whether nothing but figures is left of it.
+    #[cfg(test)]
+    pub(crate) fn is_freed(&self) -> bool {
+        self.remains.is_some()
+    }
+
+    /// The RTTs of the end that sends most.
+    pub(crate) fn rtt(&self) -> Summary {
+        self.remains.as_ref().map_or_else(|| self.rtt.summary(), |remains| remains.rtt)
     }
 
     /// Mean congestion window over the connection's time, segments.

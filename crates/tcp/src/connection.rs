@@ -123,13 +123,18 @@ pub(crate) struct Handshake {
     pub peer_scales: bool,
 }
 
-/// Counters of `Info`.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
+/// What an endpoint has sent and lost, ever: those figures of `Info` that only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Payload bytes sent for the first time.
     pub bytes_sent: u64,
+    /// Segments with payload sent, retransmissions included.
     pub segments_sent: u64,
+    /// Segments retransmitted.
     pub retransmits: u64,
+    /// Retransmission timeouts.
     pub rtos: u64,
+    /// Segments ever taken for lost.
     pub losses_detected: u64,
 }
 
@@ -260,7 +265,7 @@ impl Connection {
             snd: SendState { write_seq: after_syn, small_end: isn, ..SendState::default() },
             timers: Timers::new(),
             board: Scoreboard::new(),
-            out: VecDeque::with_capacity(64),
+            out: VecDeque::new(),
             rcv: Receiver::new(),
             delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised),
             window,
@@ -350,12 +355,21 @@ impl Connection {
 
     /// The next segment to send now, if any.
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.out.pop_front()
+        let segment = self.out.pop_front();
+        if segment.is_none() {
+            // The next burst goes into the same memory, not into what follows it.
+            self.out.clear();
+        }
+        segment
     }
 
     /// The next thing worth recording, oldest first.
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        self.notices.pop_front()
+        let notice = self.notices.pop_front();
+        if notice.is_none() {
+            self.notices.clear();
+        }
+        notice
     }
 
     /// Payload bytes that arrived in order, ever (a cheap counter).
@@ -366,6 +380,16 @@ impl Connection {
     /// Payload bytes cumulatively acknowledged by the peer, ever (a cheap counter).
     pub fn bytes_acked(&self) -> u64 {
         self.sk.bytes_acked
+    }
+
+    /// What was sent and lost, ever (cheaper than `info`).
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Whether there is nothing left to poll for.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.out.is_empty() && self.notices.is_empty()
     }
 
     /// The congestion window, segments (a cheap look, for those who want it after every segment).
@@ -452,4 +476,9 @@ impl Connection {
 
 fn timestamp_of(us: u64) -> u32 {
     (us / 1_000) as u32
+}
+
+/// The timestamp clock at `now`.
+pub(crate) fn timestamp_at(now: Time) -> u32 {
+    timestamp_of(now.as_us() + EPOCH_US)
 }

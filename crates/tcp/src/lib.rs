@@ -30,6 +30,7 @@ mod sack;
 mod scoreboard;
 mod seq;
 mod sndbuf;
+mod time_wait;
 mod timeout;
 mod timers;
 mod tlp;
@@ -37,9 +38,10 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use connection::{Connection, Info, Notice};
+pub use connection::{Connection, Counters, Info, Notice};
 pub use segment::Segment;
 pub use tcplab_plan::{Ecn, TcpSettings as Config};
+pub use time_wait::TimeWait;
 
 #[cfg(test)]
 mod tests;

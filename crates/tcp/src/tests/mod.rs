@@ -4,7 +4,7 @@ mod acking;
 mod ecn;
 mod invariants;
 mod opening;
-mod pair;
+pub(crate) mod pair;
 mod recovering;
 mod script;
 mod sending;
