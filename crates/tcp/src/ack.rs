@@ -364,8 +364,7 @@ impl Connection {
         if self.in_cwnd_reduction() {
             self.reduce_cwnd(delivered, state.rate.losses as u32, state.flag);
         } else {
-            let advances =
-                if self.rack.reordering > crate::rack::DUP_THRESHOLD { FORWARD_PROGRESS } else { DATA_ACKED };
+            let advances = if self.rack.reorders() { FORWARD_PROGRESS } else { DATA_ACKED };
             if state.flag & advances != 0 {
                 self.control.cong_avoid(&mut self.sk, ack, delivered);
                 self.cwnd_use.stamp_us = self.sk.tcp_mstamp;

@@ -35,7 +35,7 @@ impl Connection {
         }
         self.cwnd_use.used = self.cwnd_use.used.max(sk.packets_out);
         if self.config.slow_start_after_idle
-            && sk.tcp_mstamp - self.cwnd_use.stamp_us >= self.rtt.rto_us
+            && sk.tcp_mstamp - self.cwnd_use.stamp_us >= self.rtt.rto_us()
             && !self.control.has_cong_control()
         {
             self.decay_unused_cwnd();
@@ -63,7 +63,7 @@ impl Connection {
         if !self.config.slow_start_after_idle || self.sk.packets_out > 0 || self.control.has_cong_control() {
             return;
         }
-        let rto = self.rtt.rto_us;
+        let rto = self.rtt.rto_us();
         let mut idle = self.sk.tcp_mstamp - self.snd.last_sent_us;
         if idle <= rto {
             return;

@@ -123,7 +123,7 @@ impl Connection {
             self.delack.ato_us = ATO_MIN_US;
         } else {
             let gap = now - self.delack.last_data_us;
-            let rto = self.rtt.rto_us;
+            let rto = self.rtt.rto_us();
             let ato = self.delack.ato_us;
             if gap <= ATO_MIN_US / 2 {
                 self.delack.ato_us = ato / 2 + ATO_MIN_US / 2;
@@ -262,7 +262,7 @@ impl Connection {
             self.delack.pingpong = 0;
             self.delack.ato_us = ATO_MIN_US;
         } else {
-            self.delack.ato_us = (self.delack.ato_us * 2).min(self.rtt.rto_us);
+            self.delack.ato_us = (self.delack.ato_us * 2).min(self.rtt.rto_us());
         }
         self.send_ack();
     }

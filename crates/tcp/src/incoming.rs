@@ -144,7 +144,7 @@ impl Connection {
             && segment.seq == self.rcv.nxt
             && segment.ack == self.sk.snd_una
             && !updates
-            && age * 1_000 <= self.rtt.rto_us * 6 / 5
+            && age * 1_000 <= self.rtt.rto_us() * 6 / 5
     }
 
     fn answer_unacceptable(&mut self, segment: &Segment, end: u32) {

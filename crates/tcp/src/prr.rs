@@ -12,9 +12,48 @@ use crate::connection::Notice;
 #[derive(Debug, Default)]
 pub(crate) struct Prr {
     /// Delivered since it began.
-    pub delivered: u32,
+    delivered: u32,
     /// Sent since it began.
-    pub out: u32,
+    out: u32,
+}
+
+/// What an ACK during a reduction finds, segments.
+#[derive(Clone, Copy, Debug)]
+struct Reduction {
+    /// Where the window is to go.
+    ssthresh: u32,
+    /// The window when the reduction began; not 0.
+    prior_cwnd: u32,
+    in_flight: u32,
+    /// Delivered by this ACK.
+    delivered: u32,
+    /// It advanced `snd_una`, and nothing more is lost.
+    safe: bool,
+}
+
+impl Prr {
+    /// `segments` were sent.
+    pub(crate) fn note_sent(&mut self, segments: u32) {
+        self.out += segments;
+    }
+
+    /// The window after an ACK: above the threshold sends in proportion to what is delivered; below it slow starts
+    /// only while ACKs are safe, else conserves packets (RFC 6937bis, section 6).
+    fn window(&mut self, ack: Reduction) -> u32 {
+        self.delivered += ack.delivered;
+        let out = i64::from(self.out);
+        let room = i64::from(ack.ssthresh) - i64::from(ack.in_flight);
+        let quota = if room < 0 {
+            let share = u64::from(ack.ssthresh) * u64::from(self.delivered);
+            share.div_ceil(u64::from(ack.prior_cwnd)) as i64 - out
+        } else {
+            let owed = (i64::from(self.delivered) - out).max(i64::from(ack.delivered));
+            (owed + i64::from(ack.safe)).min(room)
+        };
+        // The first ACK of a recovery always lets the fast retransmission out.
+        let quota = quota.max(i64::from(self.out == 0));
+        (i64::from(ack.in_flight) + quota).max(1) as u32
+    }
 }
 
 impl Connection {
@@ -29,29 +68,18 @@ impl Connection {
         self.ecn_queue_cwr();
     }
 
-    /// Sends in proportion while above the threshold; below it, slow start only while ACKs advance and
-    /// nothing more is lost (the "safe ACK"), else packet conservation.
+    /// Sets the window during a reduction, after an ACK that delivered something (`tcp_cwnd_reduction`).
     pub(crate) fn reduce_cwnd(&mut self, delivered: u32, newly_lost: u32, flag: u32) {
         if delivered == 0 || self.sk.prior_cwnd == 0 {
             return;
         }
-        let prr = &mut self.prr;
-        prr.delivered += delivered;
-        let in_flight = self.sk.packets_in_flight();
-        let room = i64::from(self.sk.snd_ssthresh) - i64::from(in_flight);
-        let quota = if room < 0 {
-            let share = u64::from(self.sk.snd_ssthresh) * u64::from(prr.delivered);
-            share.div_ceil(u64::from(self.sk.prior_cwnd)) as i64 - i64::from(prr.out)
-        } else {
-            let mut quota = (i64::from(prr.delivered) - i64::from(prr.out)).max(i64::from(delivered));
-            if flag & SND_UNA_ADVANCED != 0 && newly_lost == 0 {
-                quota += 1;
-            }
-            quota.min(room)
-        };
-        // The first ACK of a recovery always lets the fast retransmission out.
-        let quota = quota.max(i64::from(prr.out == 0));
-        self.sk.snd_cwnd = (i64::from(in_flight) + quota).max(1) as u32;
+        self.sk.snd_cwnd = self.prr.window(Reduction {
+            ssthresh: self.sk.snd_ssthresh,
+            prior_cwnd: self.sk.prior_cwnd,
+            in_flight: self.sk.packets_in_flight(),
+            delivered,
+            safe: flag & SND_UNA_ADVANCED != 0 && newly_lost == 0,
+        });
     }
 
     /// The reduction is complete (`tcp_end_cwnd_reduction`).
@@ -77,5 +105,51 @@ impl Connection {
             self.set_ca_state(CaState::Cwr);
             self.notice(Notice::EcnResponse);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From a window of 100 to one of 70.
+    fn ack(in_flight: u32, delivered: u32) -> Reduction {
+        Reduction { ssthresh: 70, prior_cwnd: 100, in_flight, delivered, safe: false }
+    }
+
+    #[test]
+    fn the_first_ack_lets_one_segment_out() {
+        assert_eq!(Prr::default().window(Reduction { delivered: 0, ..ack(99, 0) }), 100);
+    }
+
+    #[test]
+    fn above_the_threshold_seven_leave_for_every_ten_delivered() {
+        let mut prr = Prr::default();
+        let mut in_flight = 100;
+        let mut sent = 0;
+        for _ in 0..80 {
+            in_flight -= 1;
+            let quota = prr.window(ack(in_flight, 1)) - in_flight;
+            prr.note_sent(quota);
+            in_flight += quota;
+            sent += quota;
+        }
+        assert_eq!((sent, in_flight), (56, 76));
+    }
+
+    #[test]
+    fn below_the_threshold_packets_are_conserved_until_acks_are_safe() {
+        let mut prr = Prr::default();
+        prr.note_sent(1);
+        assert_eq!(prr.window(ack(40, 3)), 43);
+        prr.note_sent(3);
+        assert_eq!(prr.window(Reduction { safe: true, ..ack(40, 2) }), 43);
+    }
+
+    #[test]
+    fn the_window_never_exceeds_the_threshold_on_the_way_up() {
+        let mut prr = Prr::default();
+        prr.note_sent(1);
+        assert_eq!(prr.window(Reduction { safe: true, ..ack(68, 30) }), 70);
     }
 }

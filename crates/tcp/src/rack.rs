@@ -6,13 +6,13 @@ use crate::seq::{after, before};
 use crate::timers::Pending;
 
 /// Recoveries for which a widened reordering window is kept (RFC 8985, section 6.2, step 4).
-pub(crate) const PERSIST: u8 = 16;
-/// Least delay of a timer (Linux `TCP_TIMEOUT_MIN_US`).
+const PERSIST: u8 = 16;
+/// Minimum delay of a timer (Linux `TCP_TIMEOUT_MIN_US`).
 pub(crate) const TIMEOUT_MIN_US: u64 = 2_000;
 /// DupAcks or SACKed segments that mean loss while no reordering was seen (`tcp_reordering`).
-pub(crate) const DUP_THRESHOLD: u32 = 3;
+const DUP_THRESHOLD: u32 = 3;
 /// Largest reordering degree (`tcp_max_reordering`).
-pub(crate) const MAX_REORDERING: u32 = 300;
+const MAX_REORDERING: u32 = 300;
 
 /// What is known of delivery in order of sending.
 #[derive(Debug)]
@@ -22,19 +22,19 @@ pub(crate) struct Rack {
     /// Its round-trip time.
     rtt_us: u32,
     /// Something was delivered since losses were last looked for.
-    pub advanced: bool,
+    advanced: bool,
     /// Width of the reordering window in quarters of the minimum RTT.
     steps: u8,
     /// Recoveries left before the window falls back to one step.
-    pub persist: u8,
+    persist: u8,
     /// The peer reported a duplicate in this round.
-    pub dsack_seen: bool,
+    dsack_seen: bool,
     /// `delivered` when the window was last widened.
     widened_at: u32,
     /// Degree of reordering seen, segments.
-    pub reordering: u32,
+    reordering: u32,
     /// Reordering was ever seen.
-    pub reordering_seen: bool,
+    reordering_seen: bool,
 }
 
 impl Rack {
@@ -51,6 +51,93 @@ impl Rack {
             reordering_seen: false,
         }
     }
+
+    /// A segment, the `order`th that was sent, was delivered after `rtt_us`.
+    fn note_delivered(&mut self, order: u32, rtt_us: u32) {
+        self.advanced = true;
+        self.rtt_us = rtt_us;
+        if before(self.order, order) {
+            self.order = order;
+        }
+    }
+
+    /// Quarter of the minimum RTT for each step, at most the smoothed RTT (`tcp_rack_reo_wnd`).
+    ///
+    /// `at_once`: losses need no more confirmation, because recovery is under way or the duplicate threshold is met.
+    /// Then there is no window as long as no reordering was seen.
+    fn reordering_window_us(&self, rtt_min_us: u32, srtt_us: u32, at_once: bool) -> u32 {
+        if at_once && !self.reordering_seen {
+            return 0;
+        }
+        (rtt_min_us >> 2).saturating_mul(u32::from(self.steps)).min(srtt_us)
+    }
+
+    /// Widens the window by a step for each round with a DSACK; narrows it after 16 recoveries without
+    /// (RFC 8985, section 6.2, step 4; `tcp_rack_update_reo_wnd`).
+    fn adapt_window(&mut self, prior_delivered: u32, delivered: u32) {
+        if before(prior_delivered, self.widened_at) {
+            self.dsack_seen = false;
+        }
+        if self.dsack_seen {
+            self.steps = self.steps.saturating_add(1);
+            self.dsack_seen = false;
+            self.widened_at = delivered;
+            self.persist = PERSIST;
+        } else if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+
+    /// Something was delivered `bytes` below what had been delivered before.
+    fn note_reordering(&mut self, bytes: u32, mss: u32) {
+        if bytes > self.reordering.saturating_mul(mss) {
+            self.reordering = bytes.div_ceil(mss).min(MAX_REORDERING);
+        }
+        self.reordering_seen = true;
+    }
+
+    /// The peer reported a duplicate, which is not a probe's.
+    pub(crate) fn note_dsack(&mut self) {
+        self.dsack_seen |= self.reordering_seen;
+    }
+
+    /// A recovery has ended, and was not spurious.
+    pub(crate) fn note_recovery(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// A recovery proved spurious by DSACK.
+    pub(crate) fn note_spurious_recovery(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
+    }
+
+    /// Losses are to be looked for with the next ACK, whatever it delivers.
+    pub(crate) fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Degree of reordering seen, segments; the duplicates that mean loss where the peer does not SACK.
+    pub(crate) fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
+    /// The degree exceeds the usual duplicate threshold.
+    pub(crate) fn reorders(&self) -> bool {
+        self.reordering > DUP_THRESHOLD
+    }
+
+    /// A timeout after `sacked` duplicates or more shows that the degree was overestimated.
+    pub(crate) fn note_timeout(&mut self, sacked: u32) {
+        if sacked >= DUP_THRESHOLD {
+            self.reordering = self.reordering.min(DUP_THRESHOLD);
+        }
+    }
+
+    /// Without SACK: there were more duplicates than `segments` out can explain.
+    pub(crate) fn note_excess_duplicates(&mut self, segments: u32) {
+        self.reordering = segments.min(MAX_REORDERING);
+        self.reordering_seen = true;
+    }
 }
 
 impl Connection {
@@ -61,23 +148,12 @@ impl Connection {
             // Too soon to be the retransmission: the original was delivered.
             return;
         }
-        let rack = &mut self.rack;
-        rack.advanced = true;
-        rack.rtt_us = rtt_us;
-        if before(rack.order, sent.order) {
-            rack.order = sent.order;
-        }
+        self.rack.note_delivered(sent.order, rtt_us);
     }
 
-    /// Quarter of the minimum RTT for each step, at most the smoothed RTT; nothing while no reordering was
-    /// seen and either recovery is under way or the duplicate threshold is met (`tcp_rack_reo_wnd`).
     fn rack_reordering_window_us(&self) -> u32 {
-        let rack = &self.rack;
-        if !rack.reordering_seen && (self.in_recovery_or_loss() || self.sk.sacked_out >= rack.reordering) {
-            return 0;
-        }
-        let quarter = self.sk.rtt_min_us >> 2;
-        quarter.saturating_mul(u32::from(rack.steps)).min(self.sk.srtt_us >> 3)
+        let at_once = self.in_recovery_or_loss() || self.sk.sacked_out >= self.rack.reordering();
+        self.rack.reordering_window_us(self.sk.rtt_min_us, self.sk.srtt_us >> 3, at_once)
     }
 
     /// Microseconds until `sent` must be taken for lost; not positive: now.
@@ -115,7 +191,7 @@ impl Connection {
         self.rack.advanced = false;
         let timeout = self.rack_detect_loss();
         if timeout > 0 {
-            let us = (timeout + TIMEOUT_MIN_US).min(self.rtt.rto_us);
+            let us = (timeout + TIMEOUT_MIN_US).min(self.rtt.rto_us());
             self.arm_xmit(Pending::Reordering, us);
         }
         timeout > 0
@@ -141,23 +217,10 @@ impl Connection {
         }
     }
 
-    /// Widens the reordering window by a step for each round with a DSACK; narrows it after 16 recoveries
-    /// without (RFC 8985, section 6.2, step 4; `tcp_rack_update_reo_wnd`).
+    /// Adapts the reordering window to an ACK whose rate sample began at `prior_delivered`; 0: it has none.
     pub(crate) fn rack_adapt_window(&mut self, prior_delivered: u32) {
-        if prior_delivered == 0 {
-            return;
-        }
-        let rack = &mut self.rack;
-        if before(prior_delivered, rack.widened_at) {
-            rack.dsack_seen = false;
-        }
-        if rack.dsack_seen {
-            rack.steps = rack.steps.saturating_add(1);
-            rack.dsack_seen = false;
-            rack.widened_at = self.sk.delivered;
-            rack.persist = PERSIST;
-        } else if rack.persist == 0 {
-            rack.steps = 1;
+        if prior_delivered != 0 {
+            self.rack.adapt_window(prior_delivered, self.sk.delivered);
         }
     }
 
@@ -184,15 +247,9 @@ impl Connection {
     /// reorders (`tcp_check_sack_reordering`).
     pub(crate) fn note_reordering(&mut self, low: u32) {
         let high = self.highest_sacked();
-        if !before(low, high) {
-            return;
+        if before(low, high) {
+            self.rack.note_reordering(high.wrapping_sub(low), self.sk.mss_cache);
         }
-        let distance = high.wrapping_sub(low);
-        let mss = self.sk.mss_cache;
-        if distance > self.rack.reordering.saturating_mul(mss) {
-            self.rack.reordering = distance.div_ceil(mss).min(MAX_REORDERING);
-        }
-        self.rack.reordering_seen = true;
     }
 
     /// End of the highest SACKed segment; `snd_una` if none is SACKed.
@@ -202,5 +259,66 @@ impl Connection {
         } else {
             self.snd.highest_sack
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIN_RTT_US: u32 = 40_000;
+    const SRTT_US: u32 = 25_000;
+
+    /// A round in which the peer reports a duplicate.
+    fn round_with_dsack(rack: &mut Rack, delivered: u32) {
+        rack.note_dsack();
+        rack.adapt_window(delivered, delivered + 100);
+    }
+
+    #[test]
+    fn losses_need_no_confirmation_where_nothing_was_ever_reordered() {
+        let mut rack = Rack::new();
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), 0);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, false), MIN_RTT_US / 4);
+        rack.note_reordering(3_000, 1_000);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), MIN_RTT_US / 4);
+    }
+
+    #[test]
+    fn each_round_with_a_dsack_widens_the_window_up_to_the_smoothed_rtt() {
+        let mut rack = Rack::new();
+        rack.note_reordering(3_000, 1_000);
+        round_with_dsack(&mut rack, 100);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), MIN_RTT_US / 2);
+        // The same round still.
+        round_with_dsack(&mut rack, 150);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), MIN_RTT_US / 2);
+        round_with_dsack(&mut rack, 200);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), SRTT_US);
+    }
+
+    #[test]
+    fn sixteen_recoveries_without_a_dsack_narrow_it_again() {
+        let mut rack = Rack::new();
+        rack.note_reordering(3_000, 1_000);
+        round_with_dsack(&mut rack, 100);
+        for recovery in 0..16 {
+            rack.adapt_window(300 + recovery, 301 + recovery);
+            assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), MIN_RTT_US / 2);
+            rack.note_recovery();
+        }
+        rack.adapt_window(400, 401);
+        assert_eq!(rack.reordering_window_us(MIN_RTT_US, SRTT_US, true), MIN_RTT_US / 4);
+    }
+
+    #[test]
+    fn a_timeout_takes_an_overestimated_degree_of_reordering_back() {
+        let mut rack = Rack::new();
+        rack.note_reordering(50_000, 1_000);
+        assert_eq!((rack.reordering(), rack.reorders()), (50, true));
+        rack.note_timeout(2);
+        assert_eq!(rack.reordering(), 50);
+        rack.note_timeout(3);
+        assert_eq!((rack.reordering(), rack.reorders()), (3, false));
     }
 }

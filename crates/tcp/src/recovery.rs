@@ -7,7 +7,6 @@ use crate::ack::{
     DATA_SACKED, ECE, LOST_RETRANS, ORIG_SACK_ACKED, Rexmit, SACK_RENEGING, SET_XMIT_TIMER, SND_UNA_ADVANCED,
 };
 use crate::connection::Notice;
-use crate::rack::MAX_REORDERING;
 use crate::scoreboard::LOST;
 use crate::seq::{after, before};
 use crate::timers::Pending;
@@ -264,7 +263,8 @@ impl Connection {
 
     fn newreno_mark_lost(&mut self, advanced: bool) {
         let state = self.ca_state();
-        let enough = (state as u32) < CaState::Recovery as u32 && self.sk.sacked_out >= self.rack.reordering;
+        let enough =
+            (state as u32) < CaState::Recovery as u32 && self.sk.sacked_out >= self.rack.reordering();
         if enough || (state == CaState::Recovery && advanced) {
             let head = self.board.head();
             if !self.board.get(head).has(LOST) {
@@ -298,8 +298,7 @@ impl Connection {
         let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
         if self.sk.sacked_out + holes > self.sk.packets_out {
             self.sk.sacked_out = self.sk.packets_out - holes;
-            self.rack.reordering = (self.sk.packets_out + acked).min(MAX_REORDERING);
-            self.rack.reordering_seen = true;
+            self.rack.note_excess_duplicates(self.sk.packets_out + acked);
         }
     }
 }

@@ -19,12 +19,12 @@ impl Connection {
                 break;
             }
             if self.in_cwnd_reduction() {
-                self.prr.out += 1;
+                self.prr.note_sent(1);
             }
             rearm |= is_first && self.timers.pending != Pending::Reordering;
         }
         if rearm {
-            self.arm_xmit_paced(Pending::Retransmit, self.rtt.rto_us);
+            self.arm_xmit_paced(Pending::Retransmit, self.rtt.rto_us());
         }
     }
 

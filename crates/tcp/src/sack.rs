@@ -207,8 +207,8 @@ impl Connection {
             // More duplicates than retransmissions: the network duplicates.
             return 0;
         }
-        if self.rack.reordering_seen && state.flag & DSACK_TLP == 0 {
-            self.rack.dsack_seen = true;
+        if state.flag & DSACK_TLP == 0 {
+            self.rack.note_dsack();
         }
         state.flag |= DSACKING_ACK;
         state.sack_delivered += segments;

@@ -167,7 +167,7 @@ impl Connection {
         }
         let payload = u64::from(self.config.mss.max(self.sk.mss_cache));
         let per_segment = (payload + SEGMENT_HEADERS).next_power_of_two() + SKB;
-        let segments = self.sk.snd_cwnd.max(10).max(self.rack.reordering + 1);
+        let segments = self.sk.snd_cwnd.max(10).max(self.rack.reordering() + 1);
         let factor = u64::from(self.control.sndbuf_expand(&mut self.sk));
         let wanted = factor * u64::from(segments) * per_segment;
         if self.buffer.limit < wanted {

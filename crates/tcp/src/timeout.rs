@@ -4,7 +4,6 @@ use tcplab_control::{CaEvent, CaState};
 
 use crate::Connection;
 use crate::connection::{Notice, State};
-use crate::rack::DUP_THRESHOLD;
 use crate::scoreboard::SACKED;
 use crate::seq::after;
 use crate::timers::{Pending, RTO_MAX_US};
@@ -34,7 +33,7 @@ impl Connection {
         }
         let us = match self.timers.pending {
             Pending::Reordering | Pending::LossProbe => self.rto_left_us().max(1) as u64,
-            _ => self.rtt.rto_us,
+            _ => self.rtt.rto_us(),
         };
         self.arm_xmit_paced(Pending::Retransmit, us);
     }
@@ -60,9 +59,8 @@ impl Connection {
         self.sk.icsk_retransmits += 1;
         let head = self.board.head();
         self.retransmit(head);
-        self.rtt.backoff += 1;
-        self.rtt.rto_us = (self.rtt.rto_us << 1).min(RTO_MAX_US);
-        self.arm_xmit(Pending::Retransmit, self.rtt.rto_us);
+        self.rtt.back_off();
+        self.arm_xmit(Pending::Retransmit, self.rtt.rto_us());
     }
 
     fn given_up(&self) -> bool {
@@ -88,9 +86,8 @@ impl Connection {
         self.sk.snd_cwnd = self.sk.packets_in_flight() + 1;
         self.sk.snd_cwnd_cnt = 0;
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
-        // A timeout after many duplicates says that the degree of reordering was overestimated.
-        if state <= CaState::Disorder as u32 && self.sk.sacked_out >= DUP_THRESHOLD {
-            self.rack.reordering = self.rack.reordering.min(DUP_THRESHOLD);
+        if state <= CaState::Disorder as u32 {
+            self.rack.note_timeout(self.sk.sacked_out);
         }
         self.set_ca_state(CaState::Loss);
         self.sk.high_seq = self.sk.snd_nxt;

@@ -39,7 +39,7 @@ impl Connection {
         } else {
             RTO_INITIAL_US
         };
-        let rto_left = if advancing { self.rtt.rto_us as i64 } else { self.rto_left_us() };
+        let rto_left = if advancing { self.rtt.rto_us() as i64 } else { self.rto_left_us() };
         if rto_left > 0 {
             us = us.min(rto_left as u64);
         }

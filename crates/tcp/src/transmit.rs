@@ -113,7 +113,7 @@ impl Connection {
         }
         if sent > 0 {
             if self.in_cwnd_reduction() {
-                self.prr.out += sent;
+                self.prr.note_sent(sent);
             }
             if push != Push::Probe {
                 self.schedule_loss_probe(false);

@@ -4,7 +4,6 @@ use tcplab_control::CaState;
 
 use crate::Connection;
 use crate::connection::Notice;
-use crate::rack::PERSIST;
 use crate::scoreboard::{EVER_RETRANS, LOST};
 use crate::seq::before;
 
@@ -78,7 +77,7 @@ impl Connection {
         }
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         self.undo.marker = None;
-        self.rack.advanced = true;
+        self.rack.look_again();
         self.notice(Notice::Undo);
     }
 
@@ -96,8 +95,8 @@ impl Connection {
     pub(crate) fn try_undo_recovery(&mut self) -> bool {
         if self.may_undo() {
             self.undo_cwnd_reduction(false);
-        } else if self.rack.persist > 0 {
-            self.rack.persist -= 1;
+        } else {
+            self.rack.note_recovery();
         }
         if self.newreno_holds_state() {
             return true;
@@ -110,7 +109,7 @@ impl Connection {
     /// A duplicate of every retransmission was reported.
     pub(crate) fn try_undo_dsack(&mut self) -> bool {
         if self.undo.marker.is_some() && self.undo.retransmissions == Some(0) {
-            self.rack.persist = (self.rack.persist + 1).min(PERSIST);
+            self.rack.note_spurious_recovery();
             self.undo_cwnd_reduction(false);
             return true;
         }
