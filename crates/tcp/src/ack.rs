@@ -2,43 +2,10 @@
 
 use tcplab_control::{AckSample, CaState, RateSample};
 
+use crate::ack_flags::AckFlags;
 use crate::scoreboard::{BURST_START, EVER_RETRANS, HAS_FIN, LONE_RUNT, LOST, RETRANS, SACKED};
 use crate::seq::{after, before};
 use crate::{Connection, Segment};
-
-// What an ACK brought; the values are Linux's, since controls are handed them.
-/// It carried data.
-pub(crate) const DATA: u32 = 0x01;
-/// It updated the send window.
-pub(crate) const WIN_UPDATE: u32 = 0x02;
-/// It acknowledged new data.
-pub(crate) const DATA_ACKED: u32 = 0x04;
-/// Some of that had been retransmitted.
-pub(crate) const RETRANS_DATA_ACKED: u32 = 0x08;
-/// It SACKed new data.
-pub(crate) const DATA_SACKED: u32 = 0x20;
-/// It echoed congestion.
-pub(crate) const ECE: u32 = 0x40;
-/// A lost retransmission was detected.
-pub(crate) const LOST_RETRANS: u32 = 0x80;
-/// It delivered never-retransmitted data from before the recovery point.
-pub(crate) const ORIG_SACK_ACKED: u32 = 0x200;
-/// `snd_una` advanced.
-pub(crate) const SND_UNA_ADVANCED: u32 = 0x400;
-/// It reported a duplicate.
-pub(crate) const DSACKING_ACK: u32 = 0x800;
-/// The probe or retransmission timer starts anew.
-pub(crate) const SET_XMIT_TIMER: u32 = 0x1000;
-/// The first unacknowledged segment had been SACKed.
-pub(crate) const SACK_RENEGING: u32 = 0x2000;
-/// It was likely a delayed ACK.
-pub(crate) const MAYBE_DELAYED: u32 = 0x1_0000;
-/// The duplicate it reported is the tail loss probe.
-pub(crate) const DSACK_TLP: u32 = 0x2_0000;
-/// Not a duplicate ACK.
-pub(crate) const NOT_DUP: u32 = DATA | WIN_UPDATE | DATA_ACKED;
-const CA_ALERT: u32 = DATA_SACKED | ECE | DSACKING_ACK;
-const FORWARD_PROGRESS: u32 = DATA_ACKED | DATA_SACKED;
 
 // Flags of `in_ack_event` (Linux `enum tcp_ca_ack_event_flags`).
 const CA_ACK_SLOWPATH: u32 = 1;
@@ -57,7 +24,7 @@ pub(crate) enum Rexmit {
 
 /// What is gathered while one ACK is processed.
 pub(crate) struct AckState {
-    pub flag: u32,
+    pub flags: AckFlags,
     pub rate: RateSample,
     /// Place in the order of sending of the segment that made the sample.
     pub rate_order: u32,
@@ -72,6 +39,18 @@ pub(crate) struct AckState {
 
 impl Connection {
     /// Processes the acknowledgment of `segment`; false if it acknowledges what was never sent.
+    ///
+    /// In this order, because each step reads what those before it have found:
+    /// 1. the header: send window, `snd_una`, SACK blocks, ECN echo (`note_ack_header`);
+    /// 2. the scoreboard gives up what is acknowledged, which shows RTT and reordering (`clean_acknowledged`);
+    /// 3. RACK's reordering window is adapted, since the last step may have seen a duplicate (`rack_adapt_window`);
+    /// 4. a tail loss probe that is out is evaluated before losses, for it may start a reduction (`process_probe_ack`);
+    /// 5. the congestion state: losses, recovery, undo (`process_recovery`), only where the ACK is not plain progress;
+    /// 6. the timer is set anew, for a probe or a timeout;
+    /// 7. the rate sample is completed, with the losses found (`rate_generate`);
+    /// 8. the control, or a reduction under way, sets window and pacing rate from it (`control_window`);
+    /// 9. what is lost is retransmitted as far as that window allows (`transmit_after_ack`). New data follows later,
+    ///    in `push_pending`, after the segment's own data is taken in, so that it can carry the ACK of that.
     pub(crate) fn process_ack(&mut self, segment: &Segment) -> bool {
         let ack = segment.ack;
         let prior_snd_una = self.sk.snd_una;
@@ -80,7 +59,7 @@ impl Connection {
             return true;
         }
         let mut state = AckState {
-            flag: 0,
+            flags: AckFlags::default(),
             rate: RateSample::default(),
             rate_order: 0,
             reorder: self.sk.snd_nxt,
@@ -92,7 +71,7 @@ impl Connection {
         if before(ack, prior_snd_una) {
             if segment.sack_count > 0 && self.sack_ok {
                 self.process_sack(segment, prior_snd_una, &mut state);
-                self.act_on_loss(prior_snd_una, 0, &mut state.flag, &mut rexmit);
+                self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut rexmit);
                 self.transmit_after_ack(rexmit);
             }
             return true;
@@ -106,34 +85,35 @@ impl Connection {
         let prior_highest = if self.sack_ok { self.highest_sacked() } else { prior_snd_una };
         state.rate.prior_in_flight = self.sk.packets_in_flight();
         if after(ack, prior_snd_una) {
-            state.flag |= SND_UNA_ADVANCED;
+            state.flags.una_advanced = true;
             self.sk.icsk_retransmits = 0;
         }
         self.note_ack_header(segment, prior_snd_una, &mut state);
         self.persist.probes_out = 0;
         if prior_packets == 0 {
-            if state.flag & DSACKING_ACK != 0 {
-                self.act_on_loss(prior_snd_una, 0, &mut state.flag, &mut rexmit);
+            if state.flags.dsack {
+                self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut rexmit);
             }
             self.window_probe_acked();
-            self.process_probe_ack(ack, state.flag);
+            self.process_probe_ack(ack, state.flags);
             return true;
         }
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
         self.rack_adapt_window(state.rate.prior_delivered);
         if self.tail_loss.high_seq.is_some() {
-            self.process_probe_ack(ack, state.flag);
+            self.process_probe_ack(ack, state.flags);
         }
-        if self.is_dubious(state.flag) {
-            let duplicate = state.flag & (SND_UNA_ADVANCED | NOT_DUP | DSACKING_ACK) == 0;
-            self.act_on_loss(prior_snd_una, u32::from(duplicate), &mut state.flag, &mut rexmit);
+        if self.is_dubious(&state.flags) {
+            let flags = &state.flags;
+            let duplicate = flags.may_be_duplicate() && !flags.una_advanced && !flags.dsack;
+            self.process_recovery(prior_snd_una, u32::from(duplicate), &mut state.flags, &mut rexmit);
         }
-        if state.flag & SET_XMIT_TIMER != 0 && !self.schedule_loss_probe(true) {
+        if state.flags.restart_timer && !self.schedule_loss_probe(true) {
             self.rearm_rto();
         }
         let delivered = self.sk.delivered.wrapping_sub(prior_delivered);
         let lost = self.sk.lost.wrapping_sub(prior_lost);
-        state.rate.is_ack_delayed = u8::from(state.flag & MAYBE_DELAYED != 0);
+        state.rate.is_ack_delayed = u8::from(state.flags.maybe_delayed);
         self.rate_generate(delivered, lost, reneged, &mut state.rate);
         self.control_window(ack, delivered, &state);
         self.transmit_after_ack(rexmit);
@@ -157,16 +137,16 @@ impl Connection {
         let window = u32::from(segment.window) << self.snd.wscale;
         let echo = self.ecn_echoed(segment);
         let plain = window == self.snd.wnd && segment.sack_count == 0 && !echo && segment.len == 0;
-        if plain && state.flag & SND_UNA_ADVANCED != 0 {
+        if plain && state.flags.una_advanced {
             self.snd.wl1 = segment.seq;
             self.advance_snd_una(segment.ack);
-            state.flag |= WIN_UPDATE;
+            state.flags.window_update = true;
             self.control.in_ack_event(&mut self.sk, CA_ACK_WIN_UPDATE);
             return;
         }
         let mut event = CA_ACK_SLOWPATH;
         if segment.len > 0 {
-            state.flag |= DATA;
+            state.flags.carries_data = true;
         }
         self.update_window(segment, window, state);
         self.advance_snd_una(segment.ack);
@@ -174,13 +154,13 @@ impl Connection {
             self.process_sack(segment, prior_snd_una, state);
         }
         if echo {
-            state.flag |= ECE;
+            state.flags.ece = true;
             event |= CA_ACK_ECE;
         }
         if state.sack_delivered > 0 {
             self.count_delivered(state.sack_delivered, echo);
         }
-        if state.flag & WIN_UPDATE != 0 {
+        if state.flags.window_update {
             event |= CA_ACK_WIN_UPDATE;
         }
         self.control.in_ack_event(&mut self.sk, event);
@@ -193,7 +173,7 @@ impl Connection {
         if !newer {
             return;
         }
-        state.flag |= WIN_UPDATE;
+        state.flags.window_update = true;
         self.snd.wl1 = segment.seq;
         if self.snd.wnd != window {
             self.snd.wnd = window;
@@ -224,7 +204,7 @@ impl Connection {
         let snd_una = self.sk.snd_una;
         let now = self.sk.tcp_mstamp;
         let prior_sacked = self.sk.sacked_out;
-        let echo = state.flag & ECE != 0;
+        let echo = state.flags.ece;
         let (mut first_us, mut last_us) = (0, 0);
         let mut lowest = prior_highest;
         let mut acked = 0;
@@ -239,7 +219,7 @@ impl Connection {
                 if sent.has(RETRANS) {
                     self.sk.retrans_out -= 1;
                 }
-                state.flag |= RETRANS_DATA_ACKED;
+                state.flags.retransmission_acked = true;
             } else if !sent.has(SACKED) {
                 last_us = sent.sent_us;
                 lone_runt = sent.has(LONE_RUNT);
@@ -250,7 +230,7 @@ impl Connection {
                     lowest = sent.seq;
                 }
                 if !after(sent.end_seq, self.sk.high_seq) {
-                    state.flag |= ORIG_SACK_ACKED;
+                    state.flags.original_delivered = true;
                 }
             }
             if sent.has(SACKED) {
@@ -277,25 +257,25 @@ impl Connection {
             self.board.pop();
         }
         if acked > 0 {
-            state.flag |= DATA_ACKED;
+            state.flags.data_acked = true;
         }
         match self.board.first() {
-            Some(first) if first.has(SACKED) => state.flag |= SACK_RENEGING,
+            Some(first) if first.has(SACKED) => state.flags.reneging = true,
             Some(_) => {}
             None => self.chrono_stop_busy(),
         }
 
         let (mut rtt_us, mut latest_us, mut sack_rtt_us) = (None, None, None);
-        if first_us != 0 && state.flag & RETRANS_DATA_ACKED == 0 {
+        if first_us != 0 && !state.flags.retransmission_acked {
             rtt_us = Some((now - first_us) as u32);
             latest_us = Some((now - last_us) as u32);
             let single = acked == 1 && lone_runt && prior_sacked == 0;
             if single
                 && state.rate.prior_delivered.wrapping_add(1) == self.sk.delivered
-                && state.flag & CA_ALERT == 0
+                && !state.flags.alerts()
                 && snd_una.wrapping_sub(prior_snd_una) < self.sk.mss_cache
             {
-                state.flag |= MAYBE_DELAYED;
+                state.flags.maybe_delayed = true;
             }
         }
         if state.first_sacked_us != 0 {
@@ -304,12 +284,12 @@ impl Connection {
         }
         let updated = self.update_rtt(rtt_us, sack_rtt_us, latest_us, state);
 
-        if state.flag & DATA_ACKED != 0 {
-            state.flag |= SET_XMIT_TIMER;
+        if state.flags.data_acked {
+            state.flags.restart_timer = true;
             if !self.sack_ok {
-                self.remove_assumed_sacks(acked, echo);
-                if state.flag & RETRANS_DATA_ACKED != 0 {
-                    state.flag &= !ORIG_SACK_ACKED;
+                self.remove_emulated_sacks(acked, echo);
+                if state.flags.retransmission_acked {
+                    state.flags.original_delivered = false;
                 }
             } else if before(lowest, prior_highest) {
                 self.note_reordering(lowest);
@@ -317,7 +297,7 @@ impl Connection {
         } else if let (Some(first), true, Some(sack_rtt)) = (self.board.first(), updated, sack_rtt_us) {
             // A SACK of something sent after the first segment must not put its timeout off.
             if u64::from(sack_rtt) > now - first.sent_us {
-                state.flag |= SET_XMIT_TIMER;
+                state.flags.restart_timer = true;
             }
         }
         let sample = AckSample {
@@ -341,31 +321,33 @@ impl Connection {
     ) -> bool {
         let mut rtt = acked.or(sacked);
         let mut latest = latest;
-        if rtt.is_none() && state.flag & DATA_ACKED != 0 {
+        if rtt.is_none() && state.flags.data_acked {
             rtt = self.rtt_by_timestamp(1);
             latest = rtt;
         }
         state.rate.rtt_us = latest.map_or(-1, i64::from);
         let (Some(rtt), Some(latest)) = (rtt, latest) else { return false };
-        self.take_rtt_sample(rtt, latest, state.flag & MAYBE_DELAYED != 0);
+        self.take_rtt_sample(rtt, latest, state.flags.maybe_delayed);
         true
     }
 
-    fn is_dubious(&self, flag: u32) -> bool {
-        flag & NOT_DUP == 0 || flag & CA_ALERT != 0 || self.sk.icsk_ca_state != CaState::Open as u32
+    fn is_dubious(&self, flags: &AckFlags) -> bool {
+        flags.may_be_duplicate() || flags.alerts() || self.sk.icsk_ca_state != CaState::Open as u32
     }
 
     /// Lets the control, or the reduction under way, set the window (Linux `tcp_cong_control`).
     fn control_window(&mut self, ack: u32, delivered: u32, state: &AckState) {
         if self.control.has_cong_control() {
-            self.control.cong_control(&mut self.sk, ack, state.flag, &state.rate);
+            self.control.cong_control(&mut self.sk, ack, state.flags.bits(), &state.rate);
             return;
         }
         if self.in_cwnd_reduction() {
-            self.reduce_cwnd(delivered, state.rate.losses as u32, state.flag);
+            self.reduce_cwnd(delivered, state.rate.losses as u32, state.flags);
         } else {
-            let advances = if self.rack.reorders() { FORWARD_PROGRESS } else { DATA_ACKED };
-            if state.flag & advances != 0 {
+            let flags = &state.flags;
+            // Where the network reorders, a SACK is progress too (`tcp_may_raise_cwnd`).
+            let raises = if self.rack.reorders() { flags.delivers() } else { flags.data_acked };
+            if raises {
                 self.control.cong_avoid(&mut self.sk, ack, delivered);
                 self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
             }

@@ -9,8 +9,8 @@ use crate::chrono::Chrono;
 use crate::cwnd::CwndUse;
 use crate::delack::DelayedAck;
 use crate::ecn::EcnState;
+use crate::gro::Gro;
 use crate::handshake::TIMESTAMP_BYTES;
-use crate::merge::Merger;
 use crate::persist::Persist;
 use crate::prr::Prr;
 use crate::rack::Rack;
@@ -67,7 +67,7 @@ pub struct Connection {
     pub(crate) chrono: Chrono,
     pub(crate) persist: Persist,
     pub(crate) ecn: EcnState,
-    pub(crate) merger: Merger,
+    pub(crate) gro: Gro,
     pub(crate) handshake: Handshake,
     pub(crate) counters: Counters,
     pub(crate) last_invalid_us: u64,
@@ -179,7 +179,7 @@ pub struct Info {
     pub bytes_received: u64,
     /// Segments with payload sent, retransmissions included.
     pub segments_sent: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub rtos: u64,
@@ -281,7 +281,7 @@ impl Connection {
             chrono: Chrono::new(),
             persist: Persist::default(),
             ecn: EcnState::default(),
-            merger: Merger::default(),
+            gro: Gro::default(),
             handshake: Handshake::default(),
             counters: Counters::default(),
             last_invalid_us: 0,
@@ -336,7 +336,7 @@ impl Connection {
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
         self.set_now(now);
         if self.config.gro && self.established {
-            self.merge(segment);
+            self.gro_receive(segment);
         } else {
             self.dispatch(segment, segment.len);
         }

@@ -7,13 +7,14 @@ pub mod connection;
 pub mod segment;
 
 mod ack;
+mod ack_flags;
 mod chrono;
 mod cwnd;
 mod delack;
 mod ecn;
+mod gro;
 mod handshake;
 mod incoming;
-mod merge;
 mod minmax;
 mod mss;
 mod pacing;

@@ -5,7 +5,7 @@ use tcplab_control::CaState;
 use tcplab_control::sock::INFINITE_SSTHRESH;
 
 use crate::Connection;
-use crate::ack::SND_UNA_ADVANCED;
+use crate::ack_flags::AckFlags;
 use crate::connection::Notice;
 
 /// Progress of a reduction, segments.
@@ -69,7 +69,7 @@ impl Connection {
     }
 
     /// Sets the window during a reduction, after an ACK that delivered something (`tcp_cwnd_reduction`).
-    pub(crate) fn reduce_cwnd(&mut self, delivered: u32, newly_lost: u32, flag: u32) {
+    pub(crate) fn reduce_cwnd(&mut self, delivered: u32, newly_lost: u32, flags: AckFlags) {
         if delivered == 0 || self.sk.prior_cwnd == 0 {
             return;
         }
@@ -78,7 +78,7 @@ impl Connection {
             prior_cwnd: self.sk.prior_cwnd,
             in_flight: self.sk.packets_in_flight(),
             delivered,
-            safe: flag & SND_UNA_ADVANCED != 0 && newly_lost == 0,
+            safe: flags.una_advanced && newly_lost == 0,
         });
     }
 

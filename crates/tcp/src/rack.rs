@@ -1,6 +1,7 @@
 //! RACK loss detection (RFC 8985, with Linux's reordering window).
 
 use crate::Connection;
+use crate::ack_flags::AckFlags;
 use crate::scoreboard::{Id, LOST, RETRANS, SACKED, Sent};
 use crate::seq::{after, before};
 use crate::timers::Pending;
@@ -207,7 +208,7 @@ impl Connection {
                 self.enter_recovery(false);
                 if !self.control.has_cong_control() {
                     let newly_lost = self.sk.lost.wrapping_sub(lost);
-                    self.reduce_cwnd(1, newly_lost, 0);
+                    self.reduce_cwnd(1, newly_lost, AckFlags::default());
                 }
             }
             self.retransmit_lost();

@@ -3,9 +3,8 @@
 use tcplab_control::CaState;
 
 use crate::Connection;
-use crate::ack::{
-    DATA_SACKED, ECE, LOST_RETRANS, ORIG_SACK_ACKED, Rexmit, SACK_RENEGING, SET_XMIT_TIMER, SND_UNA_ADVANCED,
-};
+use crate::ack::Rexmit;
+use crate::ack_flags::AckFlags;
 use crate::connection::Notice;
 use crate::scoreboard::LOST;
 use crate::seq::{after, before};
@@ -47,14 +46,14 @@ impl Connection {
     }
 
     /// Decides on loss, recovery and undo after an ACK that is not plain progress.
-    pub(crate) fn act_on_loss(
+    pub(crate) fn process_recovery(
         &mut self,
         prior_snd_una: u32,
         duplicates: u32,
-        flag: &mut u32,
+        flags: &mut AckFlags,
         rexmit: &mut Rexmit,
     ) {
-        let echo = *flag & ECE != 0;
+        let echo = flags.ece;
         if self.sk.packets_out == 0 {
             self.sk.sacked_out = 0;
         }
@@ -62,7 +61,7 @@ impl Connection {
             // What ECN asked for is not undone.
             self.sk.prior_ssthresh = 0;
         }
-        if self.check_reneging(flag) {
+        if self.check_reneging(flags) {
             return;
         }
         if self.sk.icsk_ca_state == CaState::Open as u32 {
@@ -72,9 +71,9 @@ impl Connection {
         }
         match self.ca_state() {
             CaState::Recovery => {
-                if *flag & SND_UNA_ADVANCED == 0 {
+                if !flags.una_advanced {
                     if !self.sack_ok {
-                        self.add_assumed_sacks(duplicates, echo);
+                        self.add_emulated_sacks(duplicates, echo);
                     }
                 } else if self.try_undo_partial(prior_snd_una) {
                     return;
@@ -82,45 +81,45 @@ impl Connection {
                 if self.try_undo_dsack() {
                     self.keep_open();
                 }
-                self.identify_losses(flag);
+                self.identify_losses(flags);
                 if !self.in_recovery() {
                     if self.sk.lost_out == 0 {
-                        self.try_to_open(*flag);
+                        self.try_to_open(*flags);
                         return;
                     }
                     self.enter_recovery(echo);
                 }
             }
             CaState::Loss => {
-                self.process_loss(*flag, duplicates, rexmit);
-                self.identify_losses(flag);
-                if !(self.sk.icsk_ca_state == CaState::Open as u32 || *flag & LOST_RETRANS != 0) {
+                self.process_loss(*flags, duplicates, rexmit);
+                self.identify_losses(flags);
+                if !(self.sk.icsk_ca_state == CaState::Open as u32 || flags.lost_retransmission) {
                     return;
                 }
-                self.open_or_recover(duplicates, echo, flag, rexmit);
+                self.open_or_recover(duplicates, echo, flags, rexmit);
                 return;
             }
             _ => {
-                self.open_or_recover(duplicates, echo, flag, rexmit);
+                self.open_or_recover(duplicates, echo, flags, rexmit);
                 return;
             }
         }
         *rexmit = Rexmit::Lost;
     }
 
-    fn open_or_recover(&mut self, duplicates: u32, echo: bool, flag: &mut u32, rexmit: &mut Rexmit) {
+    fn open_or_recover(&mut self, duplicates: u32, echo: bool, flags: &mut AckFlags, rexmit: &mut Rexmit) {
         if !self.sack_ok {
-            if *flag & SND_UNA_ADVANCED != 0 {
+            if flags.una_advanced {
                 self.sk.sacked_out = 0;
             }
-            self.add_assumed_sacks(duplicates, echo);
+            self.add_emulated_sacks(duplicates, echo);
         }
         if self.sk.icsk_ca_state <= CaState::Disorder as u32 {
             self.try_undo_dsack();
         }
-        self.identify_losses(flag);
+        self.identify_losses(flags);
         if self.sk.lost_out == 0 {
-            self.try_to_open(*flag);
+            self.try_to_open(*flags);
             return;
         }
         self.enter_recovery(echo);
@@ -149,20 +148,20 @@ impl Connection {
         false
     }
 
-    fn identify_losses(&mut self, flag: &mut u32) {
+    fn identify_losses(&mut self, flags: &mut AckFlags) {
         if self.board.is_empty() {
             return;
         }
         if !self.sack_ok {
-            self.newreno_mark_lost(*flag & SND_UNA_ADVANCED != 0);
+            self.newreno_mark_lost(flags.una_advanced);
             return;
         }
         let retransmissions = self.sk.retrans_out;
         if self.rack_mark_lost() {
-            *flag &= !SET_XMIT_TIMER;
+            flags.restart_timer = false;
         }
         if retransmissions > self.sk.retrans_out {
-            *flag |= LOST_RETRANS;
+            flags.lost_retransmission = true;
         }
     }
 
@@ -198,9 +197,9 @@ impl Connection {
         }
     }
 
-    fn try_to_open(&mut self, flag: u32) {
+    fn try_to_open(&mut self, flags: AckFlags) {
         self.clear_retransmission_stamp_if_none();
-        if flag & ECE != 0 {
+        if flags.ece {
             self.enter_cwr();
         }
         if self.sk.icsk_ca_state != CaState::Cwr as u32 {
@@ -209,33 +208,33 @@ impl Connection {
     }
 
     /// The peer discarded what it had SACKed (RFC 2018, section 8): time out soon and start over.
-    fn check_reneging(&mut self, flag: &mut u32) -> bool {
-        if *flag & SACK_RENEGING == 0 || *flag & SND_UNA_ADVANCED == 0 {
+    fn check_reneging(&mut self, flags: &mut AckFlags) -> bool {
+        if !flags.reneging || !flags.una_advanced {
             return false;
         }
         let us = u64::from(self.sk.srtt_us >> 4).max(10_000);
         self.arm_xmit(Pending::Retransmit, us);
-        *flag &= !SET_XMIT_TIMER;
+        flags.restart_timer = false;
         true
     }
 
     /// An ACK in the Loss state: undo, F-RTO (RFC 5682, section 3.1), or go on retransmitting.
-    fn process_loss(&mut self, flag: u32, duplicates: u32, rexmit: &mut Rexmit) {
+    fn process_loss(&mut self, flags: AckFlags, duplicates: u32, rexmit: &mut Rexmit) {
         let recovered = !before(self.sk.snd_una, self.sk.high_seq);
-        if flag & SND_UNA_ADVANCED != 0 && self.try_undo_loss(false) {
+        if flags.una_advanced && self.try_undo_loss(false) {
             return;
         }
         if self.frto {
             // Step 3.b: something never retransmitted was delivered, so the timeout was spurious.
-            if flag & ORIG_SACK_ACKED != 0 && self.try_undo_loss(true) {
+            if flags.original_delivered && self.try_undo_loss(true) {
                 return;
             }
             if after(self.sk.snd_nxt, self.sk.high_seq) {
-                if flag & DATA_SACKED != 0 || duplicates > 0 {
+                if flags.data_sacked || duplicates > 0 {
                     // Step 3.a: the loss was real.
                     self.frto = false;
                 }
-            } else if flag & SND_UNA_ADVANCED != 0 && !recovered {
+            } else if flags.una_advanced && !recovered {
                 // Step 2.b: try new data first.
                 self.sk.high_seq = self.sk.snd_nxt;
                 if self.has_unsent() && after(self.window_end(), self.sk.snd_nxt) {
@@ -251,8 +250,8 @@ impl Connection {
         }
         if !self.sack_ok {
             if after(self.sk.snd_nxt, self.sk.high_seq) && duplicates > 0 {
-                self.add_assumed_sacks(duplicates, flag & ECE != 0);
-            } else if flag & SND_UNA_ADVANCED != 0 {
+                self.add_emulated_sacks(duplicates, flags.ece);
+            } else if flags.una_advanced {
                 self.sk.sacked_out = 0;
             }
         }
@@ -273,28 +272,28 @@ impl Connection {
         }
     }
 
-    fn add_assumed_sacks(&mut self, duplicates: u32, echo: bool) {
+    fn add_emulated_sacks(&mut self, duplicates: u32, echo: bool) {
         if duplicates == 0 {
             return;
         }
         let before = self.sk.sacked_out;
         self.sk.sacked_out += duplicates;
-        self.limit_assumed_sacks(0);
+        self.limit_emulated_sacks(0);
         let delivered = self.sk.sacked_out.saturating_sub(before);
         self.count_delivered(delivered, echo);
     }
 
     /// One ACKed segment was the hole; the others use up duplicates counted before.
-    pub(crate) fn remove_assumed_sacks(&mut self, acked: u32, echo: bool) {
+    pub(crate) fn remove_emulated_sacks(&mut self, acked: u32, echo: bool) {
         if acked > 0 {
             self.count_delivered(acked.saturating_sub(self.sk.sacked_out).max(1), echo);
             self.sk.sacked_out = self.sk.sacked_out.saturating_sub(acked - 1);
         }
-        self.limit_assumed_sacks(acked);
+        self.limit_emulated_sacks(acked);
     }
 
     /// More duplicates than segments that could have caused them: the network reorders.
-    fn limit_assumed_sacks(&mut self, acked: u32) {
+    fn limit_emulated_sacks(&mut self, acked: u32) {
         let holes = self.sk.lost_out.max(1).min(self.sk.packets_out);
         if self.sk.sacked_out + holes > self.sk.packets_out {
             self.sk.sacked_out = self.sk.packets_out - holes;

@@ -1,4 +1,4 @@
-//! Sending again what is lost (Linux `tcp_xmit_retransmit_queue`).
+//! Retransmission of lost segments (Linux `tcp_xmit_retransmit_queue`).
 
 use crate::Connection;
 use crate::scoreboard::{EVER_RETRANS, Id, RETRANS};
@@ -6,7 +6,7 @@ use crate::seq::before;
 use crate::timers::Pending;
 
 impl Connection {
-    /// Sends lost segments again, lowest first, as window and pacing allow.
+    /// Retransmits lost segments, lowest first, as window and pacing allow.
     pub(crate) fn retransmit_lost(&mut self) {
         let mut rearm = false;
         while self.sk.retrans_out < self.sk.lost_out && !self.pacing_holds_back() {
@@ -28,9 +28,9 @@ impl Connection {
         }
     }
 
-    /// Sends `id` again and accounts for it; false if the peer's window has no room for it.
+    /// Retransmits `id` and accounts for it; false if the peer's window has no room for it.
     pub(crate) fn retransmit(&mut self, id: Id) -> bool {
-        if !self.send_again(id) {
+        if !self.retransmit_segment(id) {
             return false;
         }
         if !self.board.get(id).has(RETRANS) {
@@ -44,8 +44,8 @@ impl Connection {
         true
     }
 
-    /// Sends `id` again without counting it as a retransmission that is out (`__tcp_retransmit_skb`).
-    pub(crate) fn send_again(&mut self, id: Id) -> bool {
+    /// Retransmits `id` without counting it as a retransmission that is out (`__tcp_retransmit_skb`).
+    pub(crate) fn retransmit_segment(&mut self, id: Id) -> bool {
         let sent = *self.board.get(id);
         if !before(sent.seq, self.window_end()) && sent.seq != self.sk.snd_una && sent.len() > 0 {
             return false;

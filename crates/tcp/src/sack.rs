@@ -5,7 +5,7 @@
 
 use tcplab_control::CaState;
 
-use crate::ack::{AckState, DATA_SACKED, DSACK_TLP, DSACKING_ACK, ORIG_SACK_ACKED};
+use crate::ack::AckState;
 use crate::scoreboard::{Id, LOST, RETRANS, SACKED};
 use crate::seq::{after, before};
 use crate::{Connection, Segment};
@@ -135,7 +135,7 @@ impl Connection {
                         state.reorder = sent.seq;
                     }
                     if !after(sent.end_seq, self.sk.high_seq) {
-                        state.flag |= ORIG_SACK_ACKED;
+                        state.flags.original_delivered = true;
                     }
                     if state.first_sacked_us == 0 {
                         state.first_sacked_us = sent.sent_us;
@@ -148,7 +148,7 @@ impl Connection {
                 }
             }
             self.board.change_flags(id, SACKED, clear);
-            state.flag |= DATA_SACKED;
+            state.flags.data_sacked = true;
             if self.sk.sacked_out == 0 || after(sent.end_seq, self.snd.highest_sack) {
                 self.snd.highest_sack = sent.end_seq;
             }
@@ -200,17 +200,17 @@ impl Connection {
         if bytes > self.sk.mss_cache {
             segments = bytes.div_ceil(self.sk.mss_cache);
         } else if self.tail_loss.high_seq == Some(end) {
-            state.flag |= DSACK_TLP;
+            state.flags.dsack_of_probe = true;
         }
         self.snd.dsack_segments += u64::from(segments);
         if self.snd.dsack_segments > self.counters.retransmits {
             // More duplicates than retransmissions: the network duplicates.
             return 0;
         }
-        if state.flag & DSACK_TLP == 0 {
+        if !state.flags.dsack_of_probe {
             self.rack.note_dsack();
         }
-        state.flag |= DSACKING_ACK;
+        state.flags.dsack = true;
         state.sack_delivered += segments;
         segments
     }

@@ -27,7 +27,7 @@ pub(crate) struct Timers {
     pub delayed_ack: Time,
     pub compressed_ack: Time,
     pub pacing: Time,
-    pub merge: Time,
+    pub gro: Time,
 }
 
 impl Timers {
@@ -38,12 +38,12 @@ impl Timers {
             delayed_ack: Time::NEVER,
             compressed_ack: Time::NEVER,
             pacing: Time::NEVER,
-            merge: Time::NEVER,
+            gro: Time::NEVER,
         }
     }
 
     pub(crate) fn next(&self) -> Time {
-        self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.merge)
+        self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.gro)
     }
 
     pub(crate) fn stop_xmit(&mut self) {
@@ -74,8 +74,8 @@ impl Connection {
 
     /// Serves every timer whose time has come.
     pub(crate) fn serve_timers(&mut self) {
-        if self.timers.merge <= self.now {
-            self.flush_merged();
+        if self.timers.gro <= self.now {
+            self.gro_flush();
         }
         if self.timers.delayed_ack <= self.now {
             self.delayed_ack_timeout();

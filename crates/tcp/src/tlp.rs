@@ -1,7 +1,7 @@
 //! Tail loss probes (RFC 8985, section 7).
 
 use crate::Connection;
-use crate::ack::{DATA_SACKED, DSACK_TLP, NOT_DUP, SND_UNA_ADVANCED};
+use crate::ack_flags::AckFlags;
 use crate::connection::Notice;
 use crate::rack::TIMEOUT_MIN_US;
 use crate::rtt::RTO_INITIAL_US;
@@ -47,7 +47,7 @@ impl Connection {
         true
     }
 
-    /// Sends new data if there is any that the window allows, else the last segment again (RFC 8985,
+    /// Sends new data if there is any that the window allows, else retransmits the last segment (RFC 8985,
     /// section 7.3).
     pub(crate) fn send_loss_probe(&mut self) {
         if self.tail_loss.high_seq.is_none() && self.probe_sent() {
@@ -70,25 +70,25 @@ impl Connection {
             return false;
         }
         let last = self.board.tail() - 1;
-        let sent = self.send_again(last);
+        let sent = self.retransmit_segment(last);
         self.tail_loss.retransmission = sent;
         sent
     }
 
     /// What an ACK says of the probe (RFC 8985, section 7.4): a loss the probe repaired costs a reduction.
-    pub(crate) fn process_probe_ack(&mut self, ack: u32, flag: u32) {
+    pub(crate) fn process_probe_ack(&mut self, ack: u32, flags: AckFlags) {
         let Some(high_seq) = self.tail_loss.high_seq else { return };
         if before(ack, high_seq) {
             return;
         }
-        if !self.tail_loss.retransmission || flag & DSACK_TLP != 0 {
+        if !self.tail_loss.retransmission || flags.dsack_of_probe {
             self.tail_loss.high_seq = None;
         } else if after(ack, high_seq) {
             self.start_cwnd_reduction();
             self.set_ca_state(CaState::Cwr);
             self.end_cwnd_reduction();
             self.keep_open();
-        } else if flag & (SND_UNA_ADVANCED | NOT_DUP | DATA_SACKED) == 0 {
+        } else if flags.may_be_duplicate() && !flags.una_advanced && !flags.data_sacked {
             self.tail_loss.high_seq = None;
         }
     }

@@ -208,7 +208,7 @@ impl Connection {
     /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last carries PSH if nothing written
     /// follows it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone: that tells the peer's GRO to
     /// pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
-    /// `tcp_cleanup_rbuf`). Sent again, it is without.
+    /// `tcp_cleanup_rbuf`). A retransmission is without.
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
         let mss = self.sk.mss_cache;
         let nothing_out = self.sk.packets_out == 0;
@@ -264,7 +264,7 @@ impl Connection {
         count
     }
 
-    /// Sends segment `id` again.
+    /// Sends a copy of segment `id`.
     pub(crate) fn emit_retransmission(&mut self, id: Id) {
         self.note_data_sent();
         let sent = *self.board.get(id);

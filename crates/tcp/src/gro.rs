@@ -8,11 +8,11 @@ use crate::segment::{ACK, PSH, Segment};
 /// A super-packet waits this long for its next segment, about a NIC's interrupt moderation.
 const WAIT: Span = Span::from_us(20);
 /// Largest super-packet, bytes (`GRO_LEGACY_MAX_SIZE`).
-const MOST: u32 = 65_536;
+const SIZE_MAX: u32 = 65_536;
 
 /// The super-packet being gathered.
 #[derive(Debug, Default)]
-pub(crate) struct Merger {
+pub(crate) struct Gro {
     held: Option<Segment>,
     /// Payload of its segments.
     size: u32,
@@ -20,8 +20,8 @@ pub(crate) struct Merger {
 
 impl Connection {
     /// Gathers `segment`, or passes it on.
-    pub(crate) fn merge(&mut self, segment: &Segment) {
-        if let Some(held) = self.merger.held.as_mut() {
+    pub(crate) fn gro_receive(&mut self, segment: &Segment) {
+        if let Some(held) = self.gro.held.as_mut() {
             let follows = segment.seq == held.seq.wrapping_add(held.len)
                 && is_plain(segment)
                 && segment.ack == held.ack
@@ -30,21 +30,21 @@ impl Connection {
                 && segment.has_timestamp == held.has_timestamp
                 && segment.ts_val == held.ts_val
                 && segment.ts_ecr == held.ts_ecr
-                && segment.len <= self.merger.size
-                && held.len + segment.len <= MOST;
+                && segment.len <= self.gro.size
+                && held.len + segment.len <= SIZE_MAX;
             if follows {
                 held.len += segment.len;
                 held.flags |= segment.flags & PSH;
                 held.more = segment.more;
-                let short = segment.len < self.merger.size;
+                let short = segment.len < self.gro.size;
                 self.wait_or_flush(short);
                 return;
             }
-            self.flush_merged();
+            self.gro_flush();
         }
         if is_plain(segment) && segment.flags & PSH == 0 {
-            self.merger.size = segment.len;
-            self.merger.held = Some(*segment);
+            self.gro.size = segment.len;
+            self.gro.held = Some(*segment);
             self.wait_or_flush(false);
         } else {
             self.dispatch(segment, segment.len);
@@ -53,18 +53,18 @@ impl Connection {
 
     /// Passes on at once what cannot grow; the end of a burst may only be followed at the same instant.
     fn wait_or_flush(&mut self, short: bool) {
-        let Some(held) = self.merger.held else { return };
+        let Some(held) = self.gro.held else { return };
         if short || held.flags & PSH != 0 {
-            self.flush_merged();
+            self.gro_flush();
         } else {
-            self.timers.merge = if held.more { self.now + WAIT } else { self.now };
+            self.timers.gro = if held.more { self.now + WAIT } else { self.now };
         }
     }
 
-    pub(crate) fn flush_merged(&mut self) {
-        self.timers.merge = Time::NEVER;
-        if let Some(held) = self.merger.held.take() {
-            let size = self.merger.size;
+    pub(crate) fn gro_flush(&mut self) {
+        self.timers.gro = Time::NEVER;
+        if let Some(held) = self.gro.held.take() {
+            let size = self.gro.size;
             self.dispatch(&held, size);
         }
     }
