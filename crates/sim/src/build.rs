@@ -8,6 +8,7 @@ use tcplab_link::component_seed;
 use tcplab_tcp::Config;
 use tcplab_units::{Span, Time};
 
+use crate::application::Application;
 use crate::bulk::Bulk;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
@@ -18,7 +19,7 @@ use crate::ping_stream::PingStream;
 use crate::plan::{Cc, Flow, Pattern, Plan, Traffic};
 use crate::request::Request;
 use crate::stream::{Ends, Interval, Stream, Work};
-use crate::tcp_stream::{Application, Settings, TcpStream};
+use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
 
@@ -148,18 +149,16 @@ impl Builder<'_> {
         let stop = self.flow.stop.unwrap_or(Time::NEVER);
         Ok(match &self.flow.traffic {
             Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
-                let application = Application::Bulk(Bulk::new(*bytes, self.pauses(pattern, stream), stop));
-                self.connection(stream, application, cc, [sender, receiver])?
+                let application = Bulk::new(*bytes, self.pauses(pattern, stream), stop);
+                self.connection(stream, Box::new(application), cc, [sender, receiver])?
             }
             Traffic::Request { cc, request, response, think, count, sender, receiver } => {
-                let application =
-                    Application::Request(Request::new(*request, *response, *think, *count, stop));
-                self.connection(stream, application, cc, [sender, receiver])?
+                let application = Request::new(*request, *response, *think, *count, stop);
+                self.connection(stream, Box::new(application), cc, [sender, receiver])?
             }
             Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver, .. } => {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
-                let application = Application::Echo(Box::new(Echo::new(job, stop)));
-                self.connection(stream, application, cc, [sender, receiver])?
+                self.connection(stream, Box::new(Echo::new(job, stop)), cc, [sender, receiver])?
             }
             Traffic::Udp { rate, payload, bytes, pattern, .. } => {
                 let pacer = Pacer::new(*rate, *payload, self.flow.start);
@@ -180,7 +179,7 @@ impl Builder<'_> {
     fn connection(
         &self,
         stream: u32,
-        application: Application,
+        application: Box<dyn Application>,
         cc: &Cc,
         configs: [&Config; 2],
     ) -> Result<Work, PlanError> {

@@ -3,6 +3,7 @@
 use tcplab_tcp::Connection;
 use tcplab_units::Time;
 
+use crate::application::{Application, Context};
 use crate::pattern::Pauses;
 
 /// The sending application.
@@ -34,7 +35,7 @@ impl Bulk {
     }
 
     /// The connection is there, a pause begins or ends, or the source stops. When it wants to be woken next.
-    pub(crate) fn wake(&mut self, connection: &mut Connection, now: Time) -> Time {
+    fn wake(&mut self, connection: &mut Connection, now: Time) -> Time {
         if self.stopped {
             return Time::NEVER;
         }
@@ -74,14 +75,23 @@ impl Bulk {
         }
         self.turn.min(self.stop)
     }
+}
 
-    /// Whether all is done that was asked for, given what has arrived and when the run ended; one that only
-    /// the run's end stops has `ended` with it.
-    pub(crate) fn complete(&self, delivered: u64, end: Time, ended: bool) -> bool {
+impl Application for Bulk {
+    fn on_timer(&mut self, client: &mut Connection, context: &mut Context) {
+        let next = self.wake(client, context.now());
+        context.wake_at(next);
+    }
+
+    fn complete(&self, received: u64, end: Time, ended: bool) -> bool {
         match self.bytes {
-            Some(bytes) => delivered >= bytes,
+            Some(bytes) => received >= bytes,
             None if self.stop == Time::NEVER => ended,
             None => end >= self.stop,
         }
+    }
+
+    fn answers(&self) -> bool {
+        false
     }
 }

@@ -6,6 +6,9 @@ use tcplab_tables::{ECHO_HEAD, EchoBatches, EchoRow, EchoTally, Echoes, MOST_ECH
 use tcplab_tcp::Connection;
 use tcplab_units::{Span, Time};
 
+use crate::application::{Application, Context};
+use crate::tcp_stream::SERVER;
+
 /// What the clients of a flow do.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
@@ -72,7 +75,7 @@ pub(crate) struct Echo {
 
 /// What a client does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+enum Next {
     /// It waits for the network.
     Wait,
     /// It wants to be woken.
@@ -101,20 +104,12 @@ impl Echo {
         }
     }
 
-    /// The gate has opened, or the time of the next message has come, or only the connection is to be opened.
-    pub(crate) fn wake(&mut self, client: &mut Connection, now: Time) -> Time {
-        if self.opened && self.issued.is_none() {
-            self.send_or_stop(client, now);
+    /// Has the other clients wait for this one no more, once it has stopped or `broke`.
+    fn leave_if_done(&mut self, broke: bool, context: &mut Context) {
+        if !self.left && (self.stopped || broke) {
+            self.left = true;
+            context.leave_gate();
         }
-        self.opened = true;
-        Time::NEVER
-    }
-
-    /// True once, when it has stopped or `broke` and nobody should wait for it any more.
-    pub(crate) fn leaves(&mut self, broke: bool) -> bool {
-        let leaves = !self.left && (self.stopped || broke);
-        self.left |= leaves;
-        leaves
     }
 
     fn send_or_stop(&mut self, client: &mut Connection, now: Time) {
@@ -131,7 +126,7 @@ impl Echo {
     }
 
     /// Data arrived at the server; whether it completed a message, which is sent back at once.
-    pub(crate) fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
+    fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
         let mut acted = false;
         while server.bytes_received() >= self.expected
             && let Some(size) = self.job.size(self.server)
@@ -145,7 +140,7 @@ impl Echo {
     }
 
     /// Data arrived at the client. If that completes the echo, it is recorded, and it is said what is next.
-    pub(crate) fn receive(
+    fn receive(
         &mut self,
         client: &mut Connection,
         now: Time,
@@ -196,9 +191,47 @@ impl Echo {
             tally.clear();
         }
     }
+}
 
-    /// Writes down what is not yet of a series that the run's end cut off.
-    pub(crate) fn finish(&self, names: (Symbol, u64), tables: (&mut Echoes, &mut EchoBatches)) {
+impl Application for Echo {
+    /// The gate has opened, or the time of the next message has come, or only the connection is to be opened.
+    fn on_timer(&mut self, client: &mut Connection, context: &mut Context) {
+        if self.opened && self.issued.is_none() {
+            self.send_or_stop(client, context.now());
+        }
+        self.opened = true;
+        context.wake_at(Time::NEVER);
+        self.leave_if_done(false, context);
+    }
+
+    fn on_established(&mut self, _client: &mut Connection, context: &mut Context) -> bool {
+        context.arrive_at_gate();
+        false
+    }
+
+    fn on_data(&mut self, end: usize, connection: &mut Connection, context: &mut Context) -> bool {
+        let now = context.now();
+        if end == SERVER {
+            return self.serve(connection, now);
+        }
+        let (names, tables) = context.echoes();
+        match self.receive(connection, now, names, tables) {
+            None => return false,
+            Some(Next::Wait) => {
+                self.leave_if_done(false, context);
+                return true;
+            }
+            Some(Next::At(due)) => context.wake_at(due),
+            Some(Next::Gate) => context.arrive_at_gate(),
+        }
+        false
+    }
+
+    fn on_abort(&mut self, context: &mut Context) {
+        self.leave_if_done(true, context);
+    }
+
+    fn finish(&self, names: (Symbol, u64), tables: (&mut Echoes, &mut EchoBatches)) {
         if let Some(tally) = &self.tally
             && tally.count() > 0
         {
@@ -206,8 +239,7 @@ impl Echo {
         }
     }
 
-    /// Whether every message came back.
-    pub(crate) fn complete(&self) -> bool {
+    fn complete(&self, _received: u64, _end: Time, _ended: bool) -> bool {
         self.client.size == self.job.sizes.len()
     }
 }

@@ -8,6 +8,7 @@ pub mod capture;
 pub mod packet;
 pub use tcplab_plan as plan;
 
+mod application;
 mod build;
 mod bulk;
 mod echo;

@@ -4,6 +4,9 @@ use tcplab_tables::{EchoRow, Symbol};
 use tcplab_tcp::Connection;
 use tcplab_units::{Span, Time};
 
+use crate::application::{Application, Context};
+use crate::tcp_stream::{CLIENT, SERVER};
+
 /// The client that asks and the server that answers.
 #[derive(Debug)]
 pub(crate) struct Request {
@@ -22,17 +25,17 @@ pub(crate) struct Request {
 
 /// A finished exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Exchange {
+struct Exchange {
     size: u64,
     iteration: u64,
     issued: Time,
     /// When the client wants to be woken next.
-    pub(crate) next: Time,
+    next: Time,
 }
 
 impl Exchange {
     /// Its row in the table of echoes.
-    pub(crate) fn row(&self, flow: Symbol, client: u64, now: Time) -> EchoRow {
+    fn row(&self, flow: Symbol, client: u64, now: Time) -> EchoRow {
         EchoRow {
             flow,
             client,
@@ -63,37 +66,6 @@ impl Request {
         }
     }
 
-    /// Whether the server sends more than the client.
-    pub(crate) fn answers_are_longer(&self) -> bool {
-        self.response > self.request
-    }
-
-    /// Whether all was asked that was to be asked, and answered; one that only the run's end stops has `ended`
-    /// with it.
-    pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {
-        match self.left {
-            Some(left) => left == 0,
-            None if self.stop == Time::NEVER => ended,
-            None => end >= self.stop,
-        }
-    }
-
-    /// The client's application timer fires: the start, a thought is over, or it is time to stop.
-    pub(crate) fn wake(&mut self, client: &mut Connection, now: Time) -> Time {
-        if self.issued.is_some() || !self.established {
-            // An answer or the handshake is awaited; what follows is decided when it has come.
-            return Time::NEVER;
-        }
-        self.ask_or_stop(client, now);
-        Time::NEVER
-    }
-
-    /// The connection is established: the client asks its first question.
-    pub(crate) fn established(&mut self, client: &mut Connection, now: Time) {
-        self.established = true;
-        self.ask_or_stop(client, now);
-    }
-
     fn ask_or_stop(&mut self, client: &mut Connection, now: Time) {
         if self.stopped {
             return;
@@ -108,7 +80,7 @@ impl Request {
     }
 
     /// Data arrived at the server; whether it completed a request, which is answered at once.
-    pub(crate) fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
+    fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
         let complete = server.bytes_received() / self.request;
         if complete == self.answered {
             return false;
@@ -119,7 +91,7 @@ impl Request {
     }
 
     /// Data arrived at the client; the exchange, if it is thereby finished.
-    pub(crate) fn response(&mut self, client: &mut Connection, now: Time) -> Option<Exchange> {
+    fn response(&mut self, client: &mut Connection, now: Time) -> Option<Exchange> {
         let issued = self.issued?;
         if client.bytes_received() < self.asked * self.response {
             return None;
@@ -140,5 +112,46 @@ impl Request {
             issued,
             next,
         })
+    }
+}
+
+impl Application for Request {
+    /// The start, a thought is over, or it is time to stop.
+    fn on_timer(&mut self, client: &mut Connection, context: &mut Context) {
+        // While an answer or the handshake is awaited, what follows is decided when it has come.
+        if self.issued.is_none() && self.established {
+            self.ask_or_stop(client, context.now());
+        }
+        context.wake_at(Time::NEVER);
+    }
+
+    fn on_established(&mut self, client: &mut Connection, context: &mut Context) -> bool {
+        self.established = true;
+        self.ask_or_stop(client, context.now());
+        true
+    }
+
+    fn on_data(&mut self, end: usize, connection: &mut Connection, context: &mut Context) -> bool {
+        let now = context.now();
+        if end == SERVER {
+            return self.serve(connection, now);
+        }
+        let Some(exchange) = self.response(connection, now) else { return false };
+        context.wake_at(exchange.next);
+        let ((flow, client), (echoes, _)) = context.echoes();
+        echoes.push(exchange.row(flow, client, now));
+        true
+    }
+
+    fn complete(&self, _received: u64, end: Time, ended: bool) -> bool {
+        match self.left {
+            Some(left) => left == 0,
+            None if self.stop == Time::NEVER => ended,
+            None => end >= self.stop,
+        }
+    }
+
+    fn data_end(&self) -> usize {
+        if self.response > self.request { SERVER } else { CLIENT }
     }
 }

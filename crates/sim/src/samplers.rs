@@ -9,7 +9,7 @@ use crate::capture;
 use crate::histogram::Summary;
 use crate::plan::{Plan, Traffic};
 use crate::stream::{Counts, Stream, Work};
-use crate::tcp_stream::{Application, CLIENT, state_name};
+use crate::tcp_stream::{CLIENT, state_name};
 use crate::world::World;
 
 /// What is sampled.
@@ -222,13 +222,11 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.losses_detected = Some(sent.losses_detected);
                 row.cwnd_mean = tcp.mean_window(end);
                 row.complete = started && tcp.complete(end, ended);
-                if !matches!(tcp.application, Application::Bulk(_)) {
+                if tcp.application.answers() {
                     row.losses_true = Some(there + back);
                 }
-                if let Application::Echo(echo) = &tcp.application {
-                    let tables = &mut world.recorder.tables;
-                    echo.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
-                }
+                let tables = &mut world.recorder.tables;
+                tcp.application.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
                 (tcp.last_delivery, tcp.rtt())
             }
             Work::Udp(udp) => {

@@ -6,12 +6,10 @@ use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, Info, Notice, Segment, TimeWait};
 use tcplab_units::Time;
 
-use crate::bulk::Bulk;
-use crate::echo::{Echo, Next};
+use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
 use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
-use crate::request::Request;
 use crate::stream::Ends;
 use crate::world::{Timer, World};
 
@@ -19,17 +17,6 @@ use crate::world::{Timer, World};
 pub(crate) const CLIENT: usize = 0;
 /// The end at the flow's `to`.
 pub(crate) const SERVER: usize = 1;
-
-/// What the applications do with the connection.
-#[derive(Debug)]
-pub(crate) enum Application {
-    /// The client sends as much as it can.
-    Bulk(Bulk),
-    /// The client asks, the server answers.
-    Request(Request),
-    /// The server sends back what the client sends.
-    Echo(Box<Echo>),
-}
 
 /// What the connections of a flow have in common.
 pub(crate) struct Settings {
@@ -48,7 +35,7 @@ pub(crate) struct TcpStream {
     initial_sequence: [u32; 2],
     closed: [bool; 2],
     aborted: bool,
-    pub(crate) application: Application,
+    pub(crate) application: Box<dyn Application>,
     rtt: Histogram,
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
@@ -105,7 +92,7 @@ impl core::fmt::Debug for TcpStream {
 impl TcpStream {
     /// A connection to be opened when its application timer fires.
     pub(crate) fn new(
-        application: Application,
+        application: Box<dyn Application>,
         settings: Arc<Settings>,
         initial_sequence: [u32; 2],
     ) -> TcpStream {
@@ -138,13 +125,7 @@ impl TcpStream {
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
-                let next = match &mut self.application {
-                    Application::Bulk(bulk) => bulk.wake(client, now),
-                    Application::Request(request) => request.wake(client, now),
-                    Application::Echo(echo) => echo.wake(client, now),
-                };
-                world.set_timer(ends.stream, Timer::Application, next);
-                self.leave_gate(ends, world);
+                self.application.on_timer(client, &mut Context { ends, world });
                 CLIENT
             }
             Timer::Sender => CLIENT,
@@ -248,16 +229,8 @@ impl TcpStream {
             Notice::Established => {
                 if is_client {
                     event("established", None);
-                    match (&mut self.application, &mut self.ends[end]) {
-                        (Application::Request(request), Some(client)) => {
-                            request.established(client, now);
-                            return true;
-                        }
-                        (Application::Echo(_), _) => {
-                            let open = world.gates[ends.flow as usize].arrive(ends.stream);
-                            pass(open, world);
-                        }
-                        _ => {}
+                    if let Some(client) = &mut self.ends[end] {
+                        return self.application.on_established(client, &mut Context { ends, world });
                     }
                 }
             }
@@ -286,7 +259,7 @@ impl TcpStream {
                 self.closed[end] = true;
                 event("aborted", None);
                 self.aborted = true;
-                self.leave_gate(ends, world);
+                self.application.on_abort(&mut Context { ends, world });
             }
         }
         false
@@ -300,48 +273,9 @@ impl TcpStream {
         if received == self.delivered[end] {
             return false;
         }
-        let now = world.now();
         self.delivered[end] = received;
-        self.last_delivery = now;
-        let request = match &mut self.application {
-            Application::Bulk(_) => return false,
-            Application::Echo(echo) if end == SERVER => return echo.serve(connection, now),
-            Application::Request(request) if end == SERVER => return request.serve(connection, now),
-            Application::Echo(echo) => {
-                let names = world.recorder.stream(ends.stream);
-                let tables = &mut world.recorder.tables;
-                let tables = (&mut tables.echoes, &mut tables.echo_batches);
-                match echo.receive(connection, now, names, tables) {
-                    None => return false,
-                    Some(Next::Wait) => {
-                        self.leave_gate(ends, world);
-                        return true;
-                    }
-                    Some(Next::At(due)) => world.set_timer(ends.stream, Timer::Application, due),
-                    Some(Next::Gate) => {
-                        let open = world.gates[ends.flow as usize].arrive(ends.stream);
-                        pass(open, world);
-                    }
-                }
-                return false;
-            }
-            Application::Request(request) => request,
-        };
-        let Some(exchange) = request.response(connection, now) else { return false };
-        world.set_timer(ends.stream, Timer::Application, exchange.next);
-        let (flow, client) = world.recorder.stream(ends.stream);
-        world.recorder.tables.echoes.push(exchange.row(flow, client, now));
-        true
-    }
-
-    /// Has the other clients of its flow wait no more for one that has stopped.
-    fn leave_gate(&mut self, ends: &Ends, world: &mut World) {
-        if let Application::Echo(echo) = &mut self.application
-            && echo.leaves(self.aborted)
-        {
-            let open = world.gates[ends.flow as usize].leave(ends.stream);
-            pass(open, world);
-        }
+        self.last_delivery = world.now();
+        self.application.on_data(end, connection, &mut Context { ends, world })
     }
 
     /// Keeps account of the control's window and phase.
@@ -362,10 +296,7 @@ impl TcpStream {
 
     /// The end that sends most of the payload.
     fn data_end(&self) -> usize {
-        match &self.application {
-            Application::Request(request) if request.answers_are_longer() => SERVER,
-            _ => CLIENT,
-        }
+        self.application.data_end()
     }
 
     /// Whether both ends are done with the connection.
@@ -375,14 +306,7 @@ impl TcpStream {
 
     /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off.
     pub(crate) fn complete(&self, end: Time, ended: bool) -> bool {
-        if self.aborted {
-            return false;
-        }
-        match &self.application {
-            Application::Bulk(bulk) => bulk.complete(self.delivered[SERVER], end, ended),
-            Application::Request(request) => request.complete(end, ended),
-            Application::Echo(echo) => echo.complete(),
-        }
+        !self.aborted && self.application.complete(self.delivered[SERVER], end, ended)
     }
 
     /// Payload bytes that arrived: at the server for a bulk transfer, at both ends for requests.
@@ -400,7 +324,7 @@ impl TcpStream {
 
     /// Whether `end` sends payload.
     fn sends(&self, end: usize) -> bool {
-        end == CLIENT || !matches!(self.application, Application::Bulk(_))
+        end == CLIENT || self.application.answers()
     }
 
     /// What the ends that send payload have sent and lost.
@@ -435,14 +359,6 @@ impl TcpStream {
     /// Mean congestion window over the connection's time, segments.
     pub(crate) fn mean_window(&self, now: Time) -> Option<f64> {
         self.window.mean(if self.finished() { self.last_delivery } else { now })
-    }
-}
-
-/// Wakes clients that may turn to the next size.
-fn pass(clients: Vec<u32>, world: &mut World) {
-    let now = world.now();
-    for stream in clients {
-        world.set_timer(stream, Timer::Application, now);
     }
 }
 

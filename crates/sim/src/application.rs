@@ -1,0 +1,89 @@
+//! What runs at the two ends of a connection.
+
+use tcplab_tables::{EchoBatches, Echoes, Symbol};
+use tcplab_tcp::Connection;
+use tcplab_units::Time;
+
+use crate::stream::Ends;
+use crate::tcp_stream::CLIENT;
+use crate::world::{Timer, World};
+
+/// The applications at both ends of one connection. They are told what happens, and act on the end it happens at.
+pub(crate) trait Application: core::fmt::Debug + Send {
+    /// The application timer fires: the flow starts, or the time asked for by `Context::wake_at` has come.
+    fn on_timer(&mut self, client: &mut Connection, context: &mut Context);
+
+    /// The client's end is established. Whether the client acted on it.
+    fn on_established(&mut self, _client: &mut Connection, _context: &mut Context) -> bool {
+        false
+    }
+
+    /// Payload has arrived in order at `end`. Whether that end's application acted on the connection.
+    fn on_data(&mut self, _end: usize, _connection: &mut Connection, _context: &mut Context) -> bool {
+        false
+    }
+
+    /// The connection was reset or given up.
+    fn on_abort(&mut self, _context: &mut Context) {}
+
+    /// Writes down what a run's end cuts off.
+    fn finish(&self, _names: (Symbol, u64), _tables: (&mut Echoes, &mut EchoBatches)) {}
+
+    /// Whether all was done that was asked for, given the payload the server `received` and when the run ended; one
+    /// that only the run's end stops has `ended` with it.
+    fn complete(&self, received: u64, end: Time, ended: bool) -> bool;
+
+    /// Whether the server sends payload too.
+    fn answers(&self) -> bool {
+        true
+    }
+
+    /// The end that sends most of the payload.
+    fn data_end(&self) -> usize {
+        CLIENT
+    }
+}
+
+/// What an application reaches besides its connection.
+pub(crate) struct Context<'a> {
+    pub(crate) ends: &'a Ends,
+    pub(crate) world: &'a mut World,
+}
+
+impl Context<'_> {
+    /// The present.
+    pub(crate) fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// The application timer fires at `time`, and at no other.
+    pub(crate) fn wake_at(&mut self, time: Time) {
+        self.world.set_timer(self.ends.stream, Timer::Application, time);
+    }
+
+    /// Flow name and number of the stream, and the tables that echoes go into.
+    pub(crate) fn echoes(&mut self) -> ((Symbol, u64), (&mut Echoes, &mut EchoBatches)) {
+        let names = self.world.recorder.stream(self.ends.stream);
+        let tables = &mut self.world.recorder.tables;
+        (names, (&mut tables.echoes, &mut tables.echo_batches))
+    }
+
+    /// Waits until all clients of the flow have come so far.
+    pub(crate) fn arrive_at_gate(&mut self) {
+        let passing = self.world.gates[self.ends.flow as usize].arrive(self.ends.stream);
+        self.wake_now(&passing);
+    }
+
+    /// The other clients of the flow wait for this one no more.
+    pub(crate) fn leave_gate(&mut self) {
+        let passing = self.world.gates[self.ends.flow as usize].leave(self.ends.stream);
+        self.wake_now(&passing);
+    }
+
+    fn wake_now(&mut self, streams: &[u32]) {
+        let now = self.now();
+        for &stream in streams {
+            self.world.set_timer(stream, Timer::Application, now);
+        }
+    }
+}
