@@ -355,12 +355,7 @@ impl Connection {
 
     /// The next segment to send now, if any.
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        let segment = self.out.pop_front();
-        if segment.is_none() {
-            // The next burst goes into the same memory, not into what follows it.
-            self.out.clear();
-        }
-        segment
+        self.out.pop_front()
     }
 
     /// The next thing worth recording, oldest first.
@@ -445,6 +440,10 @@ impl Connection {
         self.now = now;
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
+        if self.out.is_empty() {
+            // What is sent now goes into the same memory as the burst before, not into what follows it.
+            self.out.clear();
+        }
     }
 
     pub(crate) fn notice(&mut self, notice: Notice) {
