@@ -18,8 +18,8 @@ import tcplab
 from tcplab.cc.template import starting_file
 from tcplab.results import Run
 from tcplab.scenario import ScenarioErrors
+from tcplab.testbed.agent import agent_command
 from tcplab.testbed.controls import available, loader
-from tcplab.testbed.testbed import agent_command
 
 NETWORK = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tcplab.results import load
-from tcplab.testbed.testbed import agent_command
+from tcplab.testbed.agent import agent_command
 
 SCENARIO = """\
 tcplab: 1

@@ -90,7 +90,7 @@ def test_kill_9_leaves_nothing_behind(tmp_path: Path, number: int) -> None:
         "orchestrator": [process.pid],
         "agent": [pid for pid, line in ours.items() if " node " in line],
         "emulator": [pid for pid, line in ours.items() if line.endswith(" emu")],
-        "lab": [pid for pid, line in ours.items() if "testbed.lab" in line],
+        "lab": [pid for pid, line in ours.items() if line.startswith("tcplab-agent lab")],
     }
     kind = ("orchestrator", "agent", "emulator", "orchestrator", "lab", "agent")[number % 6]
     recorded = any(path.stat().st_size > 4096 for path in out.glob("*.arrows"))

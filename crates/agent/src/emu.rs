@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_emu::{Emulator, News, Setup, Start};
+use tcplab_emu::{Emulator, LiveChange, News, Setup, Start};
 use tcplab_probe::clock;
 
 use crate::output;
@@ -28,6 +28,8 @@ enum Command {
     Configure(Box<Setup>),
     /// Give the run its zero of time.
     Start(Start),
+    /// Change settings of a link now.
+    Change(Box<LiveChange>),
     /// End the run now.
     Stop,
 }
@@ -97,6 +99,14 @@ fn serve(line: &str, links: &Links) {
         (Command::Start(start), Some(emulator)) => {
             emulator.start(start);
             output::ok(request.id, json!({}));
+        }
+        (Command::Change(change), Some(emulator)) => {
+            let link = change.link.clone();
+            if emulator.change(*change) {
+                output::ok(request.id, json!({}));
+            } else {
+                refuse(&format!("there is no link {link:?}"), "name a link that was configured");
+            }
         }
         (Command::Stop, Some(emulator)) => {
             emulator.stop();

@@ -17,6 +17,8 @@ mod run;
 mod sampling;
 mod waiting;
 
+use tcplab_lab::Role;
+
 const USAGE: &str = "\
 tcplab-agent: acts inside a node of a tcplab network
 
@@ -24,6 +26,13 @@ usage:
   tcplab-agent node [--new-net]   read commands from standard input, write events to standard output
   tcplab-agent emu                emulate links, told and telling in the same way
   tcplab-agent controls           load congestion controls into the kernel, likewise, until the input ends
+  tcplab-agent lab [--parent PID] [--name NAME]
+                                  build a network of namespaces, told likewise, and hold it until the input ends;
+                                  one with a name can stay up
+  tcplab-agent enter LAB PROCESS COMMAND...
+                                  run a program in the namespaces of a process, until it or the lab's process ends
+  tcplab-agent probe [SYSCTL...]  say what this machine allows a lab to do
+  tcplab-agent capture INTERFACE  write the packets of an interface to standard output as pcapng, until Ctrl-C
   tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
   tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version
@@ -39,6 +48,14 @@ enum Command {
     Emu,
     /// Congestion controls of ours in the kernel.
     Controls,
+    /// Namespaces, and the processes in them.
+    Lab(tcplab_lab::Options),
+    /// An interface's packets, to standard output.
+    Capture(String),
+    /// A program in a node.
+    Enter(tcplab_lab::Entry),
+    /// Nothing but trying out what a lab needs, and these settings.
+    Probe(Vec<String>),
     /// The server of `tcplab echo`.
     EchoServe,
     /// The clients of `tcplab echo`.
@@ -53,6 +70,19 @@ pub fn main(arguments: &[String]) -> u8 {
         Ok(Command::Node { new_net }) => node::main(new_net),
         Ok(Command::Emu) => emu::main(),
         Ok(Command::Controls) => controls::main(),
+        Ok(Command::Lab(options)) => tcplab_lab::serve(&options, &|role| match role {
+            Role::Node => node::main(false),
+            Role::Emulator => emu::main(),
+            Role::Controls => controls::main(),
+            // The lab itself does that.
+            Role::Hold => 0,
+        }),
+        Ok(Command::Capture(interface)) => capture::live::main(&interface),
+        Ok(Command::Enter(entry)) => tcplab_lab::enter(&entry),
+        Ok(Command::Probe(sysctls)) => {
+            println!("{}", tcplab_lab::probe(&sysctls));
+            0
+        }
         Ok(Command::EchoServe) => echo::serve(),
         Ok(Command::EchoRun) => echo::run(),
         Ok(Command::Say(text)) => {
@@ -87,6 +117,30 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
             None => Ok(Command::Controls),
             Some(other) => Err(format!("controls knows no {other:?}")),
         },
+        Some("probe") => Ok(Command::Probe(words.map(str::to_owned).collect())),
+        Some("lab") => {
+            let mut options = tcplab_lab::Options::default();
+            while let Some(word) = words.next() {
+                match (word, words.next()) {
+                    ("--parent", Some(pid)) => options.parent = Some(process_number(pid)?),
+                    ("--name", Some(name)) => options.name = Some(name.to_owned()),
+                    _ => return Err(format!("lab knows no {word:?}")),
+                }
+            }
+            Ok(Command::Lab(options))
+        }
+        Some("capture") => match (words.next(), words.next()) {
+            (Some(interface), None) => Ok(Command::Capture(interface.to_owned())),
+            _ => Err("capture needs an interface".to_owned()),
+        },
+        Some("enter") => match (words.next(), words.next()) {
+            (Some(lab), Some(process)) => Ok(Command::Enter(tcplab_lab::Entry {
+                lab: process_number(lab)?,
+                process: process_number(process)?,
+                command: words.map(str::to_owned).collect(),
+            })),
+            _ => Err("enter needs the processes of a lab and of a node, and a program".to_owned()),
+        },
         Some("echo-serve") => match words.next() {
             None => Ok(Command::EchoServe),
             Some(other) => Err(format!("echo-serve knows no {other:?}")),
@@ -100,4 +154,8 @@ fn parse(arguments: &[String]) -> Result<Command, String> {
         Some(other) => Err(format!("no command {other:?}")),
         None => Err("a command is missing".to_owned()),
     }
+}
+
+fn process_number(word: &str) -> Result<i32, String> {
+    word.parse().map_err(|_| format!("{word:?} is not the number of a process"))
 }

@@ -1,6 +1,7 @@
 //! Settings that change during a run: when, and in words.
 
 use tcplab_link::Direction;
+use tcplab_link::config::Change;
 use tcplab_units::{Span, Time};
 
 /// A change of one way.
@@ -13,19 +14,18 @@ pub(crate) struct Planned {
     pub(crate) detail: String,
 }
 
+impl Planned {
+    pub(crate) fn new(way: usize, change: &Change) -> Planned {
+        let direction = if way.is_multiple_of(2) { "forward" } else { "backward" };
+        Planned { at: change.at, way, delay: change.delay, detail: format!("{direction}: {change}") }
+    }
+}
+
 /// All changes of ways with these settings, two for each link, by time.
 pub(crate) fn planned<'a>(ways: impl Iterator<Item = &'a Direction>) -> Vec<Planned> {
     let mut all = Vec::new();
     for (way, settings) in ways.enumerate() {
-        let direction = if way % 2 == 0 { "forward" } else { "backward" };
-        for change in &settings.changes {
-            all.push(Planned {
-                at: change.at,
-                way,
-                delay: change.delay,
-                detail: format!("{direction}: {change}"),
-            });
-        }
+        all.extend(settings.changes.iter().map(|change| Planned::new(way, change)));
     }
     all.sort_by_key(|planned| planned.at);
     all

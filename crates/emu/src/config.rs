@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 use tcplab_link::Direction;
+use tcplab_link::config::Change;
 use tcplab_units::{Span, Time};
 
 /// Links to emulate, and what to record of them.
@@ -12,8 +13,9 @@ use tcplab_units::{Span, Time};
 pub struct Setup {
     /// Seed of the run: with it every link's random streams are those of the simulator.
     pub seed: u64,
-    /// The run directory, which exists.
-    pub dir: PathBuf,
+    /// The run directory, which exists; none: nothing is recorded.
+    #[serde(default)]
+    pub dir: Option<PathBuf>,
     /// The links.
     pub links: Vec<LinkSetup>,
     /// CPUs to serve them on, which the nodes leave free; empty: any.
@@ -82,6 +84,27 @@ pub enum What {
     Headers,
     /// Everything.
     Full,
+}
+
+/// New settings of a link at once.
+#[derive(Clone, Debug, Deserialize)]
+pub struct LiveChange {
+    /// The link's name.
+    pub link: String,
+    /// Which of its directions.
+    pub direction: LinkDirection,
+    /// The new settings; their time is that of the order.
+    pub change: Change,
+}
+
+/// A direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkDirection {
+    /// First end to second end.
+    Forward,
+    /// Second end to first end.
+    Backward,
 }
 
 /// When a run begins and what it consists of.

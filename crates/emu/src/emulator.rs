@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
-use crate::config::{Setup, Start};
+use crate::config::{LiveChange, Setup, Start};
 use crate::pump::{Order, Pump};
 use crate::report::News;
 use crate::tap::TapError;
@@ -53,6 +53,7 @@ pub struct Emulator {
     /// None when it is being dropped.
     orders: Option<Sender<Order>>,
     wake: Wake,
+    links: Vec<String>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -65,6 +66,7 @@ impl Emulator {
     pub fn new(setup: Setup, tell: impl FnMut(News) + Send + 'static) -> Result<Emulator, SetupError> {
         check(&setup)?;
         let wake = Wake::new().map_err(SetupError::Wait)?;
+        let names = setup.links.iter().map(|link| link.name.clone()).collect();
         let (orders, received) = mpsc::channel();
         let (work, to_write) = mpsc::channel();
         let dir = setup.dir.clone();
@@ -74,7 +76,7 @@ impl Emulator {
         };
         let writer = start("writer", Box::new(move || writer::serve(dir, &to_write, tell)))?;
         let links = start("links", Box::new(move || pump.serve()))?;
-        Ok(Emulator { orders: Some(orders), wake, threads: vec![links, writer] })
+        Ok(Emulator { orders: Some(orders), wake, links: names, threads: vec![links, writer] })
     }
 
     /// A run begins at its time; one in progress is forgotten.
@@ -85,6 +87,15 @@ impl Emulator {
     /// The run ends now.
     pub fn stop(&self) {
         self.order(Order::Stop);
+    }
+
+    /// Settings change now, in the run that is in progress. False: there is no link of that name.
+    pub fn change(&self, change: LiveChange) -> bool {
+        let known = self.links.contains(&change.link);
+        if known {
+            self.order(Order::Change(Box::new(change)));
+        }
+        known
     }
 
     fn order(&self, order: Order) {
@@ -111,8 +122,8 @@ fn check(setup: &Setup) -> Result<(), SetupError> {
     if setup.links.is_empty() {
         return Err(SetupError::NoLink);
     }
-    if !setup.dir.is_dir() {
-        return Err(SetupError::NoDirectory(setup.dir.display().to_string()));
+    if let Some(dir) = setup.dir.as_ref().filter(|dir| !dir.is_dir()) {
+        return Err(SetupError::NoDirectory(dir.display().to_string()));
     }
     if setup.sample.queues.is_some_and(|interval| interval.as_ns() == 0) {
         return Err(SetupError::NoInterval);

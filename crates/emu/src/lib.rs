@@ -37,7 +37,7 @@ mod way;
 mod wire;
 mod writer;
 
-pub use config::{Setup, Start};
+pub use config::{LiveChange, Setup, Start};
 pub use emulator::{Emulator, SetupError};
 pub use lateness::Verdict;
 pub use report::{Facts, LinkFacts, News, Progress, StreamLosses, WayFacts};

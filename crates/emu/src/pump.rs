@@ -7,7 +7,7 @@ use tcplab_units::Time;
 
 use crate::arena::Arena;
 use crate::clock::{self, Waiter};
-use crate::config::{Setup, Start};
+use crate::config::{LiveChange, Setup, Start};
 use crate::cut;
 use crate::emulator::{SetupError, Wake};
 use crate::port::Port;
@@ -41,6 +41,7 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) enum Order {
     Start(Box<Start>),
+    Change(Box<LiveChange>),
     Stop,
 }
 
@@ -243,6 +244,7 @@ impl Pump {
         loop {
             match self.orders.try_recv() {
                 Ok(Order::Start(start)) => self.prepare(*start),
+                Ok(Order::Change(change)) => self.change(*change),
                 Ok(Order::Stop) => self.stop(),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,

@@ -8,7 +8,7 @@ use tcplab_units::{Span, Time};
 use crate::capture::Captures;
 use crate::changes::{self, Planned};
 use crate::clock;
-use crate::config::{Start, What};
+use crate::config::{LinkDirection, LiveChange, Start, What};
 use crate::frame::Keep;
 use crate::lateness::Lateness;
 use crate::pump::{HOLD, Pump};
@@ -63,6 +63,23 @@ impl Pump {
             delays,
             before: Before::default(),
         });
+    }
+
+    /// Settings change now; without a run there are none to change.
+    pub(crate) fn change(&mut self, order: LiveChange) {
+        let Some(run) = self.run.as_mut().filter(|run| run.begun) else { return };
+        let LiveChange { link, direction, mut change } = order;
+        let Some(link) = self.setup.links.iter().position(|known| known.name == link) else { return };
+        let way = 2 * link + usize::from(direction == LinkDirection::Backward);
+        change.at = Time::from_ns(clock::now().saturating_sub(self.zero));
+        let later = run.changes[run.changes_done..].partition_point(|other| other.at <= change.at);
+        run.changes.insert(run.changes_done + later, Planned::new(way, &change));
+        if let Some(link) = self.ways[way].link() {
+            link.change(change);
+        }
+        self.due[way] = 0;
+        // Records of it are duties of the run.
+        self.duty = 0;
     }
 
     /// Ends the run now, if need be at its beginning: whoever stops it waits until it is done.
@@ -134,13 +151,14 @@ impl Pump {
             What::Headers => Keep::Headers,
             What::Full => Keep::Full,
         };
+        let dir = self.setup.dir.clone()?;
         let (mut names, mut paths, mut by_end) = (Vec::new(), Vec::new(), Vec::new());
         for link in &self.setup.links {
             for end in &link.ends {
                 by_end.push(end.capture.then_some(paths.len()));
                 if end.capture {
                     let file = format!("{}-{}.pcapng", end.node, link.name);
-                    paths.push(self.setup.dir.join(&file));
+                    paths.push(dir.join(&file));
                     names.push([link.name.clone(), file]);
                 }
             }

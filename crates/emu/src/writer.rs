@@ -54,14 +54,15 @@ impl WriteError {
 
 /// The files of a run.
 struct Files {
-    dir: PathBuf,
+    /// None: nothing is kept.
+    dir: Option<PathBuf>,
     tables: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
     rows: BTreeMap<String, u64>,
     captures: Vec<PartFile>,
 }
 
 /// Writes into `dir` until nobody sends work any more.
-pub(crate) fn serve(dir: PathBuf, work: &Receiver<Work>, mut tell: impl FnMut(News)) {
+pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<Work>, mut tell: impl FnMut(News)) {
     let mut files = Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
     let mut writable = true;
     for work in work {
@@ -112,10 +113,7 @@ impl Files {
     }
 
     fn append_table<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {
-        if table.rows() == 0 {
-            return Ok(());
-        }
-        let path = self.path(T::NAME);
+        let Some(path) = self.path(T::NAME).filter(|_| table.rows() > 0) else { return Ok(()) };
         let failed = |error| WriteError::new(&path, error);
         let batch = record_batch(table, dictionary).map_err(failed)?;
         let writer = match self.tables.entry(T::NAME) {
@@ -144,7 +142,7 @@ impl Files {
             file.finish().map_err(|e| WriteError::new(&path, e))?;
         }
         for (name, mut writer) in std::mem::take(&mut self.tables) {
-            writer.finish().map_err(|e| WriteError::new(&self.path(name), e))?;
+            writer.finish().map_err(|e| WriteError::new(&self.path(name).unwrap_or_default(), e))?;
         }
         Ok(())
     }
@@ -156,8 +154,9 @@ impl Files {
         Ok(())
     }
 
-    fn path(&self, table: &str) -> PathBuf {
-        self.dir.join(format!("{table}.{NAME}.arrows"))
+    /// A table's file; none where nothing is kept.
+    fn path(&self, table: &str) -> Option<PathBuf> {
+        self.dir.as_ref().map(|dir| dir.join(format!("{table}.{NAME}.arrows")))
     }
 }
 
@@ -169,8 +168,12 @@ mod tests {
     fn a_capture_has_its_name_when_all_of_it_is_written() {
         let dir = std::env::temp_dir().join(format!("tcplab-emu-writer-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory");
-        let mut files =
-            Files { dir: dir.clone(), tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
+        let mut files = Files {
+            dir: Some(dir.clone()),
+            tables: BTreeMap::new(),
+            rows: BTreeMap::new(),
+            captures: Vec::new(),
+        };
         for (name, whole) in [("whole", true), ("cut", false)] {
             let path = dir.join(format!("{name}.pcapng"));
             files.begin(vec![path.clone()]).expect("a file");

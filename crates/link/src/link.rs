@@ -170,6 +170,13 @@ impl<P: Packet> Link<P> {
         self.queue.gauges(now)
     }
 
+    /// Plans another change, at a time that has not come yet.
+    pub fn change(&mut self, change: Change) {
+        let later = self.changes[self.changes_done..].partition_point(|other| other.at <= change.at);
+        self.changes.insert(self.changes_done + later, change);
+        self.next_change = self.changes[self.changes_done].at;
+    }
+
     /// Counters since the start.
     pub fn stats(&self) -> &Stats {
         &self.stats

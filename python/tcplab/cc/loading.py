@@ -6,9 +6,9 @@ import json
 import subprocess
 from typing import Any, Self
 
+from tcplab.testbed.agent import agent_command
 from tcplab.testbed.controls import Ours, load_command
 from tcplab.testbed.errors import TestbedError
-from tcplab.testbed.testbed import agent_command
 
 Json = dict[str, Any]
 # How long the loader may take to end before it is killed, seconds.

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from tcplab.testbed.testbed import agent_command, agent_missing
+from tcplab.testbed.agent import agent_command, agent_missing
 
 Event = dict[str, Any]
 # How long it may take to end once it is told to, seconds.

@@ -12,13 +12,13 @@ from typing import Any
 
 from tcplab.engine.base import Plan, Problem
 from tcplab.testbed import netem
+from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.agents import Json
 from tcplab.testbed.controls import available, kernel_name, load_command, loader, ours, wanted
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import Probed, probe
-from tcplab.testbed.testbed import agent_missing
 from tcplab.testbed.tools import IPERF3, iperf3_version
 
 # A node takes a process of about this size with its namespace, bytes.

@@ -17,9 +17,10 @@ from typing import Any
 from tcplab.cc.compiler import Source, ebpf
 from tcplab.cc.errors import ControlFileError, NoCompilerError
 from tcplab.cc.plans import source_of
+from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
-from tcplab.testbed.testbed import CONTROLS, agent_command
+from tcplab.testbed.testbed import CONTROLS
 
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # A scenario's names that differ from the kernel's.

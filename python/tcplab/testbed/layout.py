@@ -119,10 +119,11 @@ class Layout:
             node = interface.node
 
 
-def lay_out(plan: dict[str, Any]) -> Layout:
-    """The network of a plan."""
+def lay_out(plan: dict[str, Any], *, emulate_all: bool = False) -> Layout:
+    """The network of a plan. With `emulate_all` links without settings can change, too."""
     nodes = {node["name"]: node for node in plan["nodes"]}
-    everything = bool(plan["sample"].get("packets")) or (plan.get("capture") or {}).get("at") == "wire"
+    on_the_wire = (plan.get("capture") or {}).get("at") == "wire"
+    everything = emulate_all or on_the_wire or bool(plan["sample"].get("packets"))
     with_netem = plan["emulator"] == "netem"
     wires = _wires(plan, nodes, everything=everything, with_netem=with_netem)
     namespaces = tuple(_namespace(node, nodes, wires) for node in plan["nodes"])

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tcplab.cc import compiler
 from tcplab.testbed import controls, tools
+from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
 from tcplab.testbed.probe import Probed, probe
-from tcplab.testbed.testbed import agent_missing
 
 
 class Grade(StrEnum):

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
-import tcplab
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.lab import LabProcess
 from tcplab.testbed.layout import Layout
 
 # The emulator's name among the agents; nodes' names are letters, digits, - and _.
@@ -25,41 +20,6 @@ EMULATOR = ":emulator"
 CONTROLS = ":controls"
 # How long processes may take to end before they are killed, seconds.
 _PATIENCE = 5.0
-_START_LAB = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from tcplab.testbed.lab import main; main(int(sys.argv[2]))"
-)
-_START_AGENT = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from tcplab import _core;"
-    " sys.exit(_core.agent_main(sys.argv[1:]))"
-)
-
-
-def agent_command(*arguments: str) -> list[str]:
-    """How an agent is started.
-
-    The agent is part of the extension module, so that wherever tcplab is installed, so is the agent of
-    the same version. TCPLAB_AGENT names another program instead.
-    """
-    program = os.environ.get("TCPLAB_AGENT")
-    if program:
-        return [program, *arguments]
-    return [sys.executable, "-I", "-S", "-c", _START_AGENT, _root(), *arguments]
-
-
-def agent_missing() -> str | None:
-    """Why there is no agent to start; none if there is one."""
-    program = os.environ.get("TCPLAB_AGENT")
-    if program:
-        return None if os.access(program, os.X_OK) else f"TCPLAB_AGENT names {program}, which is no program"
-    try:
-        from tcplab import _core
-    except ImportError as problem:
-        return f"the extension module is missing: {problem}"
-    return None if hasattr(_core, "agent_main") else "the extension module was built without the agent"
-
-
-def _root() -> str:
-    return str(Path(tcplab.__file__).parents[1])
 
 
 class Testbed:
@@ -78,9 +38,7 @@ class Testbed:
         """Queue disciplines, by node and interface."""
         self.agents = Agents({})
         self.pids: dict[str, int] = {}
-        # What our processes say to people; it has no name on disk.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
-        self._lab: subprocess.Popen[bytes] | None = None
+        self._lab: LabProcess | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -90,26 +48,20 @@ class Testbed:
 
     def start(self) -> None:
         """Start every process; raises TestbedError."""
-        names = [namespace.node for namespace in self.layout.namespaces]
-        commands = {name: agent_command("node", "--new-net") for name in names}
+        roles = {namespace.node: "node" for namespace in self.layout.namespaces}
         if self.layout.emulated:
-            commands[EMULATOR] = agent_command("emu")
+            roles[EMULATOR] = "emulator"
         if self._loads_controls:
-            commands[CONTROLS] = agent_command("controls")
-        pairs = {name: socket.socketpair() for name in commands}
+            roles[CONTROLS] = "controls"
+        pairs = {name: socket.socketpair() for name in roles}
         theirs = {name: pair[1] for name, pair in pairs.items()}
         try:
-            self._lab = subprocess.Popen(
-                [sys.executable, "-I", "-S", "-c", _START_LAB, _root(), str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                pass_fds=[one.fileno() for one in theirs.values()],
+            self._lab = LabProcess(
+                "--parent", str(os.getpid()), descriptors=[one.fileno() for one in theirs.values()]
             )
             self.agents = Agents({name: pair[0] for name, pair in pairs.items()})
             children = [
-                {"name": name, "command": command, "socket": theirs[name].fileno()}
-                for name, command in commands.items()
+                {"name": name, "role": role, "socket": theirs[name].fileno()} for name, role in roles.items()
             ]
             self.pids = self._ask({"do": "spawn", "children": children})["pids"]
         finally:
@@ -153,21 +105,9 @@ class Testbed:
         """End every process, and with them every namespace and interface."""
         self.agents.close()
         lab, self._lab = self._lab, None
-        if lab is not None and lab.stdin is not None and lab.stdout is not None:
-            self._end(lab, lab.stdin, lab.stdout)
-        self._stderr.close()
-
-    def _end(self, lab: subprocess.Popen[bytes], commands: IO[bytes], answers: IO[bytes]) -> None:
-        with suppress(BrokenPipeError):
-            commands.close()
-        try:
-            lab.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:
-            # Its agents die with it.
-            lab.kill()
-            lab.wait()
-        answers.close()
-        self._wait_for_agents()
+        if lab is not None:
+            lab.end()
+            self._wait_for_agents()
 
     def _wait_for_agents(self) -> None:
         """Wait for the agents too: if the lab was killed, they are no children of ours."""
@@ -177,23 +117,9 @@ class Testbed:
                 time.sleep(0.005)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        lab = self._lab
-        if lab is None or lab.stdin is None or lab.stdout is None:
+        if self._lab is None:
             raise TestbedError("the network has not been started")
-        # A dead lab shows in the missing answer.
-        with suppress(BrokenPipeError):
-            lab.stdin.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
-            lab.stdin.flush()
-        line = lab.stdout.readline()
-        if not line:
-            raise TestbedError("the process that builds the network has died", self._said())
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise TestbedError(answer["error"], answer.get("mend", ""))
-        return answer
+        return self._lab.ask(request)
 
     def _said(self) -> str:
-        """The last thing our processes said to people."""
-        self._stderr.seek(0)
-        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
+        return self._lab.said() if self._lab is not None else ""

@@ -1,5 +1,6 @@
 //! Captures at the host: what tcpdump in this namespace would see, super-packets included.
 
+pub mod live;
 mod ring;
 
 use std::cell::RefCell;
@@ -115,29 +116,46 @@ impl Capture {
     }
 
     fn write(&mut self, stop: &AtomicBool, seen: &Seen) -> io::Result<()> {
-        let file = RefCell::new(BufWriter::with_capacity(1 << 18, &self.file));
-        // Packets carry CLOCK_REALTIME, so times are those since 1970 already.
-        let mut writer = Writer::new(Shared(&file), 0)?;
-        let interface = writer.add_interface(Interface { name: &self.interface, snap_len: self.snap_len })?;
-        loop {
-            let last = stop.load(Ordering::Relaxed);
-            let more = self.ring.read(|packet| {
-                seen.packets.fetch_add(1, Ordering::Relaxed);
-                writer.write_packet(interface, Time::from_ns(packet.at), packet.bytes, packet.len)
-            })?;
-            if more {
-                // By whole blocks, so that what was captured survives the process.
-                file.borrow_mut().flush()?;
-            } else if last {
-                // What the ring still held when the run ended belongs to the capture, and is written.
-                break;
-            }
-        }
-        let drops = self.ring.drops()?;
-        seen.drops.store(drops, Ordering::Relaxed);
-        writer.write_statistics(interface, drops)?;
-        writer.finish().map(|_| ())
+        record(&mut self.ring, &self.interface, self.snap_len, &self.file, stop, seen)
     }
+}
+
+/// Writes all packets of `interface` to `to` until `stop` is set.
+pub fn stream(interface: &str, to: impl Write, stop: &AtomicBool, seen: &Seen) -> io::Result<()> {
+    record(&mut Ring::open(interface, WHOLE)?, interface, WHOLE, to, stop, seen)
+}
+
+fn record(
+    ring: &mut Ring,
+    interface: &str,
+    snap_len: u32,
+    to: impl Write,
+    stop: &AtomicBool,
+    seen: &Seen,
+) -> io::Result<()> {
+    let file = RefCell::new(BufWriter::with_capacity(1 << 18, to));
+    // Packets carry CLOCK_REALTIME, so times are those since 1970 already.
+    let mut writer = Writer::new(Shared(&file), 0)?;
+    let interface = writer.add_interface(Interface { name: interface, snap_len })?;
+    file.borrow_mut().flush()?;
+    loop {
+        let last = stop.load(Ordering::Relaxed);
+        let more = ring.read(|packet| {
+            seen.packets.fetch_add(1, Ordering::Relaxed);
+            writer.write_packet(interface, Time::from_ns(packet.at), packet.bytes, packet.len)
+        })?;
+        if more {
+            // By whole blocks, so that what was captured survives the process.
+            file.borrow_mut().flush()?;
+        } else if last {
+            // What the ring still held when the run ended belongs to the capture, and is written.
+            break;
+        }
+    }
+    let drops = ring.drops()?;
+    seen.drops.store(drops, Ordering::Relaxed);
+    writer.write_statistics(interface, drops)?;
+    writer.finish().map(|_| ())
 }
 
 /// A writer that can be flushed while another holds it.

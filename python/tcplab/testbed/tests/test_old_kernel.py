@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tcplab.testbed.agent import agent_command
 from tcplab.testbed.controls import loader
-from tcplab.testbed.testbed import agent_command
 from tcplab.testbed.tests import qemu
 
 GUEST = Path(__file__).with_name("old_kernel_guest.py")

@@ -1,0 +1,72 @@
+//! Networks of real Linux hosts on one machine: a network namespace for each node.
+//!
+//! One process builds a lab and is the parent of everything in it. Each namespace is held by a process and has no
+//! name on disk, so it is gone with its process, however that ends. The lab dies with the process that started it,
+//! and every child dies with the lab. `layout` says what each namespace holds, `configure` fills it.
+
+mod child;
+mod configure;
+mod control;
+mod enter;
+mod layout;
+mod namespace;
+mod netlink;
+mod offload;
+mod ping;
+mod probe;
+mod session;
+mod sysctl;
+
+pub use child::Role;
+pub use enter::{Entry, enter};
+pub use probe::probe;
+pub use session::{Options, serve};
+
+use std::io;
+
+/// Why a lab cannot do what it was told.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the fields are the values in the message
+pub enum LabError {
+    #[error("cannot make namespaces: {0}")]
+    Namespaces(io::Error),
+    #[error("cannot enter the namespace of {node}: {source}")]
+    Enter { node: String, source: io::Error },
+    #[error("cannot start a process for {name}: {source}")]
+    Start { name: String, source: io::Error },
+    #[error("there is no node {0:?} in this lab")]
+    NoNode(String),
+    #[error("{node}: cannot {what}: {said}")]
+    Refused { node: String, what: String, said: String },
+    #[error("{node}: {said}")]
+    Setting { node: String, said: String },
+    #[error("cannot make the links: {0}")]
+    Shape(String),
+    #[error("there is a lab called {name:?} already")]
+    Name { name: String, source: io::Error },
+    #[error("cannot understand the command: {0}")]
+    NotUnderstood(String),
+    #[error("the {0} process has ended")]
+    Ended(String),
+    #[error("{message}")]
+    Told { message: String, hint: String },
+    #[error("{node}: cannot write {path}: {source}")]
+    Write { node: String, path: String, source: io::Error },
+    #[error("cannot talk to the kernel: {0}")]
+    Kernel(#[from] io::Error),
+}
+
+impl LabError {
+    /// What to do about it; empty where nothing general helps.
+    pub fn hint(&self) -> String {
+        match self {
+            LabError::Namespaces(_) => namespace::remedy(),
+            LabError::Start { .. } => "end other programs".to_owned(),
+            LabError::Name { name, .. } => {
+                format!("choose another with --name, or end it: tcplab topo down {name}")
+            }
+            LabError::Told { hint, .. } => hint.clone(),
+            _ => String::new(),
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! What a lab is told on its standard input, one JSON object a line, each answered by one on its standard output.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigHandler, Signal, kill, signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, getppid};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::child::{self, Role};
+use crate::control::Control;
+use crate::enter::pidfd;
+use crate::layout::{Interface, Namespace};
+use crate::netlink::{self, Kernel};
+use crate::offload::Offloads;
+use crate::{LabError, configure, namespace, ping, sysctl};
+
+/// How long children may take to end once their input has ended.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How a lab is started.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The process that starts it, with which it dies.
+    pub parent: Option<i32>,
+    /// The name of a lab that can stay up without the process that starts it.
+    pub name: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+enum Command {
+    /// Start processes.
+    Spawn { children: Vec<Spawn> },
+    /// Connect and configure all namespaces; the emulator's interfaces are there already.
+    Build { namespaces: Vec<Namespace>, cables: Vec<(Interface, Interface)> },
+    /// Which addresses do not answer a node?
+    Reach { pairs: BTreeMap<String, Vec<IpAddr>> },
+    /// Settings as they are in a node.
+    ReadSysctls { node: String, names: Vec<String> },
+    /// Pass a command on to a process that talks with the lab; its answer is the answer.
+    Tell { child: String, command: Value },
+    /// Put text into files of a node, by path.
+    WriteFiles { node: String, files: BTreeMap<String, String> },
+    /// Run a program in a node until the lab ends. What it says goes to the file `log` of the node.
+    Daemon { node: String, name: String, command: Vec<String>, log: String },
+    /// The programs that `daemon` started and that have ended, with the node of each.
+    Ended,
+    /// Stay up when the input ends, until `down`. `about` comes back with `status`.
+    Hold { about: Value },
+    /// What the lab is, and its processes.
+    Status,
+    /// End the lab and all in it.
+    Down,
+}
+
+/// A process to start.
+#[derive(Debug, Deserialize)]
+struct Spawn {
+    name: String,
+    role: Role,
+    /// The descriptor that it talks over, which this process has inherited; none: it talks with the lab.
+    socket: Option<RawFd>,
+}
+
+/// The lab as far as it is built.
+struct Lab<'a> {
+    children: BTreeMap<String, Pid>,
+    /// Those that talk with the lab.
+    partners: BTreeMap<String, Partner>,
+    /// Programs by node and name.
+    daemons: BTreeMap<(String, String), Pid>,
+    /// What the lab is, once it stays up.
+    about: Option<Value>,
+    act: &'a dyn Fn(Role) -> u8,
+}
+
+/// Serves until the input ends; then every process of the lab ends. `act` is what the lab's processes do.
+pub fn serve(options: &Options, act: &dyn Fn(Role) -> u8) -> u8 {
+    let control = match settle(options) {
+        Ok(control) => control,
+        Err(error) => {
+            answer(&refusal(&error));
+            return 3;
+        }
+    };
+    let mut lab = Lab {
+        children: BTreeMap::new(),
+        partners: BTreeMap::new(),
+        daemons: BTreeMap::new(),
+        about: None,
+        act,
+    };
+    // SAFETY: standard input is open and nobody else reads it. A reader of std's would share its buffer with the
+    // processes that are forked from this one.
+    let input = BufReader::new(unsafe { File::from_raw_fd(0) });
+    for line in input.lines() {
+        let Ok(line) = line else { break };
+        answer(&lab.serve(&line));
+    }
+    match control {
+        Some(control) if lab.about.is_some() => lab.stay(&control),
+        _ => lab.end(),
+    }
+    0
+}
+
+fn settle(options: &Options) -> Result<Option<Control>, LabError> {
+    child::set_title("tcplab-agent lab");
+    // In the host's namespaces still, where it is looked for.
+    let control = match &options.name {
+        None => None,
+        Some(name) => {
+            Some(Control::listen(name).map_err(|source| LabError::Name { name: name.clone(), source })?)
+        }
+    };
+    leave(options).map_err(LabError::Namespaces)?;
+    Ok(control)
+}
+
+fn leave(options: &Options) -> io::Result<()> {
+    if let Some(parent) = options.parent {
+        prctl::set_pdeathsig(Signal::SIGKILL)?;
+        // Where it is gone already no signal will ever come.
+        if getppid() != Pid::from_raw(parent) {
+            return Err(io::Error::other("the process that started the lab has ended"));
+        }
+    }
+    // Ctrl-C reaches every process of the terminal. What then happens is for the process that started this one.
+    // SAFETY: no handler of ours is installed.
+    unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }?;
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    namespace::leave_host()
+}
+
+/// A process that talks with the lab.
+struct Partner(BufReader<UnixStream>);
+
+impl Partner {
+    /// The next line that it says; an error once it has ended.
+    fn line(&mut self) -> io::Result<Value> {
+        let mut line = String::new();
+        if self.0.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // The rest of a line that `skip` has begun is not understood.
+        Ok(serde_json::from_str(&line).unwrap_or_default())
+    }
+
+    /// Drops what it has said unasked.
+    fn skip(&mut self) {
+        let length = self.0.fill_buf().map_or(0, <[u8]>::len);
+        self.0.consume(length);
+    }
+
+    fn ask(&mut self, mut command: Value) -> io::Result<Value> {
+        command["id"] = 0.into();
+        writeln!(self.0.get_mut(), "{command}")?;
+        loop {
+            let line = self.line()?;
+            if line["id"] == 0 {
+                return Ok(line);
+            }
+        }
+    }
+}
+
+impl Lab<'_> {
+    fn serve(&mut self, line: &str) -> Value {
+        let outcome = match serde_json::from_str(line) {
+            Ok(command) => self.carry_out(command),
+            Err(error) => Err(LabError::NotUnderstood(error.to_string())),
+        };
+        outcome.unwrap_or_else(|error| refusal(&error))
+    }
+
+    fn carry_out(&mut self, command: Command) -> Result<Value, LabError> {
+        match command {
+            Command::Spawn { children } => self.spawn(children),
+            Command::Build { namespaces, cables } => {
+                self.build(&namespaces, &cables)?;
+                self.describe(&namespaces)
+            }
+            Command::Reach { pairs } => self.unreachable(&pairs),
+            Command::ReadSysctls { node, names } => {
+                let read = || names.iter().map(|name| (name.clone(), sysctl::read(name).into())).collect();
+                Ok(json!({"sysctls": self.within(&node, || Value::Object(read()))?}))
+            }
+            Command::Tell { child, command } => {
+                let ended = |_| LabError::Ended(child.clone());
+                let partner = self.partners.get_mut(&child).ok_or_else(|| LabError::NoNode(child.clone()))?;
+                let answer = partner.ask(command).map_err(ended)?;
+                if answer["event"] == "error" {
+                    let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
+                    return Err(LabError::Told { message: text("message"), hint: text("mend") });
+                }
+                Ok(answer)
+            }
+            Command::WriteFiles { node, files } => {
+                let root = format!("/proc/{}/root", self.pid(&node)?);
+                for (path, text) in files {
+                    std::fs::write(format!("{root}{path}"), text).map_err(|source| LabError::Write {
+                        node: node.clone(),
+                        path,
+                        source,
+                    })?;
+                }
+                Ok(json!({}))
+            }
+            Command::Daemon { node, name, command, log } => {
+                let pid = child::daemon(self.pid(&node)?, &command, &log)
+                    .map_err(|source| LabError::Start { name: name.clone(), source })?;
+                self.daemons.insert((node, name), pid);
+                Ok(json!({}))
+            }
+            Command::Ended => Ok(json!({"ended": self.ended()})),
+            Command::Hold { about } => {
+                self.about = Some(about);
+                Ok(json!({}))
+            }
+            Command::Status => Ok(json!({
+                "about": self.about,
+                "lab": std::process::id(),
+                "pids": self.pids(),
+                "ended": self.ended(),
+            })),
+            Command::Down => Ok(json!({})),
+        }
+    }
+
+    fn spawn(&mut self, children: Vec<Spawn>) -> Result<Value, LabError> {
+        let mut begun = Vec::new();
+        for Spawn { name, role, socket } in children {
+            let failed = |source| LabError::Start { name: name.clone(), source };
+            let socket = match socket {
+                // SAFETY: the descriptor was opened for this and is named once.
+                Some(socket) => unsafe { OwnedFd::from_raw_fd(socket) },
+                None => {
+                    let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+                    self.partners.insert(name.clone(), Partner(BufReader::new(ours)));
+                    begun.push(name.clone());
+                    theirs.into()
+                }
+            };
+            let pid = child::start(&name, role, socket, self.act).map_err(failed)?;
+            self.children.insert(name, pid);
+        }
+        for name in begun {
+            let Some(partner) = self.partners.get_mut(&name) else { continue };
+            let said = partner.line().map_err(|source| LabError::Start { name: name.clone(), source })?;
+            if said["event"] != "hello" {
+                let message = said["message"].as_str().unwrap_or("it does not start").to_owned();
+                return Err(LabError::Told {
+                    message: format!("{name}: {message}"),
+                    hint: namespace::remedy(),
+                });
+            }
+        }
+        Ok(json!({"pids": self.pids()}))
+    }
+
+    fn pids(&self) -> Value {
+        Value::Object(self.children.iter().map(|(name, pid)| (name.clone(), pid.as_raw().into())).collect())
+    }
+
+    /// The programs that have ended, each told once, as "node: program".
+    fn ended(&mut self) -> Vec<String> {
+        let mut gone = Vec::new();
+        self.daemons.retain(|(node, name), pid| {
+            let alive = matches!(waitpid(*pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive));
+            if !alive {
+                gone.push(format!("{node}: {name}"));
+            }
+            alive
+        });
+        gone
+    }
+
+    /// Serves the control socket until `down`, or until a process that holds a part of the lab has ended.
+    fn stay(&mut self, control: &Control) {
+        // Of the lab's own: whatever terminal it was started from may go.
+        let _ = nix::unistd::setsid();
+        let watched: Vec<OwnedFd> =
+            self.children.values().filter_map(|pid| pidfd(pid.as_raw()).ok()).collect();
+        let mut down = None;
+        while down.is_none() {
+            let talkers: Vec<String> = self.partners.keys().cloned().collect();
+            let mut ready = vec![PollFd::new(control.fd(), PollFlags::POLLIN)];
+            ready.extend(watched.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)));
+            let streams = self.partners.values().map(|partner| partner.0.get_ref().as_fd());
+            ready.extend(streams.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+            match poll(&mut ready, PollTimeout::NONE) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => break,
+            }
+            let is_ready = |polled: &PollFd| polled.revents().is_some_and(|events| !events.is_empty());
+            let called = is_ready(&ready[0]);
+            let lost = ready[1..=watched.len()].iter().any(is_ready);
+            let talking: Vec<bool> = ready[1 + watched.len()..].iter().map(is_ready).collect();
+            if lost {
+                break;
+            }
+            for (name, _) in talkers.iter().zip(talking).filter(|(_, talks)| *talks) {
+                if let Some(partner) = self.partners.get_mut(name) {
+                    partner.skip();
+                }
+            }
+            if called && let Ok(Some((client, line))) = control.next() {
+                let answer = self.serve(&line);
+                let ends = matches!(serde_json::from_str(&line), Ok(Command::Down));
+                let stream = client.answer(&answer);
+                if ends {
+                    // The client waits for its end, which is that of the lab.
+                    down = Some(stream);
+                }
+            }
+        }
+        self.kill_all();
+    }
+
+    /// Kills every process of the lab: its own, and whatever else is in the namespaces of its nodes.
+    fn kill_all(&mut self) {
+        let spaces: Vec<PathBuf> =
+            self.children.values().filter_map(|pid| namespace::network_of(pid.as_raw())).collect();
+        let own = namespace::network_of(nix::unistd::getpid().as_raw());
+        for process in namespace::processes() {
+            let space = namespace::network_of(process);
+            if space.is_some_and(|space| spaces.contains(&space) && Some(space) != own) {
+                let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+            }
+        }
+        self.partners.clear();
+        for pid in self.children.values().chain(self.daemons.values()) {
+            let _ = kill(*pid, Signal::SIGKILL);
+            let _ = waitpid(*pid, None);
+        }
+    }
+
+    fn build(&self, namespaces: &[Namespace], cables: &[(Interface, Interface)]) -> Result<(), LabError> {
+        let mut by_node: BTreeMap<&str, Vec<netlink::Request>> = BTreeMap::new();
+        for (first, second) in cables {
+            let peer = self.pid(&second.node)?;
+            let cable = netlink::veth(&first.name, first.mac, peer, &second.name, second.mac, first.mtu);
+            by_node.entry(&first.node).or_default().push(cable);
+        }
+        // All cables first: the other end of a node's cable may be made by its neighbour.
+        for (node, requests) in by_node {
+            self.within(node, || Kernel::new()?.carry_out(requests))??.map_err(|refused| {
+                LabError::Refused { node: node.to_owned(), what: refused.what, said: refused.said }
+            })?;
+        }
+        namespaces.iter().try_for_each(|node| self.within(&node.node, || configure::fill(node))?)
+    }
+
+    /// The offloads that are on, and the queue disciplines, by node and interface.
+    fn describe(&self, namespaces: &[Namespace]) -> Result<Value, LabError> {
+        let (mut offloads, mut qdiscs) = (BTreeMap::new(), BTreeMap::new());
+        for node in namespaces {
+            self.within(&node.node, || -> io::Result<()> {
+                let known = Kernel::new()?.interfaces()?;
+                let read = Offloads::new()?;
+                for one in &node.interfaces {
+                    let name = format!("{}.{}", node.node, one.name);
+                    offloads.insert(name.clone(), read.on(&one.name)?);
+                    qdiscs.insert(name, known.get(&one.name).map_or("", |(_, qdisc)| qdisc).to_owned());
+                }
+                Ok(())
+            })??;
+        }
+        Ok(json!({"offloads": offloads, "qdiscs": qdiscs}))
+    }
+
+    fn unreachable(&self, pairs: &BTreeMap<String, Vec<IpAddr>>) -> Result<Value, LabError> {
+        let mut found = BTreeMap::new();
+        for (node, addresses) in pairs {
+            let silent = self.within(node, || ping::unreachable(addresses))??;
+            if !silent.is_empty() {
+                found.insert(node, silent);
+            }
+        }
+        Ok(json!({"unreachable": found}))
+    }
+
+    fn within<T>(&self, node: &str, action: impl FnOnce() -> T) -> Result<T, LabError> {
+        namespace::within(self.pid(node)?, action)
+            .map_err(|source| LabError::Enter { node: node.to_owned(), source })
+    }
+
+    fn pid(&self, node: &str) -> Result<u32, LabError> {
+        let pid = self.children.get(node).ok_or_else(|| LabError::NoNode(node.to_owned()))?;
+        Ok(pid.as_raw().unsigned_abs())
+    }
+
+    /// Waits for the children, whose input has ended; those that do not end are killed.
+    fn end(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        for pid in self.children.values() {
+            while matches!(waitpid(*pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
+                if Instant::now() > deadline {
+                    let _ = kill(*pid, Signal::SIGKILL);
+                    let _ = waitpid(*pid, None);
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+    }
+}
+
+fn refusal(error: &LabError) -> Value {
+    json!({"error": error.to_string(), "hint": error.hint()})
+}
+
+fn answer(answer: &Value) {
+    // SAFETY: standard output is open for as long as the process lives; it is not closed here.
+    let mut out = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
+    // When nobody reads any more there is nobody to tell, and the end of the input ends the lab.
+    let _ = writeln!(out, "{answer}");
+}
