@@ -1,0 +1,324 @@
+"""`tcplab topo`: networks that stay up, with a shell in every node."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json, Settings
+
+if TYPE_CHECKING:
+    from tcplab.testbed.held import Held
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Networks that stay up, with a shell in every node: build, list, enter, change, end.",
+)
+
+# A line that begins with a backspace keeps its paragraph from being wrapped.
+_EXAMPLE = "\b\nExample:\n  "
+Lab = Annotated[
+    str | None,
+    typer.Option("--lab", "-l", metavar="NAME", help="The lab. [default: the only one that is up]"),
+]
+
+
+@app.command(epilog=_EXAMPLE + "tcplab topo up scenarios/parking-lot.yaml --name lot")
+@guarded
+def up(
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="A scenario file.", show_default=False)
+    ],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The lab's name. [default: the scenario's]")
+    ] = None,
+    settings: Settings = None,
+    json: Json = False,
+) -> None:
+    """Build the network of a scenario. It stays up until `tcplab topo down`.
+
+    No traffic is started: run any program in a node with `tcplab topo exec` or `tcplab topo shell`.
+    Every link is emulated, so that `tcplab topo set` can change it.
+    """
+    from tcplab.cli import options
+    from tcplab.cli.output import say, say_json, warn
+    from tcplab.engine import load as engine_called
+    from tcplab.scenario import expand
+    from tcplab.testbed import held
+
+    read, _ = options.scenario(scenario, settings)
+    plan = expand(read)
+    for problem in engine_called("kernel").check(plan):
+        if problem.fatal and not problem.where.startswith("flows"):
+            raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.mend)
+        if not problem.fatal:
+            warn(f"{scenario}: warning: {problem.where}: {problem.message}")
+    began = time.monotonic()
+    with _naming():
+        lab = held.up(plan, name or plan["name"], str(scenario))
+    took = time.monotonic() - began
+    if json:
+        say_json(_as_json(lab) | {"seconds": took})
+        return
+    nodes, links = len(lab.about["nodes"]), len(lab.about["links"])
+    say(f"lab {lab.name} is up after {took:.2f} s: {nodes} nodes, {links} links")
+    first = next(iter(lab.about["nodes"]))
+    say(f"  tcplab topo shell {first}")
+    say(f"  tcplab topo down {lab.name}")
+
+
+@app.command(epilog=_EXAMPLE + "tcplab topo down lot")
+@guarded
+def down(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Labs. [default: the only one that is up]")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All labs of this user.")] = False,
+) -> None:
+    """End labs and every process in them. Nothing is left."""
+    from tcplab.testbed import held
+
+    if every and names:
+        raise CommandError("name labs, or use --all, not both", Code.INPUT)
+    with _naming():
+        labs = held.names() if every else [held.find(name).name for name in (names or (None,))]
+        for one in labs:
+            held.down(one)
+
+
+@app.command("list", epilog=_EXAMPLE + "tcplab topo list")
+@guarded
+def list_labs(json: Json = False) -> None:
+    """List the labs that are up, with their nodes and addresses."""
+    from tcplab.cli.output import say, say_json, table
+    from tcplab.testbed import held
+
+    with _naming():
+        labs = [held.find(name) for name in held.names()]
+    if json:
+        say_json([_as_json(lab) for lab in labs])
+    elif not labs:
+        say("No lab is up: tcplab topo up SCENARIO")
+    else:
+        rows = [
+            (lab.name, node, facts["kind"], ", ".join(facts["addresses"]))
+            for lab in labs
+            for node, facts in lab.about["nodes"].items()
+        ]
+        table(("lab", "node", "kind", "addresses"), rows)
+
+
+@app.command(
+    "exec",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog=_EXAMPLE + "tcplab topo exec left -- ping -c 3 10.0.0.2",
+)
+@guarded
+def execute(
+    node: Annotated[str, typer.Argument(metavar="NODE", show_default=False)],
+    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", show_default=False)],
+    lab: Lab = None,
+) -> None:
+    """Run a program in a node.
+
+    It has this terminal and Ctrl-C, and its exit code is that of the command: 126 where it cannot run, 127
+    where it is not there, 128 and the signal's number where a signal ended it. It ends with the lab.
+    """
+    with _naming():
+        found = _find(lab)
+        _become(found.command(node, command[command[:1] == ["--"] :]), found, node)
+
+
+@app.command(epilog=_EXAMPLE + "tcplab topo shell r1 --vtysh")
+@guarded
+def shell(
+    node: Annotated[str, typer.Argument(metavar="NODE", show_default=False)],
+    lab: Lab = None,
+    vtysh: Annotated[bool, typer.Option("--vtysh", help="The console of the router's FRR.")] = False,
+) -> None:
+    """Open a shell in a node: bash, or the console of FRR."""
+    with _naming():
+        found = _find(lab)
+        words = ["vtysh"] if vtysh else ["bash", "--norc", "-i"]
+        _become(found.command(node, words), found, node)
+
+
+@app.command(epilog=_EXAMPLE + "tcplab topo capture left-right -o trace.pcapng")
+@guarded
+def capture(
+    link: Annotated[str, typer.Argument(metavar="LINK", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="A pcapng file; - is standard output.", show_default=False
+        ),
+    ],
+    end: Annotated[
+        str | None, typer.Option("--at", metavar="NODE", help="The end to capture at. [default: the first]")
+    ] = None,
+    lab: Lab = None,
+) -> None:
+    """Capture the packets of a link, as the host at its end sees them, until Ctrl-C.
+
+    To look on while it goes on: tcplab topo capture LINK -o - | wireshark -k -i -
+    """
+    from tcplab.cli.writing import naming
+    from tcplab.testbed.agent import agent_command
+
+    with _naming():
+        found = _find(lab)
+        ends = dict(found.link(link)["ends"])
+        node = end or next(iter(ends))
+        if node not in ends:
+            raise CommandError(
+                f"link {link} does not end at {node}", Code.INPUT, f"its ends: {', '.join(ends)}"
+            )
+        command = found.command(node, agent_command("capture", ends[node]))
+    if out == Path("-"):
+        if sys.stdout.isatty():
+            raise CommandError(
+                "a capture is not written to a terminal", Code.INPUT, "name a file, or add: | tshark -r -"
+            )
+    else:
+        with naming(out):
+            file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        os.dup2(file, 1)
+    _become(command, found, node)
+
+
+@app.command("set", epilog=_EXAMPLE + "tcplab topo set left-right rate=5Mbit/s loss=1%")
+@guarded
+def change(
+    link: Annotated[str, typer.Argument(metavar="LINK", show_default=False)],
+    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", show_default=False)],
+    direction: Annotated[
+        str, typer.Option("--direction", metavar="both|forward|backward", help="Which direction changes.")
+    ] = "both",
+    lab: Lab = None,
+) -> None:
+    """Change settings of a link at once, under traffic.
+
+    Keys and values are those of a link's `at` in a scenario: rate, delay, loss, corrupt, duplicate, reorder,
+    jitter, queue, up.
+    """
+    from tcplab.testbed.testbed import EMULATOR
+
+    ways = ("forward", "backward")
+    if direction not in ("both", *ways):
+        raise CommandError(f"--direction is both, forward or backward, not {direction!r}", Code.INPUT)
+    with _naming():
+        found = _find(lab)
+        facts = found.link(link)
+        for way in ways if direction == "both" else (direction,):
+            command = {
+                "do": "change",
+                "link": link,
+                "direction": way,
+                "change": _change(facts[way], settings),
+            }
+            found.ask({"do": "tell", "child": EMULATOR, "command": command})
+
+
+@app.command(epilog=_EXAMPLE + "tcplab topo wait --timeout 60")
+@guarded
+def wait(
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.0)] = 60.0,
+    lab: Lab = None,
+) -> None:
+    """Wait until every host answers every other, and say how long it took.
+
+    Exit code 1 where some do not in time.
+    """
+    from tcplab.cli.output import say
+    from tcplab.testbed import held
+
+    with _naming():
+        found = _find(lab)
+        hosts = {
+            name: facts["addresses"][0].split("/")[0]
+            for name, facts in found.about["nodes"].items()
+            if facts["kind"] == "host" and facts["addresses"]
+        }
+        pairs = [(one, other, at) for one in hosts for other, at in hosts.items() if one != other]
+        began = time.monotonic()
+        silent = held.reach(found, pairs, timeout)
+    if silent:
+        said = ", ".join(f"{source} to {to}" for source, to, _ in silent[:5])
+        more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
+        raise CommandError(f"no answer after {timeout:g} s: {said}{more}", Code.NO)
+    say(f"every host answers every other after {time.monotonic() - began:.2f} s")
+
+
+def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+    """What a direction's settings become, as a plan says it."""
+    from tcplab.scenario import ScenarioErrors, expand, from_data
+    from tcplab.words import visible
+
+    given: dict[str, Any] = {}
+    for text in settings:
+        key, equals, value = text.partition("=")
+        if not equals or not key or not value:
+            raise CommandError(f"{visible(text)!r} is not KEY=VALUE", Code.INPUT, "rate=5Mbit/s")
+        given[key] = value
+    # The scenario's own words and checks: a link of the same rate and delay, whose settings change.
+    link: dict[str, Any] = {"ends": ["a", "b"], "delay": f"{now['delay']} ns", "at": {"1 s": given}}
+    if now["rate"]:
+        link["rate"] = f"{now['rate']} bit/s"
+    data = {
+        "tcplab": 1,
+        "name": "set",
+        "network": {"nodes": ["a", "b"], "links": [link]},
+        "flows": [{"name": "f", "kind": "ping", "from": "a", "to": "b"}],
+    }
+    try:
+        plan = expand(from_data(data))
+    except ScenarioErrors as problem:
+        said = "; ".join(dict.fromkeys(one.message for one in problem.errors))
+        raise CommandError(said, Code.INPUT, "docs/scenario.md lists the settings of a link") from None
+    changed: dict[str, Any] = plan["links"][0]["forward"]["changes"][0]
+    return changed
+
+
+def _find(lab: str | None) -> Held:
+    from tcplab.testbed import held
+
+    return held.find(lab or os.environ.get("TCPLAB_LAB"))
+
+
+def _become(command: list[str], lab: Held, node: str) -> None:
+    """Be the program from now on, so that its terminal, its signals and its exit code are its own."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environment = {**os.environ, "TCPLAB_LAB": lab.name, "TCPLAB_NODE": node}
+    if "bash" in command:
+        environment["PS1"] = f"{node}\\$ "
+    # Without a shell, as the user asked.
+    os.execvpe(command[0], command, environment)  # noqa: S606
+
+
+def _as_json(lab: Held) -> dict[str, Any]:
+    return {"name": lab.name, "process": lab.process, "pids": lab.pids, **lab.about}
+
+
+@contextmanager
+def _naming() -> Iterator[None]:
+    """What a lab refuses ends the command with its words."""
+    from tcplab.testbed.errors import TestbedError
+    from tcplab.testbed.held import NoLabError
+
+    try:
+        yield
+    except NoLabError as problem:
+        raise CommandError(problem.message, Code.INPUT, problem.mend) from None
+    except TestbedError as problem:
+        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None

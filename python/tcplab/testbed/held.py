@@ -1,0 +1,233 @@
+"""Labs that stay up: built from a plan, found by name, told what to do by `tcplab topo`.
+
+A lab listens on a socket in the abstract namespace (unix(7)): it has no file, and is gone with the lab's
+process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcplab.testbed.agent import agent_command
+from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.lab import LabProcess, answered
+from tcplab.testbed.layout import Interface, Layout, lay_out
+from tcplab.testbed.testbed import EMULATOR
+
+Json = dict[str, Any]
+# How long a lab may take to answer, seconds.
+_PATIENCE = 60.0
+_BUILD = "build one: tcplab topo up SCENARIO"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+class NoLabError(TestbedError):
+    """There is no such lab, node or link."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A lab that stays up, as it was when it was asked."""
+
+    name: str
+    process: int
+    about: Json
+    """`scenario`, `started` (seconds since 1970), `nodes` by name, `links` by name."""
+    pids: dict[str, int]
+    ended: list[str]
+    """Programs of the lab that have ended since it was asked last, as "node: program"."""
+
+    def node(self, name: str) -> int:
+        """The process that holds a node; raises NoLabError."""
+        if name not in self.about["nodes"]:
+            nodes = ", ".join(self.about["nodes"])
+            raise NoLabError(f"lab {self.name} has no node {name!r}", f"its nodes: {nodes}")
+        return self.pids[name]
+
+    def link(self, name: str) -> Json:
+        """What is known of a link; raises NoLabError."""
+        found: Json | None = self.about["links"].get(name)
+        if found is None:
+            raise NoLabError(
+                f"lab {self.name} has no link {name!r}", f"its links: {', '.join(self.about['links'])}"
+            )
+        return found
+
+    def ask(self, request: Mapping[str, Any]) -> Json:
+        """Give a command and return its answer; raises TestbedError when it is refused."""
+        return _ask(self.name, request)
+
+    def command(self, node: str, words: list[str]) -> list[str]:
+        """The command that runs a program in a node and has its exit code."""
+        return agent_command("enter", str(self.process), str(self.node(node)), *words)
+
+
+def names() -> list[str]:
+    """The labs of this user that are up."""
+    prefix = f"@tcplab-lab/{os.geteuid()}/"
+    lines = Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+    paths = {line.split(maxsplit=7)[-1] for line in lines}
+    return sorted(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
+
+
+def find(name: str | None) -> Held:
+    """The lab of this name, or the only one; raises NoLabError."""
+    there_are = names()
+    if name is None:
+        if not there_are:
+            raise NoLabError("no lab is up", _BUILD)
+        if len(there_are) > 1:
+            raise NoLabError(
+                f"{len(there_are)} labs are up: {', '.join(there_are)}", "name one with --lab NAME"
+            )
+        name = there_are[0]
+    if name not in there_are:
+        raise _unknown(name)
+    said = _ask(name, {"do": "status"})
+    return Held(name, said["lab"], said["about"] or {"nodes": {}, "links": {}}, said["pids"], said["ended"])
+
+
+def down(name: str) -> None:
+    """End a lab and every process in it; returns when they are gone."""
+    with _connected(name) as one:
+        one.sendall(b'{"do":"down"}\n')
+        # Its end of the connection is open for as long as the lab lives.
+        while one.recv(4096):
+            pass
+
+
+def up(plan: Json, name: str, scenario: str) -> Held:
+    """Build the network of a plan as a lab that stays up; raises TestbedError, and leaves nothing then."""
+    if not _NAME.fullmatch(name):
+        raise NoLabError(
+            f"{name!r} cannot be a lab's name", "use letters, digits, '-', '_' and '.', 63 at most"
+        )
+    if name in names():
+        raise NoLabError(
+            f"there is a lab {name!r} already", f"choose another with --name, or: tcplab topo down {name}"
+        )
+    layout = lay_out(plan, emulate_all=True)
+    lab = LabProcess("--name", name, apart=True)
+    try:
+        nodes = [namespace.node for namespace in layout.namespaces]
+        children = [{"name": node, "role": "hold", "socket": None} for node in nodes]
+        if layout.emulated:
+            children.append({"name": EMULATOR, "role": "emulator", "socket": None})
+        pids = lab.ask({"do": "spawn", "children": children})["pids"]
+        if layout.emulated:
+            _tell(lab, {"do": "configure", **_emulation(plan, layout, pids)})
+        cables = [[end.__dict__ for end in wire.ends] for wire in layout.wires if not wire.emulated]
+        namespaces = [namespace.to_json() for namespace in layout.namespaces]
+        lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
+        if layout.emulated:
+            _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
+        lab.ask({"do": "hold", "about": _about(layout, scenario)})
+        lab.let_go()
+    except BaseException:
+        lab.end()
+        raise
+    return find(name)
+
+
+def reach(lab: Held, pairs: list[tuple[str, str, str]], timeout: float) -> list[tuple[str, str, str]]:
+    """Wait until nodes answer each other (from, to, address); returns those that do not in time, seconds."""
+    deadline = time.monotonic() + timeout
+    waiting = list(pairs)
+    while waiting:
+        asked: dict[str, list[str]] = {}
+        for source, _, address in waiting:
+            asked.setdefault(source, []).append(address)
+        silent = lab.ask({"do": "reach", "pairs": asked})["unreachable"]
+        waiting = [one for one in waiting if one[2] in silent.get(one[0], ())]
+        if time.monotonic() > deadline:
+            break
+    return waiting
+
+
+def _tell(lab: LabProcess, command: Json) -> None:
+    lab.ask({"do": "tell", "child": EMULATOR, "command": command})
+
+
+def _emulation(plan: Json, layout: Layout, pids: Mapping[str, int]) -> Json:
+    def end(interface: Interface) -> Json:
+        return {
+            "node": interface.node,
+            "pid": pids[interface.node],
+            "interface": interface.name,
+            "mac": interface.mac,
+            "mtu": interface.mtu,
+            "tso": interface.offloads.get("tso", True) or interface.offloads.get("gso", True),
+            "gro": interface.offloads.get("gro", True),
+        }
+
+    links = [
+        {
+            "name": wire.name,
+            "ends": [end(interface) for interface in wire.ends],
+            "forward": wire.plan["forward"],
+            "backward": wire.plan["backward"],
+        }
+        for wire in layout.emulated
+    ]
+    return {"seed": plan["seed"], "links": links}
+
+
+def _about(layout: Layout, scenario: str) -> Json:
+    return {
+        "scenario": scenario,
+        "started": time.time(),
+        "nodes": {
+            one.node: {
+                "kind": one.kind,
+                "addresses": [end.address for end in one.interfaces if end.address],
+            }
+            for one in layout.namespaces
+        },
+        "links": {
+            wire.name: {
+                "ends": [[end.node, end.name] for end in wire.ends],
+                "mtu": wire.plan["mtu"],
+                "forward": wire.plan["forward"],
+                "backward": wire.plan["backward"],
+                "emulated": wire.emulated,
+            }
+            for wire in layout.wires
+        },
+    }
+
+
+def _unknown(name: str) -> NoLabError:
+    there_are = names()
+    hint = f"labs that are up: {', '.join(there_are)}" if there_are else _BUILD
+    return NoLabError(f"there is no lab {name!r}", hint)
+
+
+def _connected(name: str) -> socket.socket:
+    one = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    one.settimeout(_PATIENCE)
+    try:
+        one.connect(f"\0tcplab-lab/{os.geteuid()}/{name}")
+    except OSError as problem:
+        one.close()
+        raise _unknown(name) from problem
+    return one
+
+
+def _ask(name: str, request: Mapping[str, Any]) -> Json:
+    with _connected(name) as one, one.makefile("r", encoding="utf-8") as answers:
+        one.sendall(json.dumps(request, separators=(",", ":")).encode() + b"\n")
+        try:
+            line = answers.readline()
+        except TimeoutError:
+            raise TestbedError(f"lab {name} does not answer", "end it: tcplab topo down " + name) from None
+    if not line:
+        raise TestbedError(f"lab {name} has ended")
+    return answered(json.loads(line))

@@ -1,0 +1,193 @@
+"""Labs that stay up: `tcplab topo`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SCENARIO = """\
+tcplab: 1
+name: stays
+network:
+  nodes: [a, {name: r, kind: router}, b]
+  links:
+    - {ends: [a, r], rate: 50 Mbit/s, delay: 5 ms}
+    - {ends: [r, b]}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, from: a, to: b}
+"""
+TCPLAB = [sys.executable, "-m", "tcplab"]
+# Prints how long a datagram to the discard port takes to be refused, ms: a round trip.
+ROUND_TRIP = """\
+import socket, time
+one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+one.settimeout(5)
+one.connect(("10.0.1.2", 9))
+began = time.monotonic()
+one.send(b"x")
+try:
+    one.recv(1)
+except ConnectionRefusedError:
+    print((time.monotonic() - began) * 1e3)
+"""
+
+Topo = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "stays.yaml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def name() -> str:
+    return f"test-{os.getpid()}"
+
+
+@pytest.fixture
+def topo(scenario: Path, name: str) -> Iterator[Topo]:
+    """Run `tcplab topo` on a lab that is up."""
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "TCPLAB_LAB": name}
+        command = [*TCPLAB, "topo", *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+    done = run("up", scenario, "--name", name)
+    assert done.returncode == 0, done.stderr
+    yield run
+    run("down", name)
+
+
+def processes(topo: Topo, name: str) -> dict[str, int]:
+    """The lab's processes by what they are."""
+    lab = next(one for one in json.loads(topo("list", "--json").stdout) if one["name"] == name)
+    return {"lab": lab["process"], **lab["pids"]}
+
+
+def alive(process: int) -> bool:
+    """Whether it is there, and not only because nobody has waited for it."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pids: dict[str, int]) -> bool:
+    deadline = time.monotonic() + 20
+    while any(map(alive, pids.values())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not any(map(alive, pids.values()))
+
+
+def test_a_lab_stays_up_until_down(topo: Topo, name: str) -> None:
+    assert topo("wait").returncode == 0
+    there = processes(topo, name)
+    assert all(map(alive, there.values()))
+    assert topo("down", name).returncode == 0
+    assert gone(there)
+    assert topo("exec", "a", "--", "true").returncode == 2
+
+
+def test_a_program_in_a_node_has_its_own_network_and_exit_code(topo: Topo) -> None:
+    said = topo("exec", "a", "--", "sh", "-c", "cat /proc/net/dev; hostname; exit 7")
+    assert said.returncode == 7
+    assert "eth0" in said.stdout
+    assert "eth1" not in said.stdout
+    assert said.stdout.splitlines()[-1] == "a"
+    assert topo("exec", "a", "--", "no-such-program").returncode == 127
+    assert topo("exec", "a", "--", "/").returncode == 126
+    assert topo("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
+
+
+def test_settings_of_a_link_change_at_once(topo: Topo) -> None:
+    def round_trip() -> float:
+        return float(topo("exec", "a", "--", sys.executable, "-c", ROUND_TRIP).stdout)
+
+    assert topo("set", "a-r", "delay=200ms", "--direction", "forward").returncode == 0
+    assert round_trip() >= 205
+    assert topo("set", "a-r", "delay=0 ms").returncode == 0
+    assert topo("set", "a-r", "up=off").returncode == 0
+    assert topo("wait", "--timeout", "0").returncode == 1
+    assert topo("set", "a-r", "up=on").returncode == 0
+    assert topo("wait").returncode == 0
+
+
+def test_what_cannot_be_set_is_said(topo: Topo) -> None:
+    wrong = topo("set", "a-r", "rat=5Mbit/s")
+    assert wrong.returncode == 2
+    assert "rat" in wrong.stderr
+    assert "a-r, r-b" in topo("set", "a-b", "rate=5Mbit/s").stderr
+
+
+def test_a_capture_is_pcapng_of_the_link(topo: Topo, tmp_path: Path) -> None:
+    path = tmp_path / "link.pcapng"
+    command = [*TCPLAB, "topo", "capture", "a-r", "-o", str(path)]
+    environment = {**os.environ, "TCPLAB_LAB": f"test-{os.getpid()}"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
+        deadline = time.monotonic() + 20
+        while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert topo("wait").returncode == 0
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate()
+    assert running.returncode == 0
+    # An echo request and its reply, each way.
+    packets, _, words = said.partition(" ")
+    assert words.startswith("packets captured")
+    assert int(packets) >= 4
+    assert path.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+@pytest.mark.parametrize("victim", ["lab", "a", "r", ":emulator"])
+def test_kill_9_of_any_process_leaves_nothing(topo: Topo, name: str, victim: str) -> None:
+    there = processes(topo, name)
+    command = [*TCPLAB, "topo", "exec", "--lab", name, "b", "--", "sleep", "1000"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as inside:
+        deadline = time.monotonic() + 20
+        while f"{there['b']}" not in _same_network(inside.pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(there[victim], signal.SIGKILL)
+        assert inside.wait(20) != 0
+    assert gone(there)
+
+
+def _same_network(process: int) -> list[str]:
+    """The processes in the network namespace of one."""
+    try:
+        own = Path(f"/proc/{process}/ns/net").readlink()
+    except OSError:
+        return []
+    found = []
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        try:
+            if path.readlink() == own:
+                found.append(path.parts[2])
+        except OSError:
+            continue
+    return found
+
+
+def test_two_labs_side_by_side(topo: Topo, scenario: Path, name: str) -> None:
+    other = f"{name}-2"
+    assert topo("up", scenario, "--name", other).returncode == 0
+    try:
+        assert topo("wait").returncode == 0
+        assert topo("wait", "--lab", other).returncode == 0
+        refused = topo("up", scenario, "--name", name)
+        assert refused.returncode == 2
+        assert "already" in refused.stderr
+    finally:
+        assert topo("down", other).returncode == 0
+    assert topo("wait").returncode == 0
