@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tcplab.testbed import frr
+
 SCENARIO = """\
 tcplab: 1
 name: stays
@@ -191,3 +193,60 @@ def test_two_labs_side_by_side(topo: Topo, scenario: Path, name: str) -> None:
     finally:
         assert topo("down", other).returncode == 0
     assert topo("wait").returncode == 0
+
+
+TWO_SYSTEMS = """\
+tcplab: 1
+name: two-as
+network:
+  nodes:
+    - h1
+    - {name: r1, kind: router, routing: {bgp: {as: 100}}}
+    - {name: r2, kind: router, routing: {bgp: {as: 200}}}
+    - h2
+  links:
+    - {ends: [h1, r1], rate: 100 Mbit/s}
+    - {ends: [r1, r2], rate: 100 Mbit/s, delay: 10 ms}
+    - {ends: [r2, h2], rate: 100 Mbit/s}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, from: h1, to: h2}
+"""
+
+
+@pytest.mark.skipif(frr.missing() is not None, reason=str(frr.missing()))
+class TestTwoAutonomousSystems:
+    """The published network: two systems, two routers, two hosts."""
+
+    @pytest.fixture
+    def scenario(self, tmp_path: Path) -> Path:
+        path = tmp_path / "two-as.yaml"
+        path.write_text(TWO_SYSTEMS, encoding="utf-8")
+        return path
+
+    def test_bgp_finds_the_way(self, topo: Topo) -> None:
+        assert topo("wait", "--timeout", "100").returncode == 0
+        routes = json.loads(topo("exec", "r1", "--", "ip", "-j", "route").stdout)
+        assert [one["gateway"] for one in routes if one["protocol"] == "bgp"] == ["10.0.1.2"]
+        said = topo(
+            "exec", "r1", "--", "vtysh", "--vty_socket", "/run/frr/r1", "-c", "show ip bgp summary json"
+        )
+        peers = json.loads(said.stdout)["ipv4Unicast"]["peers"]
+        assert {at: (one["remoteAs"], one["state"]) for at, one in peers.items()} == {
+            "10.0.1.2": (200, "Established")
+        }
+
+    @pytest.mark.parametrize("victim", ["lab", "r1"])
+    def test_no_daemon_survives_its_lab(self, topo: Topo, name: str, victim: str) -> None:
+        there = processes(topo, name)
+        inside = {one: int(one) for one in _same_network(there["r1"])}
+        assert len(inside) == 3, "zebra, bgpd, and the process that holds the node"
+        os.kill(there[victim], signal.SIGKILL)
+        assert gone(there)
+        assert gone(inside)
+
+    def test_a_run_refuses_what_it_does_not_do(self, scenario: Path) -> None:
+        for engine in ("sim", "kernel"):
+            command = [*TCPLAB, "check", str(scenario), "--engine", engine]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 3
+            assert "tcplab topo up" in done.stderr + done.stdout

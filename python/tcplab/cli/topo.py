@@ -54,15 +54,20 @@ def up(
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
     from tcplab.scenario import expand
-    from tcplab.testbed import held
+    from tcplab.testbed import frr, held
 
     read, _ = options.scenario(scenario, settings)
     plan = expand(read)
     for problem in engine_called("kernel").check(plan):
+        if problem.where.endswith(".routing"):
+            # Of a run; in a lab FRR does it.
+            continue
         if problem.fatal and not problem.where.startswith("flows"):
             raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.mend)
         if not problem.fatal:
             warn(f"{scenario}: warning: {problem.where}: {problem.message}")
+    if any(node.get("routing") for node in plan["nodes"]) and (why := frr.missing()):
+        raise CommandError(f"routing protocols need FRR: {why}", Code.MACHINE, frr.INSTALL)
     began = time.monotonic()
     with _naming():
         lab = held.up(plan, name or plan["name"], str(scenario))
@@ -149,7 +154,11 @@ def shell(
     """Open a shell in a node: bash, or the console of FRR."""
     with _naming():
         found = _find(lab)
-        words = ["vtysh"] if vtysh else ["bash", "--norc", "-i"]
+        if vtysh and node not in found.about["routers"]:
+            routers = ", ".join(found.about["routers"])
+            hint = f"its routers with FRR: {routers}" if routers else "give a router `routing`"
+            raise CommandError(f"{node} does not run FRR", Code.INPUT, hint)
+        words = ["vtysh", "--vty_socket", f"/run/frr/{node}"] if vtysh else ["bash", "--norc", "-i"]
         _become(found.command(node, words), found, node)
 
 

@@ -41,7 +41,7 @@ def problems(plan: Plan) -> list[Problem]:
         return [Problem("engine", f"{platform.system()} is not Linux", "use `--engine sim`")]
     layout = lay_out(plan)
     probed = probe(_sysctls(plan))
-    found = [*_machine(layout, probed), *_agent()]
+    found = [*_machine(layout, probed), *_agent(), *_routing(plan)]
     found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
     if plan["emulator"] == "netem":
         found += _netem(plan, probed)
@@ -83,6 +83,13 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
             f"switches need bridges, and there are none: {probed.bridge}",
             "sudo modprobe bridge",
         )
+
+
+def _routing(plan: Plan) -> Iterator[Problem]:
+    for node in plan["nodes"]:
+        if node.get("routing"):
+            where = f"nodes.{node['name']}.routing"
+            yield Problem(where, "a run has static routes only", "use `tcplab topo up`")
 
 
 def _agent() -> Iterator[Problem]:

@@ -35,7 +35,7 @@ class SimEngine:
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
-        problems = [*_flows(plan), *_nodes(plan), *_emulator(plan), *_capture(plan)]
+        problems = [*_flows(plan), *_nodes(plan), *_routing(plan), *_emulator(plan), *_capture(plan)]
         return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
@@ -130,6 +130,13 @@ def _built(plan: Plan) -> Iterator[Problem]:
     except ValueError as error:
         where, _, message = str(error).partition(": ")
         yield Problem(where, message, "change it or leave it out")
+
+
+def _routing(plan: Plan) -> Iterator[Problem]:
+    for node in plan["nodes"]:
+        if node.get("routing"):
+            where = f"nodes.{node['name']}.routing"
+            yield Problem(where, "the simulator has static routes only", "use `tcplab topo up`")
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

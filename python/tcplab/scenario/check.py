@@ -268,11 +268,14 @@ def _changes(layout: Layout) -> Iterator[Finding]:
 def _node_settings(layout: Layout) -> Iterator[Finding]:
     bdps = layout.node_bdps()
     for node in layout.topology.nodes:
+        if node.kind != "router" and "routing" in node.settings:
+            message = f"`routing` is for routers, and {show(node.name)} is a {node.kind}"
+            yield Finding(node.settings["routing"].where, message, at_key=True)
         if node.kind == "host":
             yield from _buffers(layout, node.settings, layout.node_mtu(node.name), bdps.get(node.name))
             continue
         for key, setting in node.settings.items():
-            if key not in ("sysctls", "cpus"):
+            if key not in ("sysctls", "cpus", "routing"):
                 message = f"{show(key)} is for hosts, and {show(node.name)} is a {node.kind}"
                 yield Finding(setting.where, message, at_key=True)
 

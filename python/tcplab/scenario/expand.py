@@ -15,7 +15,7 @@ from .errors import ScenarioErrors
 from .flows import AnyFlow, EchoFlow, PingFlow, RequestFlow, SocketSettings, TcpFlow, UdpFlow
 from .layout import Layout
 from .model import Scenario
-from .network import Chance, Jitter, Loss, Queue, Reorder
+from .network import Chance, Jitter, Loss, Queue, Reorder, Routing
 from .quantity import Dimension, Quantity
 from .schedule import schedule
 from .topology import LINK_LIMIT, DirectionSpec, LinkSpec, NodeSpec
@@ -97,7 +97,13 @@ def _node(layout: Layout, node: NodeSpec, bdp: int | None) -> Plan:
         "sysctls": dict(sorted(node.get("sysctls", {}).items())),
         "cpus": list(node.get("cpus", [])),
         "offloads": {"tso": tso, "gso": gso, "gro": node.get("gro", False)},
-    }
+    } | _routing(node)
+
+
+def _routing(node: NodeSpec) -> Plan:
+    """The routing protocols' key, where there are any."""
+    routing: Routing | None = node.get("routing")
+    return {} if routing is None else {"routing": routing.model_dump(by_alias=True, exclude_none=True)}
 
 
 def _tcp_settings(given: dict[str, Any], bdp: int | None) -> Plan:

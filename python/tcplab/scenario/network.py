@@ -326,6 +326,24 @@ class HostSettings(Strict):
     """CPUs the host's processes are pinned to (`1` or `[0, 1]`), for engines with real ones."""
 
 
+# RFC 6793; 0, 65535 and the last one are reserved (RFC 7607, RFC 7300).
+Asn = Annotated[int, Field(ge=1, le=4_294_967_294)]
+
+
+class Bgp(Strict):
+    """BGP-4 (RFC 4271): a session with every neighbour that has it; announces the router's own networks."""
+
+    as_: Asn = Field(alias="as")
+    """Number of the autonomous system."""
+
+
+class Routing(Strict):
+    """Routing protocols of a router, run by FRR in a lab of `tcplab topo`. Defaults are the protocols'."""
+
+    bgp: Bgp | None = None
+    """BGP."""
+
+
 class Node(HostSettings, Short):
     """A host, switch or router; TCP settings are for hosts. Short form: the name of a host."""
 
@@ -335,6 +353,8 @@ class Node(HostSettings, Short):
     """Name of the node."""
     kind: Literal["host", "switch", "router"] = "host"
     """`host` sends and receives, `switch` forwards within a subnet, `router` between subnets."""
+    routing: Routing | None = None
+    """Routing protocols of a router, in place of static routes."""
 
 
 class Link(Direction):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcplab.testbed import frr
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
@@ -129,7 +130,9 @@ def up(plan: Json, name: str, scenario: str) -> Held:
         lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
         if layout.emulated:
             _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
-        lab.ask({"do": "hold", "about": _about(layout, scenario)})
+        for router in frr.routers(plan, layout):
+            frr.start(router, lab.ask)
+        lab.ask({"do": "hold", "about": _about(plan, layout, scenario)})
         lab.let_go()
     except BaseException:
         lab.end()
@@ -180,10 +183,11 @@ def _emulation(plan: Json, layout: Layout, pids: Mapping[str, int]) -> Json:
     return {"seed": plan["seed"], "links": links}
 
 
-def _about(layout: Layout, scenario: str) -> Json:
+def _about(plan: Json, layout: Layout, scenario: str) -> Json:
     return {
         "scenario": scenario,
         "started": time.time(),
+        "routers": {router.node: router.configuration for router in frr.routers(plan, layout)},
         "nodes": {
             one.node: {
                 "kind": one.kind,

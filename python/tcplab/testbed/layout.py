@@ -192,6 +192,9 @@ def _namespace(node: dict[str, Any], nodes: dict[str, Any], wires: tuple[Wire, .
     name, kind, tcp = node["name"], node["kind"], node["tcp"]
     interfaces = tuple(end for wire in wires for end in wire.ends if end.node == name)
     routes, neighbours = ([], {}) if kind == "switch" else _routes(node, nodes, wires)
+    if node.get("routing"):
+        # Found by its protocols.
+        routes = []
     return Namespace(
         node=name,
         kind=kind,
