@@ -1,5 +1,5 @@
 # One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
-.PHONY: help demo test test-under-load lint format bench docs fidelity fuzz clean setup setup-develop
+.PHONY: help demo ui test test-under-load lint format bench docs fidelity fuzz clean setup setup-develop
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
@@ -23,12 +23,23 @@ setup-develop:
 demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's kernel, in one report
 	@scripts/demo
 
+# The page is built again when its sources are newer.
+PAGE = python/tcplab/server/page/index.html
+WEB = $(shell find web/src web/index.html web/package-lock.json web/vite.config.ts web/tsconfig.json -type f)
+
+ui: $(PAGE) ## the page of `tcplab ui`, into the Python package
+
+$(PAGE): $(WEB)
+	@scripts/setup ui
+	cd web && npm ci --no-fund --no-audit --loglevel=error && npm run --silent build
+
 # The kernel's tests run alone: what shares the machine with them would be measured too.
 KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
-test: setup-develop ## every test
+test: setup-develop ui ## every test
 	cargo test --workspace --locked
 	cc/check-bpf.sh
+	cd web && npm test --silent
 	$(RUN)/pytest -n auto $(KERNEL_TESTS:%=--ignore=%)
 	scripts/test-kernel $(KERNEL_TESTS)
 
@@ -55,11 +66,12 @@ format: ## put the sources in the form `make lint` asks for
 	$(RUN)/ruff check --fix
 	$(RUN)/ruff format
 
-bench: setup-develop ## how fast it is, measured now on this machine
+bench: setup-develop ui ## how fast it is, measured now on this machine
 	$(RUN)/python scripts/startup_times.py
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
 	cargo run --release --locked --quiet -p tcplab-pcap --example bench
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
+	$(RUN)/python scripts/ui_bench.py
 
 docs: setup ## the figures and generated tables in docs/, made by the tool itself
 	@rm -rf runs/docs runs/docs-echo

@@ -1,0 +1,56 @@
+"""`tcplab ui`: draw networks, run them and watch TCP in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError, guarded
+
+EXAMPLE = "tcplab ui scenarios"
+
+
+@guarded
+def ui(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The directory whose scenarios and results are shown.")
+    ] = Path(),
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 8020,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Change no file and run nothing on the kernel.")
+    ] = False,
+    allow_run: Annotated[
+        bool,
+        typer.Option("--allow-run", help="Allow kernel runs, studies and own C files when not on loopback."),
+    ] = False,
+    base_path: Annotated[str, typer.Option(metavar="PATH", help="Path in front, behind a proxy.")] = "",
+    name: Annotated[
+        list[str] | None,
+        typer.Option("--name", metavar="HOST", help="A further host name of this server. Repeatable."),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+) -> None:
+    """Draw networks, run them and watch TCP, in a browser."""
+    if not directory.is_dir():
+        raise CommandError(f"{directory}: no such directory", Code.INPUT)
+    try:
+        from tcplab.server.app import PAGE
+        from tcplab.server.serve import Settings, serve
+    except ModuleNotFoundError as problem:
+        hint = "pip install 'tcplab[ui]'"
+        raise CommandError(f"the module {problem.name} is missing", Code.MACHINE, hint) from None
+    if not (PAGE / "index.html").is_file():
+        raise CommandError("the page is not built", Code.MACHINE, "run `make ui` in the source tree")
+    settings = Settings(
+        directory, host, port, read_only, allow_run, base_path, tuple(name or ()), open_browser=browser
+    )
+    try:
+        serve(settings)
+    except OSError as problem:
+        hint = "choose another with --port" if problem.errno == 98 else ""
+        raise CommandError(
+            f"cannot listen on {host} port {port}: {problem.strerror}", Code.MACHINE, hint
+        ) from None

@@ -1,0 +1,553 @@
+"""The server's addresses and what each answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.websockets import WebSocket
+
+from tcplab.server import curves, frames, library, studies
+from tcplab.server.folder import Folder, FolderError
+from tcplab.server.live import Hub
+from tcplab.server.packets import packets
+from tcplab.server.runs import PREVIEW_PACKETS, Jobs, PreviewError, Previews, SupersededError
+from tcplab.server.security import POLICY, REPORT_POLICY, Gate, Guard
+
+PAGE = Path(__file__).parent / "page"
+# What a request may bring: a scenario of the largest size, escaped.
+_MOST_BODY = 4 << 20
+_YEAR = "public, max-age=31536000, immutable"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class RequestError(Exception):
+    """A request that is refused, with HTTP's status."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass
+class Server:
+    """What the addresses answer from."""
+
+    folder: Folder
+    gate: Gate
+    may_run: bool
+    """Whether kernel runs, own C files and studies are allowed: on loopback, or with --allow-run."""
+
+    def __post_init__(self) -> None:
+        self.hub = Hub()
+        self.previews = Previews()
+        self.jobs = Jobs(self.hub, self.folder.name)
+
+    # The page.
+
+    async def page(self, request: Request) -> Response:
+        """The page, with the nonce that its styles carry."""
+        index = PAGE / "index.html"
+        if not index.is_file():
+            return HTMLResponse(_NOT_BUILT, 503)
+        nonce = secrets.token_urlsafe(16)
+        text = index.read_text(encoding="utf-8").replace("__NONCE__", nonce)
+        return HTMLResponse(text, headers={"content-security-policy": POLICY.format(nonce=nonce)})
+
+    async def login(self, request: Request) -> Response:
+        """The token for a cookie."""
+        body = await _body(request)
+        if not self.gate.knows(str(body.get("token", ""))):
+            raise RequestError("the token is wrong: use the address that `tcplab ui` has printed", 401)
+        answer = JSONResponse({"ok": True})
+        answer.set_cookie(
+            self.gate.cookie,
+            self.gate.token,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+            path=self.gate.base_path or "/",
+        )
+        return answer
+
+    async def session(self, request: Request) -> Response:
+        """What this server is and allows."""
+        engines = [name for name in library.engine_names() if name == "sim" or self.may_run]
+        return JSONResponse(
+            {
+                "version": library.version(),
+                "folder": self.folder.root.name or "/",
+                "read_only": self.folder.read_only,
+                "may_run": self.may_run,
+                "engines": engines,
+                "controls": library.controls(),
+                "panels": {name: source.unit for name, source in curves.PANELS.items()},
+            }
+        )
+
+    async def schema(self, request: Request) -> Response:
+        """The JSON Schema of a scenario."""
+        return JSONResponse(library.json_schema())
+
+    # Files.
+
+    async def files(self, request: Request) -> Response:
+        """What the directory holds."""
+        found = await run_in_threadpool(self.folder.listing)
+        found["shipped_studies"] = [
+            {"name": name, "about": about} for name, about in library.shipped_studies()
+        ]
+        return JSONResponse(found)
+
+    async def read(self, request: Request) -> Response:
+        """A scenario."""
+        return JSONResponse(await run_in_threadpool(self.folder.read, request.query_params.get("path", "")))
+
+    async def write(self, request: Request) -> Response:
+        """Save a scenario."""
+        body = await _body(request)
+        path, text, version = body.get("path"), body.get("text"), body.get("version")
+        layout = body.get("layout")
+        if not isinstance(path, str) or not isinstance(text, str) or not isinstance(version, str | None):
+            raise RequestError("path, text and version are needed")
+        if not isinstance(layout, dict | None):
+            raise RequestError("a layout is an object")
+        saved = await run_in_threadpool(self.folder.write, path, text, version, layout)
+        self.hub.tell({"type": "saved", "page": body.get("page", ""), **saved})
+        return JSONResponse(saved)
+
+    # Scenarios.
+
+    async def check(self, request: Request) -> Response:
+        """Everything that is wrong with a text."""
+        text, name, base, engine, _ = await self._scenario(request)
+        found = await run_in_threadpool(
+            library.check, text, name, base, engine, self.folder.root, own_code=self.may_run
+        )
+        return JSONResponse(found)
+
+    async def preview(self, request: Request) -> Response:
+        """Simulate a text now, and answer with its curves."""
+        text, name, base, _, body = await self._scenario(request)
+        wants_packets = bool(body.get("packets"))
+        points = _number(body.get("points", 1000), 50, curves.MOST_POINTS)
+        panels = _panels(body.get("panels"))
+
+        def work() -> bytes:
+            prepared = library.prepare(
+                text, name, base, "sim", self.folder.root, own_code=self.may_run, packets=wants_packets
+            )
+            count = library.packets_of(prepared)
+            if count > PREVIEW_PACKETS:
+                raise PreviewError(f"about {count / 1e6:.0f} million packets: press Run to simulate them")
+            made = self.previews.make(str(body.get("page", ""))[:64], prepared)
+            about = {"run": made.id, "wall": made.wall, "packets": count}
+            return curves.curves(made.run_dir, made.plan, panels=panels, points=points, more=about)
+
+        try:
+            return Response(await run_in_threadpool(work), media_type=frames.MEDIA_TYPE)
+        except SupersededError:
+            return Response(status_code=204)
+        except PreviewError as problem:
+            return JSONResponse({"error": str(problem)}, 422)
+        except (library.ScenarioErrors, library.UnsupportedError, library.ForbiddenError) as problem:
+            return JSONResponse({"error": str(problem)}, 422)
+
+    async def run(self, request: Request) -> Response:
+        """Begin a run that is kept."""
+        text, name, base, engine, body = await self._scenario(request)
+        self._may_write()
+        if engine != "sim" and not self.may_run:
+            raise RequestError("this server runs nothing on its kernel: start it with --allow-run", 403)
+
+        def work() -> dict[str, Any]:
+            prepared = library.prepare(
+                text,
+                name,
+                base,
+                engine,
+                self.folder.root,
+                own_code=self.may_run,
+                packets=bool(body.get("packets")),
+            )
+            if large := library.too_large(prepared, self.folder.root):
+                raise RequestError("this machine has too little: " + "; ".join(large), 422)
+            path = library.place(prepared.name, self.folder.runs)
+            library.claim(prepared, path)
+            return self.jobs.start(prepared, path).told()
+
+        try:
+            return JSONResponse(await run_in_threadpool(work))
+        except (library.ScenarioErrors, library.UnsupportedError, library.ForbiddenError) as problem:
+            raise RequestError(str(problem), 422) from None
+
+    async def stop(self, request: Request) -> Response:
+        """Stop a run or a study."""
+        try:
+            return JSONResponse(self.jobs.stop(request.path_params["job"]).told())
+        except KeyError:
+            raise RequestError("no such run", 404) from None
+
+    # Results.
+
+    async def curves(self, request: Request) -> Response:
+        """A window of a run's curves."""
+        run_dir, plan = await run_in_threadpool(self._run, request)
+        start, end = _window(request, plan)
+        points = _number(request.query_params.get("points", 1000), 50, curves.MOST_POINTS)
+        panels = _panels(
+            request.query_params.get("panels", "").split(",") if "panels" in request.query_params else None
+        )
+        data = await run_in_threadpool(
+            lambda: curves.curves(run_dir, plan, panels=panels, start=start, end=end, points=points)
+        )
+        return Response(data, media_type=frames.MEDIA_TYPE)
+
+    async def packets(self, request: Request) -> Response:
+        """The packets on their way in a window of time."""
+        run_dir, plan = await run_in_threadpool(self._run, request)
+        start, end = _window(request, plan)
+        data = await run_in_threadpool(packets, run_dir, plan, start, end)
+        return Response(data, media_type=frames.MEDIA_TYPE)
+
+    async def result(self, request: Request) -> Response:
+        """What a result says of itself."""
+
+        def work() -> dict[str, Any]:
+            run = library.load(self._result_path(request))
+            manifest = json.loads(run.manifest.to_json())
+            try:
+                told = library.summary(run)
+            except Exception as problem:  # noqa: BLE001, RUF100 - a run cut short may have too little for it
+                told = {"text": "", "problem": str(problem)}
+            return {
+                "path": request.query_params.get("path", ""),
+                "name": run.name,
+                "engine": run.engine,
+                "status": run.status,
+                "warnings": run.warnings,
+                "repetitions": run.repetitions,
+                "overload": [m.overload for m in run.manifests.values() if m.overload],
+                "message": next((m.message for m in run.manifests.values() if m.message), ""),
+                "manifest": manifest,
+                "plan": run.plan,
+                "text": run.scenario_text,
+                "summary": told,
+            }
+
+        return JSONResponse(await run_in_threadpool(work))
+
+    async def report(self, request: Request) -> Response:
+        """A result's report, written when it is first asked for."""
+
+        def work() -> Path:
+            names = request.query_params.getlist("path")
+            paths = [self.folder.result(name) for name in names]
+            if not paths:
+                raise RequestError("path is needed")
+            if len(paths) > 1:
+                if len(paths) > 8:
+                    raise RequestError("at most 8 results are compared")
+                target = self.previews_folder / f"compare-{abs(hash(tuple(names)))}.html"
+                return library.write_comparison(paths, target)
+            if library.is_study_dir(paths[0]):
+                existing = paths[0] / "report.html"
+                return existing if existing.is_file() else library.study_report(paths[0])
+            existing = paths[0] / "report.html"
+            if existing.is_file():
+                return existing
+            self._may_write()
+            return library.write_report(paths[0])
+
+        path = await run_in_threadpool(work)
+        headers = {"content-security-policy": REPORT_POLICY, "cache-control": "no-store"}
+        if "download" in request.query_params:
+            return FileResponse(path, media_type="text/html", filename=path.name, headers=headers)
+        return FileResponse(path, media_type="text/html", headers=headers)
+
+    async def archive(self, request: Request) -> Response:
+        """A result as one file to hand to someone else."""
+        import io
+        import zipfile
+
+        path = await run_in_threadpool(self._result_path, request)
+
+        def work() -> bytes:
+            files = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.is_symlink()]
+            if sum(file.stat().st_size for file in files) > 1 << 30:
+                raise RequestError("this result is larger than 1 GiB: copy its directory instead", 413)
+            data = io.BytesIO()
+            with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+                for file in files:
+                    archive.write(file, f"{path.name}/{file.relative_to(path).as_posix()}")
+            return data.getvalue()
+
+        data = await run_in_threadpool(work)
+        return Response(
+            data,
+            media_type="application/zip",
+            headers={"content-disposition": f'attachment; filename="{path.name}.zip"'},
+        )
+
+    # Studies.
+
+    async def study(self, request: Request) -> Response:
+        """A study's cells and their figures."""
+        path = self.folder.result(request.query_params.get("path", ""))
+
+        def work() -> dict[str, Any]:
+            found = library.study_results(path)
+            found["places"] = {
+                cell: self.folder.name(Path(place).resolve()) for cell, place in found["places"].items()
+            }
+            return found
+
+        return JSONResponse(_finite(await run_in_threadpool(work)))
+
+    async def start_study(self, request: Request) -> Response:
+        """Begin a study, or go on with one."""
+        body = await _body(request)
+        self._may_write()
+        if not self.may_run:
+            raise RequestError("this server runs no studies: start it with --allow-run", 403)
+        if isinstance(body.get("path"), str):
+            file = self.folder.path(body["path"])
+            if not file.is_file():
+                raise RequestError(f"{body['path']}: no such file", 404)
+            source, name = str(file), file.stem if file.name != "study.yaml" else file.parent.name
+        else:
+            name = str(body.get("shipped", ""))
+            if name not in dict(library.shipped_studies()):
+                raise RequestError("no study of this name is shipped", 404)
+            source = name
+        directory = library.place(f"study-{name}", self.folder.runs)
+        if isinstance(body.get("resume"), str):
+            directory = self.folder.result(body["resume"])
+        job = studies.start(self.jobs, self.hub, source, name, directory, quick=bool(body.get("quick")))
+        return JSONResponse(job.told())
+
+    async def live(self, socket: WebSocket) -> None:
+        """What goes on, as it goes on."""
+        await self.hub.serve(socket, {"type": "hello", "jobs": self.jobs.told()})
+
+    # Parts.
+
+    async def _scenario(self, request: Request) -> tuple[str, str, Path, str, dict[str, Any]]:
+        """The text of a request, what it is called, the directory of its files, and the engine."""
+        body = await _body(request)
+        text, name = body.get("text"), body.get("path") or "scenario.yaml"
+        engine = body.get("engine", "sim")
+        if not isinstance(text, str) or not isinstance(name, str):
+            raise RequestError("text is needed")
+        if engine not in library.engine_names():
+            raise RequestError(f"no engine is called {engine}")
+        return text, name, self.folder.path(name).parent, str(engine), body
+
+    def _run(self, request: Request) -> tuple[Path, dict[str, Any]]:
+        """The run directory and plan that a request names."""
+        name = request.query_params.get("run", "")
+        if name.startswith("preview-"):
+            try:
+                made = self.previews[name]
+            except KeyError:
+                raise RequestError("this simulation is no longer kept", 410) from None
+            return made.run_dir, made.plan
+        run = library.load(self.folder.result(name))
+        number = int(_number(request.query_params.get("repetition", run.repetitions[0]), 1, 10**6))
+        if number not in run.run_dirs:
+            raise RequestError(f"{name} has no repetition {number}", 404)
+        return run.run_dirs[number], run.plan
+
+    def _result_path(self, request: Request) -> Path:
+        return self.folder.result(request.query_params.get("path", ""))
+
+    @property
+    def previews_folder(self) -> Path:
+        """Where pages that no one keeps are written."""
+        return self.previews.place
+
+    def _may_write(self) -> None:
+        if self.folder.read_only:
+            raise RequestError("this server is read-only", 403)
+
+
+def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
+    """The application."""
+    server = Server(folder, gate, may_run)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(_watch(server))
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await run_in_threadpool(server.jobs.close)
+            server.previews.close()
+
+    api = [
+        Route("/", server.page),
+        Route("/api/login", server.login, methods=["POST"]),
+        Route("/api/session", server.session),
+        Route("/api/schema", server.schema),
+        Route("/api/files", server.files),
+        Route("/api/file", server.read),
+        Route("/api/file", server.write, methods=["PUT"]),
+        Route("/api/check", server.check, methods=["POST"]),
+        Route("/api/preview", server.preview, methods=["POST"]),
+        Route("/api/runs", server.run, methods=["POST"]),
+        Route("/api/jobs/{job}/stop", server.stop, methods=["POST"]),
+        Route("/api/curves", server.curves),
+        Route("/api/packets", server.packets),
+        Route("/api/result", server.result),
+        Route("/api/report", server.report),
+        Route("/api/archive", server.archive),
+        Route("/api/study", server.study),
+        Route("/api/studies", server.start_study, methods=["POST"]),
+        WebSocketRoute("/api/live", server.live),
+    ]
+    if (PAGE / "assets").is_dir():
+        api.append(Mount("/assets", _Assets(directory=PAGE / "assets")))
+    routes: list[Any] = [Mount(gate.base_path, routes=api)] if gate.base_path else list(api)
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(Guard, gate=gate),
+            Middleware(GZipMiddleware, minimum_size=4000, compresslevel=4),
+        ],
+        exception_handlers={
+            RequestError: _told,
+            FolderError: _told,
+            library.ResultsError: _results_told,
+            Exception: _bug,
+        },
+    )
+    app.state.server = server
+    return app
+
+
+async def _watch(server: Server) -> None:
+    """Tell pages when scenarios change under another hand; the kernel says so, nothing is polled."""
+    from watchfiles import awatch
+
+    def wanted(_: Any, path: str) -> bool:
+        return path.endswith((".yaml", ".yml", ".layout.json")) and "/." not in path
+
+    with suppress(asyncio.CancelledError):
+        async for changes in awatch(
+            server.folder.root, watch_filter=wanted, ignore_permission_denied=True, step=100
+        ):
+            names = sorted({server.folder.name(Path(path)) for _, path in changes if "/run-" not in path})
+            if names:
+                server.hub.tell({"type": "files", "paths": names[:100]})
+
+
+class _Assets(StaticFiles):
+    """Built files, whose names change with what is in them."""
+
+    def file_response(self, *args: Any, **settings: Any) -> Response:
+        """The file, for as long as a browser likes."""
+        response = super().file_response(*args, **settings)
+        response.headers["cache-control"] = _YEAR
+        return response
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """A request's JSON object, if it is not too large."""
+    if "application/json" not in request.headers.get("content-type", ""):
+        raise RequestError("the body must be JSON", 415)
+    data = b""
+    async for part in request.stream():
+        data += part
+        if len(data) > _MOST_BODY:
+            raise RequestError("the request is too large", 413)
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        raise RequestError("the body must be JSON") from None
+    if not isinstance(body, dict):
+        raise RequestError("the body must be a JSON object")
+    return body
+
+
+def _number(value: Any, least: float, most: float) -> int:
+    try:
+        return int(min(max(float(value), least), most))
+    except (TypeError, ValueError):
+        raise RequestError("a number is needed") from None
+
+
+def _window(request: Request, plan: dict[str, Any]) -> tuple[int, int]:
+    """The window of time that a request asks for, ns."""
+    duration = int(plan["duration"])
+    start = _number(float(_query(request, "from", 0)) * 1e9, 0, duration)
+    end = _number(float(_query(request, "to", duration / 1e9)) * 1e9, 0, duration)
+    if end <= start:
+        raise RequestError("the window is empty")
+    return start, end
+
+
+def _query(request: Request, name: str, default: float) -> float:
+    try:
+        value = float(request.query_params.get(name, default))
+    except ValueError:
+        raise RequestError(f"{name} must be a number") from None
+    if value != value:
+        raise RequestError(f"{name} must be a number")
+    return value
+
+
+def _panels(asked: Any) -> tuple[str, ...]:
+    if asked is None:
+        return curves.DEFAULT_PANELS
+    if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
+        raise RequestError("panels are names")
+    if unknown := [name for name in asked if name not in curves.PANELS]:
+        raise RequestError(f"no panel is called {unknown[0]}: there is {', '.join(curves.PANELS)}")
+    return tuple(dict.fromkeys(asked))
+
+
+def _finite(value: Any) -> Any:
+    """What JSON can say: numbers that are none become null."""
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, dict):
+        return {str(key): _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+async def _told(_: Request, problem: Exception) -> Response:
+    return JSONResponse({"error": str(problem)}, getattr(problem, "status", 400))
+
+
+async def _results_told(_: Request, problem: Exception) -> Response:
+    return JSONResponse({"error": str(problem)}, 422)
+
+
+async def _bug(_: Request, problem: Exception) -> Response:
+    text = f"internal error: {type(problem).__name__}: {problem}"
+    return JSONResponse({"error": text}, 500)
+
+
+_NOT_BUILT = """<!doctype html><meta charset="utf-8"><title>tcplab</title>
+<h1>The page is not built</h1>
+<p>Run <code>make ui</code> in the source tree, then load this page again.</p>
+"""

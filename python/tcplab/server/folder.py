@@ -1,0 +1,222 @@
+"""The directory that is served: what is in it, and safe reading and writing below it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tcplab.server import library
+
+# A folder with more files than this is listed in part.
+MOST_FILES = 2000
+MOST_DEPTH = 6
+LAYOUT_BYTES = 1 << 20
+_SKIPPED = {"node_modules", "target", "__pycache__", "venv", ".venv"}
+
+
+class FolderError(Exception):
+    """A path that cannot be served; `status` is HTTP's."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The served directory."""
+
+    root: Path
+    """Absolute, links resolved."""
+    read_only: bool = False
+
+    @property
+    def runs(self) -> Path:
+        """Where results go."""
+        return self.root / "runs"
+
+    def path(self, name: str) -> Path:
+        """The file of this name below the root; raises FolderError for any other."""
+        if not name or "\0" in name or name.startswith(("/", "~")):
+            raise FolderError("a path is relative to the directory that is shown")
+        path = (self.root / name).resolve()
+        if not path.is_relative_to(self.root):
+            raise FolderError(f"{name} is not below the directory that is shown", 403)
+        return path
+
+    def name(self, path: Path) -> str:
+        """A path as the page knows it."""
+        return path.relative_to(self.root).as_posix()
+
+    def listing(self) -> dict[str, Any]:
+        """The scenarios, studies and results there are."""
+        found: dict[str, Any] = {
+            "folder": self.root.name or "/",
+            "scenarios": [],
+            "studies": [],
+            "results": [],
+        }
+        for folder, below, files in os.walk(self.root):
+            here = Path(folder)
+            if len(here.relative_to(self.root).parts) >= MOST_DEPTH:
+                below.clear()
+            below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
+            if _holds_results(here):
+                below.clear()
+                continue
+            for file in sorted(files):
+                if not file.endswith((".yaml", ".yml")) or len(found["scenarios"]) >= MOST_FILES:
+                    continue
+                kind = _kind(here / file)
+                if kind:
+                    found[kind].append(self.name(here / file))
+        found["results"] = [
+            {**vars(listed), "path": self.name(Path(listed.path).resolve())}
+            for listed in library.list_results(self.root)
+            if not _in_study(Path(listed.path), self.root)
+        ]
+        found["study_results"] = [self.name(path) for path in _studies(self.root)]
+        return found
+
+    def read(self, name: str) -> dict[str, Any]:
+        """A scenario's text and layout, with the version that `write` wants back."""
+        path = self._scenario(name)
+        try:
+            with path.open("rb") as stream:
+                data = stream.read(library.MAX_BYTES + 1)
+        except FileNotFoundError:
+            raise FolderError(f"{name}: no such file", 404) from None
+        except OSError as problem:
+            raise FolderError(f"{name} cannot be read: {problem.strerror}", 404) from None
+        if len(data) > library.MAX_BYTES:
+            raise FolderError(f"{name} is larger than a scenario may be", 413)
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise FolderError(f"{name} is not UTF-8 text", 415) from None
+        return {"path": name, "text": text, "version": _version(data), "layout": _layout(layout_of(path))}
+
+    def write(self, name: str, text: str, version: str | None, layout: Any) -> dict[str, Any]:
+        """Write a scenario unless another hand has changed it since `version` (None: it must be new).
+
+        Raises FolderError with status 409 then.
+        """
+        self._writable()
+        path = self._scenario(name)
+        data = text.encode("utf-8")
+        if len(data) > library.MAX_BYTES:
+            raise FolderError("the text is larger than a scenario may be", 413)
+        there = _version(path.read_bytes()) if path.is_file() else None
+        if there != version and there != _version(data):
+            what = "is there already" if version is None else "was changed elsewhere since it was opened"
+            raise FolderError(f"{name} {what}", 409)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if there != _version(data):
+            _write_whole(path, data)
+        if layout is not None:
+            laid = json.dumps(layout, indent=1, sort_keys=True).encode() + b"\n"
+            if len(laid) > LAYOUT_BYTES:
+                raise FolderError("the layout is too large", 413)
+            if layout or layout_of(path).exists():
+                _write_whole(layout_of(path), laid)
+        return {"path": name, "version": _version(data)}
+
+    def remove(self, name: str, version: str) -> None:
+        """Remove a scenario and its layout, if it still is as it was seen."""
+        self._writable()
+        path = self._scenario(name)
+        if not path.is_file() or _version(path.read_bytes()) != version:
+            raise FolderError(f"{name} was changed elsewhere since it was opened", 409)
+        path.unlink()
+        layout_of(path).unlink(missing_ok=True)
+
+    def result(self, name: str) -> Path:
+        """A result directory's path."""
+        path = self.path(name)
+        if not path.is_dir():
+            raise FolderError(f"{name}: no such result", 404)
+        return path
+
+    def _scenario(self, name: str) -> Path:
+        path = self.path(name)
+        if path.suffix not in (".yaml", ".yml") or any(part.startswith(".") for part in Path(name).parts):
+            raise FolderError(f"{name}: a scenario's name ends in .yaml")
+        if path.exists() and not path.is_file():
+            raise FolderError(f"{name} is not a file")
+        return path
+
+    def _writable(self) -> None:
+        if self.read_only:
+            raise FolderError("this server is read-only", 403)
+
+
+def layout_of(scenario: Path) -> Path:
+    """Where the positions of a scenario's nodes are kept."""
+    return scenario.with_name(f"{scenario.stem}.layout.json")
+
+
+def _layout(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > LAYOUT_BYTES:
+            return {}
+        read = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def _kind(path: Path) -> str | None:
+    """Scenarios or studies, by the keys of the file's first lines."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(64 << 10)
+    except OSError:
+        return None
+    lines = head.splitlines()
+    if any(line.startswith(b"study:") for line in lines):
+        return "studies"
+    return "scenarios" if library.declares_scenario(head) else None
+
+
+def _holds_results(path: Path) -> bool:
+    return (path / "manifest.json").is_file() or (path / "run-1").is_dir() or library.is_study_dir(path)
+
+
+def _in_study(path: Path, root: Path) -> bool:
+    return any(
+        library.is_study_dir(parent) for parent in path.parents if parent == root or root in parent.parents
+    )
+
+
+def _studies(root: Path) -> list[Path]:
+    found = []
+    for folder, below, _ in os.walk(root):
+        below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
+        if len(Path(folder).relative_to(root).parts) >= MOST_DEPTH:
+            below.clear()
+        if library.is_study_dir(Path(folder)):
+            found.append(Path(folder))
+            below.clear()
+    return found
+
+
+def _version(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        Path(beside).chmod(mode)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise

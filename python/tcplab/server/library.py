@@ -1,0 +1,296 @@
+"""What the server asks of the rest of tcplab: the only file here that imports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tcplab import engine as engines
+from tcplab import runner
+from tcplab.engine.base import Outcome, Progress, Status
+from tcplab.results import Listed, ResultsError, Run, list_results, load, run_dir_of
+from tcplab.scenario import ScenarioErrors, expand, json_schema, warnings
+from tcplab.scenario.document import MAX_BYTES, Document, declares_scenario, read
+from tcplab.scenario.load import from_document
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from tcplab.scenario import Scenario
+
+__all__ = [
+    "MAX_BYTES",
+    "Listed",
+    "Outcome",
+    "Progress",
+    "ResultsError",
+    "Run",
+    "ScenarioErrors",
+    "Status",
+    "UnsupportedError",
+    "declares_scenario",
+    "json_schema",
+    "list_results",
+    "load",
+    "run_dir_of",
+]
+
+UnsupportedError = runner.UnsupportedError
+Prepared = runner.Prepared
+
+
+class ForbiddenError(Exception):
+    """A scenario names what this server does not give access to."""
+
+
+def version() -> str:
+    """The version of tcplab."""
+    from importlib.metadata import version
+
+    return version("tcplab")
+
+
+def engine_names() -> list[str]:
+    """The engines there are."""
+    return engines.names()
+
+
+def controls() -> list[str]:
+    """The congestion controls that the simulator has."""
+    from tcplab import _core
+
+    return sorted(_core.controls())
+
+
+def check(text: str, name: str, base: Path, engine: str, root: Path, *, own_code: bool) -> dict[str, Any]:
+    """Everything `tcplab check` says of a text, and the plan where it is right.
+
+    Files it names are relative to `base` and must be below `root`.
+    """
+    found: dict[str, Any] = {"ok": False, "errors": [], "problems": [], "warnings": [], "plan": None}
+    try:
+        plan = expand(_scenario(text, name, base, root, own_code=own_code))
+    except ScenarioErrors as mistakes:
+        found["errors"] = [_error(mistake) for mistake in mistakes.errors]
+        return found
+    except ForbiddenError as problem:
+        found["problems"] = [{"where": "", "message": str(problem), "hint": "", "fatal": True}]
+        return found
+    problems = engines.load(engine).check(plan)
+    found["problems"] = [
+        {
+            "where": p.where,
+            "message": p.message,
+            "hint": getattr(p, "hint", "") or getattr(p, "mend", ""),
+            "fatal": p.fatal,
+        }
+        for p in problems
+    ]
+    found["warnings"] = [str(warning) for warning in warnings(plan)]
+    found["plan"] = plan
+    found["ok"] = not any(problem.fatal for problem in problems)
+    return found
+
+
+def prepare(
+    text: str, name: str, base: Path, engine: str, root: Path, *, own_code: bool, packets: bool = False
+) -> Prepared:
+    """A scenario that can run; `packets` records every packet event whatever the text says.
+
+    Raises ScenarioErrors, UnsupportedError and ForbiddenError.
+    """
+    sets = ("sample.packets=on",) if packets else ()
+    scenario = _scenario(text, name, base, root, own_code=own_code, sets=sets)
+    return runner.prepare(scenario, source=name, text=text, engine=engines.load(engine))
+
+
+def packets_of(prepared: Prepared) -> int:
+    """How many packets its run takes, estimated."""
+    from tcplab.estimate import estimate
+
+    return int(estimate(prepared.plan).packets)
+
+
+def too_large(prepared: Prepared, results: Path) -> list[str]:
+    """What this machine has too little of to run it."""
+    problems = runner.refusals([prepared], results)
+    return [f"{problem.where}: {problem.message}" for problem in problems if problem.fatal]
+
+
+def place(name: str, runs: Path) -> Path:
+    """A new result directory's path below `runs`."""
+    from datetime import datetime
+
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    path, number = runs / f"{name}-{stamp}", 2
+    while path.exists():
+        path, number = runs / f"{name}-{stamp}-{number}", number + 1
+    return path
+
+
+def claim(prepared: Prepared, path: Path) -> None:
+    """Make the result directory; raises ResultsError."""
+    runner.claim(prepared, path)
+
+
+def execute(
+    prepared: Prepared,
+    number: int,
+    result_dir: Path,
+    progress: Callable[[Progress], None],
+    note: Callable[[str], None] | None = None,
+    attempts: int = 1,
+) -> Outcome:
+    """One repetition; KeyboardInterrupt out of `progress` ends it early and keeps what was recorded."""
+    from tcplab.scenario.vary import repetition
+
+    outcome, _ = runner.run_once(
+        repetition(prepared.plan, number),
+        prepared.engine,
+        run_dir_of(result_dir, number),
+        repetition=number,
+        warnings=prepared.warnings,
+        progress=progress,
+        attempts=attempts,
+        note=note,
+    )
+    return outcome
+
+
+def simulate(prepared: Prepared, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
+    """Simulate without a manifest, for someone who edits; the tables are in `run_dir`."""
+    return prepared.engine.run(prepared.plan, run_dir, progress)
+
+
+def rows(run_dir: Path, table: str, columns: list[str], start: int, end: int) -> pl.DataFrame:
+    """Some columns of a table's rows from `start` to `end` ns, without reading the rest of the file."""
+    import polars as pl
+
+    file = run_dir / f"{table}.parquet"
+    if not file.exists():
+        from tcplab.results import read_table
+
+        frame = read_table(run_dir, table).lazy()
+    else:
+        frame = pl.scan_parquet(file)
+    return frame.filter(pl.col("time").is_between(start, end)).select(columns).collect()
+
+
+def write_report(path: Path) -> Path:
+    """The report of a result, as `tcplab report` writes it; raises ResultsError."""
+    from tcplab.report.html import write_report as write
+
+    return write(load(path))
+
+
+def write_comparison(paths: list[Path], target: Path) -> Path:
+    """The comparison of results as a page; raises ResultsError."""
+    from tcplab.report.html import write_comparison as write
+
+    return write([load(path) for path in paths], target)
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """Steady-state figures of a result as rows of text, as `tcplab show` prints them."""
+    return {"text": run.summary().to_text()}
+
+
+def shipped_studies() -> list[tuple[str, str]]:
+    """The studies that come with tcplab: name and first sentence."""
+    from tcplab.study.shipped import described
+
+    return described()
+
+
+def study_results(path: Path) -> dict[str, Any]:
+    """Cells of a study directory with their figures; raises ResultsError and ScenarioErrors."""
+    from tcplab.study.api import open_results
+    from tcplab.study.execute import work
+
+    found = open_results(path)
+    summary = found.summary()
+    try:
+        missing = len(work(found.study, found.store).missing)
+    except (ResultsError, ScenarioErrors):
+        missing = 0
+    return {
+        "name": found.study.name,
+        "axes": {axis.name: [value.label for value in axis.values] for axis in found.study.axes},
+        "cells": summary.to_json(),
+        "runs": [
+            {"cell": one.cell, "repetition": one.repetition, "status": one.status, "message": one.message}
+            for one in found.outcome.done
+        ],
+        "places": {cell.id: str(found.store.cell_dir(cell)) for cell in found.outcome.cells},
+        "missing": missing,
+        "repeat": found.study.repeat,
+        "metrics": _metrics(),
+        "expectations": [
+            {"statement": str(getattr(j, "statement", "")), "text": str(j)} for j in found.judgements
+        ],
+    }
+
+
+def _metrics() -> dict[str, str]:
+    from tcplab.study.metrics import METRICS
+
+    return {name: str(getattr(metric, "unit", "")) for name, metric in METRICS.items()}
+
+
+def study_report(path: Path) -> Path:
+    """The report of a study; raises ResultsError."""
+    from tcplab.study.api import open_results
+    from tcplab.study.report import write_study_report
+
+    return write_study_report(open_results(path))
+
+
+def is_study_dir(path: Path) -> bool:
+    """Whether a study's results are there."""
+    from tcplab.study.store import Store
+
+    return Store(path).taken
+
+
+def _scenario(
+    text: str, name: str, base: Path, root: Path, *, own_code: bool, sets: tuple[str, ...] = ()
+) -> Scenario:
+    from tcplab.cc.parameters import mistakes
+
+    document = read(text, name)
+    _refuse_outside(document, base, root, own_code=own_code)
+    return from_document(document, base, sets, (mistakes,))
+
+
+def _refuse_outside(document: Document, base: Path, root: Path, *, own_code: bool) -> None:
+    """A trace or C file outside the served directory is refused before anything opens it."""
+    for key, name in _named_files(document.root.plain()):
+        if key == "cc" and not own_code:
+            raise ForbiddenError(
+                f"{name}: a C file of one's own runs on the server's machine; start it with --allow-run"
+            )
+        if not (base / name).resolve().is_relative_to(root):
+            raise ForbiddenError(f"{name}: this file is not below the directory that the server shows")
+
+
+def _named_files(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _named_files(item)
+    if not isinstance(value, dict):
+        return
+    for key, inner in value.items():
+        if key == "trace" and isinstance(inner, str):
+            yield key, inner
+        elif key == "cc":
+            name = inner.get("name") if isinstance(inner, dict) else inner
+            if isinstance(name, str) and ("/" in name or name.endswith(".c")):
+                yield key, name
+        else:
+            yield from _named_files(inner)
+
+
+def _error(mistake: Any) -> dict[str, Any]:
+    fields = ("line", "column", "width", "path", "value", "message", "suggestion")
+    return {name: getattr(mistake, name) for name in fields}

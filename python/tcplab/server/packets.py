@@ -1,0 +1,143 @@
+"""Packets on their way: for playback, each one's stretch of time on each link."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from tcplab.server import library
+from tcplab.server.frames import encode
+
+# What a screen can show and a browser keep for one window.
+MOST = 30_000
+_KEY = ["way", "flow", "stream", "seq"]
+_COLUMNS = ["time", "link", "direction", "event", "flow", "stream", "seq", "len", "queue_packets"]
+MARKED, LOST, DROPPED = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """Every packet of a run, in the order of departures."""
+
+    flights: pl.DataFrame
+    """start, end (ns), way, flow, flags, len; sorted by start."""
+    drops: pl.DataFrame
+    """The same of what a queue dropped or lost at its entry: start is end."""
+    waiting: pl.DataFrame
+    """time, way, queue_packets, sorted by time."""
+    longest: int
+    """The longest flight, ns."""
+
+
+def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
+    """The packets on any link from `start` to `end` ns, as one message (`frames.encode`).
+
+    Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
+    (-1: none), flags (1 marked, 2 lost on the way, 4 dropped by the queue), frame bytes; flights first, then
+    drops. Then, for each way with a queue, times (s) and packets waiting. `until` says up to when the window
+    is complete.
+    """
+    found = _journeys(run_dir, json.dumps([plan["links"], [flow["name"] for flow in plan["flows"]]]))
+    until = end
+    first = pl.col("start").is_between(start - found.longest, end)
+    flights = found.flights.filter(first & (pl.col("end") >= start))
+    drops = found.drops.filter(pl.col("start").is_between(start, end))
+    if flights.height > MOST:
+        until = int(flights["start"][MOST - 1])
+        flights = flights.head(MOST)
+        drops = drops.filter(pl.col("start") <= until)
+    both = pl.concat([flights, drops])
+    seconds = [both[name].to_numpy() / 1e9 for name in ("start", "end")]
+    arrays: list[NDArray[Any]] = [
+        *seconds,
+        *(both[name].to_numpy() for name in ("way", "flow", "flags", "len")),
+    ]
+    queues = []
+    waiting = found.waiting.filter(pl.col("time").is_between(start, until))
+    for (way,), part in waiting.partition_by(["way"], as_dict=True, maintain_order=True).items():
+        last = part.unique("time", keep="last", maintain_order=True)
+        queues.append({"way": way})
+        arrays += [last["time"].to_numpy() / 1e9, last["queue_packets"].to_numpy()]
+    header = {
+        "links": [link["name"] for link in plan["links"]],
+        "flows": [flow["name"] for flow in plan["flows"]],
+        "start": start / 1e9,
+        "until": until / 1e9,
+        "duration": plan["duration"] / 1e9,
+        "queues": queues,
+        "recorded": found.flights.height > 0,
+    }
+    return encode(header, arrays)
+
+
+@lru_cache(maxsize=2)
+def _journeys(run_dir: Path, about: str) -> Journeys:
+    """Pair every departure with its end, once for a run.
+
+    Acknowledgments have one sequence number for all: of packets that look alike on a link, the first to leave
+    is the first to arrive. A copy that the link makes leaves when it is made.
+    """
+    links, flows = json.loads(about)
+    ways = {
+        f"{link['name']} {direction}": 2 * number + backward
+        for number, link in enumerate(links)
+        for backward, direction in enumerate(("forward", "backward"))
+    }
+    early = [
+        ways[f"{link['name']} {direction}"]
+        for link in links
+        for direction in ("forward", "backward")
+        if (link[direction].get("loss") or {}).get("before_queue")
+    ]
+    numbers = {name: number for number, name in enumerate(flows)}
+    events = library.rows(run_dir, "packets", _COLUMNS, 0, 2**62).select(
+        "time",
+        "event",
+        "len",
+        "queue_packets",
+        way=pl.concat_str("link", pl.lit(" "), "direction").replace_strict(
+            ways, default=-1, return_dtype=pl.Int64
+        ),
+        flow=pl.col("flow").replace_strict(numbers, default=-1, return_dtype=pl.Int64),
+        stream=pl.col("stream").fill_null(-1),
+        seq=pl.col("seq").fill_null(-1),
+    )
+    events = events.with_columns(at_entry=(pl.col("event") == "lose") & pl.col("way").is_in(early))
+    nth = pl.int_range(pl.len()).over(_KEY).alias("nth")
+    departs = events.filter(pl.col("event").is_in(["depart", "duplicate"])).with_columns(nth)
+    ends = (
+        events.filter(pl.col("event").is_in(["deliver", "lose", "corrupt"]) & ~pl.col("at_entry"))
+        .with_columns(nth)
+        .select(*_KEY, "nth", end="time", lost=pl.col("event") != "deliver")
+    )
+    marks = events.filter(pl.col("event") == "mark").select(*_KEY, marked="time").unique(_KEY)
+    flights = (
+        departs.join(ends, on=[*_KEY, "nth"])
+        .join(marks, on=_KEY, how="left")
+        .select(
+            pl.col("time").alias("start"),
+            "end",
+            "way",
+            "flow",
+            flags=pl.col("lost").cast(pl.Int64) * LOST
+            + (pl.col("marked") <= pl.col("time")).fill_null(value=False).cast(pl.Int64) * MARKED,
+            len="len",
+        )
+        .filter(pl.col("end") >= pl.col("start"))
+        .sort("start")
+    )
+    drops = (
+        events.filter((pl.col("event") == "drop") | pl.col("at_entry"))
+        .select(start="time", end="time", way="way", flow="flow", flags=pl.lit(DROPPED, pl.Int64), len="len")
+        .sort("start")
+    )
+    waiting = events.drop_nulls("queue_packets").select("time", "way", "queue_packets").sort("time")
+    longest = int(np.max((flights["end"] - flights["start"]).to_numpy(), initial=0))
+    return Journeys(flights, drops, waiting, longest)

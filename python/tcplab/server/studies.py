@@ -1,0 +1,57 @@
+"""Studies that pages start: each is a process of its own (`study_worker`), whose lines the pages are told."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from tcplab.server.live import Hub
+from tcplab.server.runs import Job, Jobs
+
+
+def start(jobs: Jobs, hub: Hub, source: str, name: str, directory: Path, *, quick: bool) -> Job:
+    """Begin a study into a directory, or go on with the one that is there."""
+
+    def work(job: Job) -> None:
+        command = [sys.executable, "-m", "tcplab.server.study_worker", source, str(directory)]
+        process = subprocess.Popen(
+            [*command, *(["--quick"] if quick else [])],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        job.state = "running"
+        over = threading.Event()
+
+        def stopping() -> None:
+            while not over.is_set():
+                if job.stop.wait(0.2):
+                    process.send_signal(signal.SIGINT)
+                    return
+
+        threading.Thread(target=stopping, daemon=True).start()
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for line in process.stdout:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                continue
+            job.repeat = int(said.get("of", job.repeat))
+            job.repetition = int(said.get("number", job.repetition))
+            job.message = str(said.get("error", job.message))
+            hub.tell({"type": "study", "job": job.id, "path": job.path, **said})
+            jobs.changed(job)
+        code = process.wait()
+        over.set()
+        said = process.stderr.read().strip().splitlines()
+        job.state = {0: "done", 130: "interrupted"}.get(code, "failed")
+        if job.state == "failed" and not job.message:
+            job.message = said[-1] if said else f"the study's process ended with code {code}"
+
+    return jobs.begin("study", name, directory, work)

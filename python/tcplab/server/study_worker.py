@@ -1,0 +1,62 @@
+"""A study in a process of its own: `python -m tcplab.server.study_worker FILE DIR [--quick]`.
+
+It says in a line of JSON what there is to do and when a run is over. Ctrl-C (SIGINT) ends it; a further start
+with the same directory goes on with what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def say(**message: Any) -> None:
+    """One line."""
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+class Lines:
+    """Says when a run is over."""
+
+    def ended(self, cell: Any, made: Any, number: int, of: int) -> None:
+        """A run is over: the `number`th of the `of` to be made."""
+        say(cell=cell.id, number=number, of=of, status=str(getattr(made, "status", "done")))
+
+
+def main(arguments: list[str]) -> int:
+    """Run or resume the study; 0 when it is whole, 130 when it was interrupted."""
+    from tcplab.scenario import ScenarioErrors
+    from tcplab.study import execute
+    from tcplab.study.api import StudyResults
+    from tcplab.study.load import Asked, load
+    from tcplab.study.report import write_study_report
+    from tcplab.study.shipped import find
+    from tcplab.study.store import Store
+
+    source, directory, *rest = arguments
+    try:
+        study = load(find(source), Asked(quick="--quick" in rest))
+        store = Store(Path(directory))
+        if store.taken:
+            store.write_index(study, study.cells)
+        else:
+            store.create(study)
+        say(
+            cells=[{"id": cell.id, "labels": cell.labels, "engine": cell.engine} for cell in study.cells],
+            of=len(execute.work(study, store).missing),
+        )
+        outcome = execute.execute(study, store, watcher=Lines())
+    except ScenarioErrors as mistakes:
+        say(error=str(mistakes))
+        return 2
+    if not outcome.interrupted:
+        write_study_report(StudyResults(study, store, outcome))
+    say(ended=outcome.status)
+    return 130 if outcome.interrupted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

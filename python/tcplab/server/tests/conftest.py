@@ -1,0 +1,53 @@
+"""A served directory with one scenario, and a client that has the token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tcplab.server.app import create
+from tcplab.server.folder import Folder
+from tcplab.server.security import Gate
+
+TOKEN = "a-token-for-tests"
+SCENARIO = """# A comment.
+tcplab: 1
+name: small
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: 20 packets}
+flows:
+  - {name: bulk, kind: tcp, cc: reno}
+duration: 3 s
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "lab"
+    folder.mkdir()
+    (folder / "small.yaml").write_text(SCENARIO)
+    (tmp_path / "secret.yaml").write_text("tcplab: 1\nname: secret\n")
+    return folder
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate(TOKEN, 8020, frozenset({"127.0.0.1"}))
+
+
+@pytest.fixture
+def stranger(root: Path, gate: Gate) -> Iterator[TestClient]:
+    """Someone without the token."""
+    app = create(Folder(root.resolve()), gate)
+    with TestClient(app, base_url="http://127.0.0.1:8020", raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def client(stranger: TestClient) -> TestClient:
+    """The same server, to someone who has logged in."""
+    assert stranger.post("/api/login", json={"token": TOKEN}).status_code == 200
+    return stranger

@@ -1,0 +1,248 @@
+"""What the server answers: files, checks, simulations, runs, results."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient, WebSocketTestSession
+
+import tcplab
+from tcplab.server.curves import decimate
+from tcplab.server.tests.conftest import SCENARIO
+
+
+def decoded(data: bytes) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
+    """A frame's header and arrays, as the page reads them."""
+    length = int.from_bytes(data[:4], "little")
+    header = json.loads(data[4 : 4 + length])
+    offset, arrays = 4 + length, []
+    for count in header["arrays"]:
+        arrays.append(np.frombuffer(data, "<f8", count, offset))
+        offset += 8 * count
+    assert offset == len(data)
+    return header, arrays
+
+
+def ended(socket: WebSocketTestSession, job: str) -> dict[str, Any]:
+    """The last message of a job; the test's own time limit is pytest's."""
+    while True:
+        message: dict[str, Any] = socket.receive_json()
+        if message.get("id") == job and message["state"] in ("done", "interrupted", "failed"):
+            return message
+
+
+def test_the_listing_shows_what_is_there(client: TestClient, root: Path) -> None:
+    (root / "study.yaml").write_text("study: s\nscenario: small.yaml\n")
+    (root / "other.yaml").write_text("key: value\n")
+    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    found = client.get("/api/files").json()
+    assert found["scenarios"] == ["small.yaml"]
+    assert found["studies"] == ["study.yaml"]
+    assert [result["path"] for result in found["results"]] == ["runs/one"]
+    assert "tuning" in [study["name"] for study in found["shipped_studies"]]
+
+
+def test_a_scenario_is_saved_unless_another_hand_was_faster(client: TestClient, root: Path) -> None:
+    opened = client.get("/api/file", params={"path": "small.yaml"}).json()
+    assert opened["text"] == SCENARIO
+    (root / "small.yaml").write_text(SCENARIO + "# theirs\n")
+    body = {"path": "small.yaml", "text": SCENARIO + "# mine\n", "version": opened["version"], "layout": None}
+    assert client.put("/api/file", json=body).status_code == 409
+    assert "# theirs" in (root / "small.yaml").read_text()
+    newer = client.get("/api/file", params={"path": "small.yaml"}).json()["version"]
+    saved = client.put(
+        "/api/file", json={**body, "version": newer, "layout": {"places": {"left": {"x": 1, "y": 2}}}}
+    )
+    assert saved.status_code == 200
+    opened = client.get("/api/file", params={"path": "small.yaml"}).json()
+    assert opened["text"].endswith("# mine\n")
+    assert opened["layout"] == {"places": {"left": {"x": 1, "y": 2}}}
+    assert (root / "small.layout.json").is_file()
+
+
+def test_a_new_file_replaces_none_that_is_there(client: TestClient, root: Path) -> None:
+    body = {"path": "small.yaml", "text": "tcplab: 1\n", "version": None, "layout": None}
+    assert client.put("/api/file", json=body).status_code == 409
+    assert client.put("/api/file", json={**body, "path": "new/deep.yaml"}).status_code == 200
+    assert (root / "new" / "deep.yaml").read_text() == "tcplab: 1\n"
+
+
+def test_other_pages_are_told_what_was_saved(client: TestClient) -> None:
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as other:
+        body = {"path": "new.yaml", "text": SCENARIO, "version": None, "layout": None, "page": "me"}
+        client.put("/api/file", json=body)
+        told = other.receive_json()
+        while told["type"] != "saved":
+            told = other.receive_json()
+        assert (told["path"], told["page"]) == ("new.yaml", "me")
+
+
+def test_mistakes_have_a_place_and_a_fix(client: TestClient) -> None:
+    text = SCENARIO.replace("10 Mbit/s", "10 Mbits")
+    (error,) = client.post("/api/check", json={"text": text, "path": "small.yaml"}).json()["errors"]
+    assert (error["line"], error["path"]) == (5, "network.path.rate")
+    assert "Mbit/s" in error["suggestion"]
+    assert client.post("/api/check", json={"text": SCENARIO, "path": "small.yaml"}).json()["ok"]
+
+
+def test_a_simulation_while_editing_answers_with_its_curves(client: TestClient, root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    answer = client.post("/api/preview", json={"text": SCENARIO, "path": "small.yaml"})
+    header, arrays = decoded(answer.content)
+    expected = tcplab.run(SCENARIO, out=root.parent / "expected")
+    shown = {series["panel"]: arrays[2 * index + 1] for index, series in enumerate(header["series"])}
+    assert list(shown) == ["goodput", "cwnd", "rtt", "queue"]
+    assert np.array_equal(shown["goodput"], expected.intervals["goodput"].to_numpy())
+    assert shown["cwnd"].max() == expected.sockets["cwnd"].max()
+    drops = sum(sum(mark["counts"]) for mark in header["marks"] if mark["kind"] == "drop")
+    assert drops == expected.queues.filter(direction="forward")["drops"].max() > 0
+    assert sorted(root.rglob("*")) == before
+
+
+def test_zooming_shows_more_of_less(client: TestClient) -> None:
+    wanted = {"text": SCENARIO, "path": "small.yaml", "points": 50}
+    whole, rough = decoded(client.post("/api/preview", json=wanted).content)
+    window = {"run": whole["run"], "from": 1, "to": 1.5, "points": 50, "panels": "cwnd"}
+    header, fine = decoded(client.get("/api/curves", params=window).content)
+    assert (header["start"], header["end"]) == (1, 1.5)
+    inside = (fine[0] >= 1) & (fine[0] < 1.5)
+    assert inside.sum() == 50
+    cwnd = [s["panel"] for s in whole["series"]].index("cwnd")
+    assert len(rough[2 * cwnd]) <= 100
+
+
+def test_no_extreme_is_lost_where_points_are_many() -> None:
+    x = np.arange(100_000) / 1000
+    y = np.zeros(100_000)
+    y[[777, 50_123]] = [9, -4]
+    times, values = decimate(x, y, 0, 100, 200)
+    assert len(values) <= 400
+    assert (values.max(), values.min()) == (9, -4)
+    assert abs(times[values.argmax()] - 0.777) < 0.5
+    assert (np.diff(times) > 0).all()
+
+
+def test_packets_are_paired_from_their_departure_to_their_end(client: TestClient) -> None:
+    wanted = {"text": SCENARIO, "path": "small.yaml", "packets": True}
+    whole, _ = decoded(client.post("/api/preview", json=wanted).content)
+    header, arrays = decoded(
+        client.get("/api/packets", params={"run": whole["run"], "from": 0, "to": 3}).content
+    )
+    starts, ends, ways, flows, flags, sizes = arrays[:6]
+    assert header["recorded"]
+    assert header["until"] == 3
+    flown = flags != 4
+    # Every flight takes the link's delay, 10 ms each way; what is dropped does not fly.
+    assert np.allclose((ends - starts)[flown], 0.01, atol=1e-9)
+    assert (ends == starts)[~flown].all()
+    drops = sum(sum(mark["counts"]) for mark in whole["marks"] if mark["kind"] == "drop")
+    assert (~flown).sum() == drops
+    assert set(ways) == {0, 1}
+    assert set(flows) == {0}
+    assert sizes.max() == 1514
+    assert arrays[7].max() == 20
+
+
+def test_a_run_is_kept_and_told_of(client: TestClient, root: Path) -> None:
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        text = SCENARIO + "repeat: 2\n"
+        job = client.post("/api/runs", json={"text": text, "path": "small.yaml"}).json()
+        last = ended(socket, job["id"])
+    assert (last["state"], last["repetition"]) == ("done", 2)
+    run = tcplab.load(root / last["path"])
+    assert run.status == "done"
+    assert [m.seed for m in run.manifests.values()] == [1, 2]
+    assert run.scenario_text == text
+    told = client.get("/api/result", params={"path": last["path"]}).json()
+    assert told["status"] == "done"
+    assert "bulk" in told["summary"]["text"]
+    report = client.get("/api/report", params={"path": last["path"]})
+    assert "sandbox" in report.headers["content-security-policy"]
+    assert report.text.lstrip().lower().startswith("<!doctype html")
+    assert client.get("/api/archive", params={"path": last["path"]}).content[:2] == b"PK"
+
+
+def test_a_run_that_is_stopped_keeps_what_it_has(client: TestClient, root: Path) -> None:
+    text = SCENARIO.replace(
+        "duration: 3 s", "duration: 100000 s\nsample: {sockets: off, queues: off, flows: 1 s}"
+    )
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        job = client.post("/api/runs", json={"text": text, "path": "small.yaml"}).json()
+        while (told := socket.receive_json()).get("time", 0) == 0:
+            assert told.get("state") != "failed", told
+        client.post(f"/api/jobs/{job['id']}/stop")
+        last = ended(socket, job["id"])
+    assert last["state"] == "interrupted"
+    run = tcplab.load(root / last["path"])
+    assert run.status == "interrupted"
+    assert run.intervals.height > 0
+
+
+def test_what_is_too_much_to_simulate_at_every_key_says_what_to_do(client: TestClient) -> None:
+    text = SCENARIO.replace("10 Mbit/s", "100 Gbit/s").replace("3 s", "1000 s")
+    answer = client.post("/api/preview", json={"text": text, "path": "small.yaml"})
+    assert answer.status_code == 422
+    assert "press Run" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"run": "none"}, 404),
+        ({"run": "preview-99"}, 410),
+        ({"run": "small.yaml"}, 404),
+        ({"run": ""}, 400),
+    ],
+)
+def test_a_run_that_is_not_there_is_said_to_be(
+    client: TestClient, query: dict[str, str], status: int
+) -> None:
+    assert client.get("/api/curves", params=query).status_code == status
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"from": "x"}, {"from": 2, "to": 1}, {"to": "nan"}, {"points": "many"}, {"panels": "nothing"}],
+)
+def test_a_window_that_makes_no_sense_is_refused(client: TestClient, query: dict[str, Any]) -> None:
+    made = client.post("/api/preview", json={"text": SCENARIO, "path": "small.yaml"})
+    run = decoded(made.content)[0]["run"]
+    assert client.get("/api/curves", params={"run": run, **query}).status_code == 400
+
+
+def test_a_study_runs_and_shows_its_cells(client: TestClient, root: Path) -> None:
+    (root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
+    )
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        job = client.post("/api/studies", json={"path": "grid.yaml"}).json()
+        last = ended(socket, job["id"])
+    assert last["state"] == "done", last["message"]
+    found = client.get("/api/study", params={"path": last["path"]}).json()
+    assert found["axes"] == {"cc": ["reno", "cubic"]}
+    assert len(found["cells"]) == 2
+    assert found["missing"] == 0
+    place = found["places"][found["cells"][0]["cell"]]
+    assert client.get("/api/result", params={"path": place}).json()["status"] == "done"
+    assert client.get("/api/files").json()["study_results"] == [last["path"]]
+
+
+def test_changes_of_another_program_are_told(client: TestClient, root: Path) -> None:
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        told: dict[str, Any] = {}
+        # The watch begins beside the server: what was written before it had begun is not told.
+        while told.get("type") != "files":
+            (root / "small.yaml").write_text(SCENARIO + f"# {time.monotonic()}\n")
+            time.sleep(0.2)
+            # Whatever the watch says, saving says something: the test waits for no message in vain.
+            text = f"# {time.monotonic()}\n"
+            (root / "tick.yaml").unlink(missing_ok=True)
+            client.put("/api/file", json={"path": "tick.yaml", "text": text, "version": None, "layout": None})
+            told = socket.receive_json()
+        assert set(told["paths"]) <= {"small.yaml", "tick.yaml"}

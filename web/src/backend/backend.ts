@@ -1,0 +1,148 @@
+// All talk with what checks and runs scenarios. The server is one back end; a simulator in the browser can be
+// another.
+
+import type { Curves } from "../core/curves";
+import type { Frame } from "../core/frame";
+import type { Places } from "../core/places";
+import type { PacketsHeader } from "../core/playback";
+import type { Checked } from "../core/problems";
+import type { Schema } from "../core/schema";
+
+export interface Session {
+  version: string;
+  folder: string;
+  read_only: boolean;
+  may_run: boolean;
+  engines: string[];
+  controls: string[];
+  panels: Record<string, string>;
+}
+
+export interface ListedResult {
+  path: string;
+  name: string;
+  engine: string;
+  repetitions: number;
+  status: string;
+  started: string;
+  warnings: number;
+}
+
+export interface Files {
+  folder: string;
+  scenarios: string[];
+  studies: string[];
+  results: ListedResult[];
+  study_results: string[];
+  shipped_studies: { name: string; about: string }[];
+}
+
+export interface Opened {
+  path: string;
+  text: string;
+  version: string;
+  layout: { places?: Places };
+}
+
+export interface Job {
+  type: "job";
+  id: string;
+  kind: "run" | "study";
+  name: string;
+  engine: string;
+  path: string;
+  state: "waiting" | "running" | "done" | "interrupted" | "failed";
+  message: string;
+  repetition: number;
+  repeat: number;
+  time: number;
+  duration: number;
+  goodput: Record<string, number>;
+  overload: string | null;
+  notes: string[];
+}
+
+export interface Result {
+  path: string;
+  name: string;
+  engine: string;
+  status: string;
+  message: string;
+  warnings: string[];
+  overload: string[];
+  repetitions: number[];
+  text: string | null;
+  plan: { duration: number; sample?: { packets?: boolean } };
+  summary: { text: string; problem?: string };
+}
+
+export interface StudyCell {
+  cell: string;
+  labels: Record<string, string>;
+  engine: string;
+  failed: string[];
+  overloaded: number;
+  [metric: string]: unknown;
+}
+
+export interface StudyResults {
+  name: string;
+  axes: Record<string, string[]>;
+  cells: StudyCell[];
+  runs: { cell: string; repetition: number; status: string; message: string }[];
+  places: Record<string, string>;
+  missing: number;
+  repeat: number;
+  metrics: Record<string, string>;
+}
+
+export type Event =
+  | { type: "hello"; jobs: Job[] }
+  | { type: "pages"; count: number }
+  | { type: "files"; paths: string[] }
+  | { type: "saved"; path: string; version: string; page: string }
+  | { type: "study"; job: string; path: string; cell?: string; status?: string }
+  | Job
+  | { type: "connected" }
+  | { type: "lost" };
+
+export interface Wanted {
+  from?: number;
+  to?: number;
+  points: number;
+  panels?: string[];
+  repetition?: number;
+}
+
+/** A request that was refused; `status` 401: the token is missing, 409: the file was changed elsewhere. */
+export class BackendError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+export interface Backend {
+  session(): Promise<Session>;
+  login(token: string): Promise<void>;
+  schema(): Promise<Schema>;
+  files(): Promise<Files>;
+  open(path: string): Promise<Opened>;
+  save(path: string, text: string, version: string | null, layout: { places: Places } | null): Promise<{ version: string }>;
+  check(text: string, path: string, engine: string, signal: AbortSignal): Promise<Checked>;
+  /** Simulate now; undefined when a newer call has taken its place. */
+  preview(text: string, path: string, wanted: Wanted & { packets?: boolean }, signal: AbortSignal): Promise<Curves | undefined>;
+  run(text: string, path: string, engine: string, packets: boolean): Promise<Job>;
+  stop(job: string): Promise<void>;
+  curves(run: string, wanted: Wanted): Promise<Curves>;
+  packets(run: string, from: number, to: number): Promise<Frame<PacketsHeader>>;
+  result(path: string): Promise<Result>;
+  study(path: string): Promise<StudyResults>;
+  startStudy(what: { path?: string; shipped?: string; resume?: string; quick: boolean }): Promise<Job>;
+  reportAddress(paths: string[], download?: boolean): string;
+  archiveAddress(path: string): string;
+  /** Be told what goes on, until the answer is called. */
+  listen(told: (event: Event) => void): () => void;
+}

@@ -1,0 +1,231 @@
+// Changes of a scenario as someone who draws makes them, each one a new text.
+
+import { type Drawing, draw, list, mapping, type NodeKind } from "./network";
+import { half } from "./quantity";
+import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
+
+// The key that a short form gives: `queue: 50 ms` is `queue: {limit: 50 ms}`.
+const SHORT_FORMS: Record<string, string> = {
+  queue: "limit",
+  loss: "rate",
+  corrupt: "rate",
+  duplicate: "rate",
+  reorder: "rate",
+  jitter: "amount",
+  capture: "what",
+  cc: "name",
+};
+
+/** Set a setting; a short form on the way is written out. An empty value removes it. */
+export function change(text: string, path: Path, value: Value | undefined): string {
+  if (value === undefined || value === "") return deleteIn(text, path);
+  let made = text;
+  for (let depth = 1; depth < path.length; depth++) {
+    const above = path.slice(0, depth);
+    const there = at(read(made).data, above);
+    if (there === null || there === undefined || typeof there === "object") continue;
+    const step = path[depth - 1];
+    const key = typeof step === "number" ? "name" : SHORT_FORMS[String(step)];
+    if (key === undefined) return text;
+    made = setIn(made, above, { [key]: there as Value });
+  }
+  return setIn(made, path, value);
+}
+
+/** A free name such as h3. */
+export function freeName(taken: Iterable<string>, stem: string): string {
+  const used = new Set(taken);
+  for (let number = 1; ; number++) if (!used.has(`${stem}${number}`)) return `${stem}${number}`;
+}
+
+export function addNode(text: string, kind: NodeKind): { text: string; name: string } {
+  const general = toGeneral(ensured(text));
+  const drawing = draw(read(general).data);
+  const name = freeName(drawing.nodes.map((node) => node.name), kind === "host" ? "h" : kind === "router" ? "r" : "s");
+  const node: Value = kind === "host" ? { name } : { name, kind };
+  return { text: append(general, ["network", "nodes"], node), name };
+}
+
+export function addLink(text: string, a: string, b: string): string {
+  if (a === b) return text;
+  const general = toGeneral(text);
+  const taken = draw(read(general).data).links;
+  const twin = taken.some((link) => link.ends.includes(a) && link.ends.includes(b));
+  const name = twin ? { name: freeName(taken.map((link) => link.name), `${a}-${b}-`) } : {};
+  return append(general, ["network", "links"], { ...name, ends: [a, b], rate: "100 Mbit/s", delay: "5 ms" });
+}
+
+export function addFlow(text: string, from: string, to: string, kind = "tcp"): { text: string; name: string } {
+  const { data } = read(text);
+  const drawing = draw(data);
+  const name = freeName(drawing.flows.map((flow) => flow.name), kind === "tcp" ? "flow" : kind);
+  const usual = drawing.short && from === "left" && to === "right";
+  const ends = usual ? {} : { from, to };
+  const special: Record<string, Value> =
+    kind === "tcp"
+      ? { cc: "cubic" }
+      : kind === "udp"
+        ? { rate: "10 Mbit/s" }
+        : kind === "request"
+          ? { request: "200 B", response: "100 kB" }
+          : {};
+  return { text: append(text, ["flows"], { name, kind, ...ends, ...special }), name };
+}
+
+/** Remove a node with its links and the flows that begin or end there. */
+export function removeNode(text: string, name: string): string {
+  let made = toGeneral(text);
+  const gone = (key: "flows" | "links") => {
+    const items = key === "flows" ? list(mapping(read(made).data).flows) : networkList(made, "links");
+    for (let index = items.length - 1; index >= 0; index--) {
+      const item = mapping(items[index]);
+      const touches = key === "flows" ? item.from === name || item.to === name : list(item.ends).includes(name);
+      if (touches) made = deleteIn(made, key === "flows" ? ["flows", index] : ["network", "links", index]);
+    }
+  };
+  gone("flows");
+  gone("links");
+  const index = networkList(made, "nodes").findIndex((node) => nameOf(node) === name);
+  return index < 0 ? made : deleteIn(made, ["network", "nodes", index]);
+}
+
+/** Rename a node, and everything that names it. */
+export function renameNode(text: string, from: string, to: string): string {
+  let made = toGeneral(text);
+  networkList(made, "nodes").forEach((node, index) => {
+    if (nameOf(node) !== from) return;
+    made = setIn(made, typeof node === "string" ? ["network", "nodes", index] : ["network", "nodes", index, "name"], to);
+  });
+  networkList(made, "links").forEach((link, index) => {
+    list(mapping(link).ends).forEach((end, side) => {
+      if (end === from) made = setIn(made, ["network", "links", index, "ends", side], to);
+    });
+  });
+  list(mapping(read(made).data).flows).forEach((flow, index) => {
+    for (const end of ["from", "to"]) if (mapping(flow)[end] === from) made = setIn(made, ["flows", index, end], to);
+  });
+  const captured = list(mapping(mapping(read(made).data).capture).nodes);
+  captured.forEach((node, index) => {
+    if (node === from) made = setIn(made, ["capture", "nodes", index], to);
+  });
+  return made;
+}
+
+export function removeAt(text: string, path: Path): string {
+  return deleteIn(text, path);
+}
+
+/** Copies of nodes, with the links and flows between them. */
+export function duplicate(text: string, names: string[]): { text: string; names: Map<string, string> } {
+  let made = toGeneral(text);
+  const copies = new Map<string, string>();
+  const data = mapping(read(made).data);
+  const nodes = networkList(made, "nodes");
+  const taken = new Set(nodes.map(nameOf));
+  for (const node of nodes) {
+    const name = nameOf(node);
+    if (!name || !names.includes(name)) continue;
+    const copy = freeName(taken as Set<string>, name.replace(/\d+$/, ""));
+    taken.add(copy);
+    copies.set(name, copy);
+    made = append(made, ["network", "nodes"], { ...(mapping(node) as Record<string, Value>), name: copy });
+  }
+  for (const link of list(mapping(data.network).links)) {
+    const { name: _, ...rest } = mapping(link) as Record<string, Value>;
+    const ends = list(rest.ends).map((end) => copies.get(String(end)));
+    if (ends.length === 2 && ends[0] && ends[1]) {
+      made = append(made, ["network", "links"], { ...rest, ends: ends as string[] });
+    }
+  }
+  const flows = new Set(list(data.flows).map((flow) => String(mapping(flow).name)));
+  for (const flow of list(data.flows)) {
+    const settings = mapping(flow) as Record<string, Value>;
+    const [from, to] = [copies.get(String(settings.from)), copies.get(String(settings.to))];
+    if (!from || !to) continue;
+    const name = freeName(flows, String(settings.name).replace(/\d+$/, ""));
+    flows.add(name);
+    made = append(made, ["flows"], { ...settings, name, from, to });
+  }
+  return { text: made, names: copies };
+}
+
+/** The network written as nodes and links where it is the short form `path`; both mean the same. */
+export function toGeneral(text: string): string {
+  const { data, broken } = read(text);
+  const network = mapping(mapping(data).network);
+  if (broken || network.path === undefined) return text;
+  const { rtt, queue, left, right, reverse, per_flow, at: changes, mtu, ...rest } = mapping(network.path) as Record<string, Value>;
+  if (per_flow === true || per_flow === "on") return text;
+  const delay = half(rtt) ?? "0 ms";
+  const { loss, corrupt, duplicate: twice, reorder, jitter, up, rate, trace, ...unknown } = rest as Record<string, Value>;
+  const forward: Record<string, Value> = {};
+  for (const [key, value] of Object.entries({ trace, loss, corrupt, duplicate: twice, reorder, jitter, up })) {
+    if (value !== undefined) forward[key] = value;
+  }
+  forward.queue = queue ?? "1 BDP";
+  const backward: Record<string, Value> = {
+    queue: "10000 packets",
+    ...(mapping(reverse) as Record<string, Value>),
+  };
+  if (changes !== undefined) {
+    const told = (inner: unknown, way: "forward" | "backward") => {
+      const { rtt: newer, ...more } = mapping(inner) as Record<string, Value>;
+      const slower = half(newer);
+      if (way === "forward") return { ...more, ...(slower ? { delay: slower } : {}) };
+      return slower ? { delay: slower } : {};
+    };
+    for (const [way, into] of [["forward", forward], ["backward", backward]] as const) {
+      const times = Object.entries(mapping(changes))
+        .map(([time, inner]) => [time, told(inner, way)] as const)
+        .filter(([, inner]) => Object.keys(inner).length);
+      if (times.length && into.at === undefined) into.at = Object.fromEntries(times);
+    }
+  }
+  const link: Record<string, Value> = {
+    name: "path",
+    ends: ["left", "right"],
+    ...(unknown as Record<string, Value>),
+    ...(rate !== undefined ? { rate } : {}),
+    delay,
+    ...(mtu !== undefined ? { mtu } : {}),
+    forward,
+    backward,
+  };
+  const node = (name: string, settings: Value | undefined) => ({ name, ...(mapping(settings) as Record<string, Value>) });
+  // New keys first, so that the mapping is never empty, and its comments stay where they are.
+  let made = append(text, ["network", "nodes"], node("left", left));
+  made = append(made, ["network", "nodes"], node("right", right));
+  made = append(made, ["network", "links"], link);
+  made = deleteIn(made, ["network", "path"]);
+  list(mapping(data).flows).forEach((flow, index) => {
+    if (mapping(flow).from === undefined) made = setIn(made, ["flows", index, "from"], "left");
+    if (mapping(flow).to === undefined) made = setIn(made, ["flows", index, "to"], "right");
+  });
+  return made;
+}
+
+/** The value at a path of plain data. */
+export function at(data: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (inner, step) =>
+      inner !== null && typeof inner === "object" ? (inner as Record<string | number, unknown>)[step] : undefined,
+    data,
+  );
+}
+
+// A text with the keys that every scenario has.
+function ensured(text: string): string {
+  const { data } = read(text);
+  const there = mapping(data);
+  let made = text;
+  if (there.tcplab === undefined) made = setIn(made, ["tcplab"], 1);
+  if (there.name === undefined) made = setIn(made, ["name"], "untitled");
+  return made;
+}
+
+const networkList = (text: string, key: "nodes" | "links") =>
+  list(mapping(mapping(read(text).data).network)[key]);
+
+const nameOf = (node: unknown) => (typeof node === "string" ? node : (mapping(node).name as string | undefined));
+
+export type { Drawing };

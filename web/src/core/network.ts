@@ -1,0 +1,173 @@
+// What a scenario's text draws: nodes, links and flows, as far as the text says so already.
+
+import type { Path } from "./text";
+
+export type NodeKind = "host" | "switch" | "router";
+
+export interface DrawnNode {
+  name: string;
+  kind: NodeKind;
+  /** Where its settings are in the scenario; undefined: they are nowhere yet. */
+  path: Path;
+}
+
+export interface DrawnLink {
+  name: string;
+  ends: [string, string];
+  path: Path;
+  /** Rate, delay and so on in short, for the drawing. */
+  label: string;
+  /** Impairments, such as `1 % loss`. */
+  impairments: string[];
+  changes: number;
+}
+
+export interface DrawnFlow {
+  name: string;
+  kind: string;
+  from: string;
+  to: string;
+  control: string;
+  path: Path;
+  label: string;
+}
+
+export interface Drawing {
+  nodes: DrawnNode[];
+  links: DrawnLink[];
+  flows: DrawnFlow[];
+  /** Whether the network is the short form `path`. */
+  short: boolean;
+}
+
+type Mapping = Record<string, unknown>;
+
+export function draw(data: unknown): Drawing {
+  const network = mapping(mapping(data).network);
+  const drawing: Drawing = { nodes: [], links: [], flows: [], short: false };
+  if (network.path !== undefined) drawPath(network, drawing, list(mapping(data).flows));
+  list(network.nodes).forEach((node, index) => {
+    const name = typeof node === "string" ? node : mapping(node).name;
+    if (typeof name !== "string" || drawing.nodes.some((other) => other.name === name)) return;
+    const kind = mapping(node).kind;
+    drawing.nodes.push({
+      name,
+      kind: kind === "router" || kind === "switch" ? kind : "host",
+      path: ["network", "nodes", index],
+    });
+  });
+  list(network.links).forEach((link, index) => {
+    const { ends, name } = mapping(link);
+    if (!Array.isArray(ends) || ends.length !== 2 || !ends.every((end) => typeof end === "string")) return;
+    const [a, b] = ends as [string, string];
+    if (![a, b].every((end) => drawing.nodes.some((node) => node.name === end))) return;
+    const base = typeof name === "string" ? name : `${a}-${b}`;
+    drawing.links.push({
+      name: base,
+      ends: [a, b],
+      path: ["network", "links", index],
+      ...described(mapping(link)),
+    });
+  });
+  list(mapping(data).flows).forEach((flow, index) => {
+    const drawn = drawFlow(mapping(flow), index, drawing.short ? mapping(network.path) : undefined);
+    if (drawn) drawing.flows.push(drawn);
+  });
+  return drawing;
+}
+
+function drawPath(network: Mapping, drawing: Drawing, flows: unknown[]): void {
+  const path = mapping(network.path);
+  drawing.short = true;
+  const each = path.per_flow === true || path.per_flow === "on";
+  const names = each
+    ? flows.map((flow) => mapping(flow).name).filter((name): name is string => typeof name === "string")
+    : [""];
+  for (const name of names) {
+    const tail = name && `-${name}`;
+    for (const side of ["left", "right"] as const) {
+      drawing.nodes.push({ name: side + tail, kind: "host", path: ["network", "path", side] });
+    }
+    drawing.links.push({
+      name: `path${tail}`,
+      ends: [`left${tail}`, `right${tail}`],
+      path: ["network", "path"],
+      ...described(path),
+    });
+  }
+}
+
+function drawFlow(flow: Mapping, index: number, path?: Mapping): DrawnFlow | undefined {
+  const { name, kind } = flow;
+  if (typeof name !== "string" || typeof kind !== "string") return undefined;
+  const tail = path && (path.per_flow === true || path.per_flow === "on") ? `-${name}` : "";
+  const from = typeof flow.from === "string" ? flow.from : path ? `left${tail}` : "";
+  const to = typeof flow.to === "string" ? flow.to : path ? `right${tail}` : "";
+  const cc = typeof flow.cc === "string" ? flow.cc : String(mapping(flow.cc).name ?? "cubic");
+  const carries = kind === "tcp" || kind === "request" || kind === "echo";
+  const control = carries ? (cc.split("/").pop() ?? cc) : "";
+  const streams = Number(flow.streams ?? flow.clients ?? 1);
+  const label = [
+    name,
+    carries ? control : kind,
+    kind === "udp" && flow.rate ? String(flow.rate) : "",
+    streams > 1 ? `× ${streams}` : "",
+  ];
+  return {
+    name,
+    kind,
+    from,
+    to,
+    control,
+    path: ["flows", index],
+    label: label.filter(Boolean).join(" · "),
+  };
+}
+
+function described(link: Mapping): Pick<DrawnLink, "label" | "impairments" | "changes"> {
+  const forward = mapping(link.forward);
+  const rate = link.rate ?? forward.rate;
+  const delay = link.delay ?? forward.delay;
+  const parts = [
+    link.trace !== undefined ? "trace" : short(rate),
+    link.rtt !== undefined ? `RTT ${short(link.rtt)}` : short(delay),
+  ];
+  const queue = link.queue ?? forward.queue;
+  if (queue !== undefined) {
+    const kind = mapping(queue).kind;
+    const limit = short(typeof queue === "object" ? mapping(queue).limit : queue);
+    parts.push(typeof kind === "string" && kind !== "droptail" ? kind : limit && `queue ${limit}`);
+  }
+  const impairments: string[] = [];
+  for (const [key, word] of [
+    ["loss", "loss"],
+    ["corrupt", "corrupt"],
+    ["duplicate", "duplicate"],
+    ["reorder", "reorder"],
+    ["jitter", "jitter"],
+  ] as const) {
+    for (const way of [link, forward, mapping(link.backward), mapping(link.reverse)]) {
+      const value = way[key];
+      if (value === undefined || value === null) continue;
+      const inner = mapping(value);
+      const amount = typeof value === "object" ? (inner.rate ?? inner.amount) : value;
+      const said = amount !== undefined ? `${short(amount)} ${word}` : inner.gilbert_elliott ? "burst loss" : word;
+      if (!impairments.includes(said)) impairments.push(said);
+    }
+  }
+  if (link.up === false || link.up === "off") impairments.push("down");
+  const changes = [link, forward, mapping(link.backward)]
+    .map((way) => Object.keys(mapping(way.at)).length)
+    .reduce((sum, count) => sum + count, 0);
+  return { label: parts.filter(Boolean).join(" · "), impairments, changes };
+}
+
+const short = (value: unknown) => (value === undefined || value === null ? "" : String(value));
+
+export function mapping(value: unknown): Mapping {
+  return value !== null && typeof value === "object" && !Array.isArray(value) ? (value as Mapping) : {};
+}
+
+export function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,70 @@
+// Where nodes stand on the canvas when no one has moved them.
+
+import type { Drawing } from "./network";
+
+export type Places = Record<string, { x: number; y: number }>;
+
+export const COLUMN = 210;
+export const ROW = 120;
+
+/** Positions for all nodes: those that are known, and for the others columns by distance from the senders. */
+export function places(drawing: Drawing, known: Places): Places {
+  const missing = drawing.nodes.filter((node) => !known[node.name]);
+  if (!missing.length) return known;
+  const kept = Object.fromEntries(drawing.nodes.flatMap((node) => (known[node.name] ? [[node.name, known[node.name]!]] : [])));
+  if (Object.keys(kept).length) return { ...beside(drawing, kept), ...kept };
+  return columns(drawing);
+}
+
+function columns(drawing: Drawing): Places {
+  const neighbours = new Map<string, string[]>(drawing.nodes.map((node) => [node.name, []]));
+  for (const { ends } of drawing.links) {
+    neighbours.get(ends[0])?.push(ends[1]);
+    neighbours.get(ends[1])?.push(ends[0]);
+  }
+  const senders = drawing.flows.map((flow) => flow.from).filter((name) => neighbours.has(name));
+  const sinks = new Set(drawing.flows.map((flow) => flow.to));
+  const first = senders.filter((name) => !sinks.has(name));
+  const queue = [...new Set(first.length ? first : senders.length ? senders.slice(0, 1) : drawing.nodes.slice(0, 1).map((node) => node.name))];
+  const depth = new Map(queue.map((name) => [name, 0]));
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
+    for (const next of neighbours.get(name) ?? []) {
+      if (depth.has(next)) continue;
+      depth.set(next, depth.get(name)! + 1);
+      queue.push(next);
+    }
+  }
+  const byColumn = new Map<number, string[]>();
+  for (const { name } of drawing.nodes) {
+    const column = depth.get(name) ?? 0;
+    byColumn.set(column, [...(byColumn.get(column) ?? []), name]);
+  }
+  const tallest = Math.max(...[...byColumn.values()].map((names) => names.length));
+  const found: Places = {};
+  for (const [column, names] of byColumn) {
+    names.forEach((name, row) => {
+      found[name] = { x: column * COLUMN, y: (row + (tallest - names.length) / 2) * ROW };
+    });
+  }
+  return found;
+}
+
+// A new node stands beside its first neighbour, or below everything.
+function beside(drawing: Drawing, known: Places): Places {
+  const found: Places = { ...known };
+  const free = (x: number, y: number) => {
+    let at = { x, y };
+    while (Object.values(found).some((other) => Math.abs(other.x - at.x) < 90 && Math.abs(other.y - at.y) < 60)) {
+      at = { x: at.x, y: at.y + ROW };
+    }
+    return at;
+  };
+  for (const { name } of drawing.nodes) {
+    if (found[name]) continue;
+    const link = drawing.links.find(({ ends }) => ends.includes(name) && ends.some((end) => found[end]));
+    const near = link && found[link.ends.find((end) => found[end])!];
+    const left = Math.min(...Object.values(found).map((at) => at.x));
+    found[name] = near ? free(near.x + COLUMN, near.y) : free(left, Math.max(...Object.values(found).map((at) => at.y)) + ROW);
+  }
+  return found;
+}

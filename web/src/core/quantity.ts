@@ -1,0 +1,83 @@
+// Quantities as texts: taking them apart for sliders, halving, and showing numbers with a unit.
+
+export interface Quantity {
+  number: number;
+  unit: string;
+}
+
+const FORM = /^\s*\+?(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*([^\d\s].*?)?\s*$/;
+
+/** The number and unit of `25 ms`; undefined for a word such as `unlimited`. */
+export function quantity(text: unknown): Quantity | undefined {
+  const found = typeof text === "string" ? FORM.exec(text) : null;
+  if (!found || found[2] === undefined) return undefined;
+  return { number: Number(found[1]), unit: found[2] };
+}
+
+export function written({ number, unit }: Quantity): string {
+  return `${Number(number.toPrecision(6))} ${unit}`;
+}
+
+/** Half of a quantity; undefined where it is none. */
+export function half(text: unknown): string | undefined {
+  const found = quantity(text);
+  return found && written({ ...found, number: found.number / 2 });
+}
+
+const UNITS: Record<string, number> = {
+  ns: 1e-9, us: 1e-6, "µs": 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600,
+  "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9,
+  B: 1, kB: 1e3, MB: 1e6, KiB: 1024, MiB: 1 << 20,
+};
+
+/** A quantity in its base unit (s, bit/s, B, packets, ...); undefined where it is none. */
+export function base(text: unknown): number | undefined {
+  const found = quantity(text);
+  return found && found.number * (UNITS[found.unit] ?? 1);
+}
+
+/** Where a slider for this quantity begins and ends: a hundredth to a hundred times a round number. */
+export function sliderRange({ number, unit }: Quantity): { least: number; most: number } {
+  if (unit === "%") return { least: 0.001, most: 100 };
+  const middle = 10 ** Math.round(Math.log10(number > 0 ? number : 1));
+  const whole = unit === "packets" || unit === "packet";
+  return { least: whole ? 1 : middle / 100, most: middle * 100 };
+}
+
+/** A number of three digits that is easy to read, for a slider's position. */
+export function rounded(value: number): number {
+  if (!(value > 0)) return 0;
+  const size = 10 ** (Math.floor(Math.log10(value)) - 1);
+  return Number((Math.round(value / size) * size).toPrecision(3));
+}
+
+const PREFIXES: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
+const SMALL: [number, string][] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+
+/** The scale of an axis whose largest value is `most`: what to divide by and the unit to name. */
+export function scaleOf(unit: string, most: number): { divide: number; unit: string } {
+  const size = Math.abs(most);
+  if (unit === "s") {
+    const found = SMALL.find(([factor]) => size >= factor) ?? SMALL[SMALL.length - 1]!;
+    return { divide: found[0], unit: found[1] };
+  }
+  if (unit === "bit/s" || unit === "B") {
+    const found = PREFIXES.find(([factor]) => size >= factor) ?? PREFIXES[PREFIXES.length - 1]!;
+    return { divide: found[0], unit: found[1] + unit };
+  }
+  return { divide: 1, unit };
+}
+
+/** A value with its unit in three digits. */
+export function shown(value: number | null | undefined, unit: string): string {
+  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  const { divide, unit: named } = scaleOf(unit, value);
+  const scaled = value / divide;
+  const digits = Math.abs(scaled) >= 100 ? 0 : Math.abs(scaled) >= 10 ? 1 : 2;
+  return `${scaled.toFixed(Number.isInteger(scaled) ? 0 : digits)}${named ? ` ${named}` : ""}`;
+}
+
+/** A time of a run, for a clock. */
+export function clock(seconds: number, digits = 3): string {
+  return `${seconds.toFixed(digits)} s`;
+}

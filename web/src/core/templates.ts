@@ -1,0 +1,100 @@
+// Networks to begin with.
+
+const HEAD = (name: string) => `tcplab: 1\nname: ${name}\n`;
+
+const host = (name: string) => `    - {name: ${name}}`;
+const router = (name: string) => `    - {name: ${name}, kind: router}`;
+const link = (a: string, b: string, rate = "1 Gbit/s", delay = "1 ms", more = "") =>
+  `    - {ends: [${a}, ${b}], rate: ${rate}, delay: ${delay}${more}}`;
+const flow = (name: string, from: string, to: string, more = "cc: cubic") =>
+  `  - {name: ${name}, kind: tcp, from: ${from}, to: ${to}, ${more}}`;
+
+function scenario(name: string, nodes: string[], links: string[], flows: string[], duration = "30 s"): string {
+  const block = (key: string, lines: string[], pad: string) => (lines.length ? `${pad}${key}:\n${lines.join("\n")}` : `${pad}${key}: []`);
+  return `${HEAD(name)}network:\n${block("nodes", nodes, "  ")}\n${block("links", links, "  ")}\n${block("flows", flows, "")}\nduration: ${duration}\n`;
+}
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+export interface Template {
+  name: string;
+  about: string;
+  text: string;
+}
+
+export const EMPTY = scenario("untitled", [], [], []);
+
+export const TEMPLATES: Template[] = [
+  {
+    name: "path",
+    about: "Two hosts and one bottleneck, in the shortest form",
+    text: `${HEAD("path")}network:\n  path:\n    rate: 20 Mbit/s\n    rtt: 40 ms\n    queue: 1 BDP\nflows:\n  - {name: bulk, kind: tcp, cc: cubic}\nduration: 30 s\n`,
+  },
+  {
+    name: "dumbbell",
+    about: "Two senders and two receivers share a link between two routers",
+    text: scenario(
+      "dumbbell",
+      [host("s1"), host("s2"), router("r1"), router("r2"), host("d1"), host("d2")],
+      [link("s1", "r1"), link("s2", "r1"), link("r1", "r2", "20 Mbit/s", "15 ms", ", queue: 1 BDP"), link("r2", "d1"), link("r2", "d2")],
+      [flow("first", "s1", "d1"), flow("second", "s2", "d2", "cc: bbr1, start: 5 s")],
+    ),
+  },
+  {
+    name: "parking-lot",
+    about: "One long flow crosses three links, each with a flow of its own",
+    text: scenario(
+      "parking-lot",
+      [host("a"), ...numbers(4).map((n) => router(`r${n}`)), host("b"), ...numbers(3).flatMap((n) => [host(`x${n}`), host(`y${n}`)])],
+      [
+        link("a", "r1"),
+        ...numbers(3).map((n) => link(`r${n}`, `r${n + 1}`, "20 Mbit/s", "5 ms", ", queue: 50 ms")),
+        link("r4", "b"),
+        ...numbers(3).flatMap((n) => [link(`x${n}`, `r${n}`), link(`r${n + 1}`, `y${n}`)]),
+      ],
+      [flow("long", "a", "b"), ...numbers(3).map((n) => flow(`cross${n}`, `x${n}`, `y${n}`))],
+    ),
+  },
+  {
+    name: "star",
+    about: "Four clients fetch from one server through a switch",
+    text: scenario(
+      "star",
+      [host("server"), "    - {name: s1, kind: switch}", ...numbers(4).map((n) => host(`c${n}`))],
+      [link("server", "s1", "100 Mbit/s"), ...numbers(4).map((n) => link("s1", `c${n}`, "100 Mbit/s"))],
+      numbers(4).map((n) => flow(`fetch${n}`, "server", `c${n}`)),
+      "10 s",
+    ),
+  },
+  {
+    name: "tree",
+    about: "Eight hosts below two levels of routers: many send to one",
+    text: scenario(
+      "tree",
+      [router("top"), router("m1"), router("m2"), ...numbers(8).map((n) => host(`h${n}`))],
+      [
+        link("top", "m1", "100 Mbit/s", "2 ms"),
+        link("top", "m2", "100 Mbit/s", "2 ms"),
+        ...numbers(8).map((n) => link(n <= 4 ? "m1" : "m2", `h${n}`, "100 Mbit/s")),
+      ],
+      numbers(4).map((n) => flow(`in${n}`, `h${n + 4}`, "h1")),
+      "10 s",
+    ),
+  },
+  {
+    name: "fat-tree",
+    about: "A small data centre: two core switches' worth of paths, four racks",
+    text: scenario(
+      "fat-tree",
+      [router("core"), router("agg1"), router("agg2"), ...numbers(4).map((n) => router(`edge${n}`)), ...numbers(8).map((n) => host(`h${n}`))],
+      [
+        link("core", "agg1", "1 Gbit/s", "50 us"),
+        link("core", "agg2", "1 Gbit/s", "50 us"),
+        ...numbers(4).map((n) => link(n <= 2 ? "agg1" : "agg2", `edge${n}`, "1 Gbit/s", "20 us")),
+        ...numbers(8).map((n) => link(`edge${Math.ceil(n / 2)}`, `h${n}`, "200 Mbit/s", "10 us")),
+      ],
+      numbers(4).map((n) => flow(`incast${n}`, `h${n + 4}`, "h1", "cc: dctcp")),
+      "2 s",
+    ),
+  },
+];

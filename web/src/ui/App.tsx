@@ -1,0 +1,192 @@
+// The page: files or settings on the left, the drawing and its text above, curves below.
+
+import { useEffect } from "react";
+import { removeAt, removeNode } from "../core/changes";
+import { Canvas } from "./Canvas";
+import { CurvesPanel } from "./CurvesPanel";
+import { Editor } from "./Editor";
+import { Files } from "./Files";
+import { Inspector } from "./Inspector";
+import { Locked } from "./Locked";
+import { PacketsBar } from "./PacketsBar";
+import { ResultView } from "./ResultView";
+import { useSplit } from "./split";
+import type { Store, Tab } from "./store";
+import { StudyView } from "./StudyView";
+import { TopBar } from "./TopBar";
+import { use, useStore } from "./use";
+
+export function App() {
+  const store = useStore();
+  const locked = use((state) => state.locked);
+  const session = use((state) => state.session);
+  const view = use((state) => state.view);
+  const sidebar = use((state) => state.sidebar);
+  const notice = use((state) => state.notice);
+  const connection = use((state) => state.connection);
+  const lower = useSplit("lower", 0.44, "vertical");
+  const side = useSplit("side", 0.4, "horizontal");
+  useKeys(store);
+
+  if (locked !== undefined) return <Locked reason={locked} />;
+  if (!session) return <main className="starting" aria-busy="true" aria-label="tcplab is starting" />;
+  return (
+    <div className="app">
+      <TopBar />
+      {connection === "lost" && (
+        <div className="banner" role="alert">
+          The server has stopped. What you draw is kept in this browser; the page goes on when the server is back.
+        </div>
+      )}
+      <Conflict />
+      <div className="body">
+        <aside className="sidebar" aria-label="Files and settings">
+          <div className="tabs" role="tablist" aria-label="Sidebar">
+            {(["files", "settings"] as const).map((name) => (
+              <button key={name} role="tab" aria-selected={sidebar === name} onClick={() => store.set({ sidebar: name })}>
+                {name === "files" ? "Files" : "Settings"}
+              </button>
+            ))}
+          </div>
+          {sidebar === "files" ? <Files /> : <Inspector />}
+        </aside>
+        {view === "study" ? (
+          <StudyView />
+        ) : (
+          <main className="work" style={{ gridTemplateRows: `minmax(120px, 1fr) 5px ${lower.share * 100}%` }}>
+            <div className="upper" style={{ gridTemplateColumns: `minmax(200px, 1fr) 5px ${side.share * 100}%` }}>
+              <Canvas />
+              <div {...side.handle} aria-label="Width of the text" />
+              <Editor />
+            </div>
+            <div {...lower.handle} aria-label="Height of the curves" />
+            <Lower />
+          </main>
+        )}
+      </div>
+      <div className={`notice ${notice ? "shown" : ""} ${notice?.bad ? "bad" : ""}`} role="status" aria-live="polite">
+        {notice?.text}
+        {notice && (
+          <button className="plain" aria-label="Dismiss" onClick={() => store.set({ notice: undefined })}>
+            ✕
+          </button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const TABS: [Tab, string][] = [
+  ["curves", "Curves"],
+  ["packets", "Packets"],
+  ["result", "Result"],
+];
+
+function Lower() {
+  const store = useStore();
+  const tab = use((state) => state.tab);
+  const result = use((state) => state.result);
+  return (
+    <section className="lower" aria-label="Results">
+      <div className="tabs" role="tablist" aria-label="Results">
+        {TABS.filter(([name]) => name !== "result" || result).map(([name, label]) => (
+          <button key={name} role="tab" aria-selected={tab === name} onClick={() => store.set({ tab: name })}>
+            {name === "result" && result ? `${label}: ${result.path.split("/").pop()}` : label}
+          </button>
+        ))}
+        <Status />
+      </div>
+      {tab === "result" && result ? <ResultView result={result} /> : tab === "packets" ? <PacketsBar /> : <CurvesPanel />}
+    </section>
+  );
+}
+
+/** What the simulation says of itself, beside the tabs. */
+function Status() {
+  const busy = use((state) => state.busy);
+  const took = use((state) => state.took);
+  const refused = use((state) => state.refused);
+  const simulate = use((state) => state.simulate);
+  const curves = use((state) => state.curves);
+  const drawing = use((state) => state.drawing);
+  const checked = use((state) => state.checked);
+  const wrong = checked ? checked.errors.length + checked.problems.filter((problem) => problem.fatal).length : 0;
+  let text = "";
+  if (!drawing.nodes.length) text = "";
+  else if (!simulate) text = "Simulation while editing is off.";
+  else if (busy) text = "Simulating…";
+  else if (refused) text = refused;
+  else if (wrong) text = `${wrong === 1 ? "One mistake" : `${wrong} mistakes`} to correct; the curves are of the last text that was right.`;
+  else if (curves && took !== undefined) {
+    text = `Simulated ${Number(curves.header.duration.toPrecision(3))} s in ${(curves.header.wall ?? 0).toFixed(2)} s`;
+  }
+  return (
+    <span className={`status ${refused || wrong ? "bad" : ""}`} role="status" data-took={took?.toFixed(0)} data-busy={busy}>
+      {text}
+    </span>
+  );
+}
+
+function Conflict() {
+  const store = useStore();
+  const conflict = use((state) => state.conflict);
+  const path = use((state) => state.path);
+  if (!conflict) return null;
+  return (
+    <div className="banner" role="alert">
+      {path} was changed elsewhere while you have changes of your own.
+      <button onClick={() => void store.resolve(true)}>Take the other text</button>
+      <button onClick={() => void store.resolve(false)}>Save mine over it</button>
+    </div>
+  );
+}
+
+/** Keys that work wherever the focus is, but in a text field only those with Ctrl. */
+function useKeys(store: Store): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const key = event.key.toLowerCase();
+      const command = event.ctrlKey || event.metaKey;
+      const target = event.target as HTMLElement;
+      const writing = target.closest("input, textarea, select, [contenteditable=true]") !== null;
+      if (command && key === "s") {
+        event.preventDefault();
+        void store.save();
+      } else if (command && key === "enter") {
+        event.preventDefault();
+        void store.run();
+      } else if (command && (key === "z" || key === "y") && !target.closest("input, textarea")) {
+        event.preventDefault();
+        if (key === "y" || event.shiftKey) store.redo();
+        else store.undo();
+      } else if (!writing && (key === "delete" || key === "backspace") && store.state.selection.length) {
+        event.preventDefault();
+        removeSelected(store);
+      }
+    };
+    window.addEventListener("keydown", pressed, true);
+    const leaving = (event: BeforeUnloadEvent) => {
+      // Drafts are kept, but someone who closes the page may not know.
+      if (store.dirty && store.state.version !== null) event.preventDefault();
+    };
+    window.addEventListener("beforeunload", leaving);
+    return () => {
+      window.removeEventListener("keydown", pressed, true);
+      window.removeEventListener("beforeunload", leaving);
+    };
+  }, [store]);
+}
+
+export function removeSelected(store: Store): void {
+  let { text } = store.state;
+  const { selection, drawing } = store.state;
+  // From the last to the first, so that the places of the others stay.
+  const paths = selection
+    .filter(({ kind }) => kind !== "node")
+    .map(({ kind, name }) => (drawing[`${kind}s`] as { name: string; path: (string | number)[] }[]).find((one) => one.name === name)!.path)
+    .sort((a, b) => Number(b[b.length - 1]) - Number(a[a.length - 1]));
+  for (const path of paths) if (path[1] !== "path") text = removeAt(text, path);
+  for (const { kind, name } of selection) if (kind === "node") text = removeNode(text, name);
+  store.edit(text);
+  store.set({ selection: [] });
+}

@@ -1,0 +1,251 @@
+// One panel of curves: uPlot over lines that share an axis of time.
+
+import { useEffect, useMemo, useRef } from "react";
+import uPlot from "uplot";
+import { align, type CurvesHeader, type Line } from "../core/curves";
+import { scaleOf, shown } from "../core/quantity";
+import { colour, flowColours, useThemeChange } from "./theme";
+
+export interface ChartProps {
+  title: string;
+  unit: string;
+  lines: Line[];
+  /** Colour number of each line. */
+  colours: number[];
+  start: number;
+  end: number;
+  phases: CurvesHeader["phases"];
+  marks: CurvesHeader["marks"];
+  onZoom: (window: [number, number] | undefined) => void;
+}
+
+const SYNC = "tcplab";
+const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 3]];
+const STRIP = 5;
+
+export function Chart(props: ChartProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>();
+  const latest = useRef(props);
+  latest.current = props;
+  const theme = useThemeChange();
+  const shape = JSON.stringify([props.lines.map((line) => [line.label, line.run]), props.colours, props.unit, theme]);
+  const most = useMemo(() => largest(props.lines), [props.lines]);
+  const scale = scaleOf(props.unit, most);
+
+  useEffect(() => {
+    const element = host.current!;
+    const made = new uPlot(options(latest, element, scale), [[]], element);
+    plot.current = made;
+    const watch = new ResizeObserver(() => made.setSize(sizeOf(element)));
+    watch.observe(element);
+    return () => {
+      watch.disconnect();
+      made.destroy();
+    };
+    // The scale's unit is part of the axis' label.
+  }, [shape, scale.unit]);
+
+  useEffect(() => {
+    const made = plot.current!;
+    const { x, ys } = align(props.lines);
+    made.setData([x, ...ys] as uPlot.AlignedData, false);
+    made.batch(() => {
+      made.setScale("x", { min: props.start, max: props.end });
+      made.setScale("y", { min: 0, max: most > 0 ? most * 1.08 : 1 });
+    });
+  }, [props.lines, props.start, props.end, props.marks, props.phases, most, shape, scale.unit]);
+
+  return (
+    <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length}>
+      <figcaption>
+        {props.title} <span className="hush">{scale.unit}</span>
+        {links(props).map(([label, tint]) => (
+          <span key={label} className={`of-link flow-${tint % 10}`}>
+            <span className="swatch" aria-hidden="true" /> {label}
+          </span>
+        ))}
+      </figcaption>
+      <div ref={host} className="plot" />
+    </figure>
+  );
+}
+
+// Flows are named above all panels; links only here.
+function links({ lines, colours }: ChartProps): [string, number][] {
+  return lines
+    .flatMap((line, index): [string, number][] => (line.link && line.run === 0 ? [[line.label, colours[index]!]] : []))
+    .slice(0, 6);
+}
+
+function largest(lines: Line[]): number {
+  let most = 0;
+  for (const { y } of lines) for (let i = 0; i < y.length; i++) if (y[i]! > most) most = y[i]!;
+  return most;
+}
+
+// For those who hear the page: what each curve comes to.
+function described({ lines, unit }: ChartProps): string {
+  return lines
+    .filter((line) => line.run === 0)
+    .slice(0, 8)
+    .map((line) => {
+      let [sum, count] = [0, 0];
+      for (let i = 0; i < line.y.length; i++) if (!Number.isNaN(line.y[i]!)) [sum, count] = [sum + line.y[i]!, count + 1];
+      return `${line.label} mean ${shown(count ? sum / count : NaN, unit)}`;
+    })
+    .join(", ");
+}
+
+function sizeOf(element: HTMLElement) {
+  return { width: Math.max(120, element.clientWidth), height: Math.max(60, element.clientHeight) };
+}
+
+function options(latest: { current: ChartProps }, element: HTMLElement, scale: { divide: number; unit: string }): uPlot.Options {
+  const { lines, colours, unit } = latest.current;
+  const paint = flowColours();
+  const [text, grid] = [colour("muted"), colour("grid")];
+  const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
+  const readout = document.createElement("div");
+  readout.className = "readout";
+  readout.setAttribute("aria-hidden", "true");
+  return {
+    ...sizeOf(element),
+    padding: [STRIP * Math.min(6, latest.current.phases.length) + 4, 8, 0, 0],
+    legend: { show: false },
+    cursor: {
+      sync: { key: SYNC, setSeries: false },
+      drag: { x: true, y: false, setScale: false },
+      points: { size: 6 },
+      bind: {
+        dblclick: () => () => {
+          latest.current.onZoom(undefined);
+          return null;
+        },
+      },
+    },
+    scales: { x: { time: false }, y: { auto: false } },
+    axes: [
+      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => `${Number(value.toPrecision(7))}`) },
+      { ...axis, size: 46, space: 28, values: (_, values) => values.map((value) => `${Number((value / scale.divide).toPrecision(4))}`) },
+    ],
+    series: [
+      {},
+      ...lines.map((line, index) => {
+        const tint = paint[colours[index]! % paint.length]!;
+        return {
+          label: line.label,
+          stroke: line.run < 0 ? withAlpha(tint, 0.32) : tint,
+          width: line.run < 0 ? 1 : 1.5,
+          dash: line.run > 0 ? DASHES[line.run % DASHES.length] : undefined,
+          points: { show: line.x.length < 3 },
+          spanGaps: false,
+        };
+      }),
+    ],
+    hooks: {
+      ready: [(made) => made.over.appendChild(readout)],
+      setSelect: [
+        (made) => {
+          const { left, width } = made.select;
+          if (width < 4) return;
+          latest.current.onZoom([made.posToVal(left, "x"), made.posToVal(left + width, "x")]);
+          made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+      drawClear: [(made) => bands(made, latest.current)],
+      draw: [(made) => ticks(made, latest.current)],
+      setCursor: [
+        (made) => {
+          const left = made.cursor.left ?? -1;
+          if (left < 0) return void (readout.textContent = "");
+          const time = made.posToVal(left, "x");
+          const phases = latest.current.phases.slice(0, 3).flatMap(({ flow, times, names }) => {
+            const index = times.findIndex((next) => next > time);
+            const name = names[(index < 0 ? times.length : index) - 1];
+            return name ? [`${flow} ${name}`] : [];
+          });
+          const values = latest.current.lines
+            .map((line, index) => [line, valueAt(line, time), index] as const)
+            .filter(([line, value]) => line.run >= 0 && value !== undefined)
+            .slice(0, 6)
+            .map(([line, value, index]) => {
+              const span = document.createElement("span");
+              span.style.color = paint[colours[index]! % paint.length]!;
+              span.textContent = `${line.label} ${shown(value, unit)}`;
+              return span;
+            });
+          const head = document.createElement("b");
+          head.textContent = `${Number(time.toPrecision(5))} s`;
+          const tail = document.createElement("i");
+          tail.textContent = phases.join(", ");
+          readout.replaceChildren(head, ...values, tail);
+        },
+      ],
+    },
+  };
+}
+
+function valueAt({ x, y }: Line, time: number): number | undefined {
+  let [low, high] = [0, x.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x[middle]! <= time) low = middle + 1;
+    else high = middle;
+  }
+  const value = y[low - 1];
+  return value === undefined || Number.isNaN(value) ? undefined : value;
+}
+
+/** A control's phases: a strip for each flow, and over the whole height where there is only one. */
+function bands(made: uPlot, { phases, end }: ChartProps): void {
+  const { ctx: context, bbox } = made;
+  const scale = window.devicePixelRatio || 1;
+  context.save();
+  phases.slice(0, 6).forEach(({ times, names }, row) => {
+    times.forEach((time, index) => {
+      const left = Math.max(bbox.left, made.valToPos(time, "x", true));
+      const right = Math.min(bbox.left + bbox.width, made.valToPos(times[index + 1] ?? end, "x", true));
+      if (right <= left) return;
+      context.fillStyle = phaseColour(names[index]!);
+      const top = bbox.top - (Math.min(6, phases.length) - row) * STRIP * scale;
+      context.fillRect(left, top, Math.max(1, right - left), (STRIP - 1) * scale);
+      if (phases.length === 1) {
+        context.globalAlpha = 0.1;
+        context.fillRect(left, bbox.top, right - left, bbox.height);
+        context.globalAlpha = 1;
+      }
+    });
+  });
+  context.restore();
+}
+
+const PHASE_HUES = new Map<string, number>();
+
+function phaseColour(name: string): string {
+  if (!PHASE_HUES.has(name)) PHASE_HUES.set(name, (PHASE_HUES.size * 67 + 210) % 360);
+  return `hsl(${PHASE_HUES.get(name)} 55% 55%)`;
+}
+
+/** Drops, losses and marks as ticks on the axis of time. */
+function ticks(made: uPlot, { marks }: ChartProps): void {
+  const { ctx: context, bbox } = made;
+  const scale = window.devicePixelRatio || 1;
+  const bottom = bbox.top + bbox.height;
+  context.save();
+  for (const { kind, times } of marks) {
+    context.fillStyle = colour(kind === "mark" ? "mark" : "bad");
+    const high = (kind === "mark" ? 5 : 8) * scale;
+    for (const time of times) {
+      const x = made.valToPos(time, "x", true);
+      if (x >= bbox.left && x <= bbox.left + bbox.width) context.fillRect(x - scale / 2, bottom - high, scale, high);
+    }
+  }
+  context.restore();
+}
+
+function withAlpha(hex: string, alpha: number): string {
+  return `${hex}${Math.round(alpha * 255)
+    .toString(16)
+    .padStart(2, "0")}`;
+}

@@ -1,0 +1,167 @@
+// Curves of the simulation, of runs laid over it, and of a run that goes on.
+
+import { useMemo } from "react";
+import { colourOf, type Curves, type Line, lines } from "../core/curves";
+import { Chart } from "./Chart";
+import { use, useStore } from "./use";
+
+const TITLES: Record<string, string> = {
+  goodput: "Goodput",
+  cwnd: "Congestion window",
+  rtt: "Round-trip time",
+  queue: "Queue",
+  inflight: "In flight",
+  pacing: "Pacing rate",
+  delivery: "Delivery rate",
+  retransmits: "Retransmitted",
+  sojourn: "Queueing delay",
+};
+const NOTHING: never[] = [];
+
+export function CurvesPanel() {
+  const store = useStore();
+  const curves = use((state) => state.curves);
+  const ghost = use((state) => state.ghost);
+  const overlays = use((state) => state.overlays);
+  const panels = use((state) => state.panels);
+  const hidden = use((state) => state.hidden);
+  const window = use((state) => state.window);
+  const drawing = use((state) => state.drawing);
+  const session = use((state) => state.session)!;
+  const jobs = use((state) => state.jobs);
+  const live = use((state) => state.live);
+  const refused = use((state) => state.refused);
+
+  const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
+  const finished = useMemo(() => Object.values(jobs).reverse().find((job) => job.overload), [jobs]);
+  const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
+  const names = useMemo(() => namesOf([curves, ...shown.map((overlay) => overlay.curves)]), [curves, shown]);
+  const drawn = useMemo(() => {
+    const all = (panel: string): Line[] => [
+      ...(ghost ? lines(ghost, panel, -1) : []),
+      ...(curves ? lines(curves, panel, 0) : []),
+      ...shown.flatMap((overlay, index) =>
+        lines(overlay.curves!, panel, index + 1).map((line) => ({ ...line, label: `${line.label} (${overlay.path.split("/").pop()})` })),
+      ),
+    ];
+    return panels.map((panel) => {
+      const visible = all(panel).filter((line) => !hidden[keyOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
+      if (panel === "goodput" && going && live[going.id]) {
+        const { times, goodput } = live[going.id]!;
+        for (const [flow, values] of Object.entries(goodput)) {
+          visible.push({ panel, label: `${flow} (now)`, flow, unit: "bit/s", run: 1, x: times, y: values.map((value) => value ?? NaN) });
+        }
+      }
+      return { panel, lines: visible, colours: visible.map((line) => colourOf(nameOf(line), line.link && !line.flow ? names.links : names.flows)) };
+    });
+  }, [curves, ghost, shown, panels, hidden, names, going, live]);
+
+  const durations = [curves, ...shown.map((overlay) => overlay.curves)].flatMap((one) => (one ? [one.header.duration] : []));
+  if (going) durations.push(going.duration);
+  if (!durations.length) {
+    return (
+      <p className="empty">
+        {refused
+          ? refused
+          : drawing.flows.length
+            ? "Curves appear here as soon as the scenario is right."
+            : "Curves appear here once a flow goes from one host to another."}
+      </p>
+    );
+  }
+  const [start, end] = window ?? [0, Math.max(...durations)];
+  const base = curves ?? shown[0]?.curves;
+  const phases = base?.header.phases.filter(({ flow }) => !hidden[flow]) ?? NOTHING;
+  const marks = base?.header.marks ?? NOTHING;
+  const units = session.panels;
+
+  return (
+    <div className="curves">
+      {finished && (
+        <p className="overload" role="alert">
+          Overloaded: {finished.overload} The machine, not TCP, may have set this result.
+        </p>
+      )}
+      <div className="legend" role="group" aria-label="Shown">
+        {names.flows.map((name, index) => (
+          <Chip key={name} name={name} colour={index} />
+        ))}
+        {shown.map((overlay, index) => (
+          <span className="chip run" key={overlay.path}>
+            <span className={`dash dash-${(index + 1) % 6}`} aria-hidden="true" />
+            <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
+              {overlay.path.split("/").pop()} <small>{overlay.engine}</small>
+            </button>
+            <button className="plain" aria-label={`Remove ${overlay.path}`} onClick={() => void store.overlay(overlay.path)}>
+              ✕
+            </button>
+          </span>
+        ))}
+        {shown.length > 1 && (
+          <a className="button" href={store.backend.reportAddress(shown.map((overlay) => overlay.path))} target="_blank" rel="noreferrer">
+            Compare in a report
+          </a>
+        )}
+        <span className="space" />
+        {window && <button onClick={() => void store.zoom(undefined)}>Whole run</button>}
+        <details className="choose">
+          <summary className="button">Panels</summary>
+          <div className="menu">
+            {Object.keys(units).map((panel) => (
+              <label key={panel} className="check">
+                <input
+                  type="checkbox"
+                  checked={panels.includes(panel)}
+                  onChange={() => store.setPanels(Object.keys(units).filter((one) => (one === panel ? !panels.includes(one) : panels.includes(one))))}
+                />
+                {TITLES[panel] ?? panel}
+              </label>
+            ))}
+          </div>
+        </details>
+      </div>
+      <div className={`charts count-${panels.length}`}>
+        {drawn.map(({ panel, lines: some, colours }) => (
+          <Chart
+            key={panel}
+            title={TITLES[panel] ?? panel}
+            unit={units[panel] ?? ""}
+            lines={some}
+            colours={colours}
+            start={start}
+            end={end}
+            phases={panel === "cwnd" ? phases : NOTHING}
+            marks={panel === "queue" || panel === "cwnd" ? marks : NOTHING}
+            onZoom={(to) => void store.zoom(to)}
+          />
+        ))}
+      </div>
+    </div>
+  );
+
+  function toggle(key: string): void {
+    store.set({ hidden: { ...hidden, [key]: !hidden[key] } });
+  }
+
+  function Chip({ name, colour }: { name: string; colour: number }) {
+    return (
+      <button className={`chip flow-${colour % 10}`} aria-pressed={!hidden[name]} onClick={() => toggle(name)} title={`Show or hide ${name}`}>
+        <span className="swatch" aria-hidden="true" /> {name}
+      </button>
+    );
+  }
+}
+
+const nameOf = (line: Line) => line.flow ?? `${line.link} ${line.direction}`;
+const keyOf = (line: Line) => line.flow ?? `${line.link} ${line.direction}`;
+
+function namesOf(all: (Curves | undefined)[]): { flows: string[]; links: string[] } {
+  const [flows, links] = [new Set<string>(), new Set<string>()];
+  for (const curves of all) {
+    for (const about of curves?.header.series ?? []) {
+      if (about.flow) flows.add(about.flow);
+      else links.add(`${about.link} ${about.direction}`);
+    }
+  }
+  return { flows: [...flows], links: [...links] };
+}

@@ -1,0 +1,147 @@
+// The directory: scenarios, studies and results, and networks to begin with.
+
+import { useState } from "react";
+import { EMPTY, TEMPLATES } from "../core/templates";
+import { Icon } from "./icons";
+import { message } from "./store";
+import { use, useStore } from "./use";
+
+export function Files() {
+  const store = useStore();
+  const files = use((state) => state.files);
+  const path = use((state) => state.path);
+  const overlays = use((state) => state.overlays);
+  const study = use((state) => state.study);
+  const view = use((state) => state.view);
+  const session = use((state) => state.session)!;
+  const [sought, setSought] = useState("");
+  if (!files) return null;
+  const has = (text: string) => text.toLowerCase().includes(sought.toLowerCase());
+  const results = files.results.filter((result) => has(result.path));
+
+  const startStudy = async (what: { path?: string; shipped?: string }) => {
+    try {
+      const job = await store.backend.startStudy({ ...what, quick: false });
+      store.set({ view: "study", study: job.path });
+    } catch (problem) {
+      store.notice(`Not started: ${message(problem)}`, true);
+    }
+  };
+
+  return (
+    <nav className="files" aria-label="Files">
+      <div className="new">
+        <details>
+          <summary className="button">
+            <Icon name="plus" /> New
+          </summary>
+          <ul className="menu">
+            <li>
+              <button onClick={(event) => (close(event.currentTarget), store.fresh(EMPTY))}>
+                <b>Empty canvas</b>
+                <small>Draw it yourself</small>
+              </button>
+            </li>
+            {TEMPLATES.map((template) => (
+              <li key={template.name}>
+                <button onClick={(event) => (close(event.currentTarget), store.fresh(template.text, `${template.name}.yaml`))}>
+                  <b>{template.name}</b>
+                  <small>{template.about}</small>
+                </button>
+              </li>
+            ))}
+          </ul>
+        </details>
+        <input type="search" placeholder="Find" aria-label="Find files" value={sought} onChange={(event) => setSought(event.target.value)} />
+      </div>
+      <div className="lists">
+        <h2>Scenarios</h2>
+        <ul>
+          {files.scenarios.filter(has).map((name) => (
+            <li key={name}>
+              <button className="item" aria-current={view === "edit" && name === path} onClick={() => void store.open(name)} title={name}>
+                <Name path={name} />
+              </button>
+            </li>
+          ))}
+        </ul>
+        {!files.scenarios.length && <p className="empty">None here yet. Begin with New, draw, and save.</p>}
+        <h2>Results</h2>
+        <ul>
+          {results.slice(0, 100).map((result) => (
+            <li key={result.path} className="result">
+              <button className="item" onClick={() => void store.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
+                <span className={`state ${result.status}`} aria-label={result.status} />
+                {result.name}
+                <small>
+                  {result.engine} · {when(result.started)}
+                </small>
+              </button>
+              <button
+                className="plain"
+                aria-pressed={overlays.some((overlay) => overlay.path === result.path)}
+                aria-label={`Overlay ${result.path}`}
+                title="Lay its curves over the others"
+                onClick={() => void store.overlay(result.path)}
+              >
+                <Icon name="overlay" />
+              </button>
+            </li>
+          ))}
+        </ul>
+        {!files.results.length && <p className="empty">None yet. Press Run to keep one.</p>}
+        <h2>Studies</h2>
+        <ul>
+          {files.study_results.filter(has).map((name) => (
+            <li key={name}>
+              <button className="item" aria-current={view === "study" && name === study} onClick={() => store.set({ view: "study", study: name })}>
+                <Name path={name} />
+              </button>
+            </li>
+          ))}
+          {[...files.studies.filter(has).map((name) => ({ path: name })), ...files.shipped_studies.filter(({ name }) => has(name)).map(({ name, about }) => ({ shipped: name, about }))].map((one) => {
+            const name = "path" in one ? one.path : one.shipped;
+            return (
+              <li key={name} className="result">
+                <span className="item" title={"about" in one ? one.about : name}>
+                  <Name path={name} />
+                  {"shipped" in one && <small>shipped</small>}
+                </span>
+                <button
+                  className="plain"
+                  disabled={!session.may_run}
+                  aria-label={`Run the study ${name}`}
+                  title={session.may_run ? "Run this study" : "This server runs no studies"}
+                  onClick={() => void startStudy("path" in one ? { path: one.path } : { shipped: one.shipped })}
+                >
+                  <Icon name="play" />
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+      </div>
+    </nav>
+  );
+}
+
+function Name({ path }: { path: string }) {
+  const cut = path.lastIndexOf("/") + 1;
+  return (
+    <span className="name">
+      <span className="hush">{path.slice(0, cut)}</span>
+      {path.slice(cut).replace(/\.ya?ml$/, "")}
+    </span>
+  );
+}
+
+function close(element: HTMLElement): void {
+  element.closest("details")?.removeAttribute("open");
+}
+
+function when(started: string): string {
+  const date = new Date(started);
+  return started && !Number.isNaN(date.getTime())
+    ? date.toLocaleString("en-GB", { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" })
+    : "";
+}

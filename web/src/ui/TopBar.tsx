@@ -1,0 +1,163 @@
+// The bar above: what is open, undo and redo, the engine, and the runs that go on.
+
+import { useState } from "react";
+import type { Job } from "../backend/backend";
+import { Icon } from "./icons";
+import { use, useStore } from "./use";
+
+export function TopBar() {
+  const store = useStore();
+  const session = use((state) => state.session)!;
+  const path = use((state) => state.path);
+  const version = use((state) => state.version);
+  const text = use((state) => state.text);
+  const saved = use((state) => state.savedText);
+  const canUndo = use((state) => state.canUndo);
+  const canRedo = use((state) => state.canRedo);
+  const engine = use((state) => state.engine);
+  const simulate = use((state) => state.simulate);
+  const checked = use((state) => state.checked);
+  const others = use((state) => state.others);
+  const broken = use((state) => state.broken);
+  const [naming, setNaming] = useState<string>();
+  const ready = Boolean(checked?.ok) && !broken;
+  const dirty = text !== saved || store.dirty;
+
+  return (
+    <header className="topbar">
+      <strong className="logo" aria-label="tcplab">
+        tcp<span>lab</span>
+      </strong>
+      {naming === undefined ? (
+        <button className="filename plain" title="Rename, or save a copy" onClick={() => setNaming(path)}>
+          {path}
+          {dirty && <span className="dot" title="Not saved" aria-label="not saved" />}
+        </button>
+      ) : (
+        <form
+          className="naming"
+          onSubmit={(event) => {
+            event.preventDefault();
+            const name = /\.ya?ml$/.test(naming) ? naming : `${naming}.yaml`;
+            setNaming(undefined);
+            void store.save(name);
+          }}
+        >
+          <input
+            aria-label="File name"
+            value={naming}
+            autoFocus
+            onFocus={(event) => event.target.setSelectionRange(naming.lastIndexOf("/") + 1, naming.replace(/\.ya?ml$/, "").length)}
+            onChange={(event) => setNaming(event.target.value)}
+            onKeyDown={(event) => event.key === "Escape" && setNaming(undefined)}
+          />
+          <button className="primary">Save as</button>
+        </form>
+      )}
+      <div className="group">
+        <button disabled={!canUndo} onClick={() => store.undo()} title="Undo (Ctrl+Z)" aria-label="Undo">
+          <Icon name="undo" />
+        </button>
+        <button disabled={!canRedo} onClick={() => store.redo()} title="Redo (Ctrl+Y)" aria-label="Redo">
+          <Icon name="redo" />
+        </button>
+        <button
+          disabled={session.read_only || (!dirty && version !== null)}
+          onClick={() => (version === null && path.startsWith("untitled") ? setNaming(path) : void store.save())}
+          title={session.read_only ? "This server is read-only" : "Save (Ctrl+S)"}
+        >
+          <Icon name="save" /> Save
+        </button>
+      </div>
+      <span className="space" />
+      {others > 0 && (
+        <span className="others" title="Other pages that show this directory; saved changes appear in each">
+          {others} other {others === 1 ? "page" : "pages"}
+        </span>
+      )}
+      <Jobs />
+      <label className="check" title="Simulate at every change, and redraw the curves">
+        <input type="checkbox" checked={simulate} onChange={(event) => store.setSimulate(event.target.checked)} />
+        While editing
+      </label>
+      <label className="engine">
+        <span className="hush">Engine</span>
+        <select value={engine} onChange={(event) => store.setEngine(event.target.value)} aria-label="Engine">
+          {session.engines.map((name) => (
+            <option key={name} value={name}>
+              {name === "sim" ? "Simulator" : name === "kernel" ? "Linux kernel" : name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <button
+        className="primary run"
+        disabled={!ready || session.read_only}
+        onClick={() => void store.run()}
+        title={session.read_only ? "This server is read-only" : ready ? "Run and keep the result (Ctrl+Enter)" : "Correct the mistakes first"}
+      >
+        <Icon name="play" /> Run
+      </button>
+      <Theme />
+    </header>
+  );
+}
+
+function Jobs() {
+  const store = useStore();
+  const jobs = use((state) => state.jobs);
+  const going = Object.values(jobs).filter((job) => job.state === "running" || job.state === "waiting");
+  if (!going.length) return null;
+  return (
+    <div className="jobs">
+      {going.slice(-2).map((job) => (
+        <div className="job" key={job.id} data-state={job.state}>
+          <span>{said(job)}</span>
+          <progress max={1} value={share(job)} aria-label={`Progress of ${job.name}`} />
+          <button onClick={() => void store.stop(job.id)} title="Stop, and keep what was recorded">
+            <Icon name="stop" /> Stop
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function share(job: Job): number | undefined {
+  if (job.state === "waiting") return undefined;
+  if (job.kind === "study") return job.repeat ? job.repetition / job.repeat : undefined;
+  return Math.min(1, (job.repetition - 1 + job.time / (job.duration || 1)) / job.repeat);
+}
+
+function said(job: Job): string {
+  if (job.state === "waiting") return `${job.name} waits`;
+  if (job.kind === "study") return `${job.name}: ${job.repetition} of ${job.repeat} runs`;
+  const many = job.repeat > 1 ? `, run ${job.repetition} of ${job.repeat}` : "";
+  return `${job.name}${many}: ${job.time.toFixed(1)} of ${Number(job.duration.toFixed(1))} s`;
+}
+
+function Theme() {
+  const [, draw] = useState(0);
+  const dark = isDark();
+  return (
+    <button
+      className="plain"
+      aria-label={dark ? "Light theme" : "Dark theme"}
+      title={dark ? "Light theme" : "Dark theme"}
+      onClick={() => {
+        const next = dark ? "light" : "dark";
+        document.documentElement.dataset.theme = next;
+        localStorage.setItem("tcplab-theme", next);
+        window.dispatchEvent(new Event("themechange"));
+        draw((count) => count + 1);
+      }}
+    >
+      <Icon name={dark ? "sun" : "moon"} />
+    </button>
+  );
+}
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+}

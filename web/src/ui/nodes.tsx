@@ -1,0 +1,26 @@
+// A node of the drawing.
+
+import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
+import { memo } from "react";
+import type { NodeKind } from "../core/network";
+import { Icon } from "./icons";
+
+export type Device = Node<{ kind: NodeKind; name: string; wrong?: string[] }, "device">;
+
+export const NODE_WIDTH = 88;
+export const NODE_HEIGHT = 60;
+
+const SIDES = [Position.Left, Position.Right, Position.Top, Position.Bottom];
+
+export const DeviceNode = memo(function DeviceNode({ data, selected }: NodeProps<Device>) {
+  return (
+    <div className={`device ${data.kind} ${selected ? "selected" : ""} ${data.wrong ? "wrong" : ""}`} title={data.wrong?.join("\n")} data-node={data.name}>
+      {SIDES.map((side) => (
+        <Handle key={side} id={side} type="source" position={side} aria-label={`Link from ${data.name}`} />
+      ))}
+      <Icon name={data.kind} />
+      <span>{data.name}</span>
+      {data.wrong && <span className="badge">!</span>}
+    </div>
+  );
+});

@@ -1,0 +1,21 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+// Built into the Python package, which serves it. Addresses are relative, so that it works below any path.
+export default defineConfig({
+  plugins: [react()],
+  base: "./",
+  build: {
+    outDir: "../python/tcplab/server/page",
+    emptyOutDir: true,
+    target: "es2021",
+    chunkSizeWarningLimit: 1600,
+    rollupOptions: {
+      output: {
+        // What is needed at once, and what only the editor or the automatic layout needs.
+        manualChunks: (id) => (/codemirror|@lezer/.test(id) ? "editor" : undefined),
+      },
+    },
+  },
+  server: { proxy: { "/api": { target: "http://127.0.0.1:8020", ws: true } } },
+});
