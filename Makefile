@@ -66,12 +66,11 @@ format: ## put the sources in the form `make lint` asks for
 	$(RUN)/ruff check --fix
 	$(RUN)/ruff format
 
-bench: setup-develop ui ## how fast it is, measured now on this machine
+bench: setup-develop ## how fast it is, measured now on this machine
 	$(RUN)/python scripts/startup_times.py
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
 	cargo run --release --locked --quiet -p tcplab-pcap --example bench
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
-	$(RUN)/python scripts/ui_bench.py
 
 docs: setup ## the figures and generated tables in docs/, made by the tool itself
 	@rm -rf runs/docs runs/docs-echo

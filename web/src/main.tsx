@@ -11,6 +11,14 @@ import { StoreContext } from "./ui/use";
 const token = /(?:^#|&)token=([^&]+)/.exec(location.hash)?.[1] ?? null;
 if (token) history.replaceState(null, "", location.pathname + location.search);
 
+// The printed address, opened in a page that is there already.
+window.addEventListener("hashchange", () => {
+  const given = /(?:^#|&)token=([^&]+)/.exec(location.hash)?.[1];
+  if (!given) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  if (store.state.locked !== undefined) void store.start(decodeURIComponent(given));
+});
+
 const theme = localStorage.getItem("tcplab-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 

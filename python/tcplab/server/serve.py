@@ -71,6 +71,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        # From now on who connects waits: the address that is printed next can be opened at once.
+        listening.listen(128)
     except OSError:
         listening.close()
         raise

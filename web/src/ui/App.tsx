@@ -115,8 +115,9 @@ function Status() {
   if (!drawing.nodes.length) text = "";
   else if (!simulate) text = "Simulation while editing is off.";
   else if (busy) text = "Simulating…";
-  else if (refused) text = refused;
+  else if (wrong && !curves) text = wrong === 1 ? "One mistake to correct." : `${wrong} mistakes to correct.`;
   else if (wrong) text = `${wrong === 1 ? "One mistake" : `${wrong} mistakes`} to correct; the curves are of the last text that was right.`;
+  else if (refused) text = refused;
   else if (curves && took !== undefined) {
     text = `Simulated ${Number(curves.header.duration.toPrecision(3))} s in ${(curves.header.wall ?? 0).toFixed(2)} s`;
   }

@@ -198,9 +198,10 @@ function Inner() {
   const unplaced = drawing.nodes.length > 3 && !store.placedByHand;
   const size = drawing.nodes.length;
   useEffect(() => {
-    const timer = window.setTimeout(() => void flow.fitView(WHOLE), 60);
+    // On an empty canvas the view would jump when the first node is put down.
+    const timer = window.setTimeout(() => store.state.drawing.nodes.length && void flow.fitView(WHOLE), 60);
     return () => clearTimeout(timer);
-  }, [path, flow, size === 0]);
+  }, [path, flow, store]);
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
@@ -215,10 +216,10 @@ function Inner() {
     // Of a document, or of as many nodes: not at every key press.
   }, [path, unplaced, size, drawing.links.length]);
   useEffect(() => {
-    const watch = new ResizeObserver(() => void flow.fitView(WHOLE));
+    const watch = new ResizeObserver(() => store.state.drawing.nodes.length && void flow.fitView(WHOLE));
     watch.observe(frame.current!);
     return () => watch.disconnect();
-  }, [flow]);
+  }, [flow, store]);
 
   const pressed = (event: React.KeyboardEvent) => {
     const command = event.ctrlKey || event.metaKey;
@@ -310,9 +311,6 @@ function Inner() {
         maxZoom={3}
         snapToGrid
         snapGrid={[10, 10]}
-        fitView
-        fitViewOptions={WHOLE}
-        elevateEdgesOnSelect
         proOptions={{ hideAttribution: true }}
       >
         <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
@@ -329,7 +327,10 @@ function Inner() {
           <p>Or begin with one of these:</p>
           <div className="starts">
             {TEMPLATES.map((template) => (
-              <button key={template.name} onClick={() => store.edit(template.text, {})} title={template.about}>
+              <button key={template.name} onClick={() => {
+                  store.edit(template.text, {});
+                  window.setTimeout(fit, 60);
+                }} title={template.about}>
                 {template.name}
               </button>
             ))}

@@ -39,6 +39,9 @@ export function Inspector() {
   const kind = one.kind === "flow" ? drawing.flows.find((flow) => flow.name === one.name)!.kind : "";
   const what = short ? (one.kind === "node" ? "side" : "path") : one.kind;
   const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to"]);
+  const node = one.kind === "node" ? drawing.nodes.find((other) => other.name === one.name) : undefined;
+  // The settings of TCP are for hosts.
+  if (node && node.kind !== "host") all.splice(0, all.length, ...all.filter((field) => field.key === "kind"));
   const order = FIRST[one.kind]!;
   const first = order.flatMap((key) => all.filter((field) => field.key === key));
   const rest = all.filter((field) => !order.includes(field.key));
@@ -53,12 +56,14 @@ export function Inspector() {
       {first.map((field) => (
         <Setting key={field.key} field={field} path={[...drawn.path, field.key]} text={text} open />
       ))}
-      <details>
-        <summary>More settings</summary>
-        {rest.map((field) => (
-          <Setting key={field.key} field={field} path={[...drawn.path, field.key]} text={text} />
-        ))}
-      </details>
+      {rest.length > 0 && (
+        <details>
+          <summary>More settings</summary>
+          {rest.map((field) => (
+            <Setting key={field.key} field={field} path={[...drawn.path, field.key]} text={text} />
+          ))}
+        </details>
+      )}
       {!short && <button onClick={() => removeSelected(store)}>Delete {one.name}</button>}
     </div>
   );

@@ -3,6 +3,7 @@
 import { BaseEdge, type Edge, EdgeLabelRenderer, type EdgeProps, useInternalNode } from "@xyflow/react";
 import type { DrawnFlow, DrawnLink } from "../core/network";
 import { NODE_HEIGHT, NODE_WIDTH } from "./nodes";
+import { useStore } from "./use";
 
 type LinkData = { link: DrawnLink; twin: number; twins: number; wrong?: string[] };
 type FlowData = { flow: DrawnFlow; colour: number; rank: number; wrong?: string[] };
@@ -26,7 +27,9 @@ export function LinkEdge({ id, source, target, selected, data }: EdgeProps<Edge<
   const bend = (twin - (twins - 1) / 2) * 46;
   const length = Math.hypot(b.x - a.x, b.y - a.y) || 1;
   const middle = { x: (a.x + b.x) / 2 - ((b.y - a.y) / length) * bend, y: (a.y + b.y) / 2 + ((b.x - a.x) / length) * bend };
-  const path = bend ? `M${a.x},${a.y} Q${2 * middle.x - (a.x + b.x) / 2},${2 * middle.y - (a.y + b.y) / 2} ${b.x},${b.y}` : `M${a.x},${a.y} L${b.x},${b.y}`;
+  const control = { x: 2 * middle.x - (a.x + b.x) / 2, y: 2 * middle.y - (a.y + b.y) / 2 };
+  const [start, end] = [edgeOf(a, bend ? control : b), edgeOf(b, bend ? control : a)];
+  const path = `M${start.x},${start.y} ${bend ? `Q${control.x},${control.y}` : "L"} ${end.x},${end.y}`;
   return (
     <>
       <BaseEdge id={id} path={path} interactionWidth={18} className={`wire ${selected ? "selected" : ""} ${wrong ? "wrong" : ""}`} />
@@ -48,6 +51,7 @@ export function LinkEdge({ id, source, target, selected, data }: EdgeProps<Edge<
 }
 
 export function FlowEdge({ id, source, target, selected, data }: EdgeProps<Edge<FlowData>>) {
+  const store = useStore();
   const [a, b] = [useCentre(source), useCentre(target)];
   if (!a || !b || !data) return null;
   const { flow, colour, rank, wrong } = data;
@@ -58,6 +62,12 @@ export function FlowEdge({ id, source, target, selected, data }: EdgeProps<Edge<
   const normal = { x: ((b.y - a.y) / length) * up, y: (-(b.x - a.x) / length) * up };
   const top = { x: (a.x + b.x) / 2 + normal.x * height, y: (a.y + b.y) / 2 + normal.y * height };
   const control = { x: 2 * top.x - (a.x + b.x) / 2, y: 2 * top.y - (a.y + b.y) / 2 };
+  // Names of flows that cross stand at different places of their arcs.
+  const share = 0.5 + ((colour % 3) - 1) * 0.14;
+  const said = {
+    x: (1 - share) ** 2 * a.x + 2 * share * (1 - share) * control.x + share ** 2 * b.x,
+    y: (1 - share) ** 2 * a.y + 2 * share * (1 - share) * control.y + share ** 2 * b.y,
+  };
   const start = edgeOf(a, control);
   const end = edgeOf(b, control);
   return (
@@ -73,9 +83,10 @@ export function FlowEdge({ id, source, target, selected, data }: EdgeProps<Edge<
       <EdgeLabelRenderer>
         <div
           className={`arc-label flow-${colour % 10} ${selected ? "selected" : ""} ${wrong ? "wrong" : ""}`}
-          style={{ transform: `translate(-50%, -50%) translate(${top.x}px, ${top.y}px)` }}
+          style={{ transform: `translate(-50%, -50%) translate(${said.x}px, ${said.y}px)` }}
           title={wrong?.join("\n") ?? `${flow.from} to ${flow.to}`}
           data-flow={flow.name}
+          onClick={() => store.set({ selection: [{ kind: "flow", name: flow.name }], sidebar: "settings" })}
         >
           {flow.label}
         </div>
