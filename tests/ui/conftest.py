@@ -1,0 +1,115 @@
+"""A real server of `tcplab ui` over a directory of its own, and Debian's Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tcplab.server.app import PAGE
+
+# How long the page may take on a machine that is busy with something else: no verdict rests on it.
+PATIENCE = 120_000
+TOKEN = "a-token-for-browsers"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One browser at a time: these tests stay in one of pytest-xdist's processes."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@dataclass
+class Served:
+    """`tcplab ui`, which can be killed and started again on the same port."""
+
+    root: Path
+    port: int
+    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+
+    @property
+    def address(self) -> str:
+        """Without the token."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    @property
+    def key(self) -> str:
+        """As it is printed, with the token."""
+        return f"{self.address}#token={TOKEN}"
+
+    def start(self) -> None:
+        """Start, and wait until it says that it listens."""
+        command = [
+            sys.executable,
+            "-m",
+            "tcplab",
+            "ui",
+            str(self.root),
+            "--no-browser",
+            "--port",
+            str(self.port),
+        ]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TCPLAB_UI_TOKEN": TOKEN}
+        )
+        assert self.process.stdout is not None
+        assert "tcplab ui shows" in self.process.stdout.readline()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        """End it."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        self.process.wait()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    """A server over an empty directory."""
+    if not (PAGE / "index.html").is_file():
+        pytest.skip("the page is not built: make ui")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = Served(tmp_path / "lab", port)
+    server.root.mkdir()
+    server.start()
+    yield server
+    if server.process is not None and server.process.poll() is None:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("chromium is not installed: scripts/setup develop")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """An empty page, which may not complain of anything by its end."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE)
+    made = context.new_page()
+    problems: list[str] = []
+    made.on("pageerror", lambda error: problems.append(str(error)))
+    yield made
+    context.close()
+    assert problems == []

@@ -1,0 +1,261 @@
+"""The page in a real browser, against the real server."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+import tcplab
+from tcplab.scenario import expand, load
+
+from .conftest import PATIENCE, TOKEN, Served
+
+expect.set_options(timeout=PATIENCE)
+
+SCENARIO = """# Kept.
+tcplab: 1
+name: small
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: 20 packets}
+flows:
+  - {name: bulk, kind: tcp, cc: reno}   # the only one
+duration: 3 s
+"""
+
+
+def opened(page: Page, served: Served, text: str = SCENARIO) -> None:
+    """The page with this scenario open."""
+    (served.root / "small.yaml").write_text(text)
+    page.goto(served.key)
+    page.get_by_role("button", name="small", exact=True).click()
+    expect(page.locator(".device")).to_have_count(2)
+
+
+def chart(page: Page, title: str) -> Locator:
+    return page.locator(f".chart[data-panel='{title}']")
+
+
+def write(page: Page, text: str) -> None:
+    """Replace the editor's text."""
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(text)
+
+
+def text_of(page: Page) -> str:
+    """What stands in the editor."""
+    return "\n".join(page.locator(".cm-line").all_inner_texts())
+
+
+def drag(page: Page, start: str, end: str) -> None:
+    """From the right edge of one node to the left edge of another."""
+    page.locator(f"[data-node={start}]").hover()
+    a = page.locator(f"[data-node={start}] .react-flow__handle-right").bounding_box()
+    b = page.locator(f"[data-node={end}] .react-flow__handle-left").bounding_box()
+    assert a is not None
+    assert b is not None
+    page.mouse.move(a["x"] + a["width"] / 2, a["y"] + a["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(b["x"] + 20, b["y"] + 20, steps=6)
+    page.mouse.move(b["x"] + b["width"] / 2, b["y"] + b["height"] / 2, steps=4)
+    page.mouse.up()
+
+
+def test_two_routers_and_two_hosts_are_drawn_and_simulated(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
+    tools = page.get_by_role("toolbar", name="Draw")
+    canvas = page.locator(".react-flow__pane")
+    for place, kind in enumerate(("Host", "Router", "Router", "Host")):
+        tools.get_by_role("button", name=kind).drag_to(
+            canvas, target_position={"x": 70 + 145 * place, "y": 200}
+        )
+        expect(page.locator(".device")).to_have_count(place + 1)
+    for count, (a, b) in enumerate((("h1", "r1"), ("r1", "r2"), ("r2", "h2"))):
+        drag(page, a, b)
+        expect(page.locator(".wire-label")).to_have_count(count + 1)
+    tools.get_by_role("button", name="Flow").click()
+    drag(page, "h1", "h2")
+    expect(page.locator(".arc-label")).to_have_text("flow1 · cubic")
+    expect(chart(page, "Congestion window")).to_have_attribute("data-lines", "1")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_label("File name").fill("drawn.yaml")
+    page.keyboard.press("Enter")
+    expect(page.locator(".notice")).to_contain_text("Saved drawn.yaml")
+    plan = expand(load(served.root / "drawn.yaml"))
+    assert [(node["name"], node["kind"]) for node in plan["nodes"]] == [
+        ("h1", "host"),
+        ("r1", "router"),
+        ("r2", "router"),
+        ("h2", "host"),
+    ]
+    assert len(plan["links"]) == 3
+    assert (served.root / "drawn.layout.json").is_file()
+    assert "places" not in (served.root / "drawn.yaml").read_text()
+
+
+def test_text_and_drawing_are_two_views_of_one_document(page: Page, served: Served) -> None:
+    opened(page, served)
+    write(page, SCENARIO.replace("queue: 20 packets", "queue: 20 packets, loss: 1 %"))
+    expect(page.locator(".wire-label em")).to_have_text("1 % loss")
+    # A setting in the panel changes its own characters of the text, and no others.
+    page.locator(".arc-label").click()
+    page.get_by_label("Congestion control").select_option("cubic")
+    expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
+    expected = SCENARIO.replace("queue: 20 packets", "queue: 20 packets, loss: 1 %").replace("reno", "cubic")
+    assert text_of(page).rstrip() == expected.rstrip()
+    # Both are undone in the order they were made, the drawing's first.
+    undo = page.get_by_role("button", name="Undo")
+    undo.click()
+    expect(page.locator(".arc-label")).to_have_text("bulk · reno")
+    undo.click()
+    expect(page.locator(".wire-label em")).to_have_count(0)
+    assert text_of(page).rstrip() == SCENARIO.rstrip()
+
+
+def test_a_path_drawn_on_means_what_it_meant(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO.replace("rtt: 20 ms", "rtt: 25 ms, loss: 1 %, reverse: {rate: 1 Mbit/s}"))
+    before = expand(load(served.root / "small.yaml"))
+    page.get_by_role("toolbar", name="Draw").get_by_role("button", name="Host").click()
+    expect(page.locator(".device")).to_have_count(3)
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".device")).to_have_count(2)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".notice")).to_contain_text("Saved")
+    text = (served.root / "small.yaml").read_text()
+    assert "path:" not in text
+    assert "# Kept." in text
+    after = expand(load(served.root / "small.yaml"))
+    assert after["links"] == before["links"]
+    assert after["flows"] == before["flows"]
+
+
+def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:
+    opened(page, served)
+    expect(chart(page, "Goodput")).to_be_visible()
+    write(page, SCENARIO.replace("10 Mbit/s", "10 Mbits"))
+    mistakes = page.get_by_label("Mistakes and warnings")
+    expect(mistakes).to_contain_text("line 5")
+    expect(page.locator(".wire-label.wrong")).to_be_visible()
+    expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
+    write(page, "network: [")
+    expect(mistakes).to_contain_text("not YAML")
+    # What is drawn stays while the text is broken.
+    expect(page.locator(".device")).to_have_count(2)
+    write(page, SCENARIO)
+    expect(mistakes).to_have_count(0)
+
+
+def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    # Its own curve, the ghost of the former one, and the run.
+    expect(chart(page, "Goodput")).to_have_attribute("data-lines", "3")
+    (result,) = (served.root / "runs").iterdir()
+    assert tcplab.load(result).status == "done"
+    page.get_by_role("tab", name="Files").click()
+    page.locator(".result .item").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+
+
+def test_packets_move_along_their_links(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    slider = page.get_by_label("Time of the run")
+    clock = page.locator(".clock")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("1.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.wait_for_function("Number(document.querySelector('.clock').dataset.time) > 1.501")
+
+
+def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    page.goto(served.address)
+    expect(page.get_by_text("it holds the token that gives access")).to_be_visible()
+    page.get_by_label("paste the address").fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("the token is wrong")
+    page.get_by_label("paste the address").fill(served.key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="small", exact=True)).to_be_visible()
+    page.goto(served.key)
+    page.wait_for_function("location.hash === ''")
+    assert TOKEN not in page.evaluate("location.href")
+
+
+def test_another_sites_page_reaches_nothing(browser: Browser, served: Served, tmp_path: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(served.key)
+    page.wait_for_selector(".topbar")
+    # The same browser, with the cookie, on a page of another origin.
+    elsewhere = context.new_page()
+    elsewhere.route("http://evil.example/", lambda route: route.fulfill(body="<p>hello"))
+    elsewhere.goto("http://evil.example/")
+    script = """async (address) => {
+        const socket = await new Promise((done) => {
+            const made = new WebSocket(address.replace("http", "ws") + "api/live");
+            made.onopen = () => done("open");
+            made.onerror = () => done("refused");
+        });
+        const asked = fetch(address + "api/files", {credentials: "include"});
+        const read = await asked.then(() => "read", () => "refused");
+        return [socket, read];
+    }"""
+    assert elsewhere.evaluate(script, served.address) == ["refused", "refused"]
+    context.close()
+
+
+def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Served) -> None:
+    opened(page, served)
+    served.stop(signal.SIGKILL)
+    expect(page.get_by_role("alert")).to_contain_text("The server has stopped")
+    write(page, SCENARIO.replace("10 Mbit/s", "5 Mbit/s"))
+    expect(page.locator(".wire-label")).to_contain_text("5 Mbit/s")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".notice")).to_contain_text("kept in this browser")
+    served.start()
+    expect(page.get_by_text("The server has stopped")).to_have_count(0)
+    expect(chart(page, "Goodput")).to_be_visible()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".notice")).to_contain_text("Saved small.yaml")
+    assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
+
+
+def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Served, browser: Browser) -> None:
+    opened(page, served)
+    other = browser.new_context().new_page()
+    other.goto(served.key)
+    other.get_by_role("button", name="small", exact=True).click()
+    expect(other.locator(".device")).to_have_count(2)
+    write(page, SCENARIO.replace("reno", "bbr1"))
+    page.keyboard.press("Control+s")
+    expect(other.locator(".arc-label")).to_have_text("bulk · bbr1")
+    # Both edit: the second to save is told, and chooses.
+    write(other, SCENARIO.replace("reno", "vegas"))
+    write(page, SCENARIO.replace("reno", "hybla"))
+    page.keyboard.press("Control+s")
+    expect(other.get_by_role("alert")).to_contain_text("changed elsewhere")
+    other.get_by_role("button", name="Take the other text").click()
+    expect(other.locator(".arc-label")).to_have_text("bulk · hybla")
+    other.context.close()
+
+
+def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
+    )
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    expect(page.locator(".heat td")).to_have_count(2)
+    expect(page.locator(".study [role=status]")).to_contain_text("done")
+    page.get_by_role("button", name="Open its runs").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
