@@ -9,7 +9,7 @@ use crate::tcp_stream::CLIENT;
 use crate::world::{Timer, World};
 
 /// The applications at both ends of one connection. They are told what happens, and act on the end it happens at.
-pub(crate) trait Application: core::fmt::Debug + Send {
+pub(crate) trait Application: core::fmt::Debug + Send + Sync {
     /// The application timer fires: the flow starts, or the time asked for by `Context::wake_at` has come.
     fn on_timer(&mut self, client: &mut Connection, context: &mut Context);
 
