@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 # Of the package: what stands for itself.
 _NO_ROOM = {"__init__.py", "__main__.py"}
-_ROOTS = ("cc", "crates", "docs", "python", "scenarios", "scripts", "studies", "tests")
+_ROOTS = ("cc", "crates", "docs", "python", "scenarios", "scripts", "studies", "tests", "web")
 
 
 def mapped() -> set[str]:

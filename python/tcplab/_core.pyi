@@ -93,9 +93,9 @@ class Flows:
     def columns(self, begin: int, end: int) -> dict[str, Any]:
         """Give the flows from one place to before another as a table.
 
-        `flows` is an Arrow IPC file of the columns that vary, each once; absent where none does. `columns` has
-        each column's name, a kind and a value: kind "column" and a place in the file, or "integer", "real",
-        "truth" or "text" and the one value in all rows.
+        `flows` is an Arrow IPC file of the columns that vary, each once; absent where none does. `columns`
+        has each column's name, a kind and a value: kind "column" and a place in the file, or "integer",
+        "real", "truth" or "text" and the one value in all rows.
         """
 
 def summarise(

@@ -24,6 +24,10 @@ repeat: 2
 """
 
 
+# A generator that the simulator has not.
+NO_IPERF3 = ("flows.bulk.cc: [reno, cubic]", "flows.bulk.generator: [native, iperf3]")
+
+
 @pytest.fixture
 def study(here: Path) -> Callable[[str, str], str]:
     """The study with one text replaced, as a file."""
@@ -36,15 +40,15 @@ def study(here: Path) -> Callable[[str, str], str]:
     return write
 
 
-def test_a_study_whose_runs_failed_exits_with_4(tcplab: Any, study: Any) -> None:
-    ended = tcplab("study", study("[reno, cubic]", "[nosuch, nosuch2]"), "--out", "out", "--no-report")
+def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> None:
+    ended = tcplab("study", study(*NO_IPERF3), "--out", "out", "--no-report")
     assert ended.returncode == 4
-    assert "4 of 4 runs failed" in ended.stderr
-    assert "no control called" in ended.stderr
+    assert "2 of 4 runs failed" in ended.stderr
+    assert "iperf3" in ended.stderr
 
 
 def test_one_failed_cell_is_enough_and_outdoes_the_verdicts(tcplab: Any, study: Any) -> None:
-    file = study("[reno, cubic]", "[reno, nosuch]\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
+    file = study(NO_IPERF3[0], NO_IPERF3[1] + "\nexpect: [goodput(generator=native) > 1 Gbit/s]")
     ended = tcplab("study", file, "--out", "out", "--json")
     assert ended.returncode == 4
     assert json.loads(ended.stdout)["status"] == "failed"
@@ -62,9 +66,21 @@ def test_check_checks_every_cell_of_a_study(tcplab: Any, study: Any) -> None:
 
 
 def test_check_says_which_cells_the_engine_cannot_run(tcplab: Any, study: Any) -> None:
-    ended = tcplab("check", study("[reno, cubic]", "[reno, nosuch]"))
+    ended = tcplab("check", study(*NO_IPERF3))
     assert ended.returncode == 3
-    assert "flows.bulk.cc: the simulator has no control called 'nosuch' (in 1 of 2 cells)" in ended.stderr
+    assert "flows.bulk.generator: " in ended.stderr
+    assert "iperf3" in ended.stderr
+    assert "(in 1 of 2 cells)" in ended.stderr
+
+
+def test_a_control_that_there_is_not_is_a_mistake_of_the_file(tcplab: Any, study: Any) -> None:
+    for command in ("check", "study"):
+        ended = tcplab(command, study("[reno, cubic]", "[reno, nosuch]"))
+        assert ended.returncode == 2
+        assert (
+            "grid.flows.bulk.cc.nosuch: flows.bulk.cc: there is no congestion control `nosuch`"
+            in ended.stderr
+        )
 
 
 def test_check_tells_a_study_s_mistakes_with_their_lines(tcplab: Any, study: Any) -> None:

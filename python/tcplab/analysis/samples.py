@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -120,6 +121,25 @@ class Samples:
         sums = ("goodput", "bytes_received", "bytes_sent", "retransmits", "lost")
         known = (pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in sums)
         return rows.group_by("time").agg(pl.col("duration").max(), *known).sort("time")
+
+    def datagram_losses(self, flow: str, start: float, end: float) -> float:
+        """Share of a UDP flow's datagrams that was lost in (start, end]; NaN where it is not known.
+
+        A receiver knows of a loss by the next datagram. Where none comes of a stream, all that it sent
+        is lost.
+        """
+        payload = self.plan_flow(flow).get("payload")
+        rows = self._intervals.get(flow)
+        if rows is None or not payload:
+            return math.nan
+        rows = rows.filter((pl.col("time") > start) & (pl.col("time") <= end))
+        if rows["lost"].null_count() == len(rows):
+            return math.nan
+        streams = rows.group_by("stream").agg(pl.col("bytes_sent", "bytes_received", "lost").sum())
+        sent = pl.col("bytes_sent") / payload
+        lost = pl.when(pl.col("bytes_received") == 0).then(sent).otherwise(pl.col("lost"))
+        all_sent, all_lost = streams.select(sent.sum(), lost.sum().alias("lost")).row(0)
+        return float(all_lost / all_sent) if all_sent else math.nan
 
     def goodput(self, flow: str, stream: int | None = None) -> Series:
         """Goodput of each interval, at its end, bit/s: the flow's, or one stream's."""

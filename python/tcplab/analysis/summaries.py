@@ -207,11 +207,10 @@ def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[flo
     if len(rows):
         rows = rows.filter((rows["time"] > window.start) & (rows["time"] <= window.end))
     if kind == "udp":
-        payload = samples.plan_flow(flow).get("payload")
-        if len(rows) and payload and rows["lost"].null_count() < len(rows):
-            sent, lost = float(rows["bytes_sent"].sum()) / payload, float(rows["lost"].sum())
-        else:
-            sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
+        share = samples.datagram_losses(flow, window.start, window.end)
+        if not math.isnan(share):
+            return math.nan, share
+        sent, lost = float(streams["segments_sent"].sum()), float(streams["losses_true"].sum())
         return math.nan, lost / sent if sent else math.nan
     mss = samples.mss(flow)
     if len(rows) and mss:

@@ -22,7 +22,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
-    help="Networks that stay up, with a shell in every node: build, list, enter, change, end.",
+    help="Networks that stay up: build, list, open a shell in a node, change, remove.",
 )
 
 # A line that begins with a backspace keeps its paragraph from being wrapped.
@@ -63,7 +63,7 @@ def up(
             # Of a run; in a lab FRR does it.
             continue
         if problem.fatal and not problem.where.startswith("flows"):
-            raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.mend)
+            raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.fix)
         if not problem.fatal:
             warn(f"{scenario}: warning: {problem.where}: {problem.message}")
     if any(node.get("routing") for node in plan["nodes"]) and (why := frr.missing()):
@@ -270,8 +270,8 @@ def wait(
 
 def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:
     """What a direction's settings become, as a plan says it."""
+    from tcplab.safe_text import visible
     from tcplab.scenario import ScenarioErrors, expand, from_data
-    from tcplab.words import visible
 
     given: dict[str, Any] = {}
     for text in settings:

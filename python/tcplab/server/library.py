@@ -179,21 +179,23 @@ def rows(run_dir: Path, table: str, columns: list[str], start: int, end: int) ->
 
 def write_report(path: Path) -> Path:
     """The report of a result, as `tcplab report` writes it; raises ResultsError."""
-    from tcplab.report.html import write_report as write
+    from tcplab.present.report import write_report as write
 
     return write(load(path))
 
 
 def write_comparison(paths: list[Path], target: Path) -> Path:
     """The comparison of results as a page; raises ResultsError."""
-    from tcplab.report.html import write_comparison as write
+    from tcplab.present.report import write_comparison as write
 
     return write([load(path) for path in paths], target)
 
 
 def summary(run: Run) -> dict[str, Any]:
     """Steady-state figures of a result as rows of text, as `tcplab show` prints them."""
-    return {"text": run.summary().to_text()}
+    from tcplab.present.summary_table import summary as summary_of
+
+    return {"text": summary_of(run).to_text()}
 
 
 def shipped_studies() -> list[tuple[str, str]]:

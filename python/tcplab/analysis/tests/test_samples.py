@@ -196,6 +196,17 @@ def test_datagrams_lost_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
     assert row.figures["loss_rate"].value == 0.1
 
 
+def test_all_datagrams_of_a_stream_that_nothing_comes_of_are_lost(tmp_path: Path) -> None:
+    made = plan({"one": "none"}, seconds=2)
+    made["flows"][0] |= {"kind": "udp", "payload": 1000}
+    whole = span("one", 0, 2 * SECOND, kind="udp", segments_sent=200, losses_true=100)
+    rates = seconds("one", {1: 8e5, 2: 0.0}, bytes_sent=100_000)
+    # The receiver, to which no datagram comes, counts none as lost.
+    intervals = [{**row, "lost": 0} for row in rates]
+    (row,) = summary(recorded(tmp_path, made, flows=[whole], intervals=intervals), omit=SECOND).flows
+    assert row.figures["loss_rate"].value == 1.0
+
+
 def test_packets_dropped_in_the_warm_up_do_not_count(tmp_path: Path) -> None:
     run = recorded(
         tmp_path,
