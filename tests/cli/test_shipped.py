@@ -29,6 +29,7 @@ def test_a_file_of_that_name_comes_first(here: Path, tcplab: Command) -> None:
 
 def test_the_list_has_every_shipped_scenario_with_its_description(tcplab: Command) -> None:
     found = json.loads(tcplab("examples", "list", "--json").stdout)
+    assert not [one for one in found if one["description"] != one["description"].strip()]
     assert [one["name"] for one in found] == sorted(path.stem for path in ROOT.glob("scenarios/*.yaml"))
     assert all(one["description"] for one in found)
 

@@ -33,7 +33,7 @@ def list_examples(json: Json = False) -> None:
     from tcplab.scenario import load
     from tcplab.shipped import SCENARIOS, scenario_names
 
-    found = [(name, load(SCENARIOS / f"{name}.yaml").description) for name in scenario_names()]
+    found = [(name, load(SCENARIOS / f"{name}.yaml").description.strip()) for name in scenario_names()]
     if json:
         say_json([{"name": name, "description": about} for name, about in found])
         return
