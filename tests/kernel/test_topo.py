@@ -227,9 +227,7 @@ class TestTwoAutonomousSystems:
         assert topo("wait", "--timeout", "100").returncode == 0
         routes = json.loads(topo("exec", "r1", "--", "ip", "-j", "route").stdout)
         assert [one["gateway"] for one in routes if one["protocol"] == "bgp"] == ["10.0.1.2"]
-        said = topo(
-            "exec", "r1", "--", "vtysh", "--vty_socket", "/run/frr/r1", "-c", "show ip bgp summary json"
-        )
+        said = topo("exec", "r1", "--", "vtysh", "-c", "show ip bgp summary json")
         peers = json.loads(said.stdout)["ipv4Unicast"]["peers"]
         assert {at: (one["remoteAs"], one["state"]) for at, one in peers.items()} == {
             "10.0.1.2": (200, "Established")

@@ -158,7 +158,7 @@ def shell(
             routers = ", ".join(found.about["routers"])
             hint = f"its routers with FRR: {routers}" if routers else "give a router `routing`"
             raise CommandError(f"{node} does not run FRR", Code.INPUT, hint)
-        words = ["vtysh", "--vty_socket", f"/run/frr/{node}"] if vtysh else ["bash", "--norc", "-i"]
+        words = ["vtysh"] if vtysh else ["bash", "--norc", "-i"]
         _become(found.command(node, words), found, node)
 
 

@@ -95,6 +95,8 @@ def start(router: Router, ask: Callable[[Json], Json]) -> None:
     files = {_FILE: router.configuration, f"{_RUN}/group": _groups()}
     ask({"do": "write_files", **node, "files": files})
     script = ["set -e", f"mkdir {own}", f"mount --bind {_RUN}/group /etc/group"]
+    # Where vtysh(1) looks for the consoles when it is told nothing.
+    script += [f"ln -s {router.node}/{daemon}.vty {_RUN}/{daemon}.vty" for daemon in router.daemons]
     _run(ask, router.node, "prepare", ["sh", "-c", "\n".join(script)])
     for daemon in router.daemons:
         command = [f"{_DAEMONS}/{daemon}", "-N", router.node, "-u", "root", "-g", "root", "-f", _FILE]
