@@ -4,7 +4,8 @@ import type { Drawing } from "./network";
 
 export type Places = Record<string, { x: number; y: number }>;
 
-export const COLUMN = 210;
+// A node and what a link says of itself fit in a column.
+export const COLUMN = 300;
 export const ROW = 120;
 
 /** Positions for all nodes: those that are known, and for the others columns by distance from the senders. */

@@ -79,7 +79,7 @@ export function CurvesPanel() {
     <div className="curves">
       {finished && (
         <p className="overload" role="alert">
-          Overloaded: {finished.overload} The machine, not TCP, may have set this result.
+          Overloaded: {finished.overload}.
         </p>
       )}
       <div className="legend" role="group" aria-label="Shown">

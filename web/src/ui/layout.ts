@@ -22,7 +22,8 @@ export async function automatic(drawing: Drawing): Promise<Places> {
     layoutOptions: {
       "elk.algorithm": "layered",
       "elk.direction": "RIGHT",
-      "elk.layered.spacing.nodeNodeBetweenLayers": "130",
+      // Wide enough for what a link says of itself.
+      "elk.layered.spacing.nodeNodeBetweenLayers": "180",
       "elk.spacing.nodeNode": "60",
       "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
     },
