@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p tcplab-link --example offer <CASES >RESULTS`
 //!
-//! A case is `{name, rate, queue, arrivals}`, its queue as in a plan, its arrivals `[ns, flow, bytes, tos]`. Results
+//! A case is `{name, seed, rate, queue, arrivals}`, its queue as in a plan, its arrivals `[ns, flow, bytes, tos]`. Results
 //! hold by name `left`, when each packet's last bit left in ns (null: it was dropped), and `tos`, as it left.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use tcplab_units::{Rate, Span, Time};
 #[derive(Deserialize)]
 struct Case {
     name: String,
+    seed: u64,
     /// None where the queue itself shapes.
     rate: Option<Rate>,
     queue: Queue,
@@ -47,7 +48,7 @@ fn offer(case: &Case) -> Fates {
         trace: None,
         changes: Vec::new(),
     };
-    let mut link = Link::new(&direction, 1);
+    let mut link = Link::new(&direction, case.seed);
     let packets = case.arrivals.len();
     let mut fates = Fates { left: vec![None; packets], tos: vec![None; packets] };
     for (index, &(at, flow, len, tos)) in case.arrivals.iter().enumerate() {

@@ -164,7 +164,7 @@ impl Control {
         sink: &mut impl Sink<P>,
     ) -> Option<Queued<P>> {
         if !self.dropping {
-            (packet, _) = self.strike(packet, queue, others, law, now, sink);
+            (packet, _) = self.mark_or_drop(packet, queue, others, law, now, sink);
             self.dropping = true;
             // Where the queue was too long only recently, the rate of drops that controlled it is a good start.
             let delta = self.count.saturating_sub(self.last_count);
@@ -180,7 +180,7 @@ impl Control {
         while self.dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
             let marks_before = self.marked;
-            (packet, ok_to_drop) = self.strike(packet, queue, others, law, now, sink);
+            (packet, ok_to_drop) = self.mark_or_drop(packet, queue, others, law, now, sink);
             if self.marked > marks_before {
                 // What is marked is sent: one signal for each packet that leaves.
                 self.drop_next = law.next_drop(self.drop_next, self.count);
@@ -196,7 +196,7 @@ impl Control {
     }
 
     /// Marks `packet`, or drops it and takes the next.
-    fn strike<P: Packet>(
+    fn mark_or_drop<P: Packet>(
         &mut self,
         packet: Option<Queued<P>>,
         queue: &mut Fifo<P>,
