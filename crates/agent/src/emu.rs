@@ -105,7 +105,7 @@ fn serve(line: &str, links: &Links) {
             if emulator.change(*change) {
                 output::ok(request.id, json!({}));
             } else {
-                refuse(&format!("there is no link {link:?}"), "name a link that was configured");
+                refuse(&format!("no link is called {link:?}"), "name a link that was configured");
             }
         }
         (Command::Stop, Some(emulator)) => {

@@ -89,7 +89,7 @@ impl Emulator {
         self.order(Order::Stop);
     }
 
-    /// Settings change now, in the run that is in progress. False: there is no link of that name.
+    /// Changes settings now, in the run that is in progress. False: no link has that name.
     pub fn change(&self, change: LiveChange) -> bool {
         let known = self.links.contains(&change.link);
         if known {

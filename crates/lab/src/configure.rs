@@ -29,7 +29,7 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
         index.get(name).copied().ok_or_else(|| LabError::Refused {
             node: node.node.clone(),
             what: format!("configure {name}"),
-            said: "there is no such interface".to_owned(),
+            said: "no such interface".to_owned(),
         })
     };
     // First, and before the interfaces are up: not one packet of IPv6's own leaves.

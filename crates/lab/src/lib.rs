@@ -34,7 +34,7 @@ pub enum LabError {
     Enter { node: String, source: io::Error },
     #[error("cannot start a process for {name}: {source}")]
     Start { name: String, source: io::Error },
-    #[error("there is no node {0:?} in this lab")]
+    #[error("no node of this lab is called {0:?}")]
     NoNode(String),
     #[error("{node}: cannot {what}: {said}")]
     Refused { node: String, what: String, said: String },

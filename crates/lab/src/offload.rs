@@ -39,7 +39,7 @@ impl Offloads {
     /// Switches an offload. A device that cannot do it leaves it off: that shows in `on`.
     pub(crate) fn set(&self, interface: &str, name: &str, on: bool) -> io::Result<()> {
         let Some((_, _, command)) = OFFLOADS.into_iter().find(|(known, ..)| *known == name) else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("there is no offload {name:?}")));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("unknown offload {name:?}")));
         };
         match self.call(interface, command, u32::from(on)) {
             Err(error) if on && lacks(&error) => Ok(()),

@@ -20,7 +20,7 @@ pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(|| {
 /// JSON Schema (draft 2020-12) of a scenario file, with a description of every key.
 pub fn json_schema() -> Json {
     let mut schema = written(&MARKED);
-    schema["$id"] = json!("https://tcplab.dev/schema/scenario-1.json");
+    schema["$id"] = json!("urn:tcplab:schema:scenario:1");
     schema
 }
 

@@ -211,7 +211,7 @@ def _about(plan: Json, layout: Layout, scenario: str) -> Json:
 def _unknown(name: str) -> NoLabError:
     there_are = names()
     hint = f"labs that are up: {', '.join(there_are)}" if there_are else _BUILD
-    return NoLabError(f"there is no lab {name!r}", hint)
+    return NoLabError(f"no lab is called {name!r}", hint)
 
 
 def _connected(name: str) -> socket.socket:

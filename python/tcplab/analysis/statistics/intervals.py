@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -102,31 +103,24 @@ def bootstrap_interval(
         return Interval(value, math.nan, math.nan, 1, "one value, no interval")
     if deterministic(x):
         return Interval(value, math.nan, math.nan, n, DETERMINISTIC)
-    found = stats.bootstrap(
-        (x,),
-        statistic,
-        confidence_level=level,
-        n_resamples=resamples,
-        method="BCa",
-        rng=np.random.default_rng(seed),
-        vectorized=True,
-    ).confidence_interval
-    low, high = float(found.low), float(found.high)
-    method = f"BCa bootstrap over {n} values"
-    if math.isnan(low) or math.isnan(high):
-        # The acceleration is undefined when leaving out any one value changes nothing (small n, median).
+
+    def between(method: Literal["BCa", "percentile"]) -> tuple[float, float]:
         found = stats.bootstrap(
             (x,),
             statistic,
             confidence_level=level,
             n_resamples=resamples,
-            method="percentile",
+            method=method,
             rng=np.random.default_rng(seed),
             vectorized=True,
         ).confidence_interval
-        low, high = float(found.low), float(found.high)
-        method = f"percentile bootstrap over {n} values"
-    return Interval(value, low, high, n, method)
+        return float(found.low), float(found.high)
+
+    (low, high), name = between("BCa"), "BCa"
+    if math.isnan(low) or math.isnan(high):
+        # The acceleration is undefined when leaving out any one value changes nothing (small n, median).
+        (low, high), name = between("percentile"), "percentile"
+    return Interval(value, low, high, n, f"{name} bootstrap over {n} values")
 
 
 def t_quantile(level: float, df: float) -> float:
