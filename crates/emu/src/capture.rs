@@ -17,9 +17,9 @@ use crate::wire::Wire;
 pub(crate) struct Captures {
     keep: Keep,
     files: Vec<CaptureFile>,
-    /// By way: the file of the interface that sends into it, and of the one that receives from it.
-    by_way: Vec<[Option<usize>; 2]>,
-    /// Packets of the present moment, which are told way by way and not in the order of time.
+    /// By direction: the file of the interface that sends into it, and of the one that receives from it.
+    by_direction: Vec<[Option<usize>; 2]>,
+    /// Packets of the present moment, which are told direction by direction and not in the order of time.
     seen: Vec<Seen>,
     bytes: Vec<u8>,
     scratch: Vec<u8>,
@@ -69,7 +69,7 @@ impl Captures {
     pub(crate) fn new(
         keep: Keep,
         interfaces: &[[String; 2]],
-        by_way: Vec<[Option<usize>; 2]>,
+        by_direction: Vec<[Option<usize>; 2]>,
         epoch: u64,
     ) -> io::Result<Captures> {
         let files = interfaces.iter().map(|[name, file]| {
@@ -79,14 +79,14 @@ impl Captures {
             Ok(CaptureFile { name: file.clone(), packets: 0, writer, interface, buffer })
         });
         let files = files.collect::<io::Result<_>>()?;
-        Ok(Captures { keep, files, by_way, seen: Vec::new(), bytes: Vec::new(), scratch: Vec::new() })
+        Ok(Captures { keep, files, by_direction, seen: Vec::new(), bytes: Vec::new(), scratch: Vec::new() })
     }
 
-    /// Something happened to `packet` on a way.
-    pub(crate) fn on(&mut self, event: Event, at: Time, packet: &Wire, way: usize, arena: &Arena) {
+    /// Something happened to `packet` in a direction.
+    pub(crate) fn on(&mut self, event: Event, at: Time, packet: &Wire, direction: usize, arena: &Arena) {
         let file = match event {
-            Event::Depart => self.by_way[way][0],
-            Event::Deliver => self.by_way[way][1],
+            Event::Depart => self.by_direction[direction][0],
+            Event::Deliver => self.by_direction[direction][1],
             _ => None,
         };
         let Some(file) = file else { return };

@@ -58,7 +58,7 @@ pub struct End {
     /// The node may leave segmentation to the device.
     #[serde(default = "yes")]
     pub tso: bool,
-    /// The node takes packets joined.
+    /// The node takes packets coalesced.
     #[serde(default = "yes")]
     pub gro: bool,
     /// Its packets are captured.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use crate::config::{LiveChange, Setup, Start};
-use crate::pump::{Order, Pump};
+use crate::event_loop::{EventLoop, Order};
 use crate::report::News;
 use crate::tap::TapError;
 use crate::writer;
@@ -70,12 +70,12 @@ impl Emulator {
         let (orders, received) = mpsc::channel();
         let (work, to_write) = mpsc::channel();
         let dir = setup.dir.clone();
-        let pump = Pump::new(setup, wake.clone(), received, work)?;
+        let event_loop = EventLoop::new(setup, wake.clone(), received, work)?;
         let start = |name: &str, body: Box<dyn FnOnce() + Send>| {
             thread::Builder::new().name(name.into()).spawn(body).map_err(SetupError::Thread)
         };
         let writer = start("writer", Box::new(move || writer::serve(dir, &to_write, tell)))?;
-        let links = start("links", Box::new(move || pump.serve()))?;
+        let links = start("links", Box::new(move || event_loop.serve()))?;
         Ok(Emulator { orders: Some(orders), wake, links: names, threads: vec![links, writer] })
     }
 

@@ -3,8 +3,8 @@
 use std::io;
 
 use crate::arena::Arena;
+use crate::coalescing::{Group, HEADERS, PIECES};
 use crate::frame::{self, Keep};
-use crate::join::{Group, HEADERS, PIECES};
 use crate::tap::Tap;
 use crate::virtio;
 

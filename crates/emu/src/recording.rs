@@ -9,10 +9,10 @@ use tcplab_units::Time;
 
 use crate::arena::Arena;
 use crate::capture::Captures;
+use crate::direction::Watch;
 use crate::headers::{read_u32, sequence};
 use crate::layout::Transport;
 use crate::streams::Streams;
-use crate::way::Watch;
 use crate::wire::Wire;
 
 /// Rows that are not written yet.
@@ -28,7 +28,7 @@ pub(crate) struct Rows {
 #[derive(Debug)]
 pub(crate) struct Recording {
     rows: Rows,
-    /// By way: link and direction.
+    /// By direction: link and direction.
     names: Vec<[Symbol; 2]>,
     event_names: [Symbol; Event::ALL.len()],
     link_change: Symbol,
@@ -92,11 +92,11 @@ impl Recording {
     }
 
     /// A sample of a queue.
-    pub(crate) fn queue(&mut self, time: Time, way: usize, queue: QueueSample, stats: &Stats) {
+    pub(crate) fn queue(&mut self, time: Time, number: usize, queue: QueueSample, stats: &Stats) {
         self.rows.queues.push(QueueRow {
             time: time.as_ns(),
-            link: self.names[way][0],
-            direction: self.names[way][1],
+            link: self.names[number][0],
+            direction: self.names[number][1],
             packets: u64::from(queue.packets),
             bytes: queue.bytes,
             sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
@@ -108,19 +108,19 @@ impl Recording {
     }
 
     /// A link's settings changed.
-    pub(crate) fn change(&mut self, time: Time, way: usize, detail: &str) {
+    pub(crate) fn change(&mut self, time: Time, number: usize, detail: &str) {
         let detail = self.rows.dictionary.symbol(detail);
         self.rows.events.push(EventRow {
             time: time.as_ns(),
             flow: None,
             stream: None,
-            link: Some(self.names[way][0]),
+            link: Some(self.names[number][0]),
             event: self.link_change,
             detail: Some(detail),
         });
     }
 
-    fn packet(&mut self, event: Event, at: Time, packet: &Wire, way: usize, queue: u32, arena: &Arena) {
+    fn packet(&mut self, event: Event, at: Time, packet: &Wire, number: usize, queue: u32, arena: &Arena) {
         let stream = self.streams.of(packet, arena).map(|(stream, _)| self.flows[stream]);
         let seq = match packet.layout.transport {
             Transport::Tcp => Some(u64::from(sequence(packet, packet.shared_header(arena)))),
@@ -129,8 +129,8 @@ impl Recording {
         };
         self.rows.packets.push(PacketRow {
             time: at.as_ns(),
-            link: self.names[way][0],
-            direction: self.names[way][1],
+            link: self.names[number][0],
+            direction: self.names[number][1],
             event: self.event_names[event as usize],
             flow: stream.map(|(flow, _)| flow),
             stream: stream.map(|(_, number)| number),
@@ -147,11 +147,11 @@ fn datagram_number(packet: &Wire, arena: &Arena) -> Option<u64> {
     (payload.len() >= 8).then(|| u64::from(read_u32(payload, 0)) << 32 | u64::from(read_u32(payload, 4)))
 }
 
-/// Watches the link of one way.
+/// Watches one direction of a link.
 pub(crate) struct Watcher<'a> {
     pub(crate) arena: &'a mut Arena,
     pub(crate) recording: &'a mut Recording,
-    pub(crate) way: usize,
+    pub(crate) direction: usize,
 }
 
 impl Watch for Watcher<'_> {
@@ -166,10 +166,10 @@ impl Observer<Wire> for Watcher<'_> {
     fn on(&mut self, event: Event, at: Time, packet: &Wire, queue_packets: u32) {
         if self.recording.on {
             if self.recording.packets {
-                self.recording.packet(event, at, packet, self.way, queue_packets, self.arena);
+                self.recording.packet(event, at, packet, self.direction, queue_packets, self.arena);
             }
             if let Some(captures) = &mut self.recording.captures {
-                captures.on(event, at, packet, self.way, self.arena);
+                captures.on(event, at, packet, self.direction, self.arena);
             }
         }
         match event {

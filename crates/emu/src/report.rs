@@ -66,15 +66,15 @@ pub struct Facts {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkFacts {
     /// First end to second end.
-    pub forward: WayFacts,
+    pub forward: DirectionFacts,
     /// Second end to first end.
-    pub backward: WayFacts,
+    pub backward: DirectionFacts,
 }
 
 /// What a link direction did. `packets_in + duplicated = delivered + dropped + lost + held`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)] // as `tcplab_link::Stats`
-pub struct WayFacts {
+pub struct DirectionFacts {
     pub packets_in: u64,
     pub bytes_in: u64,
     pub dropped: u64,

@@ -1,4 +1,4 @@
-//! Cutting and joining against a plain segmentation written from the RFCs.
+//! Segmentation and coalescing against a plain segmentation written from the RFCs.
 
 use proptest::prelude::*;
 use tcplab_link::Packet;
@@ -6,10 +6,10 @@ use tcplab_units::Time;
 
 use crate::arena::Arena;
 use crate::checksum::Sum;
-use crate::cut;
+use crate::coalescing::{Coalescing, Group, HEADERS};
 use crate::frame::{self, Keep};
 use crate::headers::{CWR, FIN, PSH};
-use crate::join::{Group, HEADERS, Joining};
+use crate::segmentation;
 use crate::virtio::{self, Header};
 use crate::wire::Wire;
 
@@ -144,7 +144,7 @@ fn bursts() -> impl Strategy<Value = Burst> {
 /// The packets of what a device gives.
 fn cut(arena: &mut Arena, read: &[u8]) -> Vec<Wire> {
     arena.room()[..read.len()].copy_from_slice(read);
-    cut::take(arena, read.len()).expect("well-formed").iter().collect()
+    segmentation::segments(arena, read.len()).expect("well-formed").iter().collect()
 }
 
 fn on_the_wire(arena: &Arena, packet: &Wire) -> Vec<u8> {
@@ -153,10 +153,10 @@ fn on_the_wire(arena: &Arena, packet: &Wire) -> Vec<u8> {
     bytes
 }
 
-const ALL: Joining = Joining { tcp: true, udp: true };
+const ALL: Coalescing = Coalescing { tcp: true, udp: true };
 
 /// What is written into a device for these packets.
-fn join(arena: &mut Arena, packets: &[Wire], joining: Joining) -> Vec<Vec<u8>> {
+fn join(arena: &mut Arena, packets: &[Wire], coalescing: Coalescing) -> Vec<Vec<u8>> {
     fn leave(arena: &mut Arena, group: &mut Group, written: &mut Vec<Vec<u8>>) {
         if group.is_empty() {
             return;
@@ -170,7 +170,7 @@ fn join(arena: &mut Arena, packets: &[Wire], joining: Joining) -> Vec<Vec<u8>> {
     for packet in packets {
         if !group.take(*packet, Time::ZERO, arena) {
             leave(arena, &mut group, &mut written);
-            group.begin(*packet, Time::ZERO, arena, joining);
+            group.begin(*packet, Time::ZERO, arena, coalescing);
         }
     }
     leave(arena, &mut group, &mut written);
@@ -231,7 +231,7 @@ proptest! {
             }
         }
         let wire: Vec<Vec<u8>> = left.iter().map(|packet| on_the_wire(&arena, packet)).collect();
-        let written = join(&mut arena, &left, Joining { tcp, udp: true });
+        let written = join(&mut arena, &left, Coalescing { tcp, udp: true });
         prop_assert_eq!(arena.packets(), 0);
         prop_assert_eq!(cut_again(&mut arena, &written), wire);
     }
@@ -293,7 +293,7 @@ proptest! {
         }
         let mut arena = Arena::new();
         arena.room()[..bytes.len()].copy_from_slice(&bytes);
-        if let Ok(packets) = cut::take(&mut arena, bytes.len()) {
+        if let Ok(packets) = segmentation::segments(&mut arena, bytes.len()) {
             let packets: Vec<Wire> = packets.iter().collect();
             for packet in &packets {
                 let mut bytes = on_the_wire(&arena, packet);

@@ -9,11 +9,11 @@ use crate::capture::Captures;
 use crate::changes::{self, Planned};
 use crate::clock;
 use crate::config::{LinkDirection, LiveChange, Start, What};
+use crate::event_loop::{EventLoop, HOLD};
 use crate::frame::Keep;
 use crate::lateness::Lateness;
-use crate::pump::{HOLD, Pump};
 use crate::recording::Watcher;
-use crate::report::{Facts, LinkFacts, Progress, WayFacts};
+use crate::report::{DirectionFacts, Facts, LinkFacts, Progress};
 use crate::streams::Streams;
 use crate::writer::Work;
 
@@ -31,7 +31,7 @@ pub(crate) struct Run {
     next_telling: Time,
     changes: Vec<Planned>,
     changes_done: usize,
-    /// By way, at present.
+    /// By direction, at present.
     delays: Vec<Span>,
     before: Before,
 }
@@ -45,7 +45,7 @@ struct Before {
     unstamped: u64,
 }
 
-impl Pump {
+impl EventLoop {
     /// A run will begin.
     pub(crate) fn prepare(&mut self, start: Start) {
         let directions = || self.setup.links.iter().flat_map(|link| [&link.forward, &link.backward]);
@@ -70,14 +70,14 @@ impl Pump {
         let Some(run) = self.run.as_mut().filter(|run| run.begun) else { return };
         let LiveChange { link, direction, mut change } = order;
         let Some(link) = self.setup.links.iter().position(|known| known.name == link) else { return };
-        let way = 2 * link + usize::from(direction == LinkDirection::Backward);
+        let number = 2 * link + usize::from(direction == LinkDirection::Backward);
         change.at = Time::from_ns(clock::now().saturating_sub(self.zero));
         let later = run.changes[run.changes_done..].partition_point(|other| other.at <= change.at);
-        run.changes.insert(run.changes_done + later, Planned::new(way, &change));
-        if let Some(link) = self.ways[way].link() {
+        run.changes.insert(run.changes_done + later, Planned::new(number, &change));
+        if let Some(link) = self.directions[number].link() {
             link.change(change);
         }
-        self.due[way] = 0;
+        self.due[number] = 0;
         // Records of it are duties of the run.
         self.duty = 0;
     }
@@ -129,7 +129,7 @@ impl Pump {
         for link in &self.setup.links {
             for (name, direction) in [("forward", &link.forward), ("backward", &link.backward)] {
                 let seed = component_seed(self.setup.seed, &format!("link.{}.{name}", link.name));
-                self.ways[number].begin(Link::new(direction, seed));
+                self.directions[number].begin(Link::new(direction, seed));
                 // Changes, too, happen in the model by themselves.
                 self.due[number] = 0;
                 number += 1;
@@ -163,16 +163,16 @@ impl Pump {
                 }
             }
         }
-        let by_way = (0..by_end.len()).map(|way| [by_end[way], by_end[way ^ 1]]).collect();
+        let by_direction = (0..by_end.len()).map(|number| [by_end[number], by_end[number ^ 1]]).collect();
         let epoch = clock::since_1970().wrapping_add(self.zero).wrapping_sub(clock::now());
-        let captures = Captures::new(keep, &names, by_way, epoch).ok()?;
+        let captures = Captures::new(keep, &names, by_direction, epoch).ok()?;
         let _ = self.work.send(Work::Begin(paths));
         Some(captures)
     }
 
     fn set_rtts(&mut self, run: &Run) {
-        for (number, way) in self.ways.iter_mut().enumerate() {
-            way.set_rtt(run.delays[number] + run.delays[number ^ 1]);
+        for (number, direction) in self.directions.iter_mut().enumerate() {
+            direction.set_rtt(run.delays[number] + run.delays[number ^ 1]);
         }
     }
 
@@ -180,10 +180,10 @@ impl Pump {
     fn sample(&mut self, run: &mut Run, now: Time) {
         let Some(interval) = self.setup.sample.queues else { return };
         while run.next_sample <= now {
-            for (number, way) in self.ways.iter_mut().enumerate() {
-                let Some(link) = way.link() else { continue };
+            for (number, direction) in self.directions.iter_mut().enumerate() {
+                let Some(link) = direction.link() else { continue };
                 let mut watch =
-                    Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+                    Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
                 let queue = link.sample(run.next_sample, &mut watch);
                 self.recording.queue(run.next_sample, number, queue, link.stats());
             }
@@ -193,9 +193,9 @@ impl Pump {
 
     fn note_changes(&mut self, run: &mut Run, now: Time) {
         while let Some(change) = run.changes.get(run.changes_done).filter(|change| change.at <= now) {
-            self.recording.change(change.at, change.way, &change.detail);
+            self.recording.change(change.at, change.number, &change.detail);
             if let Some(delay) = change.delay {
-                run.delays[change.way] = delay;
+                run.delays[change.number] = delay;
             }
             run.changes_done += 1;
             self.set_rtts(run);
@@ -205,9 +205,10 @@ impl Pump {
     /// Has all links tell what happened until `now`. What happened before the time it returns is told for good.
     fn advance(&mut self, now: Time) -> Time {
         let mut told = now;
-        for (number, way) in self.ways.iter_mut().enumerate() {
-            let Some(link) = way.link() else { continue };
-            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+        for (number, direction) in self.directions.iter_mut().enumerate() {
+            let Some(link) = direction.link() else { continue };
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
             link.advance(now, &mut watch);
             told = told.min(link.next_event());
         }
@@ -242,9 +243,9 @@ impl Pump {
         self.hand_over();
         let mut lateness = Lateness::new();
         let mut delivered = BTreeMap::new();
-        for (number, way) in self.ways.iter_mut().enumerate() {
-            lateness.add(way.lateness());
-            let bytes = way.link().map_or(0, |link| link.stats().bytes_delivered);
+        for (number, direction) in self.directions.iter_mut().enumerate() {
+            lateness.add(direction.lateness());
+            let bytes = direction.link().map_or(0, |link| link.stats().bytes_delivered);
             let name = &self.setup.links[number / 2].name;
             delivered.entry(name.clone()).or_insert([0; 2])[number % 2] = bytes;
         }
@@ -268,13 +269,13 @@ impl Pump {
 
     fn facts(&mut self, before: &Before) -> Facts {
         let mut total = Lateness::new();
-        let mut ways = Vec::new();
-        for way in &mut self.ways {
-            total.add(way.lateness());
-            let (lateness, undeliverable) = (way.lateness().verdict(), way.undeliverable());
-            let Some(link) = way.link() else { continue };
+        let mut directions = Vec::new();
+        for direction in &mut self.directions {
+            total.add(direction.lateness());
+            let (lateness, undeliverable) = (direction.lateness().verdict(), direction.undeliverable());
+            let Some(link) = direction.link() else { continue };
             let stats = link.stats();
-            ways.push(WayFacts {
+            directions.push(DirectionFacts {
                 packets_in: stats.packets_in,
                 bytes_in: stats.bytes_in,
                 dropped: stats.dropped,
@@ -290,9 +291,10 @@ impl Pump {
             });
         }
         let names = self.setup.links.iter().map(|link| link.name.clone());
-        let links = names.zip(ways.chunks_exact(2));
-        let links =
-            links.map(|(name, ways)| (name, LinkFacts { forward: ways[0], backward: ways[1] })).collect();
+        let links = names.zip(directions.chunks_exact(2));
+        let links = links
+            .map(|(name, directions)| (name, LinkFacts { forward: directions[0], backward: directions[1] }))
+            .collect();
         let overflows = self.taps.iter().map(|tap| tap.overflows()).sum::<u64>() - before.overflows;
         let lateness = total.verdict();
         // Each packet that found no room is one too many.

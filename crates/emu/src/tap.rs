@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::coalescing::Coalescing;
 use crate::config::End;
-use crate::join::Joining;
-use crate::stamps::Stamps;
+use crate::tx_timestamps::TxTimestamps;
 
 /// Frames that wait in the device for the emulator. The default of 500 is filled by one burst of datagrams; what does
 /// not find room is lost to the sender's namespace unseen.
@@ -59,10 +59,10 @@ impl TapError {
 #[derive(Debug)]
 pub(crate) struct Tap {
     file: OwnedFd,
-    /// What the namespace takes joined.
-    pub(crate) joining: Joining,
+    /// What the namespace takes coalesced.
+    pub(crate) coalescing: Coalescing,
     /// None where the kernel does not note when frames leave their node.
-    stamps: Option<Stamps>,
+    timestamps: Option<TxTimestamps>,
     /// The counters of the namespace's devices.
     counters: File,
     name: String,
@@ -81,8 +81,8 @@ impl Tap {
         let made = make(end);
         // Only a thread that is back may go on.
         enter(&own).map_err(|e| failed("leave the node's namespace", e))?;
-        let (file, joining, stamps) = made.map_err(|(doing, e)| failed(doing, e))?;
-        Ok(Tap { file, joining, stamps, counters, name: end.interface.clone() })
+        let (file, coalescing, timestamps) = made.map_err(|(doing, e)| failed(doing, e))?;
+        Ok(Tap { file, coalescing, timestamps, counters, name: end.interface.clone() })
     }
 
     pub(crate) fn fd(&self) -> RawFd {
@@ -106,8 +106,8 @@ impl Tap {
 
     /// When `frame`, which was read, left its node: CLOCK_REALTIME, ns; none: nobody noted it.
     #[inline]
-    pub(crate) fn stamp(&mut self, frame: &[u8]) -> Option<u64> {
-        self.stamps.as_mut()?.find(frame)
+    pub(crate) fn timestamp(&mut self, frame: &[u8]) -> Option<u64> {
+        self.timestamps.as_mut()?.find(frame)
     }
 
     /// Writes one frame that lies in several parts.
@@ -136,7 +136,7 @@ fn enter(namespace: &File) -> io::Result<()> {
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })
 }
 
-type Made = Result<(OwnedFd, Joining, Option<Stamps>), (&'static str, io::Error)>;
+type Made = Result<(OwnedFd, Coalescing, Option<TxTimestamps>), (&'static str, io::Error)>;
 
 fn make(end: &End) -> Made {
     let path = CString::from(c"/dev/net/tun");
@@ -152,7 +152,7 @@ fn make(end: &End) -> Made {
     let mut request = request(&end.interface).map_err(|e| ("name a TAP device", e))?;
     request.ifr_ifru.ifru_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL;
     ioctl(fd, TUNSETIFF, &mut request).map_err(|e| ("make a TAP device", e))?;
-    let joining = offload(fd, end).map_err(|e| ("set the offloads", e))?;
+    let coalescing = offload(fd, end).map_err(|e| ("set the offloads", e))?;
 
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(|e| ("open a socket", e))?;
     let socket = socket.as_raw_fd();
@@ -176,11 +176,11 @@ fn make(end: &End) -> Made {
     // SAFETY: the field just filled is the valid one.
     let index = unsafe { request.ifr_ifru.ifru_ifindex };
     // Where packet sockets are not to be had (CAP_NET_RAW over the namespace), the time of reading has to do.
-    Ok((file, joining, Stamps::of(index).ok()))
+    Ok((file, coalescing, TxTimestamps::of(index).ok()))
 }
 
 /// Has the namespace leave checksums, and segmentation if it may, to the device.
-fn offload(fd: RawFd, end: &End) -> io::Result<Joining> {
+fn offload(fd: RawFd, end: &End) -> io::Result<Coalescing> {
     let set = |features: libc::c_uint| {
         // SAFETY: the request takes a number.
         check(unsafe { libc::ioctl(fd, TUNSETOFFLOAD as _, libc::c_ulong::from(features)) })
@@ -192,7 +192,7 @@ fn offload(fd: RawFd, end: &End) -> io::Result<Joining> {
     if !has_uso || !end.tso {
         set(TUN_F_CSUM | tso)?;
     }
-    Ok(Joining { tcp: end.gro, udp: end.gro && has_uso })
+    Ok(Coalescing { tcp: end.gro, udp: end.gro && has_uso })
 }
 
 fn request(name: &str) -> io::Result<libc::ifreq> {

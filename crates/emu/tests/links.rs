@@ -10,15 +10,19 @@ use std::time::Duration;
 
 use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
 use tcplab_emu::config::{Sample, What};
-use tcplab_emu::{Emulator, Start, WayFacts};
+use tcplab_emu::{DirectionFacts, Emulator, Start};
 use tcplab_link::config::{Limit, Loss, LossModel, Queue, Reorder};
 use tcplab_units::{Rate, Span, Time};
 
 const MS: u64 = 1_000_000;
 
-fn assert_conserved(way: &WayFacts) {
-    assert_eq!(way.packets_in + way.duplicated, way.delivered + way.dropped + way.lost + way.held, "{way:?}");
-    assert_eq!(way.undeliverable, 0);
+fn assert_conserved(direction: &DirectionFacts) {
+    assert_eq!(
+        direction.packets_in + direction.duplicated,
+        direction.delivered + direction.dropped + direction.lost + direction.held,
+        "{direction:?}"
+    );
+    assert_eq!(direction.undeliverable, 0);
 }
 
 /// Sends `count` numbered datagrams from `a` to `b`, some at a time; the numbers as they came.

@@ -13,6 +13,7 @@
 pub use tcplab_plan as config;
 
 mod bucket;
+mod correlated_chance;
 mod excursions;
 mod flight;
 mod jitter;
@@ -22,15 +23,14 @@ mod loss;
 mod normal;
 mod observer;
 mod packet;
-mod player;
 pub mod qdisc;
 mod random;
 mod reorder;
 mod service;
 mod shaper;
 mod stats;
-mod strikes;
 mod threshold;
+mod trace_service;
 
 pub use config::Direction;
 pub use link::Link;

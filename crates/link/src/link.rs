@@ -3,6 +3,7 @@
 use tcplab_units::{Span, Time};
 
 use crate::config::{Change, Direction};
+use crate::correlated_chance::CorrelatedChance;
 use crate::flight::Flight;
 use crate::jitter::Jitter;
 use crate::loss::Loss;
@@ -12,7 +13,6 @@ use crate::qdisc::{Cause, Class, Discipline, Qdisc, Queued, Sink};
 use crate::reorder::Reordering;
 use crate::service::Service;
 use crate::stats::{QueueSample, Stats};
-use crate::strikes::Strikes;
 
 /// One direction of a link.
 ///
@@ -35,8 +35,8 @@ pub struct Link<P> {
     /// Where none is being sent: the one that may begin at `next_step` follows another without a gap.
     follows: bool,
     loss: Option<Loss>,
-    corrupt: Option<Strikes>,
-    duplicate: Option<Strikes>,
+    corrupt: Option<CorrelatedChance>,
+    duplicate: Option<CorrelatedChance>,
     delay: Span,
     jitter: Option<Jitter>,
     reorder: Option<Reordering>,
@@ -67,8 +67,8 @@ impl<P: Packet> Link<P> {
             served: Time::ZERO,
             follows: false,
             loss: config.loss.as_ref().map(|loss| Loss::new(loss, seed)),
-            corrupt: config.corrupt.map(|chance| Strikes::new(chance, seed, "corrupt")),
-            duplicate: config.duplicate.map(|chance| Strikes::new(chance, seed, "duplicate")),
+            corrupt: config.corrupt.map(|chance| CorrelatedChance::new(chance, seed, "corrupt")),
+            duplicate: config.duplicate.map(|chance| CorrelatedChance::new(chance, seed, "duplicate")),
             delay: config.delay,
             jitter: config.jitter.map(|jitter| Jitter::new(jitter, seed, Time::ZERO)),
             reorder: config.reorder.map(|reorder| Reordering::new(&reorder, seed)),
@@ -258,12 +258,12 @@ impl<P: Packet> Link<P> {
         if self.loss.as_mut().is_some_and(|loss| !loss.before_queue() && loss.takes(number)) {
             return self.lose(packet, at, observer);
         }
-        if self.corrupt.as_mut().is_some_and(|corrupt| corrupt.strikes(number)) {
+        if self.corrupt.as_mut().is_some_and(|corrupt| corrupt.hits(number)) {
             packet.corrupt();
             self.stats.corrupted += 1;
             observer.on(Event::Corrupt, at, &packet, waiting);
         }
-        let is_doubled = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.strikes(number));
+        let is_doubled = self.duplicate.as_mut().is_some_and(|duplicate| duplicate.hits(number));
         let copy = is_doubled.then(|| packet.duplicate());
         self.launch(packet, number, false, at);
         if let Some(copy) = copy {
@@ -326,10 +326,14 @@ impl<P: Packet> Link<P> {
             self.loss.get_or_insert_with(|| Loss::new(loss, self.seed)).set(loss);
         }
         if let Some(chance) = change.corrupt {
-            self.corrupt.get_or_insert_with(|| Strikes::new(chance, self.seed, "corrupt")).set(chance);
+            self.corrupt
+                .get_or_insert_with(|| CorrelatedChance::new(chance, self.seed, "corrupt"))
+                .set(chance);
         }
         if let Some(chance) = change.duplicate {
-            self.duplicate.get_or_insert_with(|| Strikes::new(chance, self.seed, "duplicate")).set(chance);
+            self.duplicate
+                .get_or_insert_with(|| CorrelatedChance::new(chance, self.seed, "duplicate"))
+                .set(chance);
         }
         if let Some(jitter) = change.jitter {
             match &mut self.jitter {

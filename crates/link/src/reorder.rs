@@ -3,29 +3,29 @@
 use tcplab_units::Span;
 
 use crate::config;
-use crate::strikes::Strikes;
+use crate::correlated_chance::CorrelatedChance;
 
 /// Picks the packets that overtake.
 #[derive(Clone, Debug)]
 pub(crate) struct Reordering {
-    strikes: Strikes,
+    chance: CorrelatedChance,
     by: Option<Span>,
 }
 
 impl Reordering {
     pub(crate) fn new(config: &config::Reorder, seed: u64) -> Reordering {
-        Reordering { strikes: Strikes::new(config.chance, seed, "reorder"), by: config.by }
+        Reordering { chance: CorrelatedChance::new(config.chance, seed, "reorder"), by: config.by }
     }
 
     /// New settings from the next packet on.
     pub(crate) fn set(&mut self, config: &config::Reorder) {
-        self.strikes.set(config.chance);
+        self.chance.set(config.chance);
         self.by = config.by;
     }
 
     /// What remains of the `delay` of packet `number`.
     pub(crate) fn shorten(&mut self, delay: Span, number: u64) -> Span {
-        if !self.strikes.strikes(number) {
+        if !self.chance.hits(number) {
             return delay;
         }
         self.by.map_or(Span::ZERO, |by| delay.saturating_sub(by))

@@ -3,8 +3,8 @@
 use tcplab_units::{Rate, Time};
 
 use crate::config::Direction;
-use crate::player::Player;
 use crate::shaper::Shaper;
+use crate::trace_service::TraceService;
 
 /// The server behind the queue.
 #[derive(Clone, Debug)]
@@ -14,14 +14,14 @@ pub(crate) enum Service {
     /// Serialisation at a rate.
     Rate(Shaper),
     /// Delivery opportunities.
-    Trace(Player),
+    Trace(TraceService),
 }
 
 impl Service {
     pub(crate) fn new(config: &Direction) -> Service {
-        let player = config.trace.as_ref().and_then(Player::new);
-        match (player, config.rate) {
-            (Some(player), _) => Service::Trace(player),
+        let trace = config.trace.as_ref().and_then(TraceService::new);
+        match (trace, config.rate) {
+            (Some(trace), _) => Service::Trace(trace),
             (None, Some(rate)) => Service::Rate(Shaper::new(rate)),
             (None, None) => Service::Instant,
         }
@@ -53,7 +53,7 @@ impl Service {
         match self {
             Service::Instant => None,
             Service::Rate(shaper) => Some(shaper.rate()),
-            Service::Trace(player) => player.mean_rate(),
+            Service::Trace(trace) => trace.mean_rate(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Service {
     pub(crate) fn begin(&mut self, now: Time, follows: bool) -> Time {
         match self {
             Service::Instant | Service::Rate(_) => now,
-            Service::Trace(player) => player.begin(now, follows),
+            Service::Trace(trace) => trace.begin(now, follows),
         }
     }
 
@@ -74,14 +74,14 @@ impl Service {
         match self {
             Service::Instant => now,
             Service::Rate(shaper) => shaper.send(now, follows, frame_len),
-            Service::Trace(player) => player.send(frame_len),
+            Service::Trace(trace) => trace.send(frame_len),
         }
     }
 
     /// Forgets the frames that were to be sent.
     pub(crate) fn reset(&mut self) {
-        if let Service::Trace(player) = self {
-            player.rewind();
+        if let Service::Trace(trace) = self {
+            trace.rewind();
         }
     }
 }

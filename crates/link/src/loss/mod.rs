@@ -6,8 +6,8 @@ mod list;
 mod netem;
 
 use crate::config::{self, LossModel};
+use crate::correlated_chance::CorrelatedChance;
 use crate::random::Stream;
-use crate::strikes::Strikes;
 use every::Every;
 use gilbert_elliott::GilbertElliott;
 use list::List;
@@ -26,7 +26,7 @@ pub(crate) struct Loss {
 
 #[derive(Clone, Debug)]
 enum Process {
-    Random(Strikes),
+    Random(CorrelatedChance),
     Netem(Netem),
     GilbertElliott(GilbertElliott),
     List(List),
@@ -46,7 +46,7 @@ impl Loss {
         self.before_queue = config.before_queue;
     }
 
-    /// Whether it strikes before the queue.
+    /// Whether it acts before the queue.
     pub(crate) fn before_queue(&self) -> bool {
         self.before_queue
     }
@@ -56,7 +56,7 @@ impl Loss {
     pub(crate) fn takes(&mut self, number: u64) -> bool {
         self.judged += 1;
         match &mut self.process {
-            Process::Random(strikes) => strikes.strikes(number),
+            Process::Random(chance) => chance.hits(number),
             Process::Netem(netem) => netem.next(&mut self.stream),
             Process::GilbertElliott(chain) => chain.next(&mut self.stream),
             Process::List(list) => list.takes(self.judged),
@@ -68,7 +68,7 @@ impl Loss {
 impl Process {
     fn new(model: &LossModel, seed: u64, random: &mut Stream) -> Process {
         match model {
-            LossModel::Random { chance } => Process::Random(Strikes::new(*chance, seed, "loss")),
+            LossModel::Random { chance } => Process::Random(CorrelatedChance::new(*chance, seed, "loss")),
             LossModel::Netem { chance } => Process::Netem(Netem::new(*chance, random)),
             LossModel::GilbertElliott { p, r, bad, good } => {
                 Process::GilbertElliott(GilbertElliott::new(*p, *r, *bad, *good, random))

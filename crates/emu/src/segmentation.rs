@@ -1,4 +1,4 @@
-//! What a TAP device gives, cut into the packets of the wire.
+//! What a TAP device gives, segmented into the packets of the wire.
 
 use crate::arena::Arena;
 use crate::checksum::Sum;
@@ -20,7 +20,7 @@ pub(crate) struct Packets {
 
 /// Takes the `read` bytes at the front of the arena's room, virtio header and frame, for the packets in them.
 #[inline]
-pub(crate) fn take(arena: &mut Arena, read: usize) -> Result<Packets, Malformed> {
+pub(crate) fn segments(arena: &mut Arena, read: usize) -> Result<Packets, Malformed> {
     let (block, offset) = arena.position();
     let (header, frame) = arena.room()[..read].split_first_chunk_mut().ok_or(Malformed)?;
     let header = Header::read(header);

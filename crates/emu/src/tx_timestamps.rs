@@ -1,4 +1,4 @@
-//! When each frame left its node: the kernel's own time stamps.
+//! When each frame left its node: the kernel's own timestamps.
 //!
 //! A TAP device does not tell when a frame was put into it, and the emulator reads it when it wakes up and has time. So
 //! a packet socket in the node's namespace (packet(7)) notes each frame that leaves through the device, time and first
@@ -52,7 +52,7 @@ struct Request {
 
 /// The notes of one device.
 #[derive(Debug)]
-pub(crate) struct Stamps {
+pub(crate) struct TxTimestamps {
     /// Notes are taken while it is open.
     _socket: OwnedFd,
     notes: NonNull<u8>,
@@ -60,11 +60,11 @@ pub(crate) struct Stamps {
 }
 
 // SAFETY: the memory belongs to this value alone, whichever thread has it; the kernel shares it by `status`.
-unsafe impl Send for Stamps {}
+unsafe impl Send for TxTimestamps {}
 
-impl Stamps {
+impl TxTimestamps {
     /// Notes of what leaves through the interface of this index in the namespace of the calling thread.
-    pub(crate) fn of(interface: libc::c_int) -> io::Result<Stamps> {
+    pub(crate) fn of(interface: libc::c_int) -> io::Result<TxTimestamps> {
         let everything = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: takes no pointers; a valid descriptor has no other owner.
         let socket = unsafe {
@@ -91,7 +91,7 @@ impl Stamps {
         };
         let notes = NonNull::new(memory.cast()).filter(|_| memory != libc::MAP_FAILED);
         let notes = notes.ok_or_else(io::Error::last_os_error)?;
-        let stamps = Stamps { _socket: socket, notes, next: 0 };
+        let timestamps = TxTimestamps { _socket: socket, notes, next: 0 };
         // SAFETY: an all-zero sockaddr_ll is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -100,9 +100,9 @@ impl Stamps {
         // SAFETY: the address is valid in its whole length.
         let bound = unsafe {
             let address = std::ptr::from_ref(&address).cast();
-            libc::bind(stamps._socket.as_raw_fd(), address, size_of::<libc::sockaddr_ll>() as u32)
+            libc::bind(timestamps._socket.as_raw_fd(), address, size_of::<libc::sockaddr_ll>() as u32)
         };
-        if bound == 0 { Ok(stamps) } else { Err(io::Error::last_os_error()) }
+        if bound == 0 { Ok(timestamps) } else { Err(io::Error::last_os_error()) }
     }
 
     /// When `frame`, which was read from the device, was put into it: CLOCK_REALTIME, ns. None: nobody noted it.
@@ -121,7 +121,7 @@ impl Stamps {
             }
         }
         // Either the device lost very many frames, or this one found no note free. Both are signs of overload, and so
-        // the search ends at once: some frames that follow may go without a stamp.
+        // the search ends at once: some frames that follow may go without a timestamp.
         self.give_back(SEARCHED);
         None
     }
@@ -154,7 +154,7 @@ impl Stamps {
     }
 }
 
-impl Drop for Stamps {
+impl Drop for TxTimestamps {
     fn drop(&mut self) {
         // SAFETY: mapped in `of` with this size, and used no more.
         unsafe { libc::munmap(self.notes.as_ptr().cast(), SIZE) };

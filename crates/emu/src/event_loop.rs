@@ -8,14 +8,14 @@ use tcplab_units::Time;
 use crate::arena::Arena;
 use crate::clock::{self, Waiter};
 use crate::config::{LiveChange, Setup, Start};
-use crate::cut;
+use crate::direction::Direction;
 use crate::emulator::{SetupError, Wake};
 use crate::port::Port;
 use crate::recording::{Recording, Watcher};
 use crate::run::Run;
+use crate::segmentation;
 use crate::tap::Tap;
 use crate::virtio;
-use crate::way::Way;
 use crate::writer::Work;
 
 /// Frames and bytes read from one device before deliveries and the other devices have their turn: fewer bytes than
@@ -46,13 +46,13 @@ pub(crate) enum Order {
 }
 
 /// All links of a lab.
-pub(crate) struct Pump {
+pub(crate) struct EventLoop {
     pub(crate) setup: Setup,
     /// Two for each link: its first end, its second end.
     pub(crate) taps: Vec<Tap>,
-    /// Two for each link: forward, backward. Way `n` leads from device `n` to device `n ^ 1`.
-    pub(crate) ways: Vec<Way>,
-    /// By way, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
+    /// Two for each link: forward, backward. Direction `n` leads from device `n` to device `n ^ 1`.
+    pub(crate) directions: Vec<Direction>,
+    /// By direction, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
     pub(crate) due: Vec<u64>,
     wake: Vec<u64>,
     pub(crate) arena: Arena,
@@ -68,39 +68,39 @@ pub(crate) struct Pump {
     /// When the run wants something done (CLOCK_MONOTONIC, ns).
     pub(crate) duty: u64,
     pub(crate) malformed: u64,
-    /// Frames that entered when they were read, for want of a stamp.
+    /// Frames that entered when they were read, for want of a timestamp.
     pub(crate) unstamped: u64,
-    /// By way, when the last packet entered (CLOCK_MONOTONIC, ns).
+    /// By direction, when the last packet entered (CLOCK_MONOTONIC, ns).
     entered: Vec<u64>,
     /// When the records were settled last (CLOCK_MONOTONIC, ns).
     settled: u64,
 }
 
-impl Pump {
+impl EventLoop {
     /// Makes all devices.
     pub(crate) fn new(
         setup: Setup,
         bell: Wake,
         orders: Receiver<Order>,
         work: Sender<Work>,
-    ) -> Result<Pump, SetupError> {
+    ) -> Result<EventLoop, SetupError> {
         let mut waiter = Waiter::new().map_err(SetupError::Wait)?;
-        let (mut taps, mut ways) = (Vec::new(), Vec::new());
+        let (mut taps, mut directions) = (Vec::new(), Vec::new());
         for end in setup.links.iter().flat_map(|link| &link.ends) {
             let tap = Tap::open(end)?;
             waiter.watch(tap.fd(), taps.len()).map_err(SetupError::Wait)?;
-            ways.push(Way::new());
+            directions.push(Direction::new());
             taps.push(tap);
         }
         waiter.watch(bell.fd(), taps.len()).map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.as_str());
         let recording = Recording::new(names, setup.sample.packets);
-        let entered = vec![0; ways.len()];
-        Ok(Pump {
-            due: vec![NEVER; ways.len()],
-            wake: vec![NEVER; ways.len()],
+        let entered = vec![0; directions.len()];
+        Ok(EventLoop {
+            due: vec![NEVER; directions.len()],
+            wake: vec![NEVER; directions.len()],
             taps,
-            ways,
+            directions,
             arena: Arena::new(),
             port: Port::new(),
             waiter,
@@ -154,7 +154,7 @@ impl Pump {
 
     /// Has this thread served before others, on a CPU of its own where it is given one.
     fn be_scheduled(&self) -> Urgency {
-        // Where the nodes have no other CPU to run on, it would only be in their way.
+        // Where the nodes have no other CPU to run on, it would only be in the way.
         let alone =
             !self.setup.cpus.is_empty() || std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
         scheduling::be_prompt();
@@ -165,7 +165,7 @@ impl Pump {
         Urgency::new(MOST, alone)
     }
 
-    /// Reads what a device has, and offers it to its way.
+    /// Reads what a device has, and offers it to its direction.
     fn read(&mut self, number: usize) {
         let mut bytes = 0;
         let wall = clock::since_1970().wrapping_sub(clock::now());
@@ -178,15 +178,16 @@ impl Pump {
             bytes += read;
             let entry = self.entry(number, read, wall);
             self.keep_time(entry);
-            let Ok(packets) = cut::take(&mut self.arena, read) else {
+            let Ok(packets) = segmentation::segments(&mut self.arena, read) else {
                 self.malformed += 1;
                 continue;
             };
             let at = Time::from_ns(entry.saturating_sub(self.zero));
-            let (way, tap) = (&mut self.ways[number], &self.taps[number ^ 1]);
-            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let (direction, tap) = (&mut self.directions[number], &self.taps[number ^ 1]);
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
             for packet in packets.iter() {
-                way.offer(packet, at, &mut watch, tap, &mut self.port);
+                direction.offer(packet, at, &mut watch, tap, &mut self.port);
             }
             self.due[number] = 0;
         }
@@ -198,10 +199,10 @@ impl Pump {
     fn entry(&mut self, number: usize, read: usize, wall: u64) -> u64 {
         let now = clock::now();
         let frame = self.arena.room().get(virtio::LEN..read).unwrap_or_default();
-        let entry = match self.taps[number].stamp(frame) {
-            Some(stamp) => {
+        let entry = match self.taps[number].timestamp(frame) {
+            Some(timestamp) => {
                 let earliest = self.entered[number].max(now.saturating_sub(HOLD));
-                stamp.wrapping_sub(wall).clamp(earliest, now)
+                timestamp.wrapping_sub(wall).clamp(earliest, now)
             }
             None => {
                 self.unstamped += 1;
@@ -216,13 +217,15 @@ impl Pump {
     fn deliver(&mut self) {
         let now = clock::now();
         let zero = self.zero;
-        for number in 0..self.ways.len() {
+        for number in 0..self.directions.len() {
             if self.due[number] > now {
                 continue;
             }
-            let mut watch = Watcher { arena: &mut self.arena, recording: &mut self.recording, way: number };
+            let mut watch =
+                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
             let time = || Time::from_ns(clock::now().saturating_sub(zero));
-            let next = self.ways[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
+            let next =
+                self.directions[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
             self.due[number] = next.due.as_ns().saturating_add(zero);
             let wake = next.wake.as_ns().saturating_add(zero);
             self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));

@@ -1,4 +1,4 @@
-//! Plays a delivery trace.
+//! Serves frames at the opportunities of a delivery trace.
 
 use tcplab_units::{Rate, Span, Time};
 
@@ -9,12 +9,12 @@ const FRAME_HEADER: u32 = 14;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Plays a trace for ever.
+/// Repeats a trace for ever.
 ///
 /// As mahimahi's link does: packets share an opportunity's bytes in order, a packet that does not fit
 /// goes on in the next one, and what nobody waits for is wasted.
 #[derive(Clone, Debug)]
-pub(crate) struct Player {
+pub(crate) struct TraceService {
     opportunities: Vec<Time>,
     period: Span,
     /// Start of the present repetition.
@@ -28,15 +28,15 @@ pub(crate) struct Player {
     end: Time,
 }
 
-impl Player {
-    /// A player of `trace`; none if the trace is empty or has no length, which the reader of traces refuses.
-    pub(crate) fn new(trace: &Trace) -> Option<Player> {
+impl TraceService {
+    /// A service by `trace`; none if the trace is empty or has no length, which the reader of traces refuses.
+    pub(crate) fn new(trace: &Trace) -> Option<TraceService> {
         let period = *trace.opportunities_ms.last()?;
         if period == 0 {
             return None;
         }
         let at = |ms: u64| Time::from_ns(ms.saturating_mul(NS_PER_MS));
-        Some(Player {
+        Some(TraceService {
             opportunities: trace.opportunities_ms.iter().map(|&ms| at(ms)).collect(),
             period: at(period).since(Time::ZERO),
             base: Time::ZERO,
@@ -110,18 +110,19 @@ impl Player {
 mod tests {
     use super::*;
 
-    fn player(opportunities_ms: &[u64]) -> Player {
-        Player::new(&Trace { opportunities_ms: opportunities_ms.to_vec() }).expect("the trace has a length")
+    fn service(opportunities_ms: &[u64]) -> TraceService {
+        TraceService::new(&Trace { opportunities_ms: opportunities_ms.to_vec() })
+            .expect("the trace has a length")
     }
 
     /// From the first byte of a frame to its last.
-    fn sending(player: &mut Player, now: Time, follows: bool, frame_len: u32) -> (Time, Time) {
-        (player.begin(now, follows), player.send(frame_len))
+    fn sending(service: &mut TraceService, now: Time, follows: bool, frame_len: u32) -> (Time, Time) {
+        (service.begin(now, follows), service.send(frame_len))
     }
 
     /// When its last byte is sent, ms.
-    fn end(player: &mut Player, now: Time, follows: bool, frame_len: u32) -> u64 {
-        ms(sending(player, now, follows, frame_len).1)
+    fn end(service: &mut TraceService, now: Time, follows: bool, frame_len: u32) -> u64 {
+        ms(sending(service, now, follows, frame_len).1)
     }
 
     fn ms(time: Time) -> u64 {
@@ -134,47 +135,47 @@ mod tests {
 
     #[test]
     fn a_full_packet_takes_one_opportunity_and_the_trace_repeats() {
-        let mut player = player(&[1, 1, 5, 10]);
-        let first = end(&mut player, Time::ZERO, false, 1514);
-        let others: Vec<u64> = (0..8).map(|_| end(&mut player, Time::ZERO, true, 1514)).collect();
+        let mut service = service(&[1, 1, 5, 10]);
+        let first = end(&mut service, Time::ZERO, false, 1514);
+        let others: Vec<u64> = (0..8).map(|_| end(&mut service, Time::ZERO, true, 1514)).collect();
         assert_eq!((first, others), (1, vec![1, 5, 10, 11, 11, 15, 20, 21]));
     }
 
     #[test]
     fn small_packets_share_an_opportunity() {
-        let mut player = player(&[1, 2]);
-        let ends = [false, true, true, true].map(|follows| end(&mut player, Time::ZERO, follows, 514));
+        let mut service = service(&[1, 2]);
+        let ends = [false, true, true, true].map(|follows| end(&mut service, Time::ZERO, follows, 514));
         assert_eq!(ends, [1, 1, 1, 2]);
     }
 
     #[test]
     fn a_large_packet_needs_several_and_leaves_the_rest_to_the_next() {
-        let mut player = player(&[1, 2, 3]);
-        assert_eq!(sending(&mut player, Time::ZERO, false, 3214), (at(1), at(3)));
-        assert_eq!(sending(&mut player, at(3), true, 1314), (at(3), at(3)));
-        assert_eq!(sending(&mut player, at(3), true, 14), (at(4), at(4)));
+        let mut service = service(&[1, 2, 3]);
+        assert_eq!(sending(&mut service, Time::ZERO, false, 3214), (at(1), at(3)));
+        assert_eq!(sending(&mut service, at(3), true, 1314), (at(3), at(3)));
+        assert_eq!(sending(&mut service, at(3), true, 14), (at(4), at(4)));
     }
 
     #[test]
     fn what_nobody_waits_for_is_wasted() {
-        let mut player = player(&[1, 2, 3]);
-        assert_eq!(end(&mut player, Time::ZERO, false, 114), 1);
-        assert_eq!(end(&mut player, at(1), false, 114), 2);
-        assert_eq!(end(&mut player, at(2), false, 114), 3);
-        assert_eq!(end(&mut player, at(3_000_000), false, 114), 3_000_001);
+        let mut service = service(&[1, 2, 3]);
+        assert_eq!(end(&mut service, Time::ZERO, false, 114), 1);
+        assert_eq!(end(&mut service, at(1), false, 114), 2);
+        assert_eq!(end(&mut service, at(2), false, 114), 3);
+        assert_eq!(end(&mut service, at(3_000_000), false, 114), 3_000_001);
     }
 
     #[test]
     fn after_a_reset_the_present_opportunities_are_found_again() {
-        let mut player = player(&[1, 2, 3]);
-        assert_eq!(end(&mut player, Time::ZERO, false, 14 + 1500 * 30), 30);
-        player.rewind();
-        assert_eq!(end(&mut player, at(4), false, 1514), 5);
+        let mut service = service(&[1, 2, 3]);
+        assert_eq!(end(&mut service, Time::ZERO, false, 14 + 1500 * 30), 30);
+        service.rewind();
+        assert_eq!(end(&mut service, at(4), false, 1514), 5);
     }
 
     #[test]
     fn a_trace_without_length_is_refused() {
-        assert!(Player::new(&Trace { opportunities_ms: vec![] }).is_none());
-        assert!(Player::new(&Trace { opportunities_ms: vec![0, 0] }).is_none());
+        assert!(TraceService::new(&Trace { opportunities_ms: vec![] }).is_none());
+        assert!(TraceService::new(&Trace { opportunities_ms: vec![0, 0] }).is_none());
     }
 }

@@ -4,7 +4,7 @@ use tcplab_link::{Link, Observer};
 use tcplab_units::{Span, Time};
 
 use crate::arena::Arena;
-use crate::join::Group;
+use crate::coalescing::Group;
 use crate::lateness::{Lateness, Limits};
 use crate::port::Port;
 use crate::tap::Tap;
@@ -17,14 +17,14 @@ const AT_A_GO: usize = 512;
 const SLACK_SHARE: u64 = 500;
 const SLACK_LEAST: Span = Span::from_us(20);
 const SLACK_MOST: Span = Span::from_us(200);
-/// A way that has delivered nothing for so long, or on a short path for this share of its RTT, is idle: what comes next
+/// A direction that has delivered nothing for so long, or on a short path for this share of its RTT, is idle: what comes next
 /// is delivered precisely, whatever it costs. It may be an answer that is waited for.
 const IDLE: Span = Span::from_ms(1);
 const IDLE_SHARE: u64 = 4;
 
 /// One direction of a link.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Direction {
     /// None: packets pass at once.
     link: Option<Link<Wire>>,
     group: Group,
@@ -37,7 +37,7 @@ pub(crate) struct Way {
     written: Time,
 }
 
-/// When a way wants calling.
+/// When a direction wants calling.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
     /// Not before: nothing is due earlier.
@@ -48,10 +48,10 @@ pub(crate) struct Next {
     pub(crate) precise: bool,
 }
 
-impl Way {
-    /// A way without a link yet.
-    pub(crate) fn new() -> Way {
-        Way {
+impl Direction {
+    /// A direction without a link yet.
+    pub(crate) fn new() -> Direction {
+        Direction {
             link: None,
             group: Group::new(),
             slack: Span::ZERO,
@@ -121,7 +121,7 @@ impl Way {
             let Some((at, packet)) = self.link.as_mut().and_then(|link| link.poll(now, watch)) else { break };
             if !self.group.take(packet, at, watch.arena()) {
                 self.flush(&clock, watch, tap, port);
-                self.group.begin(packet, at, watch.arena(), tap.joining);
+                self.group.begin(packet, at, watch.arena(), tap.coalescing);
             }
         }
         let next = self.link.as_ref().map_or(Time::NEVER, Link::next_event);
@@ -143,7 +143,7 @@ impl Way {
     fn leave(&mut self, packet: Wire, at: Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
         if !self.group.take(packet, at, watch.arena()) {
             self.flush(&|| at, watch, tap, port);
-            self.group.begin(packet, at, watch.arena(), tap.joining);
+            self.group.begin(packet, at, watch.arena(), tap.coalescing);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Picks the packets that one impairment strikes.
+//! Picks the packets that one impairment affects.
 
 use tcplab_units::Probability;
 
@@ -7,12 +7,12 @@ use crate::random::Draws;
 
 /// Random events by packet number, correlated if asked, whose mean rate is kept.
 ///
-/// With probability c a packet shares its predecessor's fate; otherwise it has its own, struck with
-/// probability p. So P(strike | strike) = p + c(1 − p) and P(strike | none) = p(1 − c): the two-state
+/// With probability c a packet shares its predecessor's fate; otherwise it has its own, hit with
+/// probability p. So P(hit | hit) = p + c(1 − p) and P(hit | none) = p(1 − c): the two-state
 /// chain with stationary rate p. A fate depends on the seed, the settings and the packet's number
 /// alone: which packets are asked about, and how often, changes none.
 #[derive(Clone, Debug)]
-pub(crate) struct Strikes {
+pub(crate) struct CorrelatedChance {
     chance: Chance,
     own: Draws,
     shares: Draws,
@@ -23,9 +23,9 @@ pub(crate) struct Strikes {
 /// The number of the first packet; it has no predecessor.
 const FIRST: u64 = 1;
 
-impl Strikes {
-    pub(crate) fn new(chance: Chance, seed: u64, impairment: &str) -> Strikes {
-        Strikes {
+impl CorrelatedChance {
+    pub(crate) fn new(chance: Chance, seed: u64, impairment: &str) -> CorrelatedChance {
+        CorrelatedChance {
             chance,
             own: Draws::new(seed, impairment),
             shares: Draws::new(seed, &format!("{impairment} correlation")),
@@ -39,9 +39,9 @@ impl Strikes {
         self.last = (0, false);
     }
 
-    /// Whether packet `number`, counted from 1, is struck.
+    /// Whether packet `number`, counted from 1, is hit.
     #[inline]
-    pub(crate) fn strikes(&mut self, number: u64) -> bool {
+    pub(crate) fn hits(&mut self, number: u64) -> bool {
         if self.chance.correlation.is_zero() {
             return self.has_own(number);
         }
@@ -78,43 +78,43 @@ mod tests {
     const PACKETS: u64 = 2_000_000;
 
     /// p and c in percent.
-    fn strikes(p: u32, c: u32) -> Strikes {
+    fn chance(p: u32, c: u32) -> CorrelatedChance {
         let percent = |share: u32| Probability::from_ppb(share * 10_000_000);
-        Strikes::new(Chance { rate: percent(p), correlation: percent(c) }, 1, "test")
+        CorrelatedChance::new(Chance { rate: percent(p), correlation: percent(c) }, 1, "test")
     }
 
-    /// Strikes, and strikes that directly follow one.
+    /// Hits, and hits that directly follow one.
     fn count(p: u32, c: u32) -> (u64, u64) {
-        let mut strikes = strikes(p, c);
-        let (mut struck, mut repeats, mut before) = (0, 0, false);
+        let mut chance = chance(p, c);
+        let (mut hits, mut repeats, mut before) = (0, 0, false);
         for number in 1..=PACKETS {
-            let strike = strikes.strikes(number);
-            struck += u64::from(strike);
-            repeats += u64::from(strike && before);
-            before = strike;
+            let hit = chance.hits(number);
+            hits += u64::from(hit);
+            repeats += u64::from(hit && before);
+            before = hit;
         }
-        (struck, repeats)
+        (hits, repeats)
     }
 
     #[test]
     fn the_mean_rate_is_kept_whatever_the_correlation() {
         for p in [0, 1, 5, 30, 100] {
             for c in [0, 25, 50, 90] {
-                let (struck, _) = count(p, c);
+                let (hits, _) = count(p, c);
                 let (n, p, c) = (PACKETS as f64, f64::from(p) / 100.0, f64::from(c) / 100.0);
                 // Successive fates correlate by c to the power of their distance, which inflates the
                 // binomial variance by (1 + c) / (1 - c).
                 let deviation = (n * p * (1.0 - p) * (1.0 + c) / (1.0 - c)).sqrt();
-                assert!((struck as f64 - n * p).abs() <= 3.0 * deviation, "{struck} of {n} at {p}, {c}");
+                assert!((hits as f64 - n * p).abs() <= 3.0 * deviation, "{hits} of {n} at {p}, {c}");
             }
         }
     }
 
     #[test]
-    fn a_strike_follows_a_strike_as_the_correlation_says() {
+    fn a_hit_follows_a_hit_as_the_correlation_says() {
         for (p, c) in [(1, 0), (1, 25), (5, 50), (30, 90)] {
-            let (struck, repeats) = count(p, c);
-            let (n, p, c) = (struck as f64, f64::from(p) / 100.0, f64::from(c) / 100.0);
+            let (hits, repeats) = count(p, c);
+            let (n, p, c) = (hits as f64, f64::from(p) / 100.0, f64::from(c) / 100.0);
             let again = p + c * (1.0 - p);
             let deviation = (n * again * (1.0 - again)).sqrt();
             assert!((repeats as f64 - n * again).abs() <= 3.0 * deviation, "{repeats} of {n} at {p}, {c}");
@@ -123,26 +123,26 @@ mod tests {
 
     #[test]
     fn full_correlation_stays_with_the_first_fate() {
-        let (struck, _) = count(30, 100);
-        assert!(struck == 0 || struck == PACKETS);
+        let (hits, _) = count(30, 100);
+        assert!(hits == 0 || hits == PACKETS);
     }
 
     #[test]
     fn a_fate_does_not_depend_on_which_packets_are_asked_about() {
         for c in [0, 25, 90, 99, 100] {
-            let (mut all, mut some) = (strikes(30, c), strikes(30, c));
-            let every: Vec<bool> = (1..=10_000).map(|number| all.strikes(number)).collect();
+            let (mut all, mut some) = (chance(30, c), chance(30, c));
+            let every: Vec<bool> = (1..=10_000).map(|number| all.hits(number)).collect();
             for number in (1..=10_000).filter(|number| number % 7 < 2 || number % 1000 < 3) {
-                assert_eq!(some.strikes(number), every[number as usize - 1], "{number} at {c} %");
+                assert_eq!(some.hits(number), every[number as usize - 1], "{number} at {c} %");
             }
         }
     }
 
     #[test]
     fn new_settings_change_no_draw() {
-        let (mut constant, mut changed) = (strikes(30, 50), strikes(90, 0));
-        changed.strikes(1);
+        let (mut constant, mut changed) = (chance(30, 50), chance(90, 0));
+        changed.hits(1);
         changed.set(constant.chance);
-        assert!((2..1000).all(|number| constant.strikes(number) == changed.strikes(number)));
+        assert!((2..1000).all(|number| constant.hits(number) == changed.hits(number)));
     }
 }

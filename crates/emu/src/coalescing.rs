@@ -1,6 +1,6 @@
-//! Packets that leave together, joined into one super-packet where their receiver would not know the difference.
+//! Packets that leave together, coalesced into one super-packet where their receiver would not know the difference.
 //!
-//! Segments are joined when cutting them again gives the very same packets: neighbours of one flow with
+//! Segments are coalesced when segmenting the result gives the very same packets: neighbours of one flow with
 //! the same headers, in sequence, all of one size but the last. It is what a receiving device does (generic
 //! receive offload), and makes one system call of many.
 
@@ -20,9 +20,9 @@ const DATAGRAMS_MAX: u16 = 64;
 /// The most stretches of payload in one group.
 pub(crate) const PIECES: usize = 64;
 
-/// What a receiver takes joined.
+/// What a receiver takes coalesced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Joining {
+pub(crate) struct Coalescing {
     pub(crate) tcp: bool,
     pub(crate) udp: bool,
 }
@@ -75,7 +75,7 @@ impl Group {
 
     /// Forgets what was in it, and begins anew with `packet`.
     #[inline]
-    pub(crate) fn begin(&mut self, packet: Wire, at: Time, arena: &Arena, joining: Joining) {
+    pub(crate) fn begin(&mut self, packet: Wire, at: Time, arena: &Arena, coalescing: Coalescing) {
         self.first = packet;
         self.last = packet;
         self.count = 1;
@@ -91,8 +91,8 @@ impl Group {
         }
         let udp = packet.layout.transport == Transport::Udp;
         if udp {
-            self.closed = !joining.udp;
-        } else if joining.tcp {
+            self.closed = !coalescing.udp;
+        } else if coalescing.tcp {
             self.flags = tcp_flags(&packet, packet.shared_header(arena));
             self.closed = self.flags & !(CWR | ECE) != ACK;
         }
