@@ -10,7 +10,7 @@ use tcplab_units::{Probability, Rate, Span, Time};
 use crate::addresses;
 use crate::check::{TCP_HEADER, UDP_HEADER, ip_header, source};
 use crate::document::Step;
-use crate::language::{self, Amount, HostSettings, Kind, QueueTree, RandomModel, SocketSettings};
+use crate::language::{self, Amount, HostSettings, Kind, RandomModel, SocketSettings};
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
@@ -185,7 +185,8 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
         return Queue::Droptail { limit, mark_above: None };
     };
     let by_default = given.place.last() != Some(&Step::from("queue"));
-    let mut tree = resolved(layout, number, spec, &given.value, 0);
+    let given = Json::Object(given.value.0.clone());
+    let mut tree = resolved(layout, number, spec, &json!({ "queue": given }), 0)["queue"].take();
     if by_default && let Some(bytes) = tree.pointer("/limit/bytes").and_then(Json::as_u64) {
         let least = LEAST_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
         tree["limit"] = json!({"bytes": bytes.max(least)});
@@ -194,13 +195,36 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
     serde_json::from_value(tree).unwrap_or(Queue::Droptail { limit: None, mark_above: None })
 }
 
-/// The queue with every amount as an engine takes it.
-fn resolved(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, queue: &QueueTree, time: u64) -> Json {
-    let mut tree = queue.0.clone();
-    for (key, amount) in queue.amounts() {
-        tree.insert(key.to_owned(), json!(self::amount(layout, link, spec, &amount, time)));
+/// A queue and those within it, with its kind, and every amount as an engine takes it.
+fn resolved(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, tree: &Json, time: u64) -> Json {
+    if let Some(amount) = language::amount(tree) {
+        return json!(self::amount(layout, link, spec, &amount, time));
     }
-    Json::Object(tree)
+    let inside = |tree: &Json| resolved(layout, link, spec, tree, time);
+    match tree {
+        Json::Array(items) => items.iter().map(inside).collect(),
+        Json::Object(keys) => {
+            // `#` is the place of an item in its list.
+            let keys = keys.iter().filter(|(key, _)| *key != "#");
+            let filled = |key: &str, value| if key == "queue" { with_defaults(value) } else { value };
+            keys.map(|(key, value)| (key.clone(), filled(key, inside(value)))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// A queue with the kind that it has where none is given, and with what a preset of its kind says.
+fn with_defaults(mut queue: Json) -> Json {
+    if let Json::Object(keys) = &mut queue {
+        let kind = keys.entry("kind").or_insert_with(|| json!("droptail"));
+        if *kind == "pie"
+            && keys.get("docsis") == Some(&json!(true))
+            && let Ok(Json::Object(preset)) = serde_json::to_value(tcplab_plan::Pie::docsis())
+        {
+            preset.into_iter().for_each(|(key, value)| _ = keys.entry(key).or_insert(value));
+        }
+    }
+    queue
 }
 
 /// A queue's limit or marking threshold.

@@ -6,7 +6,7 @@
 use crate::document::{Document, Entry, Mark, Node, Source, Step, Value};
 use crate::error::Mistake;
 use crate::nearest::nearest;
-use crate::quantity::quoted;
+use crate::quantity::{Read, quoted};
 
 /// The key that a short form gives, so that `--set flows.bulk.cc.beta=0.8` works on `cc: cubic`.
 const SHORT_FORMS: [(&str, &str); 8] = [
@@ -153,9 +153,12 @@ impl Override {
 /// Writes a short form out; anything else stays as it is.
 fn long_form(key: &str, node: &mut Node) {
     let scalar = !matches!(node.value, Value::List(_) | Value::Mapping(_) | Value::Null);
+    let is_kind =
+        key == "queue" && matches!(node.read(), Read::Text(text) if text.starts_with(char::is_alphabetic));
     if let Some((_, short)) = SHORT_FORMS.iter().find(|(long, _)| *long == key)
         && scalar
     {
+        let short = if is_kind && node.written != "unlimited" { &"kind" } else { short };
         let mark = node.mark.clone();
         let entry = Entry { key: (*short).to_owned(), mark: mark.clone(), value: node.clone() };
         *node = Node { mark, value: Value::Mapping(vec![entry]), written: String::new() };

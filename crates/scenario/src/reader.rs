@@ -91,8 +91,13 @@ impl<'d> Reader<'d> {
             Some("at") => return self.changes(node, path, schema),
             Some("control") => return self.control(node, path),
             Some("sysctls") => return self.sysctls(node, path),
-            Some(kind) => return self.scalar(kind, node, path),
+            Some(kind) => return self.scalar(kind, node, path, schema),
             None => {}
+        }
+        match schema.get("type").and_then(Json::as_str) {
+            Some("boolean") => return self.scalar("switch", node, path, schema),
+            Some("integer") => return self.scalar("integer", node, path, schema),
+            _ => {}
         }
         if let Some(words) = words_of(schema) {
             return self.word(node, path, &words);
@@ -103,8 +108,10 @@ impl<'d> Reader<'d> {
         self.mapping(node, path, schema)
     }
 
-    fn scalar(&mut self, kind: &str, node: &Node, path: &[Step]) -> Option<Json> {
-        match scalar::read(kind, node)? {
+    /// A value of a kind, within the bounds that its schema sets.
+    fn scalar(&mut self, kind: &str, node: &Node, path: &[Step], schema: &Json) -> Option<Json> {
+        let bound = |key| schema.get(key).and_then(Json::as_u64);
+        match scalar::bounded(kind, node, bound("minimum"), bound("maximum"))? {
             Ok(value) => Some(value),
             Err(wrong) => {
                 self.refuse(path, &wrong.message, &wrong.suggestion, false);
@@ -198,9 +205,22 @@ impl<'d> Reader<'d> {
         let mut shape = Shape::default();
         self.shape(schema, &mut shape);
         let mut values = Map::new();
+        let mut rule = schema.get("x-rule");
+        let mut has_kinds = false;
+        let mut is_short = is_short;
         if let Some(kinds) = schema.get("oneOf").and_then(Json::as_array) {
-            let (kind, variant) = self.kind(node, path, schema, kinds)?;
-            values.insert("kind".to_owned(), json!(kind));
+            let bare = if is_short { self.bare_kind(node, path, kinds)? } else { None };
+            is_short &= bare.is_none();
+            let (kind, variant) = match bare {
+                Some(named) => named,
+                None => self.kind(node, path, schema, kinds)?,
+            };
+            has_kinds = true;
+            rule = rule.or(variant.get("x-rule"));
+            // The default is left out where no kind was given: a change names none.
+            if bare.is_some() || node.get("kind").is_some() || schema.get("x-default").is_none() {
+                values.insert("kind".to_owned(), json!(kind));
+            }
             self.shape(variant, &mut shape);
             shape.properties.retain(|(key, _)| *key != "kind");
             shape.required.retain(|key| *key != "kind");
@@ -214,7 +234,7 @@ impl<'d> Reader<'d> {
             return Some(Json::Object(values));
         }
         let refused_before = self.refused.len();
-        self.unknown_keys(node, path, &shape, values.contains_key("kind"));
+        self.unknown_keys(node, path, &shape, has_kinds);
         for (key, schema) in &shape.properties {
             let required = shape.required.contains(key);
             path.push(Step::Key((*key).to_owned()));
@@ -242,7 +262,7 @@ impl<'d> Reader<'d> {
             }
         }
         let values = Json::Object(values);
-        if let Some(rule) = schema.get("x-rule").and_then(Json::as_str) {
+        if let Some(rule) = rule.and_then(Json::as_str) {
             let whole = self.refused.len() == refused_before;
             let kept = rules::check_keys(rule, node, whole)
                 .and_then(|()| if whole { rules::check(rule, &values) } else { Ok(()) });
@@ -262,9 +282,8 @@ impl<'d> Reader<'d> {
         schema: &'d Json,
         kinds: &'d [Json],
     ) -> Option<(&'d str, &'d Json)> {
-        let named = |variant: &'d Json| variant.pointer("/properties/kind/const").and_then(Json::as_str);
-        let names: Vec<&str> = kinds.iter().filter_map(named).collect();
-        let by_name = |name: &str| kinds.iter().find_map(|v| named(v).filter(|n| *n == name).map(|n| (n, v)));
+        let names = kind_names(kinds);
+        let by_name = |name: &str| variant_of(kinds, name);
         let default = schema.get("x-default").and_then(Json::as_str);
         let Some(given) = node.get("kind") else {
             return match default {
@@ -281,10 +300,13 @@ impl<'d> Reader<'d> {
                 self.refuse(path, "`kind` has no value", "", true);
                 default.and_then(by_name)
             }
-            (_, Some(default)) => match self.word(given, path, &names) {
+            (_, Some(_)) => match self.word(given, path, &names) {
                 Some(word) => word.as_str().and_then(by_name),
-                // The other keys are read as the default's, which are most kinds'.
-                None => by_name(default),
+                // The other keys are read as those of the kind that was probably meant.
+                None => match given.read() {
+                    Read::Text(text) => by_name(&words::near_word(text, &names)),
+                    _ => None,
+                },
             },
             (_, None) => {
                 let read = given.read();
@@ -304,6 +326,27 @@ impl<'d> Reader<'d> {
             self.refused.push(path.clone());
         }
         chosen
+    }
+
+    /// The variant whose `kind` is all that is written (`queue: fq_codel`); none: it is the value of the short form.
+    /// None at all: it is neither, and refused.
+    #[expect(clippy::option_option, reason = "refused, or not a kind")]
+    fn bare_kind(
+        &mut self,
+        node: &Node,
+        path: &[Step],
+        kinds: &'d [Json],
+    ) -> Option<Option<(&'d str, &'d Json)>> {
+        let Read::Text(text) = node.read() else { return Some(None) };
+        if let Some(named) = variant_of(kinds, text) {
+            return Some(Some(named));
+        }
+        let names = kind_names(kinds);
+        if text.chars().any(|c| c.is_ascii_digit()) || words::near_word(text, &names).is_empty() {
+            return Some(None);
+        }
+        self.word(node, path, &names);
+        None
     }
 
     fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'_>, kind: bool) {
@@ -425,7 +468,7 @@ impl<'d> Reader<'d> {
             self.refuse(path, &format!("{} has no value", quoted(key)), "", true);
             return None;
         }
-        self.scalar(kind, node, path)
+        self.scalar(kind, node, path, &Json::Null)
     }
 
     fn parameter(&mut self, key: &str, node: &Node, path: &[Step], params: &mut Map<String, Json>) {
@@ -467,6 +510,19 @@ impl<'d> Reader<'d> {
         }
         Some(Json::Object(settings))
     }
+}
+
+/// What the `kind` of each variant is.
+fn kind_names(kinds: &[Json]) -> Vec<&str> {
+    kinds.iter().filter_map(|variant| variant.pointer("/properties/kind/const")?.as_str()).collect()
+}
+
+/// The variant of this kind.
+fn variant_of<'d>(kinds: &'d [Json], name: &str) -> Option<(&'d str, &'d Json)> {
+    kinds.iter().find_map(|variant| {
+        let kind = variant.pointer("/properties/kind/const")?.as_str()?;
+        (kind == name).then_some((kind, variant))
+    })
 }
 
 /// Whether it is the schema of a list, which may also be absent.

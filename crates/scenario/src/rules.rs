@@ -14,6 +14,7 @@ pub(crate) fn check(rule: &str, values: &Json) -> Result<(), Wrong> {
     match rule {
         "loss" => loss(values),
         "jitter" => jitter(values),
+        "red" => red(values),
         _ => Ok(()),
     }
 }
@@ -73,6 +74,26 @@ fn jitter(values: &Json) -> Result<(), Wrong> {
         }
         _ => Ok(()),
     }
+}
+
+/// Its average is one number, in packets or in bytes.
+fn red(values: &Json) -> Result<(), Wrong> {
+    let amount = |key: &str| values.get(key)?.as_object()?.iter().next();
+    let (min, max) = (amount("min"), amount("max"));
+    let unit = |given: Option<(&String, &Json)>| given.map_or("bytes", |(unit, _)| unit.as_str()).to_owned();
+    let in_packets = |given| unit(given) == "packets";
+    if in_packets(min) != in_packets(max) {
+        let message =
+            "`min` and `max` are both in packets or both in bytes; the defaults are 20 kB and 60 kB";
+        return wrong(message, "");
+    }
+    if let (Some((one, min)), Some((other, max))) = (min, max)
+        && one == other
+        && min.as_u64().zip(max.as_u64()).is_some_and(|(min, max)| min >= max)
+    {
+        return wrong("`max` must be more than `min`", "");
+    }
+    Ok(())
 }
 
 /// What the keys of a mapping say by being there, whatever their values; `whole`: nothing in it was refused.

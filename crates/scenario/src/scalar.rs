@@ -4,7 +4,9 @@ use num_traits::Zero;
 use serde_json::{Value as Json, json};
 
 use crate::document::{Node, Value};
-use crate::quantity::{Dimension, LARGEST, PPB, Quantity, QuantityError, Read, parse, parse_meant, quoted};
+use crate::quantity::{
+    Dimension, LARGEST, PPB, Quantity, QuantityError, Read, format, parse, parse_meant, quoted,
+};
 
 type Reading = Result<Json, QuantityError>;
 
@@ -19,6 +21,27 @@ const MOST_SIZES: usize = 1024;
 
 fn error(message: String, suggestion: impl Into<String>) -> QuantityError {
     QuantityError::new(message, suggestion)
+}
+
+/// The value of a kind, if it is within the bounds; none if there is no such kind.
+pub(crate) fn bounded(kind: &str, node: &Node, least: Option<u64>, most: Option<u64>) -> Option<Reading> {
+    if kind == "integer" {
+        return Some(whole(&node.read(), least.unwrap_or(0), most.unwrap_or(LARGEST)));
+    }
+    Some(read(kind, node)?.and_then(|value| match most {
+        Some(most) if value.as_u64().is_some_and(|value| value > most) => {
+            Err(error(format!("{} must be at most {}", node.read().shown(), shown(kind, most)), ""))
+        }
+        _ => Ok(value),
+    }))
+}
+
+/// A bound as a person writes it.
+fn shown(kind: &str, bound: u64) -> String {
+    match kind {
+        "size" | "positive-size" => format(bound, Dimension::Size),
+        _ => bound.to_string(),
+    }
 }
 
 /// The value of a kind; none if there is no such kind.
@@ -54,7 +77,9 @@ pub(crate) fn read(kind: &str, node: &Node) -> Option<Reading> {
         "probability" => probability(&read),
         "correlation" => correlation(&read),
         "queue-limit" => or_word(&read, "unlimited", queue_limit(&read)),
+        "positive-amount" => queue_limit(&read),
         "threshold" => threshold(&read),
+        "dscp" => dscp(&read),
         "window" => window(&read),
         "sizes" => sizes(node),
         "cpus" => cpus(node),
@@ -67,10 +92,11 @@ pub(crate) fn stand_in(kind: &str) -> Json {
     match kind {
         "name" | "text" => json!("unnamed"),
         "switch" => json!(false),
-        "queue-limit" | "threshold" => json!({"packets": 1000}),
+        "queue-limit" | "positive-amount" | "threshold" => json!({"packets": 1000}),
         "window" => json!({"bytes": 1 << 20}),
         "sizes" | "cpus" => json!([1]),
         "ip" => json!(4),
+        "dscp" => json!(0),
         "rate" | "link-rate" | "time" | "positive-time" | "moment" | "positive-moment" => {
             json!(1_000_000_000)
         }
@@ -181,6 +207,29 @@ fn ip_version(read: &Read<'_>) -> Reading {
     let near = written.trim_start_matches("ip").trim_start_matches('v');
     let suggestion = if matches!(near, "4" | "6") { near } else { "" };
     Err(error(format!("{} is not a version of IP: 4 or 6", read.shown()), suggestion))
+}
+
+/// A differentiated services codepoint: a number, or the name that RFC 2474, 2597, 3246, 5865 or 8622 gives it.
+fn dscp(read: &Read<'_>) -> Reading {
+    let shown = read.shown();
+    let unknown =
+        |near: &str| Err(error(format!("{shown} is not a DSCP: 0 to 63, or a name such as `EF`"), near));
+    let written = match read {
+        Read::Int(number @ 0..=63) => return Ok(json!(*number as u64)),
+        Read::Text(text) => text.to_uppercase(),
+        _ => return unknown(""),
+    };
+    let digits: Vec<u64> = written.chars().filter_map(|c| c.to_digit(10)).map(u64::from).collect();
+    let codepoint = match (written.trim_end_matches(|c: char| c.is_ascii_digit()), digits.as_slice()) {
+        ("EF", []) => 46,
+        ("VA", []) => 44,
+        ("LE", []) => 1,
+        ("DF" | "BE", []) => 0,
+        ("CS", [class @ 0..=7]) => 8 * class,
+        ("AF", [class @ 1..=4, drop @ 1..=3]) => 8 * class + 2 * drop,
+        _ => return unknown("EF"),
+    };
+    Ok(json!(codepoint))
 }
 
 fn number(read: &Read<'_>) -> Reading {

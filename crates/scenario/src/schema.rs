@@ -58,6 +58,9 @@ fn written(part: &Json) -> Json {
             ("description" | "x-short" | "x-default" | "x-rule", _) => {}
             // Defaults are in base units; the descriptions say them as people do.
             ("default", _) => {}
+            ("type", Json::String(one)) if one == "boolean" => {
+                made.extend(of_kind("switch").and_then(|form| form.as_object().cloned()).unwrap_or_default());
+            }
             ("type", Json::Array(types)) => {
                 let one = types.iter().find(|one| **one != json!("null")).cloned();
                 made.insert(key.clone(), one.unwrap_or_default());
@@ -146,6 +149,11 @@ fn of_kind(kind: &str) -> Option<Json> {
         }
         "packets" | "initial-window" => quantity(&[Packets], &[]),
         "probability" | "correlation" => quantity(&[Probability], &[]),
+        "positive-amount" => quantity(&[Packets, Size, Time, Bdp], &[]),
+        "dscp" => json!({"anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": 63},
+            {"type": "string", "pattern": "^(EF|VA|LE|DF|BE|CS[0-7]|AF[1-4][1-3])$", "examples": ["EF", "AF41"]},
+        ]}),
         "queue-limit" => quantity(&[Packets, Size, Time, Bdp], &["unlimited"]),
         "threshold" => quantity(&[Packets, Size, Time, Bdp], &[]),
         "window" => quantity(&[Size, Bdp], &[]),

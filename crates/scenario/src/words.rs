@@ -78,6 +78,9 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("amount", "amount: 2 ms"),
     ("p", "p: 1 %"),
     ("r", "r: 25 %"),
+    ("burst", "burst: 15 kB"),
+    ("queue", "queue: 1 BDP"),
+    ("bands", "bands: [{dscp: [EF], queue: 50 packets}, {queue: fq_codel}]"),
     ("on", "on: 1 s"),
     ("off", "off: 1 s"),
 ];

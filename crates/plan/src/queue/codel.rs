@@ -1,5 +1,6 @@
 //! CoDel (RFC 8289), with the names and defaults of `tc-codel(8)`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
@@ -7,14 +8,17 @@ use super::Limit;
 
 /// Controlled delay: drops from the head when packets have waited longer than `target` for a whole `interval`, then
 /// ever more often until they wait less.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Codel {
     /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The standing delay that is acceptable. Default: 5 ms (RFC 8289, section 4.4).
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
     /// For how long it may be exceeded: about the longest round trip of the flows. Default: 100 ms (section 4.3).
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub interval: Span,
     /// Mark packets instead of dropping them where their senders can be told. Default: off.
     pub ecn: bool,

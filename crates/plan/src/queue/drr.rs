@@ -1,22 +1,26 @@
 //! Deficit round robin.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Limit;
 
 /// Flows take turns, each with as many bytes as the others (M. Shreedhar, G. Varghese, "Efficient fair queuing using
 /// deficit round robin", 1996).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drr {
     /// How much may wait in all flows together; beyond it the flow with the most bytes loses its last packet.
-    /// None: no limit.
+    /// `unlimited`: no limit.
+    #[schemars(required, extend("x-tcplab" = "queue-limit"))]
     pub limit: Option<Limit>,
-    /// Frame bytes that a flow may send in a turn; at least 1.
+    /// Frame bytes that a flow may send in a turn. Default: 1514, an Ethernet frame.
     #[serde(default = "default_quantum")]
+    #[schemars(range(max = 1_048_576), extend("x-tcplab" = "positive-size"))]
     pub quantum: u32,
-    /// Queues that flows are hashed into; at least 1.
+    /// Queues that flows are hashed into. Default: 1024.
     #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
 }
 

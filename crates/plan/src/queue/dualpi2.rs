@@ -1,5 +1,6 @@
 //! DualPI2 (RFC 9332), with the names and defaults of `tc-dualpi2(8)`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Probability, Span};
 
@@ -7,20 +8,26 @@ use super::Limit;
 
 /// Two queues with coupled controllers: one for scalable flows, whose packets carry ECT(1) or CE, and one for all
 /// others. Both get about the same rate a flow, and the former hardly any delay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dualpi2 {
     /// How much may wait in both queues; arrivals beyond it are dropped. Default: 10000 packets.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The delay that the controller steers the classic queue to. Default: 15 ms (RFC 9332, appendix A.1).
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
     /// How often its probability is computed. Default: 16 ms.
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub tupdate: Span,
     /// Weight of the delay's distance from the target, in 1/256 Hz. Default: 41, which is 0.16 Hz.
+    #[schemars(range(max = 65_536))]
     pub alpha: u32,
     /// Weight of the delay's change, in 1/256 Hz. Default: 819, which is 3.2 Hz.
+    #[schemars(range(max = 65_536))]
     pub beta: u32,
     /// How many times the controller's probability scalable flows are marked with. Default: 2 (section 2.1).
+    #[schemars(range(max = 255))]
     pub coupling_factor: u32,
     /// Delay from which every packet of the scalable queue is marked. Default: 1 ms.
     pub step_thresh: Span,

@@ -1,24 +1,30 @@
 //! FlowQueue-CoDel (RFC 8290), with the names and defaults of `tc-fq_codel(8)`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
 use super::Limit;
 
 /// Flows hashed into queues that are served in turn, with CoDel in each; a flow that has just begun goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FqCodel {
     /// How much may wait in all queues together; beyond it the longest queue loses packets from its head. Default:
     /// 10240 packets (RFC 8290, section 5.2.1).
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// Queues that flows are hashed into. Default: 1024 (section 5.2.4).
+    #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in a turn. Default: 1514, an Ethernet frame (section 5.2.2).
+    /// Frame bytes that a queue may send in a turn. Default: 1514, an Ethernet frame (section 5.2.2).
+    #[schemars(range(max = 1_048_576), extend("x-tcplab" = "positive-size"))]
     pub quantum: u32,
     /// CoDel's acceptable standing delay in each queue. Default: 5 ms.
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
     /// CoDel's interval in each queue. Default: 100 ms.
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub interval: Span,
     /// Mark packets instead of dropping them where their senders can be told. Default: on.
     pub ecn: bool,

@@ -40,28 +40,20 @@ pub enum Queue {
         mark_above: Option<Limit>,
     },
     /// Strict priority by DSCP.
-    #[schemars(skip)]
     Prio(Prio),
     /// Deficit round robin between flows.
-    #[schemars(skip)]
     Drr(Drr),
     /// A token bucket that shapes.
-    #[schemars(skip)]
     Tbf(Tbf),
     /// Controlled delay (RFC 8289).
-    #[schemars(skip)]
     Codel(Codel),
     /// Fair queueing of flows with CoDel in each (RFC 8290).
-    #[schemars(skip)]
     FqCodel(FqCodel),
     /// Random drops with a probability that a controller of the delay sets (RFC 8033, RFC 8034).
-    #[schemars(skip)]
     Pie(Pie),
     /// Random drops by the average queue (Floyd and Jacobson 1993).
-    #[schemars(skip)]
     Red(Red),
     /// Two coupled queues for scalable and classic flows (RFC 9332).
-    #[schemars(skip)]
     Dualpi2(Dualpi2),
 }
 

@@ -1,5 +1,6 @@
 //! PIE (RFC 8033), with the names and defaults of `tc-pie(8)`, and DOCSIS-PIE (RFC 8034).
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
@@ -7,18 +8,23 @@ use super::Limit;
 
 /// Proportional integral controller, enhanced: drops arrivals at random with a probability that a controller of the
 /// queueing delay sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pie {
     /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The queueing delay that the controller steers to. Default: 15 ms (RFC 8033, section 4.2).
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
     /// How often the drop probability is computed. Default: 15 ms.
+    #[schemars(extend("x-tcplab" = "positive-time"))]
     pub tupdate: Span,
     /// Weight of the delay's distance from the target, in 1/16 Hz. Default: 2, which is 0.125 Hz.
+    #[schemars(range(max = 32))]
     pub alpha: u32,
     /// Weight of the delay's change, in 1/16 Hz. Default: 20, which is 1.25 Hz.
+    #[schemars(range(max = 32))]
     pub beta: u32,
     /// For how long after a quiet time nothing is dropped. Default: 150 ms (section 4.4).
     pub max_burst: Span,

@@ -1,5 +1,6 @@
 //! Strict priority.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Queue;
@@ -7,19 +8,21 @@ use super::Queue;
 /// Bands in order of priority: as long as something waits in one, no later one sends.
 ///
 /// A packet joins the first band that names its DSCP, otherwise the first that names none, otherwise the last.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prio {
     /// From the highest priority to the lowest; at least one.
+    #[schemars(length(min = 1, max = 16))]
     pub bands: Vec<Band>,
 }
 
 /// One band.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
-    /// Differentiated services codepoints of its packets, 0 to 63; none: all that no band names.
+    /// Differentiated services codepoints of its packets, 0 to 63 or as RFCs name them (`EF`, `AF41`, `CS1`); none: all that no band names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("items" = {"type": "integer", "x-tcplab": "dscp"}))]
     pub dscp: Vec<u8>,
     /// The queue in which its packets wait.
     pub queue: Queue,

@@ -1,5 +1,6 @@
 //! RED and adaptive RED, with the names of `tc-red(8)`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Probability;
 
@@ -7,20 +8,26 @@ use super::Limit;
 
 /// Random early detection: drops arrivals at random, the more often the longer the queue was lately (S. Floyd and
 /// V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993; RFC 2309).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("x-rule" = "red"))]
 pub struct Red {
     /// How much may wait; arrivals beyond it are dropped. Default: 240 kB.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// Average queue from which arrivals are dropped at random. Default: 20 kB.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub min: Limit,
     /// Average queue at which `probability` is reached; beyond it all are dropped. Default: 60 kB.
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub max: Limit,
     /// Probability at `max`. Default: 2 %.
     pub probability: Probability,
     /// The average forgets by 2^−`wlog` with each arrival. Default: 9, which is about Floyd's 0.002.
+    #[schemars(range(min = 1, max = 31))]
     pub wlog: u8,
     /// Size of a packet in frame bytes, by which an idle time counts. Default: 1000.
+    #[schemars(range(max = 65_536), extend("x-tcplab" = "positive-size"))]
     pub avpkt: u32,
     /// Between `max` and twice `max`, raise the probability to 1 bit by bit (Floyd, 2000). Default: off.
     pub gentle: bool,

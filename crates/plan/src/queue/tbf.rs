@@ -1,5 +1,6 @@
 //! A token bucket that shapes.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
@@ -8,12 +9,13 @@ use super::Queue;
 /// A token bucket: packets leave at `rate` on average, and as many bytes as have been saved up at once.
 ///
 /// A packet larger than the bucket waits until it is full and leaves it in debt, so that the rate is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tbf {
     /// Rate at which the bucket fills.
     pub rate: Rate,
     /// Size of the bucket in frame bytes.
+    #[schemars(extend("x-tcplab" = "positive-size"))]
     pub burst: u64,
     /// Rate at which saved bytes leave; none: as fast as the link takes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

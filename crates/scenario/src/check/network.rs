@@ -97,8 +97,12 @@ pub(super) fn queues(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         let own = spec.settings.queue.iter().map(|queue| (0, queue));
         let later = spec.changes.iter().filter_map(|(time, change)| Some((*time, change.queue.as_ref()?)));
         for (time, queue) in own.chain(later) {
-            for (key, amount) in queue.value.amounts() {
-                found.extend(amount_finding(layout, link, spec, time, queue, key, &amount));
+            let mut trees = vec![queue.value.clone()];
+            while let Some(tree) = trees.pop() {
+                trees.extend(tree.inner());
+                for (key, amount) in tree.amounts() {
+                    found.extend(amount_finding(layout, link, spec, time, queue, key, &amount));
+                }
             }
         }
     }
@@ -158,6 +162,19 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 }
             }
             let Some(queue) = &change.queue else { continue };
+            let kind = spec.settings.queue.as_ref().and_then(|own| own.value.kind()).unwrap_or("droptail");
+            if queue.value.kind().is_some_and(|other| other != kind) {
+                let message = format!("the queue is `{kind}`, and its kind cannot change during the run");
+                found.push(Finding::new(below(&queue.place, "kind"), message));
+            }
+            if kind != "droptail" && queue.value.0.contains_key("mark_above") {
+                let message = format!("`mark_above` is for `droptail`, and the queue is `{kind}`");
+                found.push(Finding::new(below(&queue.place, "mark_above"), message).at_key());
+            }
+            if matches!(kind, "prio" | "tbf") && queue.value.0.contains_key("limit") {
+                let message = format!("a `{kind}` queue has no limit of its own that could change");
+                found.push(Finding::new(queue.place.clone(), message));
+            }
             if queue.value.0.get("limit").is_some_and(serde_json::Value::is_null) {
                 let message = "a queue cannot become `unlimited` later";
                 found.push(Finding::new(queue.place.clone(), message).suggest("1000000 packets"));

@@ -74,9 +74,21 @@ impl QueueTree {
         QueueTree(queue.into_iter().collect())
     }
 
+    /// Its kind; none where none was given.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        self.0.get("kind").and_then(Value::as_str)
+    }
+
     /// Its amounts, by key.
     pub(crate) fn amounts(&self) -> impl Iterator<Item = (&str, Amount)> {
         self.0.iter().filter_map(|(key, value)| Some((key.as_str(), amount(value)?)))
+    }
+
+    /// The queues within it.
+    pub(crate) fn inner(&self) -> Vec<QueueTree> {
+        let bands = self.0.get("bands").and_then(Value::as_array).into_iter().flatten();
+        let queues = bands.filter_map(|band| band.get("queue")).chain(self.0.get("queue"));
+        queues.filter_map(Value::as_object).map(|keys| QueueTree(keys.clone())).collect()
     }
 }
 

@@ -1,0 +1,103 @@
+//! Queue disciplines in the language: short forms, presets, disciplines in disciplines, and what is refused.
+
+use serde_json::{Value, json};
+use tcplab_scenario::{Document, Memory, plan};
+
+fn read(queue: &str, at: &str) -> Result<Value, String> {
+    let text = format!(
+        "tcplab: 1\nname: test\nnetwork:\n  path:\n    rate: 10 Mbit/s\n    rtt: 20 ms\n    queue: {queue}\n    at: \
+         {at}\nflows:\n  - {{name: bulk, kind: tcp}}\n"
+    );
+    Document::parse(text.as_bytes(), "test.yaml")
+        .and_then(|document| plan(document, &[], &Memory::default()))
+        .map(|made| serde_json::to_value(&made.links[0].forward).expect("JSON"))
+        .map_err(|mistakes| mistakes.to_string())
+}
+
+fn queue(written: &str) -> Value {
+    read(written, "{}").unwrap_or_else(|said| panic!("{written}: {said}"))["queue"].take()
+}
+
+/// The messages, without the line that they show.
+fn refused(written: &str) -> Vec<String> {
+    let said = read(written, "{}").expect_err(written);
+    said.lines().filter(|line| line.starts_with("test.yaml")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_kind_alone_is_enough_where_it_has_defaults() {
+    for kind in ["codel", "fq_codel", "pie", "red", "dualpi2"] {
+        assert_eq!(queue(kind), queue(&format!("{{kind: {kind}}}")));
+    }
+    assert_eq!(queue("fq_codel")["limit"], json!({"packets": 10_240}));
+    let said = refused("drr");
+    assert_eq!(said, ["test.yaml:7:5: network.path.queue: `limit` is missing"]);
+}
+
+#[test]
+fn settings_have_units_and_bounds() {
+    let made = queue("{kind: fq_codel, limit: 2 BDP, quantum: 300 B, target: 1.5 ms, flows: 64, ecn: off}");
+    assert_eq!(made["limit"], json!({"bytes": 50_000}));
+    assert_eq!([&made["quantum"], &made["target"], &made["flows"]], [300, 1_500_000, 64]);
+    assert_eq!(made["ecn"], false);
+    assert_eq!(refused("{kind: codel, target: 5, interval: 0 ms, ecn: 3, limit: unlimited}").len(), 4);
+    assert_eq!(
+        refused("{kind: fq_codel, flows: 65537, quantum: 2 MB}"),
+        [
+            "test.yaml:7:36: network.path.queue.flows: `65537` must be at most 65536",
+            "test.yaml:7:52: network.path.queue.quantum: `2 MB` must be at most 1.048576 MB"
+        ]
+    );
+}
+
+#[test]
+fn an_unknown_kind_is_told_with_those_there_are_and_the_nearest() {
+    let said = read("{kind: coddel, target: 5 ms}", "{}").expect_err("no such kind");
+    assert!(
+        said.contains("`coddel` is not `droptail`, `prio`") && said.ends_with("did you mean `codel`?"),
+        "{said}"
+    );
+    assert!(read("fqcodel", "{}").expect_err("no such kind").ends_with("did you mean `fq_codel`?"));
+}
+
+#[test]
+fn docsis_is_a_preset_that_other_keys_override() {
+    let made = queue("{kind: pie, docsis: on, target: 12 ms}");
+    assert_eq!([&made["target"], &made["tupdate"], &made["beta"]], [12_000_000, 16_000_000, 40]);
+    assert_eq!(queue("{kind: pie, docsis: off}"), queue("pie"));
+}
+
+#[test]
+fn disciplines_hold_disciplines() {
+    let made = queue(
+        "{kind: prio, bands: [{dscp: [EF, 10, af41], queue: 50 ms}, {queue: {kind: codel, limit: 1 BDP}}]}",
+    );
+    assert_eq!(made["bands"][0]["dscp"], json!([46, 10, 34]));
+    assert_eq!(made["bands"][0]["queue"], json!({"kind": "droptail", "limit": {"time": 50_000_000}}));
+    assert_eq!(made["bands"][1]["queue"]["limit"], json!({"bytes": 25_000}));
+    let made = queue("{kind: tbf, rate: 5 Mbit/s, burst: 10 kB, queue: fq_codel}");
+    assert_eq!(made["queue"]["kind"], "fq_codel");
+    assert_eq!(refused("{kind: prio, bands: []}").len(), 1);
+    assert_eq!(refused("{kind: prio, bands: [{dscp: [64, XF], queue: 50 ms}]}").len(), 2);
+}
+
+#[test]
+fn thresholds_of_red_are_in_one_unit_and_in_order() {
+    assert_eq!(queue("{kind: red, min: 5 packets, max: 15 packets}")["max"], json!({"packets": 15}));
+    assert_eq!(refused("{kind: red, min: 5 packets}").len(), 1);
+    assert_eq!(refused("{kind: red, min: 60 kB, max: 20 kB}").len(), 1);
+}
+
+#[test]
+fn a_change_names_a_new_limit_whatever_the_kind() {
+    let made = read("codel", "{5 s: {queue: 100 packets}}").expect("a plan");
+    assert_eq!(made["changes"][0]["limit"], json!({"packets": 100}));
+    for (kind, change) in [
+        ("codel", "{kind: fq_codel}"),
+        ("codel", "{kind: codel, target: 3 ms}"),
+        ("codel", "{limit: 3 packets, mark_above: 2 packets}"),
+        ("{kind: prio, bands: [{queue: codel}]}", "5 packets"),
+    ] {
+        assert!(read(kind, &format!("{{5 s: {{queue: {change}}}}}")).is_err(), "{kind}: {change}");
+    }
+}
