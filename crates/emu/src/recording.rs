@@ -3,8 +3,11 @@
 //! Rows are only collected here; `writer` encodes and writes them in a thread of its own, so that no disk
 //! holds up a packet.
 
-use tcplab_link::{Event, Observer, QueueSample, Stats};
-use tcplab_tables::{Dictionary, EventRow, Events, PacketRow, Packets, QueueRow, Queues, Symbol, Table};
+use tcplab_link::{Class, Event, Gauge, Observer, QueueSample, Stats};
+use tcplab_tables::{
+    Dictionary, EventRow, Events, PacketRow, Packets, QueueClassRow, QueueClasses, QueueGaugeRow,
+    QueueGauges, QueueRow, Queues, Symbol, Table,
+};
 use tcplab_units::Time;
 
 use crate::arena::Arena;
@@ -15,11 +18,16 @@ use crate::layout::Transport;
 use crate::streams::Streams;
 use crate::wire::Wire;
 
+/// Of more classes only those are sampled in which something waits.
+const FEW_CLASSES: usize = 16;
+
 /// Rows that are not written yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows {
     pub(crate) dictionary: Dictionary,
     pub(crate) queues: Queues,
+    pub(crate) queue_classes: QueueClasses,
+    pub(crate) queue_gauges: QueueGauges,
     pub(crate) packets: Packets,
     pub(crate) events: Events,
 }
@@ -105,6 +113,38 @@ impl Recording {
             lost: stats.lost,
             bytes_out: stats.bytes_serialised,
         });
+    }
+
+    /// What a queue discipline shows of itself, beside its sample.
+    pub(crate) fn discipline(&mut self, time: Time, way: usize, classes: &[Class], gauges: &[Gauge]) {
+        let (link, direction) = self.names[way].into();
+        let time_ns = time.as_ns();
+        for class in classes {
+            // Of hashed ones most are empty.
+            if classes.len() > FEW_CLASSES && class.backlog.packets == 0 {
+                continue;
+            }
+            let name = self.rows.dictionary.symbol(&class.name);
+            self.rows.queue_classes.push(QueueClassRow {
+                time: time_ns,
+                link,
+                direction,
+                class: name,
+                packets: u64::from(class.backlog.packets),
+                bytes: class.backlog.bytes,
+                sojourn: class.head_since.map(|since| time.since(since).as_ns()),
+                drops: class.dropped,
+                marks: class.marked,
+                packets_out: class.packets_out,
+                bytes_out: class.bytes_out,
+            });
+        }
+        for gauge in gauges {
+            let (name, unit) =
+                (self.rows.dictionary.symbol(gauge.name), self.rows.dictionary.symbol(gauge.unit));
+            let value = gauge.value;
+            self.rows.queue_gauges.push(QueueGaugeRow { time: time_ns, link, direction, name, value, unit });
+        }
     }
 
     /// A link's settings changed.

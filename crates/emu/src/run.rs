@@ -185,7 +185,9 @@ impl EventLoop {
                 let mut watch =
                     Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
                 let queue = link.sample(run.next_sample, &mut watch);
+                let (classes, gauges) = (link.classes(), link.gauges(run.next_sample, &mut watch));
                 self.recording.queue(run.next_sample, number, queue, link.stats());
+                self.recording.discipline(run.next_sample, number, &classes, &gauges);
             }
             run.next_sample += interval;
         }

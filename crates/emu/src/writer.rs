@@ -108,6 +108,8 @@ impl Files {
 
     fn append(&mut self, rows: &Rows) -> Result<(), WriteError> {
         self.append_table(&rows.queues, &rows.dictionary)?;
+        self.append_table(&rows.queue_classes, &rows.dictionary)?;
+        self.append_table(&rows.queue_gauges, &rows.dictionary)?;
         self.append_table(&rows.packets, &rows.dictionary)?;
         self.append_table(&rows.events, &rows.dictionary)
     }

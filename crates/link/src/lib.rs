@@ -36,5 +36,6 @@ pub use config::Direction;
 pub use link::Link;
 pub use observer::{Event, Observer};
 pub use packet::{Ecn, Packet};
+pub use qdisc::{Class, Gauge};
 pub use random::component_seed;
 pub use stats::{QueueSample, Stats};

@@ -9,7 +9,7 @@ use crate::jitter::Jitter;
 use crate::loss::Loss;
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
-use crate::qdisc::{Cause, Class, Discipline, Qdisc, Queued, Sink};
+use crate::qdisc::{Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
 use crate::reorder::Reordering;
 use crate::service::Service;
 use crate::stats::{QueueSample, Stats};
@@ -164,10 +164,17 @@ impl<P: Packet> Link<P> {
         self.queue.classes()
     }
 
-    /// The queue discipline's state at `now`, as name and value.
-    pub fn gauges(&mut self, now: Time, observer: &mut impl Observer<P>) -> Vec<(&'static str, f64)> {
+    /// The queue discipline's state at `now`, and what it has dropped so far by cause; empty where it has none.
+    pub fn gauges(&mut self, now: Time, observer: &mut impl Observer<P>) -> Vec<Gauge> {
         self.advance(now, observer);
-        self.queue.gauges(now)
+        let mut gauges = self.queue.gauges(now);
+        if !gauges.is_empty() {
+            for (name, cause) in [("early_drop", Cause::Early), ("overlimit", Cause::Overlimit)] {
+                let value = self.stats.dropped_by(cause) as f64;
+                gauges.push(Gauge { name, value, unit: "packets" });
+            }
+        }
+        gauges
     }
 
     /// Plans another change, at a time that has not come yet.

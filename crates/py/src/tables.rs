@@ -15,6 +15,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.sockets, dictionary)?;
     add(&dict, &tables.gauges, dictionary)?;
     add(&dict, &tables.queues, dictionary)?;
+    add(&dict, &tables.queue_classes, dictionary)?;
+    add(&dict, &tables.queue_gauges, dictionary)?;
     add(&dict, &tables.packets, dictionary)?;
     add(&dict, &tables.echoes, dictionary)?;
     add(&dict, &tables.echo_batches, dictionary)?;

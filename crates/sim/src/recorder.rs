@@ -1,9 +1,9 @@
 //! What a run writes down.
 
-use tcplab_link::{Event, Observer, QueueSample, Stats};
+use tcplab_link::{Class, Event, Gauge, Observer, QueueSample, Stats};
 use tcplab_tables::{
     Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, PacketRow, Packets, Pings,
-    QueueRow, Queues, Sockets, Symbol,
+    QueueClassRow, QueueClasses, QueueGaugeRow, QueueGauges, QueueRow, Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -11,6 +11,9 @@ use crate::capture::Capture;
 use crate::network::DirectionId;
 use crate::packet::{Body, Packet};
 use crate::plan::Plan;
+
+/// Of more classes only those are sampled in which something waits.
+const FEW_CLASSES: usize = 16;
 
 /// The tables of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +30,10 @@ pub struct Tables {
     pub gauges: Gauges,
     /// One row per link direction and sample.
     pub queues: Queues,
+    /// One row per class of a queue discipline, link direction and sample.
+    pub queue_classes: QueueClasses,
+    /// One row per figure that a queue discipline shows of itself, link direction and sample.
+    pub queue_gauges: QueueGauges,
     /// One row per packet event.
     pub packets: Packets,
     /// One row per request and response.
@@ -147,6 +154,44 @@ impl Recorder {
             lost: stats.lost,
             bytes_out: stats.bytes_serialised,
         });
+    }
+
+    /// What a queue discipline shows of itself, beside its sample.
+    pub(crate) fn discipline(&mut self, time: Time, of: DirectionId, classes: &[Class], gauges: &[Gauge]) {
+        let (link, direction) = (self.link_names[of as usize / 2], self.direction_names[of as usize % 2]);
+        let time_ns = time.as_ns();
+        for class in classes {
+            // Of hashed ones most are empty.
+            if classes.len() > FEW_CLASSES && class.backlog.packets == 0 {
+                continue;
+            }
+            let name = self.symbol(&class.name);
+            self.tables.queue_classes.push(QueueClassRow {
+                time: time_ns,
+                link,
+                direction,
+                class: name,
+                packets: u64::from(class.backlog.packets),
+                bytes: class.backlog.bytes,
+                sojourn: class.head_since.map(|since| time.since(since).as_ns()),
+                drops: class.dropped,
+                marks: class.marked,
+                packets_out: class.packets_out,
+                bytes_out: class.bytes_out,
+            });
+        }
+        for gauge in gauges {
+            let (name, unit) = (self.symbol(gauge.name), self.symbol(gauge.unit));
+            let value = gauge.value;
+            self.tables.queue_gauges.push(QueueGaugeRow {
+                time: time_ns,
+                link,
+                direction,
+                name,
+                value,
+                unit,
+            });
+        }
     }
 
     fn packet_event(

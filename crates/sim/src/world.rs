@@ -87,7 +87,9 @@ impl World {
             let mut watch = Watch::<M>::new(&mut self.recorder, direction);
             let link = self.network.link(direction);
             let queue = link.sample(now, &mut watch);
+            let (classes, gauges) = (link.classes(), link.gauges(now, &mut watch));
             self.recorder.queue_sample(now, direction, queue, link.stats());
+            self.recorder.discipline(now, direction, &classes, &gauges);
         }
     }
 

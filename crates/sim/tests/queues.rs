@@ -64,6 +64,35 @@ fn senders_that_use_ecn_lose_nothing() {
     }
 }
 
+/// The values of a figure that the discipline in front of the path shows.
+fn shown(run: &Run, name: &str) -> Vec<f64> {
+    let gauges = &run.tables.queue_gauges;
+    let rows = gauges.name.symbols().zip(gauges.value.iter());
+    rows.filter(|(own, _)| run.string(*own) == name).filter_map(|(_, value)| value).collect()
+}
+
+#[test]
+fn a_discipline_shows_its_state_and_its_classes() {
+    let run = bottleneck(json!({"kind": "pie"}), &four(json!({})));
+    let (probabilities, early) = (shown(&run, "prob"), shown(&run, "early_drop"));
+    assert!(probabilities.iter().any(|share| (0.001..0.2).contains(share)));
+    let dropped = run.tables.queues.drops.iter().flatten().max();
+    assert_eq!(early.last().map(|drops| *drops as i64), dropped, "nothing is dropped for want of room");
+    assert_eq!(run.tables.queue_classes.time.len(), 0, "PIE has no classes");
+
+    let run = bottleneck(json!({"kind": "dualpi2"}), &four(json!({})));
+    let classes = &run.tables.queue_classes;
+    let samples = run.tables.queues.time.len() / 2;
+    assert_eq!(classes.time.len(), 2 * samples, "L and C in each sample of one direction");
+    let out: i64 =
+        [0, 1].map(|back| classes.bytes_out.get(2 * samples - 1 - back).expect("bytes")).into_iter().sum();
+    let forward = run.tables.queues.bytes_out.get(2 * samples - 2).expect("bytes");
+    assert!(forward.abs_diff(out) <= 2 * 1514, "{forward} B left the link, {out} B its classes");
+
+    let run = bottleneck(json!({"kind": "droptail", "limit": {"packets": 200}}), &four(json!({})));
+    assert_eq!(run.tables.queue_gauges.time.len(), 0);
+}
+
 #[test]
 fn settings_left_out_are_those_of_linux() {
     let (short, long) = (

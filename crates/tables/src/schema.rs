@@ -195,6 +195,50 @@ table! {
 }
 
 table! {
+    /// Classes of queue disciplines: one row per class, link direction and sample.
+    QueueClasses, QueueClassRow, "queue_classes";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Link name.
+    link: Symbol,
+    /// Forward or backward.
+    direction: Symbol,
+    /// What the discipline calls the class.
+    class: Symbol,
+    /// Packets waiting.
+    packets: u64,
+    /// Frame bytes waiting (B).
+    bytes: u64,
+    /// How long the packet at the head has waited; null when the class is empty (ns).
+    sojourn: Option<u64>,
+    /// Packets the class has dropped so far.
+    drops: u64,
+    /// Packets the class has marked so far.
+    marks: u64,
+    /// Packets that have left the class so far.
+    packets_out: u64,
+    /// Frame bytes that have left the class so far (B).
+    bytes_out: u64,
+}
+
+table! {
+    /// State of queue disciplines: one row per figure, link direction and sample.
+    QueueGauges, QueueGaugeRow, "queue_gauges";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Link name.
+    link: Symbol,
+    /// Forward or backward.
+    direction: Symbol,
+    /// What the discipline calls it.
+    name: Symbol,
+    /// Its value, in `unit`.
+    value: f64,
+    /// Its unit; empty for a share or a count.
+    unit: Symbol,
+}
+
+table! {
     /// Packets: one row per packet event.
     Packets, PacketRow, "packets";
     /// When it happened (ns).

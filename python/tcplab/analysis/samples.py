@@ -286,6 +286,26 @@ class Samples:
             return EMPTY
         return Series(_floats(rows["time"]), _floats(rows["bytes"]) * 8e9 / rate)
 
+    def queue_gauges(self, hop: Hop) -> dict[str, dict[str, Series]]:
+        """What the queue discipline shows of itself: by unit and name."""
+        found: dict[str, dict[str, Series]] = {}
+        parts = self._of_hop("queue_gauges", hop).partition_by(
+            "name", "unit", as_dict=True, maintain_order=True
+        )
+        for (name, unit), rows in parts.items():
+            found.setdefault(str(unit), {})[str(name)] = _series(rows, "value")
+        return found
+
+    def class_delays(self, hop: Hop) -> dict[str, Series]:
+        """How long the packet at the head of each class has waited, ns; nothing waiting is 0."""
+        rows = self._of_hop("queue_classes", hop).with_columns(pl.col("sojourn").fill_null(0))
+        parts = rows.partition_by("class", as_dict=True, maintain_order=True)
+        return {str(name): _series(part, "sojourn") for (name,), part in parts.items()}
+
+    def _of_hop(self, table: str, hop: Hop) -> pl.DataFrame:
+        is_own = (pl.col("link") == hop.link) & (pl.col("direction") == hop.direction)
+        return self._table(table).filter(is_own).sort("time", maintain_order=True)
+
     def carried(self, hop: Hop) -> Series:
         """Frame bytes serialised so far."""
         return _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), "bytes_out")

@@ -74,6 +74,7 @@ def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.
 
 def report_html(run: Run, *, omit: int | str | None = None, captures: CapturePart | None = None) -> str:
     """A run's report as HTML; `captures` is the part about its captures, where there is one."""
+    from tcplab.figures.runs.disciplines import disciplines
     from tcplab.figures.runs.distributions import cdf
     from tcplab.figures.runs.gauges import gauges
     from tcplab.figures.runs.timeseries import timeseries
@@ -83,6 +84,7 @@ def report_html(run: Run, *, omit: int | str | None = None, captures: CapturePar
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
     published = [gauges(run, repetition) for repetition in shown]
+    queues = [disciplines(run, repetition) for repetition in shown]
     echo = echo_part(run)
     template = page_environment().get_template("report.html.j2")
     return template.render(
@@ -100,6 +102,8 @@ def report_html(run: Run, *, omit: int | str | None = None, captures: CapturePar
         left_out=len(run.repetitions) - len(shown),
         gauges=[figure_json(figure) for figure in published if figure.panels],
         gauge_notes=published[0].notes,
+        disciplines=[figure_json(figure) for figure in queues if figure.panels],
+        discipline_notes=queues[0].notes,
         distributions=figure_json(distributions) if distributions.panels else None,
         distribution_notes=distributions.notes,
         echo=echo,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tcplab.figures.images import FORMATS, write_images
+from tcplab.figures.runs.disciplines import disciplines
 from tcplab.figures.runs.distributions import cdf
 from tcplab.figures.runs.gauges import gauges
 from tcplab.figures.runs.timeseries import timeseries
@@ -22,5 +23,5 @@ def write_figures(
     """
     echo = echo_part(run)
     echoes = [figure for _, figure in echo.figures] if echo is not None else []
-    figures = [timeseries(run), gauges(run), cdf(run, omit=omit), *echoes]
+    figures = [timeseries(run), gauges(run), disciplines(run), cdf(run, omit=omit), *echoes]
     return write_images(figures, Path(directory), formats)

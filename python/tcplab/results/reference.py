@@ -28,6 +28,10 @@ _ROWS = {
     "gauges": "One row per socket sample and figure that the congestion control publishes of itself "
     "(docs/controls.md lists them); none while the control has no value for it.",
     "queues": "One row per link direction and sample.",
+    "queue_classes": "One row per class, link direction and sample, for a queue discipline with classes. "
+    "Of more than 16 classes only those have a row in which packets wait.",
+    "queue_gauges": "One row per figure that a queue discipline shows of itself, link direction and sample "
+    "(docs/queues.md lists them).",
     "packets": "One row per packet event; recorded when the scenario says `sample: {packets: true}`.",
     "echoes": "One row per request and response. Of an echo flow with more than 1,000,000 of them the first "
     "100 of each client and size have a row each, the others a row per client, size and round-trip time.",

@@ -124,6 +124,29 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("lost", "int", "packets", "packets the link's impairments have lost so far"),
         ("bytes_out", "int", "B", "frame bytes serialised so far"),
     ),
+    # One row per class of a queue discipline, link direction and sample.
+    "queue_classes": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("link", "str", "", "link name"),
+        ("direction", "str", "", "forward or backward"),
+        ("class", "str", "", "what the discipline calls the class: `L`, `C`, `band 1`, `flow 17`"),
+        ("packets", "int", "packets", "packets waiting"),
+        ("bytes", "int", "B", "frame bytes waiting"),
+        ("sojourn", "int", "ns", "how long the packet at the head has waited; null when the class is empty"),
+        ("drops", "int", "packets", "packets the class has dropped so far"),
+        ("marks", "int", "packets", "packets the class has marked so far"),
+        ("packets_out", "int", "packets", "packets that have left the class so far"),
+        ("bytes_out", "int", "B", "frame bytes that have left the class so far"),
+    ),
+    # One row per figure that a queue discipline shows of itself, link direction and sample.
+    "queue_gauges": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("link", "str", "", "link name"),
+        ("direction", "str", "", "forward or backward"),
+        ("name", "str", "", "what the discipline calls the figure"),
+        ("value", "float", "", "its value, in `unit`"),
+        ("unit", "str", "", "its unit; empty for a share or a count"),
+    ),
     # One row per packet event; recorded when `sample: {packets: true}`.
     "packets": _columns(
         ("time", "int", "ns", "when it happened"),

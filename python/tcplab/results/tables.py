@@ -28,6 +28,8 @@ _NEVER_NULL = {
     "sockets": ("time", "flow", "stream"),
     "gauges": ("time", "flow", "stream", "name"),
     "queues": ("time", "link", "direction"),
+    "queue_classes": ("time", "link", "direction", "class"),
+    "queue_gauges": ("time", "link", "direction", "name"),
     "pings": ("time", "flow"),
     "events": ("time", "event"),
 }

@@ -3,7 +3,7 @@
 use tcplab_units::{Rate, Span, Time};
 
 use super::fifo::Fifo;
-use super::{Backlog, Cause, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::threshold::Threshold;
@@ -52,7 +52,7 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
         self.queue.head().map(|head| head.since)
     }
 
-    fn gauges(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn gauges(&self, now: Time) -> Vec<Gauge> {
         self.control.gauges(now).to_vec()
     }
 
@@ -247,12 +247,12 @@ impl Control {
     }
 
     /// Its state under the names of `tc -s qdisc`.
-    pub(super) fn gauges(&self, now: Time) -> [(&'static str, f64); 3] {
-        let until_drop = if self.dropping { self.drop_next.since(now).as_secs_f64() } else { 0.0 };
+    pub(super) fn gauges(&self, now: Time) -> [Gauge; 3] {
+        let until_drop = if self.dropping { self.drop_next.since(now) } else { Span::ZERO };
         [
-            ("count", f64::from(self.count)),
-            ("dropping", f64::from(u8::from(self.dropping))),
-            ("drop_next", until_drop),
+            Gauge::plain("count", f64::from(self.count)),
+            Gauge::plain("dropping", f64::from(u8::from(self.dropping))),
+            Gauge::time("drop_next", until_drop),
         ]
     }
 }

@@ -1,5 +1,7 @@
 //! What a class has done, counted between it and the sink of the discipline around it.
 
+use tcplab_units::Time;
+
 use super::{Backlog, Cause, Class, Sink};
 use crate::packet::Packet;
 
@@ -32,10 +34,10 @@ impl Counts {
         self.marked += 1;
     }
 
-    /// The class `name` with these counters, in which `backlog` waits.
-    pub(crate) fn class(&self, name: String, backlog: Backlog) -> Class {
+    /// The class `name` with these counters, in which `backlog` waits, the first since `head_since`.
+    pub(crate) fn class(&self, name: String, backlog: Backlog, head_since: Option<Time>) -> Class {
         let Counts { packets_out, bytes_out, dropped, marked } = *self;
-        Class { name, backlog, packets_out, bytes_out, dropped, marked }
+        Class { name, backlog, head_since, packets_out, bytes_out, dropped, marked }
     }
 }
 

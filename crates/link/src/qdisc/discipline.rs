@@ -3,7 +3,8 @@
 use tcplab_units::{Rate, Time};
 
 use super::{
-    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, FqCodel, Pie, Prio, Qdisc, Queued, Red, Sink, Tbf,
+    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, FqCodel, Gauge, Pie, Prio, Qdisc, Queued, Red,
+    Sink, Tbf,
 };
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
@@ -111,7 +112,7 @@ macro_rules! choice {
                 $each!(self, queue => queue.classes())
             }
 
-            fn gauges(&self, now: Time) -> Vec<(&'static str, f64)> {
+            fn gauges(&self, now: Time) -> Vec<Gauge> {
                 $each!(self, queue => queue.gauges(now))
             }
 

@@ -151,7 +151,11 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
     fn classes(&self) -> Vec<Class> {
         let class = |(index, flow): (usize, &Flow<P>)| {
             let backlog = Backlog { packets: flow.packets.len() as u32, bytes: flow.bytes };
-            let class = flow.counts.class(format!("flow {index}"), backlog);
+            let class = flow.counts.class(
+                format!("flow {index}"),
+                backlog,
+                flow.packets.front().map(|head| head.since),
+            );
             (backlog.packets > 0 || class.packets_out + class.dropped > 0).then_some(class)
         };
         self.flows.iter().enumerate().filter_map(class).collect()

@@ -4,7 +4,7 @@ use tcplab_units::{Probability, Rate, Span, Time};
 
 use super::counting::Counts;
 use super::fifo::Fifo;
-use super::{Backlog, Cause, Class, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::{Ecn, Packet};
 use crate::random::Draws;
@@ -182,18 +182,21 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
 
     fn classes(&self) -> Vec<Class> {
         [("L", &self.low_latency), ("C", &self.classic)]
-            .map(|(name, queue)| queue.counts.class(name.to_owned(), queue.packets.backlog()))
+            .map(|(name, queue)| {
+                let head = queue.packets.head().map(|head| head.since);
+                queue.counts.class(name.to_owned(), queue.packets.backlog(), head)
+            })
             .to_vec()
     }
 
-    fn gauges(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn gauges(&self, now: Time) -> Vec<Gauge> {
         let share = |prob: i64| prob.min(ONE) as f64 / ONE as f64;
         vec![
-            ("prob", share(self.base)),
-            ("prob_c", share(self.base).powi(2)),
-            ("prob_l", share(self.coupled())),
-            ("delay_c", self.classic.delay(now).as_secs_f64()),
-            ("delay_l", self.low_latency.delay(now).as_secs_f64()),
+            Gauge::plain("prob", share(self.base)),
+            Gauge::plain("prob_c", share(self.base).powi(2)),
+            Gauge::plain("prob_l", share(self.coupled())),
+            Gauge::time("delay_c", self.classic.delay(now)),
+            Gauge::time("delay_l", self.low_latency.delay(now)),
         ]
     }
 

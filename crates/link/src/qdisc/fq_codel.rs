@@ -6,7 +6,7 @@ use tcplab_units::{Rate, Time};
 
 use super::codel::{Control, Law};
 use super::fifo::Fifo;
-use super::{Backlog, Cause, Class, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::random::Draws;
@@ -170,8 +170,9 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
     fn classes(&self) -> Vec<Class> {
         let used = |flow: &&Flow<P>| flow.packets_out + flow.control.dropped > 0 || !flow.queue.is_empty();
         let class = |(number, flow): (usize, &Flow<P>)| Class {
-            name: number.to_string(),
+            name: format!("flow {number}"),
             backlog: flow.queue.backlog(),
+            head_since: flow.queue.head().map(|head| head.since),
             packets_out: flow.packets_out,
             bytes_out: flow.bytes_out,
             dropped: flow.control.dropped,
@@ -180,8 +181,11 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         self.flows.iter().enumerate().filter(|(_, flow)| used(flow)).map(class).collect()
     }
 
-    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
-        vec![("new_flows", self.new_flows.len() as f64), ("old_flows", self.old_flows.len() as f64)]
+    fn gauges(&self, _now: Time) -> Vec<Gauge> {
+        vec![
+            Gauge::plain("new_flows", self.new_flows.len() as f64),
+            Gauge::plain("old_flows", self.old_flows.len() as f64),
+        ]
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {

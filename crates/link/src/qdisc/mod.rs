@@ -21,7 +21,7 @@ mod tbf;
 #[cfg(test)]
 pub(crate) mod testing;
 
-use tcplab_units::{Rate, Time};
+use tcplab_units::{Rate, Span, Time};
 
 pub(crate) use codel::Codel;
 pub(crate) use discipline::Discipline;
@@ -75,8 +75,8 @@ pub trait Qdisc<P: Packet> {
         Vec::new()
     }
 
-    /// State worth plotting, as name and value: a drop probability, a target.
-    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
+    /// State worth plotting: a drop probability, a delay.
+    fn gauges(&self, _now: Time) -> Vec<Gauge> {
         Vec::new()
     }
 
@@ -134,6 +134,29 @@ impl Cause {
     pub const COUNT: usize = 3;
 }
 
+/// A figure that a discipline shows of itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gauge {
+    /// Its name, as in `tc -s` where it is there.
+    pub name: &'static str,
+    /// Its value, in `unit`.
+    pub value: f64,
+    /// Its unit; empty for a share or a count.
+    pub unit: &'static str,
+}
+
+impl Gauge {
+    /// A share or a count.
+    pub(crate) fn plain(name: &'static str, value: f64) -> Gauge {
+        Gauge { name, value, unit: "" }
+    }
+
+    /// A time, in ms.
+    pub(crate) fn time(name: &'static str, value: Span) -> Gauge {
+        Gauge { name, value: value.as_secs_f64() * 1e3, unit: "ms" }
+    }
+}
+
 /// What a class holds and has done since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
@@ -141,6 +164,8 @@ pub struct Class {
     pub name: String,
     /// What waits.
     pub backlog: Backlog,
+    /// When the packet at its head arrived.
+    pub head_since: Option<Time>,
     /// Packets dequeued.
     pub packets_out: u64,
     /// Frame bytes dequeued.

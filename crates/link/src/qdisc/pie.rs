@@ -3,7 +3,7 @@
 use tcplab_units::{Rate, Span, Time};
 
 use super::fifo::Fifo;
-use super::{Backlog, Cause, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::random::Draws;
@@ -203,8 +203,8 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
         self.queue.head().map(|head| head.since)
     }
 
-    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
-        vec![("prob", self.drop_prob as f64 / ONE as f64), ("delay", self.qdelay.as_secs_f64())]
+    fn gauges(&self, _now: Time) -> Vec<Gauge> {
+        vec![Gauge::plain("prob", self.drop_prob as f64 / ONE as f64), Gauge::time("delay", self.qdelay)]
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {

@@ -90,7 +90,7 @@ impl<P: Packet> Qdisc<P> for Prio<P> {
     /// One a band, called by its place from 1.
     fn classes(&self) -> Vec<Class> {
         let class = |(place, band): (usize, &Band<P>)| {
-            band.counts.class(format!("band {}", place + 1), band.queue.backlog())
+            band.counts.class(format!("band {}", place + 1), band.queue.backlog(), band.queue.head_since())
         };
         self.bands.iter().enumerate().map(class).collect()
     }

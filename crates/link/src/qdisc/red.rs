@@ -3,7 +3,7 @@
 use tcplab_units::{Probability, Rate, Span, Time};
 
 use super::fifo::Fifo;
-use super::{Backlog, Cause, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change, Limit};
 use crate::packet::Packet;
 use crate::random::Draws;
@@ -189,9 +189,11 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         self.queue.head().map(|head| head.since)
     }
 
-    fn gauges(&self, _now: Time) -> Vec<(&'static str, f64)> {
+    fn gauges(&self, _now: Time) -> Vec<Gauge> {
         let average = self.average as f64 / f64::from(1 << FRACTION);
-        vec![("average", average), ("max_p", self.max_p.as_f64())]
+        let in_packets = matches!(self.config.min, Limit::Packets(_));
+        let unit = if in_packets { "packets" } else { "B" };
+        vec![Gauge { name: "average", value: average, unit }, Gauge::plain("max_p", self.max_p.as_f64())]
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Rate, Time};
 
-use super::{Backlog, Cause, Class, Discipline, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
 use crate::bucket::Bucket;
 use crate::config::{self, Change};
 use crate::packet::Packet;
@@ -69,7 +69,7 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
         self.queue.classes()
     }
 
-    fn gauges(&self, now: Time) -> Vec<(&'static str, f64)> {
+    fn gauges(&self, now: Time) -> Vec<Gauge> {
         self.queue.gauges(now)
     }
 
