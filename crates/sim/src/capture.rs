@@ -6,6 +6,7 @@ use std::str::FromStr;
 use tcplab_link::Event;
 use tcplab_units::Time;
 
+use crate::bodies::Bodies;
 use crate::error::PlanError;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
@@ -134,32 +135,46 @@ impl Capture {
     }
 
     /// Something happened to `packet` on `direction`.
-    pub(crate) fn on(&mut self, event: Event, at: Time, packet: &Packet, direction: DirectionId) {
+    pub(crate) fn on(
+        &mut self,
+        event: Event,
+        at: Time,
+        packet: &Packet,
+        bodies: &Bodies,
+        direction: DirectionId,
+    ) {
         let [sending, receiving] = self.interfaces[direction as usize];
         match event {
             Event::Deliver => {
                 let Some(interface) = receiving else { return };
-                if let Some(frame) = self.frame(packet, direction, false) {
+                if let Some(frame) = self.frame(packet, bodies, direction, false) {
                     self.sink.frame(interface, at, &frame);
                 }
             }
             Event::Depart if self.at == CaptureAt::Wire => {
                 let Some(interface) = sending else { return };
-                if let Some(frame) = self.frame(packet, direction, true) {
+                if let Some(frame) = self.frame(packet, bodies, direction, true) {
                     self.sink.frame(interface, at, &frame);
                 }
             }
             Event::Enqueue | Event::Drop if self.at == CaptureAt::Host => {
                 let Some(interface) = sending else { return };
-                self.join_burst(interface, at, packet, direction);
+                self.join_burst(interface, at, packet, bodies, direction);
             }
             _ => {}
         }
     }
 
     /// The segments of one TSO burst are handed to the link one after the other at one time.
-    fn join_burst(&mut self, interface: usize, at: Time, packet: &Packet, direction: DirectionId) {
-        let Some(mut frame) = self.frame(packet, direction, true) else { return };
+    fn join_burst(
+        &mut self,
+        interface: usize,
+        at: Time,
+        packet: &Packet,
+        bodies: &Bodies,
+        direction: DirectionId,
+    ) {
+        let Some(mut frame) = self.frame(packet, bodies, direction, true) else { return };
         let mut more = false;
         if let Body::Tcp(segment) = &mut frame.body {
             more = segment.more;
@@ -180,13 +195,19 @@ impl Capture {
         }
     }
 
-    fn frame(&self, packet: &Packet, direction: DirectionId, outgoing: bool) -> Option<Frame> {
-        let flow = self.flows[packet.stream as usize];
-        let (client, server) = ports(packet.stream, flow);
-        let journey = &self.journeys[flow][usize::from(!packet.forward)];
+    fn frame(
+        &self,
+        packet: &Packet,
+        bodies: &Bodies,
+        direction: DirectionId,
+        outgoing: bool,
+    ) -> Option<Frame> {
+        let flow = self.flows[packet.stream() as usize];
+        let (client, server) = ports(packet.stream(), flow);
+        let journey = &self.journeys[flow][usize::from(!packet.forward())];
         let hop = journey.hops.iter().find(|hop| hop.direction == direction)?;
         let [source_port, destination_port] =
-            if packet.forward { [client, server] } else { [server, client] };
+            if packet.forward() { [client, server] } else { [server, client] };
         Some(Frame {
             outgoing,
             source_mac: hop.source_mac,
@@ -196,7 +217,7 @@ impl Capture {
             source_port,
             destination_port,
             ttl: hop.ttl,
-            body: packet.body,
+            body: bodies.get(packet),
             corrupted: packet.corrupted && !outgoing,
         })
     }

@@ -9,6 +9,7 @@ pub mod packet;
 pub use tcplab_plan as plan;
 
 mod application;
+mod bodies;
 mod build;
 mod bulk;
 mod echo;

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcplab_link::{Link, Observer, component_seed};
-use tcplab_units::Time;
+use tcplab_link::{Link, component_seed};
 
 use crate::error::PlanError;
 use crate::packet::Packet;
@@ -118,18 +117,6 @@ impl Network {
     #[inline]
     pub(crate) fn link(&mut self, direction: DirectionId) -> &mut Link<Packet> {
         &mut self.links[direction as usize]
-    }
-
-    /// Hands `packet` to link `direction`.
-    #[inline]
-    pub(crate) fn enqueue(
-        &mut self,
-        direction: DirectionId,
-        packet: Packet,
-        now: Time,
-        observer: &mut impl Observer<Packet>,
-    ) {
-        self.links[direction as usize].enqueue(packet, now, observer);
     }
 
     /// Whether no packet is on its way anywhere.

@@ -5,6 +5,7 @@ use tcplab_tcp::Segment;
 use tcplab_tcp::segment::{ACK, SYN};
 use tcplab_units::Time;
 
+use crate::bodies::BodyId;
 use crate::plan::IpVersion;
 
 /// Bytes of an Ethernet header.
@@ -16,23 +17,38 @@ pub const UDP_HEADER: u32 = 8;
 /// Bytes of an ICMP echo header.
 pub const ICMP_HEADER: u32 = 8;
 
-/// A packet: headers and lengths; payload is counted, not carried.
+/// A packet on its way, as links and nodes need to know it: small, for it is moved at every step. What it carries
+/// stays in one place meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet {
+pub(crate) struct Packet {
     /// What it carries.
-    pub body: Body,
+    pub(crate) body: BodyId,
     /// Bytes of its Ethernet frame.
-    pub frame_len: u32,
-    /// The stream it belongs to, counted over all flows.
-    pub stream: u32,
+    pub(crate) frame_len: u32,
+    /// The stream it belongs to, counted over all flows, times two; one more: it travels from the flow's `from` to
+    /// its `to`, not back.
+    pub(crate) conversation: u32,
     /// Node it goes to.
     pub(crate) destination: u16,
-    /// It travels from the flow's `from` to its `to`, not back.
-    pub forward: bool,
+    /// The octet of its IP header that holds the differentiated services codepoint and, in the two low bits, the ECN
+    /// codepoint.
+    pub(crate) traffic_class: u8,
     /// Its bits were damaged; the receiver discards it.
-    pub corrupted: bool,
-    /// Differentiated services codepoint of its IP header.
-    pub dscp: u8,
+    pub(crate) corrupted: bool,
+}
+
+impl Packet {
+    /// The stream it belongs to, counted over all flows.
+    #[inline]
+    pub(crate) fn stream(&self) -> u32 {
+        self.conversation >> 1
+    }
+
+    /// It travels from the flow's `from` to its `to`, not back.
+    #[inline]
+    pub(crate) fn forward(&self) -> bool {
+        self.conversation & 1 == 1
+    }
 }
 
 /// What a packet carries.
@@ -105,25 +121,20 @@ impl tcplab_link::Packet for Packet {
     /// Programming", volume 3, section 6.4) so that neighbouring streams share no bits.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        let flow = u64::from(self.stream) << 1 | u64::from(self.forward);
+        let flow = u64::from(self.conversation);
         (flow.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        match &self.body {
-            Body::Tcp(segment) => Ecn::from_bits(segment.ecn),
-            Body::Udp { .. } | Body::Echo { .. } => Ecn::NotEct,
-        }
+        Ecn::from_bits(self.traffic_class)
     }
     #[inline]
     fn dscp(&self) -> u8 {
-        self.dscp
+        self.traffic_class >> 2
     }
     #[inline]
     fn mark_ce(&mut self) {
-        if let Body::Tcp(segment) = &mut self.body {
-            segment.ecn = Ecn::Ce as u8;
-        }
+        self.traffic_class |= Ecn::Ce as u8;
     }
     #[inline]
     fn corrupt(&mut self) {
@@ -179,14 +190,13 @@ mod tests {
 
     #[test]
     fn the_flow_hash_tells_streams_and_directions_apart() {
-        let packet = |stream, forward| Packet {
-            body: Body::Tcp(segment()),
+        let packet = |stream: u32, forward| Packet {
+            body: 0,
             frame_len: 66,
-            stream,
+            conversation: stream << 1 | u32::from(forward),
             destination: 0,
-            forward,
+            traffic_class: 0,
             corrupted: false,
-            dscp: 0,
         };
         let hashes: std::collections::HashSet<u32> = (0..1000)
             .flat_map(|stream| [true, false].map(|forward| packet(stream, forward).flow_hash()))
@@ -195,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_small_enough_to_copy() {
-        assert!(size_of::<Packet>() <= 80, "{} bytes", size_of::<Packet>());
+    fn a_packet_is_moved_in_one_instruction() {
+        assert_eq!(size_of::<Packet>(), 16);
     }
 }

@@ -4,7 +4,7 @@ use tcplab_tables::PingRow;
 use tcplab_units::{Span, Time};
 
 use crate::histogram::Histogram;
-use crate::packet::{Body, Packet};
+use crate::packet::Body;
 use crate::recorder::Mode;
 use crate::stream::Ends;
 use crate::world::{Timer, World};
@@ -77,7 +77,7 @@ impl PingStream {
         pings.push(PingRow { time: now.as_ns(), flow, stream, seq: self.sent, rtt: None, lost: true });
         let body = Body::Echo { number: self.sent, row, payload: self.payload, reply: false };
         self.sent += 1;
-        world.send::<M>(ends.from, ends.packet(body, true));
+        ends.send::<M>(body, true, world);
         if let Some(left) = &mut self.left {
             *left -= 1;
             self.stopped = *left == 0;
@@ -88,11 +88,11 @@ impl PingStream {
     }
 
     /// A request arrived at the far end, or a reply back here.
-    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, ends: &Ends, world: &mut World) {
-        let Body::Echo { number, row, payload, reply } = packet.body else { return };
+    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, ends: &Ends, world: &mut World) {
+        let Body::Echo { number, row, payload, reply } = *body else { return };
         if !reply {
             let reply = Body::Echo { number, row, payload, reply: true };
-            return world.send::<M>(ends.to, ends.packet(reply, false));
+            return ends.send::<M>(reply, false, world);
         }
         let pings = &mut world.recorder.tables.pings;
         let place = row as usize;

@@ -7,6 +7,7 @@ use tcplab_tables::{
 };
 use tcplab_units::Time;
 
+use crate::bodies::Bodies;
 use crate::capture::Capture;
 use crate::network::DirectionId;
 use crate::packet::{Body, Packet};
@@ -101,7 +102,7 @@ impl Recorder {
     /// A packet will not reach its application.
     #[inline]
     pub(crate) fn count_loss(&mut self, packet: &Packet) {
-        self.streams[packet.stream as usize].losses[usize::from(!packet.forward)] += 1;
+        self.streams[packet.stream() as usize].losses[usize::from(!packet.forward())] += 1;
     }
 
     /// Something happened to a stream.
@@ -199,11 +200,12 @@ impl Recorder {
         event: Event,
         at: Time,
         packet: &Packet,
+        body: Body,
         direction: DirectionId,
         queue_packets: u32,
     ) {
-        let (flow, number) = self.stream(packet.stream);
-        let seq = match packet.body {
+        let (flow, number) = self.stream(packet.stream());
+        let seq = match body {
             Body::Tcp(segment) => u64::from(segment.seq),
             Body::Udp { number, .. } | Body::Echo { number, .. } => number,
         };
@@ -237,9 +239,10 @@ impl<const PACKETS: bool, const CAPTURE: bool> Mode for Record<PACKETS, CAPTURE>
     const CAPTURE: bool = CAPTURE;
 }
 
-/// Watches one link direction.
+/// Watches one link direction, and frees what its packets carried where they end on it.
 pub(crate) struct Watch<'a, M> {
     recorder: &'a mut Recorder,
+    bodies: &'a mut Bodies,
     direction: DirectionId,
     mode: core::marker::PhantomData<M>,
 }
@@ -247,8 +250,12 @@ pub(crate) struct Watch<'a, M> {
 impl<'a, M: Mode> Watch<'a, M> {
     /// Records what happens on `direction`.
     #[inline(always)]
-    pub(crate) fn new(recorder: &'a mut Recorder, direction: DirectionId) -> Watch<'a, M> {
-        Watch { recorder, direction, mode: core::marker::PhantomData }
+    pub(crate) fn new(
+        recorder: &'a mut Recorder,
+        bodies: &'a mut Bodies,
+        direction: DirectionId,
+    ) -> Watch<'a, M> {
+        Watch { recorder, bodies, direction, mode: core::marker::PhantomData }
     }
 }
 
@@ -259,12 +266,18 @@ impl<M: Mode> Observer<Packet> for Watch<'_, M> {
             self.recorder.count_loss(packet);
         }
         if M::PACKETS {
-            self.recorder.packet_event(event, at, packet, self.direction, queue_packets);
+            let body = self.bodies.get(packet);
+            self.recorder.packet_event(event, at, packet, body, self.direction, queue_packets);
         }
         if M::CAPTURE
             && let Some(capture) = &mut self.recorder.capture
         {
-            capture.on(event, at, packet, self.direction);
+            capture.on(event, at, packet, self.bodies, self.direction);
+        }
+        match event {
+            Event::Drop | Event::Lose => self.bodies.release(packet.body),
+            Event::Duplicate => self.bodies.share(packet.body),
+            _ => {}
         }
     }
 }

@@ -1,63 +1,55 @@
 //! The event queue: each component's next wake-up, ordered by time, then by sequence number.
 //!
-//! A component (a link direction, a timer of a stream, a sampler) waits for at most one thing at a time, so
-//! the queue is an indexed heap over components and holds no event per packet.
+//! A component (a link direction, a timer of a stream, a sampler) waits for at most one thing at a time, so the queue
+//! is a tournament among components (D. Knuth, "The Art of Computer Programming", volume 3, section 5.4.1) and holds
+//! no event per packet. Of two neighbours the one that wakes up first plays on; the winner of all is next. A new time
+//! replays one component's matches up to the first whose winner stays, which for most timers is an early one.
 
 use tcplab_units::Time;
 
 /// A component's number.
 pub(crate) type Slot = u32;
 
-const ABSENT: u32 = u32::MAX;
+/// When a component wakes up. Time is in the upper half. The sequence number below it breaks ties at one time in the
+/// order in which wake-ups were asked for. The lowest bits are the component. One number is compared faster than three.
+type Key = u128;
 
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// Time in the upper half; in the lower the sequence number, which breaks ties at one time in the order in
-    /// which wake-ups were asked for. One number is compared faster than two.
-    key: u128,
-    slot: Slot,
-}
-
-impl Entry {
-    #[inline(always)]
-    fn new(time: Time, sequence: u64, slot: Slot) -> Entry {
-        Entry { key: u128::from(time.as_ns()) << 64 | u128::from(sequence), slot }
-    }
-    #[inline(always)]
-    fn time(&self) -> Time {
-        Time::from_ns((self.key >> 64) as u64)
-    }
-    #[inline(always)]
-    fn before(&self, other: &Entry) -> bool {
-        self.key < other.key
-    }
-}
-
-/// Who wakes up when.
-#[derive(Debug)]
-pub(crate) struct Schedule {
-    heap: Vec<Entry>,
-    place: Vec<u32>,
-    sequence: u64,
-    now: Time,
-    /// The component that is awake and has not said yet when it wants to wake up next. Its entry stays at the
-    /// top until then: most go straight back into the schedule, which moves their entry once, not twice.
-    awake: Slot,
-}
+/// A component that waits for nothing.
+const ABSENT: Key = Key::MAX;
+/// Room for 16 million components and, at ten million events a second, for a day's wake-ups.
+const SLOT_BITS: u32 = 24;
+const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
 
 /// No component.
 const NOBODY: Slot = Slot::MAX;
 
+/// Who wakes up when.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    /// The matches, as a tree: that at `n` is between those at `2n` and `2n + 1`, and the winner of all is at 1. The
+    /// upper half are the components themselves.
+    keys: Vec<Key>,
+    slots: usize,
+    sequence: u64,
+    now: Time,
+    /// The component that is awake and has not said yet when it wants to wake up next. Its entry stays until then:
+    /// most go straight back into the schedule, which replays their matches once, not twice.
+    awake: Slot,
+}
+
 impl Schedule {
-    /// A schedule of `slots` components, none of which waits for anything.
-    pub(crate) fn new(slots: usize) -> Schedule {
-        Schedule {
-            heap: Vec::with_capacity(slots),
-            place: vec![ABSENT; slots],
+    /// Most components of a schedule.
+    pub(crate) const SLOTS_MAX: u32 = 1 << SLOT_BITS;
+
+    /// A schedule of `slots` components, none of which waits for anything; none: there are too many.
+    pub(crate) fn new(slots: usize) -> Option<Schedule> {
+        (slots <= Schedule::SLOTS_MAX as usize).then(|| Schedule {
+            keys: vec![ABSENT; 2 * slots.max(1)],
+            slots: slots.max(1),
             sequence: 0,
             now: Time::ZERO,
             awake: NOBODY,
-        }
+        })
     }
 
     /// The present: when the last component woke up.
@@ -70,28 +62,30 @@ impl Schedule {
     #[inline]
     pub(crate) fn next_time(&mut self) -> Time {
         self.put_to_sleep();
-        self.heap.first().map_or(Time::NEVER, Entry::time)
+        time_of(self.keys[1])
     }
 
-    /// Moves the present to the next wake-up and takes it off the schedule.
+    /// Moves the present to the next wake-up, and returns whose it is.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Slot> {
         self.put_to_sleep();
-        let first = *self.heap.first()?;
-        let time = first.time();
+        let first = self.keys[1];
+        if first == ABSENT {
+            return None;
+        }
+        let time = time_of(first);
         assert!(time >= self.now, "time went back from {} to {time}", self.now);
         self.now = time;
-        self.awake = first.slot;
-        Some(first.slot)
+        self.awake = first as Slot & ((1 << SLOT_BITS) - 1);
+        Some(self.awake)
     }
 
     /// Takes the entry of a component off that did not ask for another wake-up.
     #[inline]
     fn put_to_sleep(&mut self) {
         if self.awake != NOBODY {
-            let place = self.place[self.awake as usize];
+            self.replay(self.awake, ABSENT);
             self.awake = NOBODY;
-            self.remove(place as usize);
         }
     }
 
@@ -105,13 +99,8 @@ impl Schedule {
     /// `slot` wakes up at `time` and not at any other; `Time::NEVER` cancels.
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, time: Time) {
-        let place = self.place[slot as usize];
-        if place == ABSENT {
-            if time != Time::NEVER {
-                self.insert(slot, time);
-            }
-        } else if self.heap[place as usize].time() != time || slot == self.awake {
-            self.change(place as usize, time);
+        if time_of(self.keys[self.slots + slot as usize]) != time || slot == self.awake {
+            self.change(slot, time);
         }
     }
 
@@ -119,89 +108,44 @@ impl Schedule {
     /// one that fires too early is put off then, which is cheaper than moving it with every packet.
     #[inline]
     pub(crate) fn set_no_later(&mut self, slot: Slot, time: Time) {
-        let place = self.place[slot as usize];
-        if place == ABSENT {
-            if time != Time::NEVER {
-                self.insert(slot, time);
-            }
-        } else if time < self.heap[place as usize].time() || slot == self.awake {
-            self.change(place as usize, time);
+        if time < time_of(self.keys[self.slots + slot as usize]) || slot == self.awake {
+            self.change(slot, time);
         }
     }
 
-    fn next_sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
-    }
-
-    fn insert(&mut self, slot: Slot, time: Time) {
-        let sequence = self.next_sequence();
-        self.heap.push(Entry::new(time.max(self.now), sequence, slot));
-        let place = self.heap.len() - 1;
-        self.place[slot as usize] = place as u32;
-        self.rise(place);
-    }
-
-    fn change(&mut self, place: usize, time: Time) {
-        if self.heap[place].slot == self.awake {
+    fn change(&mut self, slot: Slot, time: Time) {
+        if slot == self.awake {
             self.awake = NOBODY;
         }
         if time == Time::NEVER {
-            return self.remove(place);
+            return self.replay(slot, ABSENT);
         }
-        let before = self.heap[place];
-        let entry = Entry::new(time.max(self.now), self.next_sequence(), before.slot);
-        self.heap[place] = entry;
-        if entry.before(&before) { self.rise(place) } else { self.sink(place) }
+        self.sequence += 1;
+        assert!(self.sequence >> SEQUENCE_BITS == 0, "more wake-ups than can be told apart");
+        let order = self.sequence << SLOT_BITS | u64::from(slot);
+        self.replay(slot, Key::from(time.max(self.now).as_ns()) << 64 | Key::from(order));
     }
 
-    fn remove(&mut self, place: usize) {
-        let entry = self.heap.swap_remove(place);
-        self.place[entry.slot as usize] = ABSENT;
-        if place < self.heap.len() {
-            self.place[self.heap[place].slot as usize] = place as u32;
-            self.sink(place);
-            self.rise(place);
+    /// `slot` has this key from now on: its matches are played again, up to the first that it changes nothing of.
+    #[inline]
+    fn replay(&mut self, slot: Slot, key: Key) {
+        let mut place = self.slots + slot as usize;
+        self.keys[place] = key;
+        while place > 1 {
+            let winner = self.keys[place].min(self.keys[place ^ 1]);
+            place /= 2;
+            if self.keys[place] == winner {
+                return;
+            }
+            self.keys[place] = winner;
         }
     }
+}
 
-    fn rise(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        while place > 0 {
-            let parent = (place - 1) / 2;
-            if !entry.before(&self.heap[parent]) {
-                break;
-            }
-            self.put(place, self.heap[parent]);
-            place = parent;
-        }
-        self.put(place, entry);
-    }
-
-    fn sink(&mut self, mut place: usize) {
-        let entry = self.heap[place];
-        loop {
-            let mut child = 2 * place + 1;
-            if child >= self.heap.len() {
-                break;
-            }
-            if child + 1 < self.heap.len() && self.heap[child + 1].before(&self.heap[child]) {
-                child += 1;
-            }
-            if !self.heap[child].before(&entry) {
-                break;
-            }
-            self.put(place, self.heap[child]);
-            place = child;
-        }
-        self.put(place, entry);
-    }
-
-    #[inline(always)]
-    fn put(&mut self, place: usize, entry: Entry) {
-        self.heap[place] = entry;
-        self.place[entry.slot as usize] = place as u32;
-    }
+/// The time of a key; `Time::NEVER` for none.
+#[inline(always)]
+fn time_of(key: Key) -> Time {
+    Time::from_ns((key >> 64) as u64)
 }
 
 #[cfg(test)]
@@ -215,7 +159,7 @@ mod tests {
 
     #[test]
     fn at_one_time_the_first_to_ask_goes_first() {
-        let mut schedule = Schedule::new(3);
+        let mut schedule = Schedule::new(3).expect("few components");
         for slot in [2, 0, 1] {
             schedule.set(slot, at(5));
         }
@@ -226,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_can_be_put_off_brought_forward_and_cancelled() {
-        let mut schedule = Schedule::new(3);
+        let mut schedule = Schedule::new(3).expect("few components");
         schedule.set(0, at(1));
         schedule.set(1, at(2));
         schedule.set(2, at(3));
@@ -240,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_early_wake_up_is_not_put_off_by_set_no_later() {
-        let mut schedule = Schedule::new(1);
+        let mut schedule = Schedule::new(1).expect("few components");
         schedule.set_no_later(0, at(4));
         schedule.set_no_later(0, at(7));
         assert_eq!(schedule.next_time(), at(4));
@@ -253,7 +197,7 @@ mod tests {
         fn it_agrees_with_a_sorted_list(
             operations in proptest::collection::vec((0u32..6, 0u64..50, any::<bool>()), 1..200),
         ) {
-            let mut schedule = Schedule::new(6);
+            let mut schedule = Schedule::new(6).expect("few components");
             let mut model: Vec<(u64, u64, u32)> = Vec::new();
             let mut sequence = 0;
             for (slot, ns, pop) in operations {

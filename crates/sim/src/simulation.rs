@@ -3,10 +3,12 @@
 use tcplab_control::Registry;
 use tcplab_units::{Span, Time};
 
+use crate::bodies::Bodies;
 use crate::capture::{Capture, CaptureSink, Interface};
 use crate::echo::Gate;
 use crate::error::PlanError;
-use crate::network::{DirectionId, Network};
+use crate::network::{DirectionId, Network, NodeId};
+use crate::packet::Packet;
 use crate::plan::{Plan, Sample};
 use crate::recorder::{Mode, Record, Recorder, Tables};
 use crate::samplers::{self, Sampler};
@@ -71,8 +73,13 @@ impl Simulation {
         let slots = network.directions() + streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut world = World {
-            schedule: Schedule::new(slots),
+            schedule: Schedule::new(slots).ok_or(PlanError::TooMany {
+                what: "streams",
+                count: streams.len() as u64,
+                most: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
+            })?,
             network,
+            bodies: Bodies::new(),
             recorder: Recorder::new(plan),
             packets: 0,
             gates,
@@ -210,21 +217,37 @@ impl Simulation {
             // What left the other way before now is shown before what arrives now.
             self.world.advance_link::<M>(direction ^ 1);
         }
-        while let Some(packet) = self.world.poll::<M>(direction) {
-            self.world.packets += 1;
-            let stream = &mut self.streams[packet.stream as usize];
-            if packet.destination != node {
-                self.world.send::<M>(node, packet);
-            } else if packet.corrupted {
-                self.world.recorder.count_loss(&packet);
+        let next = loop {
+            if let Some(packet) = self.world.poll::<M>(direction) {
+                finished = self.hand_over::<M>(packet, node);
+                let next = self.world.network.link(direction).next_event();
+                if next > self.world.now() {
+                    break next;
+                }
             } else {
-                stream.receive::<M>(&packet, &mut self.world);
+                break self.world.network.link(direction).next_event();
             }
-            finished = self.note_finished(packet.stream as usize);
-        }
-        let next = self.world.network.link(direction).next_event();
+        };
         self.world.schedule.set(direction, next);
         self.end_if_idle(finished);
+    }
+
+    /// `packet` arrives at `node`; whether its stream is finished.
+    #[inline]
+    fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
+        self.world.packets += 1;
+        let stream = packet.stream() as usize;
+        if packet.destination != node {
+            self.world.send::<M>(node, packet);
+        } else if packet.corrupted {
+            self.world.recorder.count_loss(&packet);
+            self.world.bodies.release(packet.body);
+        } else {
+            let body = self.world.bodies.get(&packet);
+            self.world.bodies.release(packet.body);
+            self.streams[stream].receive::<M>(&body, packet.forward(), &mut self.world);
+        }
+        self.note_finished(stream)
     }
 
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.

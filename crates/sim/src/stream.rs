@@ -29,18 +29,20 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// A packet of this stream, there or back.
+    /// Sends `body` from one end to the other, there or back.
     #[inline]
-    pub(crate) fn packet(&self, body: Body, forward: bool) -> Packet {
-        Packet {
-            body,
+    pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) {
+        let (from, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
+        let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
+        let packet = Packet {
             frame_len: body.frame_len(self.ip),
-            stream: self.stream,
-            destination: if forward { self.to } else { self.from },
-            forward,
+            conversation: self.stream << 1 | u32::from(forward),
+            destination: to,
+            traffic_class: self.dscp << 2 | ecn,
             corrupted: false,
-            dscp: self.dscp,
-        }
+            body: world.bodies.insert(body),
+        };
+        world.send::<M>(from, packet);
     }
 }
 
@@ -98,11 +100,11 @@ impl Stream {
 
     /// A packet of the stream arrived at the end it was sent to.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, world: &mut World) {
+    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
         match &mut self.work {
-            Work::Tcp(tcp) => tcp.receive::<M>(packet, &self.ends, world),
-            Work::Udp(udp) => udp.receive(packet, world.now()),
-            Work::Ping(ping) => ping.receive::<M>(packet, &self.ends, world),
+            Work::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.ends, world),
+            Work::Udp(udp) => udp.receive(body, world.now()),
+            Work::Ping(ping) => ping.receive::<M>(body, &self.ends, world),
         }
     }
 

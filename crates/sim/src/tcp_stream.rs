@@ -8,7 +8,7 @@ use tcplab_units::Time;
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
-use crate::packet::{Body, Packet, is_opening};
+use crate::packet::{Body, is_opening};
 use crate::recorder::Mode;
 use crate::stream::Ends;
 use crate::world::{Timer, World};
@@ -142,16 +142,15 @@ impl TcpStream {
 
     /// A segment arrived at the end it was sent to.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, ends: &Ends, world: &mut World) {
-        let Body::Tcp(segment) = &packet.body else { return };
-        let end = if packet.forward { SERVER } else { CLIENT };
+    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
+        let Body::Tcp(segment) = body else { return };
+        let end = if forward { SERVER } else { CLIENT };
         let now = world.now();
         if let Some(connection) = &mut self.ends[end] {
             connection.handle_segment(segment, now);
         } else if let Some(remains) = &self.remains {
             if let Some(answer) = remains.ends[end].answer(segment, now) {
-                let node = if end == CLIENT { ends.from } else { ends.to };
-                world.send::<M>(node, ends.packet(Body::Tcp(answer), end == CLIENT));
+                ends.send::<M>(Body::Tcp(answer), end == CLIENT, world);
             }
             return;
         } else {
@@ -191,11 +190,11 @@ impl TcpStream {
     fn drive<M: Mode>(&mut self, end: usize, ends: &Ends, world: &mut World) {
         let now = world.now();
         let forward = end == CLIENT;
-        let (node, timer) = if forward { (ends.from, Timer::Sender) } else { (ends.to, Timer::Receiver) };
+        let timer = if forward { Timer::Sender } else { Timer::Receiver };
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
             while let Some(segment) = connection.poll_transmit(now) {
-                world.send::<M>(node, ends.packet(Body::Tcp(segment), forward));
+                ends.send::<M>(Body::Tcp(segment), forward, world);
             }
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {

@@ -2,7 +2,7 @@
 
 use tcplab_units::Time;
 
-use crate::packet::{Body, Packet};
+use crate::packet::Body;
 use crate::pattern::Pauses;
 use crate::recorder::Mode;
 use crate::stream::Ends;
@@ -86,7 +86,7 @@ impl UdpStream {
         let body = Body::Udp { number: self.sent, sent: now, payload };
         self.sent += 1;
         self.bytes_sent += u64::from(payload);
-        world.send::<M>(ends.from, ends.packet(body, true));
+        ends.send::<M>(body, true, world);
         if let Some(left) = &mut self.bytes_left {
             *left -= u64::from(payload);
             self.stopped = *left == 0;
@@ -109,8 +109,8 @@ impl UdpStream {
     }
 
     /// A datagram arrived.
-    pub(crate) fn receive(&mut self, packet: &Packet, now: Time) {
-        if let Body::Udp { number, sent, payload } = packet.body
+    pub(crate) fn receive(&mut self, body: &Body, now: Time) {
+        if let Body::Udp { number, sent, payload } = *body
             && self.reception.receive(number, payload, sent, now)
         {
             self.last_delivery = now;

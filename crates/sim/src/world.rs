@@ -2,6 +2,7 @@
 
 use tcplab_units::Time;
 
+use crate::bodies::Bodies;
 use crate::echo::Gate;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
@@ -29,6 +30,7 @@ impl Timer {
 pub(crate) struct World {
     pub(crate) schedule: Schedule,
     pub(crate) network: Network,
+    pub(crate) bodies: Bodies,
     pub(crate) recorder: Recorder,
     /// Packets handed to hosts, of every kind.
     pub(crate) packets: u64,
@@ -66,10 +68,14 @@ impl World {
     /// Sends `packet` on from `node`. Routes were checked when the plan was read.
     #[inline]
     pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) {
-        let Some(direction) = self.network.next_hop(node, packet.destination) else { return };
+        let Some(direction) = self.network.next_hop(node, packet.destination) else {
+            return self.bodies.release(packet.body);
+        };
         let now = self.schedule.now();
-        self.network.enqueue(direction, packet, now, &mut Watch::<M>::new(&mut self.recorder, direction));
-        let next = self.network.link(direction).next_event();
+        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+        let link = self.network.link(direction);
+        link.enqueue(packet, now, &mut watch);
+        let next = link.next_event();
         self.schedule.set(direction, next);
     }
 
@@ -77,14 +83,14 @@ impl World {
     #[inline]
     pub(crate) fn poll<M: Mode>(&mut self, direction: DirectionId) -> Option<Packet> {
         let now = self.schedule.now();
-        let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
         self.network.link(direction).poll(now, &mut watch).map(|(_, packet)| packet)
     }
 
     /// Samples every link direction's queue.
     pub(crate) fn sample_queues<M: Mode>(&mut self, now: Time) {
         for direction in 0..self.network.directions() as DirectionId {
-            let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+            let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
             let link = self.network.link(direction);
             let queue = link.sample(now, &mut watch);
             let (classes, gauges) = (link.classes(), link.gauges(now, &mut watch));
@@ -96,7 +102,7 @@ impl World {
     /// Lets link direction `direction` do what it has to do by now.
     pub(crate) fn advance_link<M: Mode>(&mut self, direction: DirectionId) {
         let now = self.schedule.now();
-        let mut watch = Watch::<M>::new(&mut self.recorder, direction);
+        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
         self.network.link(direction).advance(now, &mut watch);
     }
 

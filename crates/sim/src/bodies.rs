@@ -1,0 +1,121 @@
+//! What packets on their way carry.
+//!
+//! A packet names its body by number; the body is written when it is sent and read when it arrives, and never moved in
+//! between. Copies that a link makes share the body of their original.
+
+use crate::packet::{Body, Packet};
+
+/// A body's place.
+pub(crate) type BodyId = u32;
+
+/// No place.
+const NONE: BodyId = BodyId::MAX;
+
+#[derive(Debug)]
+struct Slot {
+    body: Body,
+    /// Packets that carry it.
+    packets: u32,
+    /// Of a free place: the next one.
+    next: BodyId,
+}
+
+/// The bodies of all packets in a network.
+#[derive(Debug)]
+pub(crate) struct Bodies {
+    slots: Vec<Slot>,
+    /// The free place that is used next: the one left last, which is in the processor's cache still.
+    free: BodyId,
+}
+
+impl Bodies {
+    pub(crate) fn new() -> Bodies {
+        Bodies { slots: Vec::new(), free: NONE }
+    }
+
+    /// Keeps the body of a packet that is sent.
+    #[inline]
+    pub(crate) fn insert(&mut self, body: Body) -> BodyId {
+        let id = self.free;
+        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(body) };
+        self.free = slot.next;
+        slot.body = body;
+        slot.packets = 1;
+        id
+    }
+
+    #[cold]
+    fn grow(&mut self, body: Body) -> BodyId {
+        let id = self.slots.len() as BodyId;
+        self.slots.push(Slot { body, packets: 1, next: NONE });
+        id
+    }
+
+    /// What `packet` carries.
+    #[inline]
+    pub(crate) fn get(&self, packet: &Packet) -> Body {
+        let mut body = self.slots[packet.body as usize].body;
+        if let Body::Tcp(segment) = &mut body {
+            // A queue may have marked it.
+            segment.ecn = packet.traffic_class & 3;
+        }
+        body
+    }
+
+    /// A link made a copy of a packet with this body.
+    pub(crate) fn share(&mut self, id: BodyId) {
+        self.slots[id as usize].packets += 1;
+    }
+
+    /// A packet with this body is gone.
+    #[inline]
+    pub(crate) fn release(&mut self, id: BodyId) {
+        let slot = &mut self.slots[id as usize];
+        slot.packets -= 1;
+        if slot.packets == 0 {
+            slot.next = self.free;
+            self.free = id;
+        }
+    }
+
+    /// How many are kept.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.packets > 0).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(number: u64) -> Body {
+        Body::Echo { number, row: 0, payload: 0, reply: false }
+    }
+
+    fn packet(body: BodyId) -> Packet {
+        Packet { body, frame_len: 0, conversation: 0, destination: 0, traffic_class: 0, corrupted: false }
+    }
+
+    #[test]
+    fn places_are_used_again() {
+        let mut bodies = Bodies::new();
+        let first = bodies.insert(body(1));
+        let second = bodies.insert(body(2));
+        bodies.release(first);
+        assert_eq!(bodies.insert(body(3)), first);
+        assert_eq!([first, second].map(|id| bodies.get(&packet(id))), [body(3), body(2)]);
+        assert_eq!(bodies.slots.len(), 2);
+    }
+
+    #[test]
+    fn a_body_is_kept_until_its_last_copy_is_gone() {
+        let mut bodies = Bodies::new();
+        let id = bodies.insert(body(1));
+        bodies.share(id);
+        bodies.release(id);
+        assert_eq!((bodies.get(&packet(id)), bodies.kept()), (body(1), 1));
+        bodies.release(id);
+        assert_eq!(bodies.kept(), 0);
+    }
+}
