@@ -74,11 +74,11 @@ bench: setup-develop ## how fast it is, measured now on this machine
 
 docs: setup ## the figures and generated tables in docs/, made by the tool itself
 	@rm -rf runs/docs runs/docs-echo
-	$(RUN)/tcplab run scenarios/four-controls.yaml --out runs/docs --no-report
+	$(RUN)/tcplab run scenarios/four-controls.yaml --output runs/docs --no-report
 	$(RUN)/tcplab report runs/docs --figures runs/docs/figures --format svg
 	@mkdir -p docs/images
 	cp runs/docs/figures/timeseries.svg docs/images/four-controls.svg
-	$(RUN)/tcplab run scenarios/echo-clients.yaml --out runs/docs-echo --no-report
+	$(RUN)/tcplab run scenarios/echo-clients.yaml --output runs/docs-echo --no-report
 	$(RUN)/tcplab report runs/docs-echo --figures runs/docs-echo/figures --format svg
 	cp runs/docs-echo/figures/echo-by-size.svg docs/images/echo-by-size.svg
 	$(RUN)/python -m tcplab.results.reference docs/results.md

@@ -28,7 +28,7 @@ def main() -> None:
             for name, words in commands.items():
                 for place in environments:
                     out = (
-                        ("--out", f"{where}/{number}-{len(taken)}-{place.parts[-3]}")
+                        ("--output", f"{where}/{number}-{len(taken)}-{place.parts[-3]}")
                         if name != "check"
                         else ()
                     )

@@ -73,15 +73,23 @@ def load(path: Path | str) -> Run:
     return Run(found.path, found.run_dirs)
 
 
-def write_report(run: results.Run, path: Path | str | None = None, *, omit: int | str | None = None) -> Path:
+def write_report(
+    run: results.Run,
+    path: Path | str | None = None,
+    *,
+    omit: int | str | None = None,
+    level: float = 0.95,
+) -> Path:
     """Write a run's report, by default as report.html in its directory; returns the file.
+
+    `omit` is the warm-up as in `Run.summary`, `level` the confidence level.
 
     Raises ResultsError when it cannot be written.
     """
     from tcplab.captures.capture_comparison import capture_part
     from tcplab.present.report import write_report as write
 
-    return write(run, path, omit=omit, captures=capture_part(run))
+    return write(run, path, omit=omit, level=level, captures=capture_part(run))
 
 
 def run(

@@ -5,6 +5,7 @@ The command line, the Python API and whatever else runs scenarios do it through 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -23,6 +24,8 @@ from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Plan, Problem, Progres
 
 if TYPE_CHECKING:
     from tcplab.scenario import Scenario
+
+_LOG = logging.getLogger(__name__)
 
 RUNS = Path("runs")
 # How often the main thread looks for Ctrl-C and the workers are told of it, seconds.
@@ -299,6 +302,7 @@ def _execute(
     from tcplab.results import RunWriter
     from tcplab.scenario.vary import with_phases
 
+    _LOG.info("%s: run %d with seed %d in %s", plan["name"], repetition, plan["seed"], run_dir)
     began = time.monotonic()
     writer = RunWriter(run_dir, plan, engine=engine.name, repetition=repetition)
     try:
@@ -311,6 +315,7 @@ def _execute(
             writer.finish(Status.FAILED.value, message=str(problem), wall_duration=time.monotonic() - began)
         raise
     wall = time.monotonic() - began
+    _LOG.info("%s: %s after %.2f s", run_dir, outcome.status.value, wall)
     writer.finish(
         outcome.status.value,
         message=outcome.message,

@@ -113,6 +113,6 @@ def start(here: Path, environment: dict[str, str]) -> Iterator[Callable[..., sub
 @pytest.fixture
 def done(here: Path, tcplab: Callable[..., Ended]) -> Path:
     """The directory of a short run that is done."""
-    ended = tcplab("run", "short.yaml", "--out", "done", "--no-report", "--quiet")
+    ended = tcplab("run", "short.yaml", "--output", "done", "--no-report", "--quiet")
     assert ended.returncode == 0, ended.stderr
     return here / "done"

@@ -37,7 +37,7 @@ def test_help_shows_an_example(command: str, tcplab: Command) -> None:
 def test_list_says_where_each_control_runs(tcplab: Command) -> None:
     ended = tcplab("cc", "list", "--json")
     assert ended.returncode == 0
-    listed = {one["name"]: one for one in json.loads(ended.stdout)}
+    listed = {one["name"]: one for one in json.loads(ended.stdout)["controls"]}
     cubic = listed["cubic"]
     assert cubic["simulator"]["runs"]
     assert cubic["published"] == ["RFC 9438"]

@@ -24,7 +24,7 @@ Command = Callable[..., Any]
 ALONE = [name for name, command in COMMANDS.items() if command.function is not None]
 
 
-@pytest.mark.parametrize("command", [*ALONE, "study"])
+@pytest.mark.parametrize("command", [*ALONE, "study", "pcap"])
 def test_help_shows_an_example(command: str, tcplab: Command) -> None:
     ended = tcplab(command, "--help")
     assert ended.returncode == 0
@@ -139,7 +139,7 @@ def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
     (here / "bad.yaml").write_text((here / "short.yaml").read_text().replace("cc:", "cx:"))
     ended = tcplab("check", "bad.yaml", "short.yaml", "--json")
     assert ended.returncode == 2
-    bad, good = json.loads(ended.stdout)
+    bad, good = json.loads(ended.stdout)["files"]
     assert (bad["ok"], good["ok"]) == (False, True)
     assert bad["errors"][0]["line"] == 6
     assert good["plan"]["name"] == "short"
@@ -155,7 +155,7 @@ def test_check_says_what_the_engine_cannot_do_and_how_to_mend_it(here: Path, tcp
 def test_check_says_what_a_run_takes(tcplab: Command) -> None:
     ended = tcplab("check", "short.yaml")
     assert re.search(r"estimate: about .* packets, .* rows, .* on disk, .* of memory\n", ended.stdout)
-    (found,) = json.loads(tcplab("check", "short.yaml", "--json").stdout)
+    (found,) = json.loads(tcplab("check", "short.yaml", "--json").stdout)["files"]
     assert found["estimate"]["rows"]["sockets"] == 200
     assert set(found["estimate"]) == {"packets", "rows", "disk", "memory"}
 
@@ -222,8 +222,8 @@ def test_list_of_a_directory_that_is_not_there(tcplab: Command) -> None:
 def test_list_names_what_is_there(done: Path, tcplab: Command) -> None:
     ended = tcplab("list", ".")
     assert ended.returncode == 0
-    assert ended.stdout.splitlines()[1].split()[:5] == ["done", "short", "sim", "1", "done"]
-    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)
+    assert ended.stdout.splitlines()[1].split()[:5] == ["done", "run", "short", "sim", "1"]
+    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)["results"]
     assert (listed["name"], listed["repetitions"]) == ("short", 1)
 
 
@@ -240,7 +240,7 @@ def test_show_prints_rows_of_a_table(done: Path, tcplab: Command) -> None:
     lines = ended.stdout.splitlines()
     assert len(lines) == 4
     assert "cwnd (segments)" in lines[0]
-    rows = json.loads(tcplab("show", "done", "--table", "sockets", "--limit", 3, "--json").stdout)
+    rows = json.loads(tcplab("show", "done", "--table", "sockets", "--limit", 3, "--json").stdout)["rows"]
     assert len(rows) == 3
     assert rows[0]["flow"] == "bulk"
 
@@ -299,7 +299,7 @@ def test_report_refuses_an_unknown_format(done: Path, tcplab: Command) -> None:
 
 
 def test_compare_two_runs(done: Path, tcplab: Command, here: Path) -> None:
-    tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--out", "reno", "--no-report", "--quiet")
+    tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--output", "reno", "--no-report", "--quiet")
     ended = tcplab("compare", "done", "reno", "--output", "both.html")
     assert ended.returncode == 0, ended.stderr
     assert "done" in ended.stdout
@@ -387,7 +387,7 @@ def test_a_way_out_is_a_hint_on_a_line_of_its_own(here: Path, tcplab: Command) -
 
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_help_lists_the_engines(command: str, tcplab: Command) -> None:
-    assert f"--engine {'|'.join(engine.names())} " in tcplab(command, "--help").stdout
+    assert f"--engine <{'|'.join(engine.names())}> " in tcplab(command, "--help").stdout
 
 
 def test_a_scenario_is_read_from_standard_input(here: Path, environment: dict[str, str]) -> None:
@@ -405,7 +405,7 @@ def test_a_scenario_is_read_from_standard_input(here: Path, environment: dict[st
     text = (here / "short.yaml").read_text()
     checked = piped(text, "check", "-")
     assert (checked.returncode, checked.stdout.splitlines()[0]) == (0, "short: 1 run of 2 s on sim, seed 1")
-    ran = piped(text, "run", "-", "--out", "piped", "--no-report", "--quiet")
+    ran = piped(text, "run", "-", "--output", "piped", "--no-report", "--quiet")
     assert ran.returncode == 0, ran.stderr
     assert (here / "piped" / "scenario.yaml").read_text() == text
     wrong = piped(text.replace("20 ms", "20"), "check", "-")

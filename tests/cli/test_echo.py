@@ -81,8 +81,8 @@ def test_a_report_has_the_table_the_figures_and_how_it_was_measured(
     tcplab: Call, server: tuple[subprocess.Popen[str], str], here: Path
 ) -> None:
     said = tcplab(
-        *("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1,64,4096", "-n", 40, "-c", 2),
-        *("--report", "echo.html"),
+        *("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1,64,4096", "--iterations", 40, "-c", 2),
+        *("--output", "echo.html"),
     )
     assert said.returncode == 0, said.stderr
     page = (here / "echo.html").read_text(encoding="utf-8")
@@ -98,14 +98,16 @@ def test_a_report_has_the_table_the_figures_and_how_it_was_measured(
     mean = said.stdout.splitlines()[1].split()[1:]
     assert all(f">\n{value}" in page or f">{value}" in page for value in mean)
     assert 'src="http' not in page
-    said = tcplab("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1", "--report", "absent/echo.html")
+    said = tcplab("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "1", "--output", "absent/echo.html")
     assert (said.returncode, "absent/echo.html" in said.stderr) == (2, True)
 
 
 def test_json_holds_everything_and_nothing_else_is_printed(
     process: Call, server: tuple[subprocess.Popen[str], str]
 ) -> None:
-    said = process("echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "8", "-n", 150, "-c", 1, "--json")
+    said = process(
+        "echo", "run", "127.0.0.1", "-p", server[1], "--sizes", "8", "--iterations", 150, "-c", 1, "--json"
+    )
     assert said.returncode == 0, said.stderr
     data = json.loads(said.stdout)
     assert data["heading"] == "TCP/1/150"
@@ -136,7 +138,7 @@ def test_a_missing_server_and_wrong_options_are_told_apart(tcplab: Call) -> None
     assert f"`tcplab echo serve --port {port}`" in said.stderr
     for option, value, message in (
         ("--sizes", "8..4", "goes down"),
-        ("--confidence", "120 %", "between 0 and 100 %"),
+        ("--level", "120 %", "between 0 and 100 %"),
         ("--labels", "de", "there are en and pt"),
         ("--timeout", "10", "unit"),
         ("--cpus", "a", "numbers such as 0,1"),

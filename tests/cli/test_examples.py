@@ -66,7 +66,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     for name in ("cubic", "bbr1"):
         shutil.copytree(results.path, folder / "runs" / name)
-    shutil.copy(next(results.path.glob("run-1/*.pcapng")), folder / "capture.pcapng")
+    for end in ("left", "right"):
+        shutil.copy(results.path / f"run-1/{end}-path.pcapng", folder / f"{end}.pcapng")
+    shutil.copy(folder / "left.pcapng", folder / "capture.pcapng")
     (folder / "mine.c").write_text(starting_file("mine"), encoding="utf-8")
     (folder / "study.yaml").write_text(
         "tcplab: 1\nstudy: tuning\nscenario: scenarios/four-controls.yaml\nrepeat: 2\n"
@@ -89,10 +91,14 @@ def test_it_works(example: str, made: Path, tmp_path: Path, tcplab: Command, mon
     monkeypatch.chdir(tmp_path / "here")
     _, *arguments = shlex.split(example)
     if "runs/tuning-20260101-120000" in arguments:
-        study = tcplab("study", "study.yaml", "--set", "duration=2 s", "--out", "runs/tuning-20260101-120000")
+        study = tcplab(
+            "study", "study.yaml", "--set", "duration=2 s", "--output", "runs/tuning-20260101-120000"
+        )
         assert study.returncode == 0, study.stderr
     if arguments[:2] == ["cc", "new"]:
         Path("mine.c").unlink()
+    if arguments[:2] == ["new", "mine"]:
+        Path("mine.yaml").unlink(missing_ok=True)
     ended = tcplab(*arguments)
     # The third: this machine cannot do it (cc check and doctor, of the kernel).
     assert ended.returncode in ((0, 3) if arguments[0] in ("cc", "doctor") else (0,)), ended.stderr

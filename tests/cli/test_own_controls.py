@@ -55,7 +55,7 @@ def test_check_and_describe_run_nothing_of_a_file(engine: str, here: Path, tcpla
 
 def test_a_crash_fails_its_run_and_no_other(here: Path, tcplab: Command) -> None:
     write(here, (AT_LOSS, "ca->reductions /= tp->snd_cwnd - tp->snd_cwnd;"))
-    ended = tcplab("run", "own.yaml", "short.yaml", "--out", "out", "--quiet", "--no-report")
+    ended = tcplab("run", "own.yaml", "short.yaml", "--output", "out", "--quiet", "--no-report")
     assert ended.returncode == 4, ended.stderr
     assert "mine.c: ssthresh at 0." in ended.stderr
     assert "it divides by zero (SIGFPE)" in ended.stderr
@@ -64,7 +64,7 @@ def test_a_crash_fails_its_run_and_no_other(here: Path, tcplab: Command) -> None
         for name in ("own", "short")
     }
     assert status == {"own": "failed", "short": "done"}
-    assert tcplab("run", "own.yaml", "--json", "--out", "again").returncode == 4
+    assert tcplab("run", "own.yaml", "--json", "--output", "again").returncode == 4
 
 
 def test_the_library_raises(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_a_parameter_of_a_file_is_checked_without_running_it(here: Path) -> None
 def test_the_first_ctrl_c_ends_an_endless_loop(here: Path, start: Start) -> None:
     mark = here / "looping"
     write(here, (AT_LOSS, f'extern int creat(const char *, u32); creat("{mark}", 0600); {ENDLESS}'))
-    running = start("run", "own.yaml", "--out", "out")
+    running = start("run", "own.yaml", "--output", "out")
     while not mark.exists():
         assert running.poll() is None
         time.sleep(0.02)

@@ -112,17 +112,19 @@ def test_one_flow_is_told_in_both_directions(capture: Path, tcplab: Command) -> 
 def test_sorting_filtering_and_limits(capture: Path, tcplab: Command) -> None:
     numbers = [
         flow["number"]
-        for flow in json.loads(tcplab("pcap", capture, "--sort", "rtt", "--json").stdout)["flows"]
+        for flow in json.loads(tcplab("pcap", capture, "--sort", "rtt", "--json").stdout)["captures"][0][
+            "flows"
+        ]
     ]
     assert numbers == [1, 2]
     filtered = json.loads(tcplab("pcap", capture, "--filter", "udp and port 5002", "--json").stdout)
-    assert [flow["protocol"] for flow in filtered["flows"]] == ["udp"]
+    assert [flow["protocol"] for flow in filtered["captures"][0]["flows"]] == ["udp"]
     assert "1 more flow (" in tcplab("pcap", capture, "--limit", 1).stdout
 
 
 def test_a_mistake_in_a_filter_is_shown_at_its_place(capture: Path, tcplab: Command) -> None:
-    for more in ([], ["--packets"], ["--packets", "--flow", "1"]):
-        ended = tcplab("pcap", capture, "--filter", "tcp and hots 1", *more)
+    for view in ([], ["packets"], ["packets", "--flow", "1"]):
+        ended = tcplab("pcap", *view, capture, "--filter", "tcp and hots 1")
         assert ended.returncode == 2
         assert ended.stderr.splitlines()[1:] == ["  tcp and hots 1", "          ^^^^"]
 
@@ -137,13 +139,13 @@ def test_csv_and_parquet(capture: Path, here: Path, tcplab: Command) -> None:
 
 
 def test_the_packet_list(capture: Path, tcplab: Command) -> None:
-    ended = tcplab("pcap", capture, "--packets", "--flow", 1)
+    ended = tcplab("pcap", "packets", capture, "--flow", 1)
     heading, *rows = ended.stdout.splitlines()
     assert heading.split() == ["number", "time", "(s)", "source", "destination", "proto", "length", "info"]
     assert "40000 -> 5001 [SYN] seq 0 win 64240 len 0 mss 1460 sackOK" in rows[0]
     assert any("[fast retransmission]" in row for row in rows)
     assert not any(" UDP " in row for row in rows)
-    limited = json.loads(tcplab("pcap", capture, "--packets", "--limit", 3, "--json").stdout)
+    limited = json.loads(tcplab("pcap", "packets", capture, "--limit", 3, "--json").stdout)["packets"]
     assert [row["number"] for row in limited] == [1, 2, 3]
 
 
@@ -165,7 +167,7 @@ def test_the_packet_list_agrees_with_tshark(capture: Path, tcplab: Command) -> N
         capture_output=True,
         text=True,
     )
-    ours = json.loads(tcplab("pcap", capture, "--packets", "--json").stdout)
+    ours = json.loads(tcplab("pcap", "packets", capture, "--json").stdout)["packets"]
     theirs = told.stdout.splitlines()
     assert len(ours) == len(theirs) > 1000
     for row, line in zip(ours, theirs, strict=True):
@@ -183,40 +185,40 @@ def test_the_packet_list_agrees_with_tshark(capture: Path, tcplab: Command) -> N
 
 
 def test_one_packet_field_by_field(capture: Path, tcplab: Command) -> None:
-    ended = tcplab("pcap", capture, "--packet", 1)
+    ended = tcplab("pcap", "packets", capture, "--packet", 1)
     lines = ended.stdout.splitlines()
     assert "    34     40  TCP                       40000 -> 5001 [SYN], 0 bytes of data" in lines
     assert any(line.startswith("    24      2    Checksum") and line.endswith("(correct)") for line in lines)
     assert lines[-1].startswith("    64  ")
-    told = json.loads(tcplab("pcap", capture, "--packet", 1, "--json").stdout)
+    told = json.loads(tcplab("pcap", "packets", capture, "--packet", 1, "--json").stdout)
     assert (told["wire_len"], told["fields"][0]["name"]) == (74, "Ethernet")
-    missing = tcplab("pcap", capture, "--packet", 10**6)
+    missing = tcplab("pcap", "packets", capture, "--packet", 10**6)
     assert missing.returncode == 2
     assert "there is no packet 1000000: the capture has" in missing.stderr
 
 
 def test_the_ladder_needs_to_know_the_flow(capture: Path, here: Path, tcplab: Command) -> None:
-    assert tcplab("pcap", capture, "--ladder").returncode == 2
-    rows = tcplab("pcap", capture, "--ladder", "--flow", 1, "--limit", 9).stdout.splitlines()
+    assert tcplab("pcap", "ladder", capture).returncode == 2
+    rows = tcplab("pcap", "ladder", capture, "--flow", 1, "--limit", 9).stdout.splitlines()
     assert len(rows) == 1 + 9 + 1
-    assert tcplab("pcap", capture, "--ladder", "--flow", 1, "--output", "l.svg").returncode == 0
+    assert tcplab("pcap", "ladder", capture, "--flow", 1, "--output", "l.svg").returncode == 0
     assert (here / "l.svg").read_text().startswith("<svg ")
 
 
 def test_plots_are_pages_and_images(capture: Path, here: Path, tcplab: Command) -> None:
-    assert tcplab("pcap", capture, "--plot", "all", "--flow", 1, "--output", "page.html").returncode == 0
+    assert tcplab("pcap", "plot", capture, "--flow", 1, "--output", "page.html").returncode == 0
     assert "Time and sequence numbers" in (here / "page.html").read_text()
-    assert tcplab("pcap", capture, "--plot", "rtt", "--output", "rtt.png").returncode == 0
+    assert tcplab("pcap", "plot", capture, "--kind", "rtt", "--output", "rtt.png").returncode == 0
     assert (here / "rtt-rtt.png").exists()
-    unknown = tcplab("pcap", capture, "--plot", "speed")
+    unknown = tcplab("pcap", "plot", capture, "--kind", "speed")
     assert unknown.returncode == 2
-    assert "throughput, inflight" in unknown.stderr
+    assert "'throughput', 'inflight'" in unknown.stderr
 
 
 def test_segmentation_and_both_ends(made: Path, tcplab: Command) -> None:
     left, right = (made / "run-1" / f"{end}-path.pcapng" for end in ("left", "right"))
-    assert "headers 66.0 bytes per packet, so 95.6% of" in tcplab("pcap", left, "--segmentation").stdout
-    ended = tcplab("pcap", left, "--with", right)
+    assert "headers 66.0 bytes per packet, so 95.6% of" in tcplab("pcap", "segmentation", left).stdout
+    ended = tcplab("pcap", "match", left, right)
     assert "both timed by one clock" in ended.stdout
     assert "lost ACKs" in ended.stdout
 
@@ -224,7 +226,7 @@ def test_segmentation_and_both_ends(made: Path, tcplab: Command) -> None:
 def test_from_a_pipe_compressed_or_not(capture: Path, here: Path, process: Command) -> None:
     (here / "c.pcapng.gz").write_bytes(gzip.compress(capture.read_bytes()))
     assert "2 flows" in process("pcap", "c.pcapng.gz").stdout
-    for arguments in (["-"], ["-", "--packets"], ["-", "--segmentation"], ["-", "--ladder", "--flow", "1"]):
+    for arguments in (["-"], ["packets", "-"], ["segmentation", "-"], ["ladder", "-", "--flow", "1"]):
         with capture.open("rb") as stdin:
             ended = subprocess.run(
                 [sys.executable, "-m", "tcplab", "pcap", *arguments],
@@ -259,10 +261,44 @@ def test_what_cannot_be_read_is_bad_input(capture: Path, here: Path, tcplab: Com
     assert "the capture is cut off in the middle of a record" in cut.stdout
 
 
-def test_views_exclude_one_another(capture: Path, tcplab: Command) -> None:
-    ended = tcplab("pcap", capture, "--packets", "--ladder")
-    assert ended.returncode == 2
-    assert "--ladder and --packets are different views" in ended.stderr
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (["FILE", "--packets", "-l", "3"], ["packets", "FILE", "--limit", "3"]),
+        (["--packet", "2", "FILE"], ["packets", "FILE", "--packet", "2"]),
+        (["FILE", "--ladder", "-f", "1", "--limit", "9"], ["ladder", "FILE", "--flow", "1", "--limit", "9"]),
+        (["FILE", "--segmentation"], ["segmentation", "FILE"]),
+        (["FILE", "--with", "OTHER", "--same-clock"], ["match", "FILE", "OTHER", "--same-clock"]),
+        (
+            ["FILE", "--with=OTHER", "--plot=delay", "-o", "d.svg"],
+            ["match", "FILE", "OTHER", "--plot", "-o", "d.svg"],
+        ),
+        (["FILE", "--plot", "rtt", "-o", "r.svg"], ["plot", "FILE", "--kind", "rtt", "-o", "r.svg"]),
+    ],
+)
+def test_views_as_options_work_as_before_with_a_warning(
+    before: list[str], now: list[str], made: Path, tcplab: Command
+) -> None:
+    names = {
+        end: str(made / "run-1" / f"{place}-path.pcapng")
+        for end, place in (("FILE", "left"), ("OTHER", "right"))
+    }
+
+    def named(words: list[str]) -> list[str]:
+        return [word.replace("OTHER", names["OTHER"]).replace("FILE", names["FILE"]) for word in words]
+
+    old, new = tcplab("pcap", *named(before)), tcplab("pcap", *named(now))
+    assert (old.returncode, old.stdout) == (0, new.stdout)
+    assert old.stderr.startswith("tcplab: warning: pcap --")
+    assert new.stderr == ""
+
+
+def test_a_capture_shows_its_flows_in_a_notebook(capture: Path) -> None:
+    from tcplab import captures
+
+    page = captures.read(capture)._repr_html_()
+    assert page.count("<tr>") == 3
+    assert "10.0.0.1:40000 -&gt; 10.0.0.2:5001" in page
 
 
 def test_streams_are_found_in_captures_by_their_ports(tmp_path: Path) -> None:

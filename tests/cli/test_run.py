@@ -52,14 +52,14 @@ def test_two_runs_at_the_same_moment_take_two_directories(here: Path, tcplab: Co
 
 
 def test_repetitions_take_the_next_seeds(here: Path, tcplab: Command) -> None:
-    ended = tcplab("run", "short.yaml", "--repeat", 3, "--seed", 7, "--out", "out", "--no-report")
+    ended = tcplab("run", "short.yaml", "--repeat", 3, "--seed", 7, "--output", "out", "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert [manifest(here / "out" / f"run-{k}")["seed"] for k in (1, 2, 3)] == [7, 8, 9]
     assert "run 3 of 3: done" in ended.stderr
 
 
 def test_a_setting_can_be_changed(here: Path, tcplab: Command) -> None:
-    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--out", "out", "--no-report")
+    ended = tcplab("run", "short.yaml", "--set", "flows.bulk.cc=reno", "--output", "out", "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert pl.read_parquet(here / "out" / "run-1" / "flows.parquet")["cc"].to_list() == ["reno"]
 
@@ -67,7 +67,7 @@ def test_a_setting_can_be_changed(here: Path, tcplab: Command) -> None:
 def test_several_scenarios_go_below_one_directory(here: Path, tcplab: Command) -> None:
     other = (here / "short.yaml").read_text().replace("name: short", "name: other")
     (here / "other.yaml").write_text(other)
-    ended = tcplab("run", "short.yaml", "other.yaml", "--out", "both", "--no-report")
+    ended = tcplab("run", "short.yaml", "other.yaml", "--output", "both", "--no-report")
     assert ended.returncode == 0, ended.stderr
     assert sorted(path.name for path in (here / "both").iterdir()) == ["other", "short"]
 
@@ -75,7 +75,7 @@ def test_several_scenarios_go_below_one_directory(here: Path, tcplab: Command) -
 def test_json_is_all_there_is_on_standard_output(process: Command) -> None:
     ended = process("run", "short.yaml", "--json")
     assert ended.returncode == 0, ended.stderr
-    (said,) = json.loads(ended.stdout)
+    (said,) = json.loads(ended.stdout)["runs"]
     assert said["status"] == "done"
     assert said["name"] == "short"
     assert said["report"].endswith("report.html")
@@ -125,14 +125,14 @@ def test_what_the_engine_cannot_do_is_refused_before_anything_is_written(here: P
 
 def test_a_directory_with_results_is_not_overwritten(done: Path, tcplab: Command) -> None:
     before = manifest(done / "run-1")
-    ended = tcplab("run", "short.yaml", "--out", "done")
+    ended = tcplab("run", "short.yaml", "--output", "done")
     assert ended.returncode == 2
     assert "already holds results" in ended.stderr
     assert manifest(done / "run-1") == before
 
 
 def test_an_out_that_cannot_be_made_is_refused(here: Path, tcplab: Command) -> None:
-    ended = tcplab("run", "short.yaml", "--out", "short.yaml/out")
+    ended = tcplab("run", "short.yaml", "--output", "short.yaml/out")
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
     assert "short.yaml/out" in ended.stderr
@@ -140,7 +140,7 @@ def test_an_out_that_cannot_be_made_is_refused(here: Path, tcplab: Command) -> N
 
 def test_an_out_that_cannot_be_written_is_refused(tcplab: Command) -> None:
     # Nobody may make directories in /proc, not even root.
-    ended = tcplab("run", "short.yaml", "--out", "/proc/tcplab-results")
+    ended = tcplab("run", "short.yaml", "--output", "/proc/tcplab-results")
     assert ended.returncode == 2
     assert len(ended.stderr.splitlines()) == 1
 
@@ -161,7 +161,7 @@ def small_disk(tmp_path: Path) -> Path:
 def test_a_full_disk_ends_the_run_with_one_message(small_disk: Path, here: Path, process: Command) -> None:
     try:
         longer = ("--set", "flows.bulk.duration=60 s", "--set", "sample.packets=true")
-        command = ("run", "short.yaml", *longer, "--out", small_disk / "out")
+        command = ("run", "short.yaml", *longer, "--output", small_disk / "out")
         ended = process(*command)
         assert ended.returncode == 3
         assert "disk: about" in ended.stderr
@@ -184,7 +184,7 @@ def test_a_capture_that_was_cut_does_not_have_a_captures_name(
 
     (here / "captured.yaml").write_text(LARGE_CAPTURE)
     ended = subprocess.run(
-        [sys.executable, "-m", "tcplab", "run", "captured.yaml", "--out", "r", "--quiet"],
+        [sys.executable, "-m", "tcplab", "run", "captured.yaml", "--output", "r", "--quiet"],
         cwd=here,
         env=environment,
         capture_output=True,
@@ -213,7 +213,7 @@ capture: headers
 
 
 def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
-    running = start("run", "long.yaml", "--out", "out")
+    running = start("run", "long.yaml", "--output", "out")
     wait_for(here / "out" / "run-1" / "manifest.json")
     time.sleep(1.0)
     running.send_signal(signal.SIGINT)
@@ -228,7 +228,9 @@ def test_ctrl_c_keeps_what_was_recorded(here: Path, start: Start) -> None:
 
 
 def test_ctrl_c_leaves_later_repetitions_unstarted(here: Path, start: Start) -> None:
-    running = start("run", "long.yaml", "--repeat", 5, "--jobs", 1, "--out", "out", "--json", "--no-report")
+    running = start(
+        "run", "long.yaml", "--repeat", 5, "--jobs", 1, "--output", "out", "--json", "--no-report"
+    )
     wait_for(here / "out" / "run-1" / "manifest.json")
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
@@ -239,7 +241,7 @@ def test_ctrl_c_leaves_later_repetitions_unstarted(here: Path, start: Start) -> 
 
 
 def test_a_second_ctrl_c_quits_at_once(here: Path, start: Start) -> None:
-    running = start("run", "long.yaml", "--repeat", 2, "--out", "out")
+    running = start("run", "long.yaml", "--repeat", 2, "--output", "out")
     wait_for(here / "out" / "run-1" / "manifest.json")
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
@@ -254,7 +256,7 @@ def test_a_second_ctrl_c_quits_at_once(here: Path, start: Start) -> None:
 
 
 def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, tcplab: Command) -> None:
-    running = start("run", "long.yaml", "--out", "out")
+    running = start("run", "long.yaml", "--output", "out")
     wait_for(here / "out" / "run-1" / "manifest.json")
     time.sleep(0.3)
     running.kill()
@@ -262,7 +264,7 @@ def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, t
     assert manifest(here / "out" / "run-1")["status"] == "interrupted"
     for table in (here / "out" / "run-1").glob("*.parquet"):
         pl.read_parquet(table)
-    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)
+    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)["results"]
     assert listed["status"] == "interrupted"
     shown = tcplab("show", "out")
     assert shown.returncode == 0
@@ -271,7 +273,7 @@ def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, t
 
 def test_a_terminal_sees_bars_with_goodput(here: Path, environment: dict[str, str]) -> None:
     ours, theirs = pty.openpty()
-    arguments = ["run", "long.yaml", "--out", "out", "--no-report"]
+    arguments = ["run", "long.yaml", "--output", "out", "--no-report"]
     running = subprocess.Popen(
         [sys.executable, "-m", "tcplab", *arguments],
         cwd=here,

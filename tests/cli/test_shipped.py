@@ -28,7 +28,7 @@ def test_a_file_of_that_name_comes_first(here: Path, tcplab: Command) -> None:
 
 
 def test_the_list_has_every_shipped_scenario_with_its_description(tcplab: Command) -> None:
-    found = json.loads(tcplab("examples", "list", "--json").stdout)
+    found = json.loads(tcplab("examples", "list", "--json").stdout)["scenarios"]
     assert not [one for one in found if one["description"] != one["description"].strip()]
     assert [one["name"] for one in found] == sorted(path.stem for path in ROOT.glob("scenarios/*.yaml"))
     assert all(one["description"] for one in found)
@@ -36,8 +36,8 @@ def test_the_list_has_every_shipped_scenario_with_its_description(tcplab: Comman
 
 def test_a_copy_runs_as_the_original_does(here: Path, tcplab: Command) -> None:
     assert tcplab("examples", "copy", "cellular-trace", "mine.yaml").returncode == 0
-    copied = json.loads(tcplab("check", "--json", "mine.yaml").stdout)[0]["plan"]
-    shipped = json.loads(tcplab("check", "--json", "cellular-trace").stdout)[0]["plan"]
+    copied = json.loads(tcplab("check", "--json", "mine.yaml").stdout)["files"][0]["plan"]
+    shipped = json.loads(tcplab("check", "--json", "cellular-trace").stdout)["files"][0]["plan"]
     assert copied == shipped
 
 

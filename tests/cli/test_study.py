@@ -41,7 +41,7 @@ def study(here: Path) -> Callable[[str, str], str]:
 
 
 def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> None:
-    ended = tcplab("study", study(*NO_IPERF3), "--out", "out", "--no-report")
+    ended = tcplab("study", study(*NO_IPERF3), "--output", "out", "--no-report")
     assert ended.returncode == 4
     assert "2 of 4 runs failed" in ended.stderr
     assert "iperf3" in ended.stderr
@@ -49,11 +49,11 @@ def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> 
 
 def test_one_failed_cell_is_enough_and_outdoes_the_verdicts(tcplab: Any, study: Any) -> None:
     file = study(NO_IPERF3[0], NO_IPERF3[1] + "\nexpect: [goodput(generator=native) > 1 Gbit/s]")
-    ended = tcplab("study", file, "--out", "out", "--json")
+    ended = tcplab("study", file, "--output", "out", "--json")
     assert ended.returncode == 4
     assert json.loads(ended.stdout)["status"] == "failed"
     good = study("[reno, cubic]", "[reno]\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
-    assert tcplab("study", good, "--out", "good", "--no-report").returncode == 1
+    assert tcplab("study", good, "--output", "good", "--no-report").returncode == 1
 
 
 def test_check_checks_every_cell_of_a_study(tcplab: Any, study: Any) -> None:
@@ -61,7 +61,7 @@ def test_check_checks_every_cell_of_a_study(tcplab: Any, study: Any) -> None:
     assert ended.returncode == 0, ended.stderr
     assert "small: a study of 2 cells, 4 runs on sim, seeds 1 to 2" in ended.stdout
     assert "cc: reno, cubic" in ended.stdout
-    (found,) = json.loads(tcplab("check", study(), "--json").stdout)
+    (found,) = json.loads(tcplab("check", study(), "--json").stdout)["files"]
     assert [cell["labels"] for cell in found["cells"]] == [{"cc": "reno"}, {"cc": "cubic"}]
 
 
@@ -99,7 +99,7 @@ def test_run_says_that_a_study_is_no_scenario(tcplab: Any, study: Any) -> None:
 
 def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any, here: Path) -> None:
     file = study()
-    assert tcplab("study", file, "--out", "out", "--no-report").returncode == 0
+    assert tcplab("study", file, "--output", "out", "--no-report").returncode == 0
     manifest = next((here / "out").glob("cells/reno-*/run-1/manifest.json"))
     manifest.write_text(manifest.read_text()[:40])
     ended = tcplab("study", file, "--resume", "out", "--no-report")
@@ -110,11 +110,11 @@ def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any,
 
 def test_a_flow_alone_is_deterministic_in_tables_expectations_and_queries(tcplab: Any, study: Any) -> None:
     file = study("repeat: 2", "repeat: 2\nbaseline: {cc: reno}\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
-    ended = tcplab("study", file, "--out", "out", "--no-report")
+    ended = tcplab("study", file, "--output", "out", "--no-report")
     assert ended.returncode == 1
     assert ended.stdout.count("deterministic") >= 4
     assert " ± " not in ended.stdout
     assert "(deterministic)" in ended.stdout
     asked = "SELECT cc, count(DISTINCT goodput) AS n FROM results WHERE flow IS NULL GROUP BY cc ORDER BY cc"
-    answer = json.loads(tcplab("study", "query", "out", asked, "--json").stdout)
+    answer = json.loads(tcplab("study", "query", "out", asked, "--json").stdout)["rows"]
     assert answer == [{"cc": "cubic", "n": 1}, {"cc": "reno", "n": 1}]

@@ -238,7 +238,7 @@ duration: 60 s
 
 def command(folder: Path, scenario: str = SCENARIO) -> subprocess.Popen[str]:
     (folder / "long.yaml").write_text(scenario, encoding="utf-8")
-    words = [sys.executable, "-m", "tcplab", "run", "long.yaml", "--engine", "kernel", "--out", "out"]
+    words = [sys.executable, "-m", "tcplab", "run", "long.yaml", "--engine", "kernel", "--output", "out"]
     return subprocess.Popen(words, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, *words: str, around: tuple[str, ...] = ()) -> tuple[int, str]:
     """The exit code of a run and what it said."""
-    command = [*around, *RUN, "--out", "out", *words]
+    command = [*around, *RUN, "--output", "out", *words]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
@@ -115,7 +115,7 @@ def test_a_full_disk_is_named_and_what_was_recorded_can_be_read(folder: Path) ->
     # The mount is gone with its namespace, so what is in it is taken out first.
     script = f'mount -t tmpfs -o size=1m none {small} && "$@"; code=$?; cp -r {small} {kept}; exit $code'
     around = ("unshare", "--mount", "sh", "-c", script, "sh")
-    code, said = run(folder, "--out", str(small / "out"), "--yes", around=around)
+    code, said = run(folder, "--output", str(small / "out"), "--yes", around=around)
     assert code == 3
     assert "the disk is full" in said
     assert "make room" in said

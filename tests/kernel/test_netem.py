@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("netem")
     (folder / "netem.yaml").write_text(SCENARIO, encoding="utf-8")
-    words = [sys.executable, "-m", "tcplab", "run", "netem.yaml", "--engine", "kernel", "--out", "out"]
+    words = [sys.executable, "-m", "tcplab", "run", "netem.yaml", "--engine", "kernel", "--output", "out"]
     code, said = uml.run([*words, "--no-report"], folder, MODULES, seconds=400)
     assert code == 0, said
     return load(folder / "out")

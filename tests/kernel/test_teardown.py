@@ -58,7 +58,7 @@ def start(folder: Path, number: int) -> subprocess.Popen[bytes]:
     scenario = folder / "killed.yaml"
     scenario.write_text(SCENARIO, encoding="utf-8")
     command = [sys.executable, "-m", "tcplab", "run", str(scenario), "--engine", "kernel", "--quiet"]
-    command += ["--out", str(folder / f"out-{number}")]
+    command += ["--output", str(folder / f"out-{number}")]
     environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
     return subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE

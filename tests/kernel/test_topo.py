@@ -73,7 +73,7 @@ def topo(scenario: Path, name: str) -> Iterator[Topo]:
 
 def processes(topo: Topo, name: str) -> dict[str, int]:
     """The lab's processes by what they are."""
-    lab = next(one for one in json.loads(topo("list", "--json").stdout) if one["name"] == name)
+    lab = next(one for one in json.loads(topo("list", "--json").stdout)["labs"] if one["name"] == name)
     return {"lab": lab["process"], **lab["pids"]}
 
 

@@ -29,7 +29,7 @@ class Windows:
     receive_window: float | None
 
 
-def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisation: float | None) -> str:
+def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilization: float | None) -> str:
     """What kept a TCP flow from more: by the socket's own account, else by what it had in flight.
 
     The receive window or the send buffer where the socket waited for it most of its busy time; the link
@@ -41,7 +41,7 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilisatio
         return "receive window"
     if (metrics.get("sndbuf_limited") or 0.0) > _MOSTLY:
         return "send buffer"
-    if (utilisation or 0.0) >= _FILLED:
+    if (utilization or 0.0) >= _FILLED:
         return "link"
     used = windows.used or 0.0
     if windows.receive_window and used >= _FULL * windows.receive_window:

@@ -324,7 +324,7 @@ class Samples:
             return float("nan")
         return float(np.nanmax(within)) - (float(np.nanmax(before)) if len(before) else 0.0)
 
-    def utilisation(self, hop: Hop, start: float, end: float) -> Series:
+    def utilization(self, hop: Hop, start: float, end: float) -> Series:
         """Share of the link's rate used in each sample period within (start, end]."""
         carried = self.carried(hop)
         keep = (carried.time >= start) & (carried.time <= end)

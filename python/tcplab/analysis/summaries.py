@@ -54,7 +54,7 @@ class LinkSummary:
     rate_words: str
     flows: tuple[str, ...]
     figures: dict[str, Estimate]
-    """Of the steady state: utilisation (share), queueing_delay and queueing_delay_p95 (ns), drops_steady and
+    """Of the steady state: utilization (share), queueing_delay and queueing_delay_p95 (ns), drops_steady and
     lost_steady (packets), jain. Of the whole run: drops, lost (packets), convergence, starvation (ns)"""
 
 
@@ -233,7 +233,7 @@ def _link_summary(
         if not steady:
             continue
         start, end = min(w.start for w in steady), max(w.end for w in steady)
-        use.append(one.utilisation(hop, start, end))
+        use.append(one.utilization(hop, start, end))
         delays.append(one.queueing_delay(hop).between(start, end))
         fairness.append(_shared_jain(one, flows, steady))
         for column, counts in steady_counts.items():
@@ -247,7 +247,7 @@ def _link_summary(
         rate_words=rate_words(settings(first.plan, hop)),
         flows=tuple(flows),
         figures={
-            "utilisation": estimate([_mean(series) for series in use], level, use[0]),
+            "utilization": estimate([_mean(series) for series in use], level, use[0]),
             "queueing_delay": estimate([_mean(series) for series in delays], level, delays[0]),
             "queueing_delay_p95": estimate(
                 [float(weighted_quantiles(series.value, 0.95)[0]) for series in delays], level

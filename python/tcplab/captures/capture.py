@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.captures.columns import chosen
 from tcplab.captures.frames import packets_frame
 from tcplab.captures.packets import follow
 from tcplab.captures.summary import Summary, summarise
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import polars as pl
 
     from tcplab.captures.flow import Flow
+
+# Flows that a notebook shows.
+_MOST_SHOWN = 100
 
 
 class Capture:
@@ -61,6 +65,14 @@ class Capture:
         numbers = [flows] if isinstance(flows, int) else flows
         packets, _ = follow(self.path, numbers)
         return packets_frame(packets)
+
+    def _repr_html_(self) -> str:
+        from tcplab.present.notebook import capture_html
+
+        shown = self._summary.flows[:_MOST_SHOWN]
+        columns = chosen(shown, 0)
+        rows = [[column.show(flow) for column in columns] for flow in shown]
+        return capture_html(repr(self), [column.title for column in columns], rows, self.remarks)
 
     def __repr__(self) -> str:
         return f"<Capture {str(self.path)!r}: {self.facts['packets']} packets, {len(self)} flows>"

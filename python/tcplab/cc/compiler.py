@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -14,6 +15,8 @@ from pathlib import Path
 from tcplab.cc import cache, companion
 from tcplab.cc.diagnostics import refused
 from tcplab.cc.errors import ControlFileError, NoCompilerError
+
+_LOG = logging.getLogger(__name__)
 
 # As crates/control/build.rs and crates/kernelcc/build.rs compile tcplab's own.
 _LANGUAGE = ("-std=gnu11", "-O2", "-fno-diagnostics-color")
@@ -136,6 +139,7 @@ def _compile(compiler: str, options: Sequence[str], source: Source, include: Pat
     text = f'#line 1 "{_quoted(str(source.file))}"\n{source.text}'
     # The linker looks into libraries for what it knows to be missing: they come after the text.
     command = [compiler, "-x", "c", "-", "-I", str(include), "-o", str(place), *options]
+    _LOG.info("%s: %s", source.file, " ".join(command))
     try:
         code, said = companion.run(
             command, text.encode(), cpu=_CPU, timeout=_PATIENCE, env={**os.environ, "LC_ALL": "C"}

@@ -11,11 +11,11 @@ from tcplab.cli.commands import Group
 app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     # Plain help costs 0.1 s, boxes drawn by rich 0.35 s.
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 
 
@@ -38,6 +38,6 @@ def tcplab(
     One scenario file describes a network, the traffic and what to measure; one command runs it and answers
     with tables, statistics, plots and a report.
 
-    Exit codes: 0 done, 1 the test's answer is no, 2 the input is wrong, 3 the machine can't, 70 a bug in
-    tcplab, 130 interrupted.
+    Exit codes: 0 done, 1 the test's answer is no, 2 the input is wrong, 3 this machine can't, 4 a run failed,
+    70 a bug in tcplab, 130 interrupted.
     """

@@ -38,18 +38,18 @@ def _example(text: str) -> str:
 @app.command("list", epilog=_example("tcplab cc list -v"))
 @guarded
 def list_controls(
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="With phases, parameters, gauges, and what is missing.")
-    ] = False,
     json: Json = False,
 ) -> None:
-    """Say which controls there are, and where each can run on this machine."""
+    """List the controls, and where each can run on this machine.
+
+    -v adds phases, parameters, gauges, and what is missing.
+    """
     from tcplab.cc.places import everywhere
-    from tcplab.cli.output import say, say_json, table
+    from tcplab.cli.output import say, say_json, table, verbose
 
     found = everywhere()
     if json:
-        say_json([_as_json(one) for one in found])
+        say_json({"controls": [_as_json(one) for one in found]})
         return
     rows = [
         (one.name, _published(one), _short(one.simulator), _short(one.kernel), _short(one.loaded))
@@ -60,7 +60,7 @@ def list_controls(
     for why, fix in reasons.items():
         say()
         say(f"Not loaded as tl_NAME: {why} ({fix})")
-    if not verbose:
+    if not verbose():
         return
     for one in found:
         for line in _details(one):

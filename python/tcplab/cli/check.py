@@ -77,7 +77,7 @@ def check(
                 say(line)
             say(f"  estimate: {taken}{' a run' if plan['repeat'] > 1 else ''}")
     if json:
-        say_json(reports)
+        say_json({"files": reports})
     if worst is not Code.DONE:
         raise typer.Exit(worst)
 

@@ -10,6 +10,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from tcplab.cli.command import Command as CommandOfAll
+from tcplab.cli.command import usage_errors
+
 
 @dataclass(frozen=True)
 class Command:
@@ -26,17 +29,18 @@ class Command:
 COMMANDS = {
     "run": Command("run", "Run scenarios, print a summary and write a report.", "run"),
     "check": Command("check", "Validate scenarios or studies and show what would run.", "check"),
+    "new": Command("new", "Write a scenario to begin with, and its JSON Schema for editors.", "new"),
     "examples": Command("examples", "List or copy the scenarios that come with tcplab."),
     "list": Command("listing", "List the results below a directory, newest first.", "list_runs"),
     "show": Command("show", "Print the summary of a result, or rows of a table.", "show"),
     "study": Command("study", "Run a scenario over a grid, repeatedly; answer with statistics."),
     "tune": Command("tune", "Find the best configuration of a scenario for a goal.", "tune"),
     "calc": Command("calc", "Compute the limits of TCP on a path: window, loss and recovery.", "calc"),
-    "report": Command("report", "Write the reports of results, or their figures.", "report"),
+    "report": Command("report", "Write the reports of results and studies, or their figures.", "report"),
     "compare": Command("compare", "Compare two or more results, flow by flow.", "compare"),
     "export": Command("export", "Write a result in the format of another tool.", "export"),
     "echo": Command("echo", "Measure request-response times over TCP, by message size and clients."),
-    "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets.", "pcap"),
+    "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets."),
     "cc": Command("cc", "Congestion controls: list, check, create, register for the whole system."),
     "topo": Command("topo", "Networks that stay up: build, list, open a shell in a node, change, remove."),
     "ui": Command("ui", "Draw networks, run them and watch TCP, in a browser.", "ui"),
@@ -51,6 +55,16 @@ class Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loaded()
+
+    def make_context(self, *args: Any, **settings: Any) -> Any:
+        """Parse the words in front of the command."""
+        with usage_errors():
+            return super().make_context(*args, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the words behind the command, and run it."""
+        with usage_errors():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """The names, in the order of the table."""
@@ -89,10 +103,14 @@ class _Loaded(MutableMapping[str, Any]):
 def _load(name: str, command: Command) -> Any:
     module = import_module(f"tcplab.cli.{command.module}")
     if command.function is None:
+        for info in module.app.registered_commands:
+            info.cls = CommandOfAll
         group = typer.main.get_group(module.app)
         group.name = name
         return group
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     # A line that begins with a backspace keeps its paragraph from being wrapped.
-    alone.command(name, epilog=f"\b\nExample:\n  {module.EXAMPLE}")(getattr(module, command.function))
+    alone.command(name, cls=CommandOfAll, epilog=f"\b\nExample:\n  {module.EXAMPLE}")(
+        getattr(module, command.function)
+    )
     return typer.main.get_command(alone)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json, Runs, results
+from tcplab.cli.options import Json, Level, Runs, level_of, results
 
 EXAMPLE = "tcplab compare runs/cubic runs/bbr1 --output cubic-bbr1.html"
 
@@ -19,16 +19,18 @@ def compare(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML report.")
     ] = None,
+    level: Level = None,
     json: Json = False,
 ) -> None:
     """Compare two or more results, flow by flow."""
     from tcplab.cli.output import say, say_json, show
     from tcplab.present import compare as compared
 
+    confidence = level_of(level)
     if len(run) < 2:
         raise CommandError("comparing needs two results or more", Code.INPUT)
     with results(run) as loaded:
-        comparison = compared(loaded)
+        comparison = compared(loaded, level=confidence)
         if json:
             say_json(comparison.to_json())
         else:
@@ -38,6 +40,6 @@ def compare(
             from tcplab.present import write_comparison
 
             with naming(output):
-                write_comparison(loaded, output)
+                write_comparison(loaded, output, level=confidence)
             if not json:
                 say(f"report   {output}")

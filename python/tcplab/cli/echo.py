@@ -7,13 +7,12 @@ import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json
-from tcplab.safe_text import visible
+from tcplab.cli.options import Json, Level, level_of
 
 if TYPE_CHECKING:
     from tcplab.echo.standalone import Test
@@ -33,7 +32,7 @@ app = typer.Typer(
 )
 
 Cpus = Annotated[
-    str, typer.Option("--cpus", metavar="LIST", help="CPUs for its threads in turn, as 0,1 or 0-3.")
+    str, typer.Option("--cpus", metavar="LIST", help="CPUs for its threads in turn, such as 0,1 or 0-3.")
 ]
 
 
@@ -97,14 +96,19 @@ def run(
         ),
     ] = "1..65536",
     iterations: Annotated[
-        int, typer.Option("--iterations", "-n", min=1, max=4_000_000_000, help="Messages of each size.")
+        int, typer.Option("--iterations", min=1, max=4_000_000_000, help="Messages of each size.")
     ] = 1000,
     clients: Annotated[
-        int, typer.Option("--clients", "-c", min=1, max=_MOST_CLIENTS, help="Clients at the same time.")
-    ] = 2,
-    confidence: Annotated[
-        str, typer.Option("--confidence", metavar="SHARE", help="Level of the bounds.")
-    ] = "98 %",
+        int | None,
+        typer.Option(
+            "--clients", "-c", min=1, max=_MOST_CLIENTS, help="Clients at the same time. [default: 1]"
+        ),
+    ] = None,
+    level: Level = None,
+    preset: Annotated[
+        Literal["published"] | None,
+        typer.Option("--preset", help="published: 2 clients and 98 %, as the published study."),
+    ] = None,
     warmup: Annotated[
         int,
         typer.Option("--warmup", min=0, max=100_000, metavar="N", help="Leave out the first N of each size."),
@@ -116,7 +120,7 @@ def run(
         bool, typer.Option("--busy-poll", help="Poll instead of sleep; the server too if it was started so.")
     ] = False,
     interval: Annotated[
-        str, typer.Option("--interval", metavar="TIME", help="Least time from one message to the next.")
+        str, typer.Option("--interval", metavar="TIME", help="Minimum time from one message to the next.")
     ] = "0 s",
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="How long a round trip may take.")
@@ -126,31 +130,35 @@ def run(
         typer.Option("--cc", metavar="NAME", help="Congestion control of both ends. [default: the kernels']"),
     ] = "",
     cpus: Cpus = "",
-    labels: Annotated[str, typer.Option("--labels", help="Row names: en, or pt as published.")] = "en",
+    labels: Annotated[
+        Literal["en", "pt"], typer.Option("--labels", help="Row names: English, or Portuguese as published.")
+    ] = "en",
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the tables as CSV.")
     ] = None,
     raw: Annotated[
-        Path | None, typer.Option("--raw", metavar="FILE", help="Also write every round trip as CSV.")
+        Path | None, typer.Option("--raw", metavar="FILE", help="Also write every round-trip time as CSV.")
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Also write an HTML report with figures.")
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write an HTML report with figures."),
     ] = None,
     json: Json = False,
 ) -> None:
     """Time messages and their echoes, size by size."""
-    from tcplab.analysis.echo.table import LABELS, csv_text
+    from tcplab.analysis.echo.table import csv_text
+    from tcplab.cli.output import quiet, warn
     from tcplab.cli.writing import naming
     from tcplab.echo.standalone import Asked, Test
     from tcplab.results.files import write_text
 
-    if labels not in LABELS:
-        raise CommandError(f"--labels {labels}: there are {' and '.join(LABELS)}", Code.INPUT)
+    published = preset == "published"
+    confidence = 0.98 if published and level is None else level_of(level)
     asked = Asked(
         addresses=tuple(_addresses(host, port)[:1]),
         sizes=_sizes(sizes),
         iterations=iterations,
-        clients=clients,
+        clients=clients or (2 if published else 1),
         warmup=min(warmup, iterations),
         interval=_quantity("0 s" if interval == "0" else interval, "time", "--interval"),
         timeout=_quantity(timeout, "positive_time", "--timeout"),
@@ -160,18 +168,18 @@ def run(
         cpus=tuple(_cpus(cpus)),
         raw=str(raw) if raw else None,
     )
-    test = Test(asked, _level(confidence))
-    interrupted = _follow(test, quiet=json and not sys.stderr.isatty(), labels=labels)
+    test = Test(asked, confidence)
+    interrupted = _follow(test, quiet=quiet() or (json and not sys.stderr.isatty()), labels=labels)
     if test.series:
         if csv is not None:
             with naming(csv):
                 write_text(csv, csv_text(test.echoes(), labels))
-        if report is not None:
-            with naming(report):
-                _write_report(test, report)
+        if output is not None:
+            with naming(output):
+                _write_report(test, output)
         _print(test, labels, json)
     for text in test.warnings:
-        sys.stderr.write(f"tcplab: {visible(text)}\n")
+        warn(f"tcplab: warning: {text}")
     if interrupted:
         raise CommandError("interrupted; what had been measured is above", Code.INTERRUPTED)
     if test.errors:
@@ -297,18 +305,6 @@ def _sizes(text: str) -> tuple[int, ...]:
     except QuantityError as problem:
         near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
         raise CommandError(f"--sizes: {problem.message}{near}", Code.INPUT) from None
-
-
-def _level(text: str) -> float:
-    """`98 %` or `0.98`."""
-    share = text.strip()
-    try:
-        level = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
-    except ValueError:
-        raise CommandError(f"--confidence {text}: a share such as 98 %", Code.INPUT) from None
-    if not 0 < level < 1:
-        raise CommandError(f"--confidence {text}: a level lies between 0 and 100 %", Code.INPUT)
-    return level
 
 
 def _cpus(text: str) -> list[int]:

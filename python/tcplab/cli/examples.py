@@ -35,7 +35,7 @@ def list_examples(json: Json = False) -> None:
 
     found = [(name, load(SCENARIOS / f"{name}.yaml").description.strip()) for name in scenario_names()]
     if json:
-        say_json([{"name": name, "description": about} for name, about in found])
+        say_json({"scenarios": [{"name": name, "description": about} for name, about in found]})
         return
     table(["name", "description"], [(name, about.partition(". ")[0].rstrip(".")) for name, about in found])
 

@@ -17,27 +17,31 @@ EXAMPLE = "tcplab list runs"
 def list_runs(
     root: Annotated[Path, typer.Argument(help="Where to look.")] = Path("runs"), json: Json = False
 ) -> None:
-    """List the results below a directory, newest first."""
+    """List the results below a directory, newest first.
+
+    A study is one line; `runs` counts those of all its cells.
+    """
     from tcplab.cli.output import say, say_json, table
     from tcplab.results import list_results
 
     if not root.is_dir():
         if root == Path("runs") and not root.exists():
             if json:
-                say_json([])
+                say_json({"results": []})
             else:
                 say("no results here yet: tcplab run SCENARIO makes them in runs/")
             return
         raise CommandError(f"{root}: no such directory", Code.INPUT)
     found = list_results(root)
     if json:
-        say_json([{**vars(listed), "path": str(listed.path)} for listed in found])
+        say_json({"results": [{**vars(listed), "path": str(listed.path)} for listed in found]})
     elif not found:
         say(f"no results in {root}")
     else:
         rows = [
             (
                 str(listed.path),
+                listed.kind,
                 listed.name,
                 listed.engine,
                 listed.repetitions,
@@ -47,5 +51,5 @@ def list_runs(
             )
             for listed in found
         ]
-        columns = ("path", "scenario", "engine", "runs", "status", "started", "warnings")
+        columns = ("path", "kind", "name", "engine", "runs", "status", "started", "warnings")
         table(columns, rows, right=("runs", "warnings"))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -27,10 +27,13 @@ Scenarios = Annotated[
     ),
 ]
 OneRun = Annotated[Path, typer.Argument(metavar="RUN", help="A result directory.", show_default=False)]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="Result directories.", show_default=False)]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result directories.", show_default=False)]
 # Spelled out here: the engines themselves take 0.1 s to import.
-EngineName = Annotated[
-    str, typer.Option("--engine", "-e", metavar="sim|kernel", help="The engine that runs it.")
+Engines = Literal["sim", "kernel"]
+EngineName = Annotated[Engines, typer.Option("--engine", "-e", help="The engine that runs it.")]
+Level = Annotated[
+    str | None,
+    typer.Option("--level", metavar="SHARE", help="Confidence level of the intervals. [default: 95 %]"),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -43,6 +46,25 @@ Yes = Annotated[
     typer.Option("--yes", "-y", help="Run what this machine seems to have too little memory or disk for."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")]
+
+ImageFormats = Annotated[
+    str,
+    typer.Option("--format", "-f", metavar="svg,png,pdf", help="Formats of --figures, joined by commas."),
+]
+
+
+def level_of(text: str | None) -> float:
+    """The confidence level: `95 %` or `0.95`; 95 % when none is given."""
+    if text is None:
+        return 0.95
+    share = text.strip()
+    try:
+        level = float(share.removesuffix("%")) / (100 if share.endswith("%") else 1)
+    except ValueError:
+        raise CommandError(f"--level {text}: not a share such as 95 %", Code.INPUT) from None
+    if not 0 < level < 1:
+        raise CommandError(f"--level {text}: a level lies between 0 and 100 %", Code.INPUT)
+    return level
 
 
 def engine_called(name: str) -> Engine:

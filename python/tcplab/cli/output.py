@@ -1,10 +1,13 @@
-"""Writing to standard output: tables for people, JSON for machines."""
+"""Standard output: tables for people, JSON for machines. Standard error: warnings and the log."""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +19,56 @@ if TYPE_CHECKING:
 
 # Spaces between two columns.
 _GAP = 2
+JSON_VERSION = 1
+"""Of the documents that `--json` prints: docs/json.md. It grows when a name or a meaning changes."""
+
+_LOG = logging.getLogger("tcplab.cli")
+_quiet = False
+
+
+class _ToStandardError(logging.Handler):
+    """Writes records to what is standard error now; what would steer the terminal is escaped."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record: the commands' own as they are, others with level and origin."""
+        text = record.getMessage()
+        if record.name != _LOG.name:
+            text = f"{record.levelname.lower()}: {record.name.removeprefix('tcplab.')}: {text}"
+        sys.stderr.write(visible(text, lines=True) + "\n")
+
+
+def configure(*, quiet: bool | None = None, level: int | None = None) -> None:
+    """What standard error shows from now on: progress (`quiet`), and log records from `level` on."""
+    global _quiet
+    root = logging.getLogger("tcplab")
+    if not root.handlers:
+        root.addHandler(_ToStandardError())
+        root.propagate = False
+    if quiet is not None:
+        _quiet = quiet
+    if level is not None:
+        root.setLevel(level)
+
+
+def quiet() -> bool:
+    """Whether `--quiet` was given: no progress, no summary."""
+    return _quiet
+
+
+def verbose() -> bool:
+    """Whether `--verbose` was given."""
+    return logging.getLogger("tcplab").level in (logging.INFO, logging.DEBUG)
+
+
+def colored() -> bool:
+    """Whether standard output takes colors: NO_COLOR or FORCE_COLOR decide, or that it is a terminal."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return _for_people()
+
+
+def _for_people() -> bool:
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
 
 
 def say(text: str = "") -> None:
@@ -30,11 +83,26 @@ def say_colored(text: str) -> None:
 
 def warn(text: str) -> None:
     """A line beside the result, or several; what would steer the terminal is escaped."""
-    sys.stderr.write(visible(text, lines=True) + "\n")
+    configure()
+    _LOG.warning("%s", text)
 
 
-def say_json(data: Any) -> None:
-    """The result for a machine. What JSON has no word for (NaN, infinity) is null."""
+def say_json(data: dict[str, Any]) -> None:
+    """The result for a machine, with the version of its shape. NaN and infinity are null."""
+    say_plain_json({"version": JSON_VERSION, **data})
+
+
+def say_files(paths: Iterable[Path], *, json: bool) -> None:
+    """The files that a command has written."""
+    if json:
+        say_json({"files": [str(path) for path in paths]})
+    else:
+        for path in paths:
+            say(str(path))
+
+
+def say_plain_json(data: Any) -> None:
+    """A document whose shape is not ours, such as a JSON Schema."""
     sys.stdout.write(json.dumps(_plain(data), indent=2, allow_nan=False, default=str) + "\n")
 
 
@@ -50,7 +118,7 @@ class Printed(Protocol):
 
 def show(what: Printed) -> None:
     """Print a result: drawn by rich on a terminal, piped as plain text, for which rich is not imported."""
-    if sys.stdout.isatty():
+    if _for_people():
         from rich.console import Console
 
         Console().print(_Visible(what.to_rich()))
@@ -97,7 +165,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, right: Se
         )
         return (" " * _GAP).join(aligned).rstrip()
 
-    if sys.stdout.isatty():
+    if _for_people():
         from rich.console import Console
         from rich.text import Text
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tcplab.cli import pcap_views
+from tcplab.cli.command import DefaultGroup
 from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.options import Json
+from tcplab.cli.output import JSON_VERSION, warn
 from tcplab.cli.pcap_reading import (
     captures_of,
     only_flow,
@@ -19,82 +22,117 @@ from tcplab.cli.pcap_reading import (
     summary_of,
     width,
 )
-from tcplab.cli.pcap_views import PLOTS
+from tcplab.cli.pcap_views import Plots
 
 if TYPE_CHECKING:
     from tcplab.captures.flows import Flows
     from tcplab.captures.summary import Summary
 
 MOST_SHOWN = 1000
-"""Rows of the table, unless told: nobody reads a million."""
+"""Rows of the table, unless `--limit` is given: nobody reads a million."""
 
-EXAMPLE = """tcplab pcap capture.pcapng
-  tcplab pcap capture.pcapng --flow 1 --plot all --output flow1.html
-  tcplab pcap capture.pcapng --ladder --flow 1 --limit 40
-  tcplab pcap capture.pcapng --packets --filter 'tcp port 5201 and not src host 10.0.0.1'
+_EXAMPLES = """tcplab pcap capture.pcapng
+  tcplab pcap plot capture.pcapng --flow 1 --output flow1.html
+  tcplab pcap ladder capture.pcapng --flow 1 --limit 40
+  tcplab pcap packets capture.pcapng --filter 'tcp port 5201 and not src host 10.0.0.1'
   tcpdump -i eth0 -w - | tcplab pcap -"""
 
+# The views as options, as they were spelled before, and their commands.
+_VIEWS = {
+    "--plot": "plot",
+    "--ladder": "ladder",
+    "--packets": "packets",
+    "-p": "packets",
+    "--packet": "packets",
+    "--segmentation": "segmentation",
+    "--with": "match",
+}
 
+
+class _Group(DefaultGroup):
+    default = "flows"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and not ctx.resilient_parsing:
+            args = _with_command(args)
+        return super().parse_args(ctx, args)
+
+
+def _with_command(args: list[str]) -> list[str]:
+    """The command line with the view as a command, where it is given as an option."""
+    given = [word.partition("=")[0] for word in args]
+    view = "--with" if "--with" in given else next((word for word in given if word in _VIEWS), None)
+    if view is None:
+        return args
+    command = _VIEWS[view]
+    warn(f"tcplab: warning: pcap {view} is now pcap {command}; {view} will go with the next version")
+    rest = [
+        word
+        for each in args
+        for word in (each.split("=", 1) if each.startswith(("--plot=", "--with=")) else [each])
+    ]
+    if command == "match":
+        # The other capture is the second argument, --plot a flag.
+        at = rest.index("--with")
+        rest = rest[:at] + rest[at + 2 :] + rest[at + 1 : at + 2]
+        if "--plot" in rest:
+            at = rest.index("--plot")
+            rest = [*rest[: at + 1], *rest[at + 2 :]]
+    elif view == "--plot":
+        rest[rest.index("--plot")] = "--kind"
+    elif view != "--packet":
+        rest.remove(view)
+    return [command, *rest]
+
+
+app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback(epilog=f"\b\nExample:\n  {_EXAMPLES}")
+def group() -> None:
+    """Explain captures: flows, losses, round-trip times, packets.
+
+    `tcplab pcap FILE...` is short for `tcplab pcap flows FILE...`, whose options `tcplab pcap flows --help`
+    lists.
+    """
+
+
+_HELP = "Captures (pcap, pcapng, also gzip or zstd), - for standard input, or result directories."
+Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help=_HELP, show_default=False)]
+FlowNumber = Annotated[int | None, typer.Option("--flow", min=1, metavar="N", help="Only this flow.")]
+Filter = Annotated[
+    str | None,
+    typer.Option("--filter", metavar="EXPR", help="Filter, such as 'port 5201 and host 10.0.0.1'."),
+]
+Limit = Annotated[
+    int | None, typer.Option("--limit", min=0, metavar="N", help="Maximum number of rows; 0: all.")
+]
+Wide = Annotated[bool, typer.Option("--wide", "-w", help="All columns and whole lines, however wide.")]
+Drawing = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="PATH", help="File (.html .svg .png .pdf) or directory."),
+]
+
+
+def _example(text: str) -> str:
+    return f"\b\nExample:\n  {text}"
+
+
+@app.command("flows", epilog=_example("tcplab pcap flows capture.pcapng --sort goodput --limit 10"))
 @guarded
-def pcap(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Captures (pcap, pcapng, also gzip or zstd), - for standard input, or result directories.",
-            show_default=False,
-        ),
-    ],
+def flows(
+    files: Files,
     flow: Annotated[
-        int | None, typer.Option("--flow", "-f", min=1, metavar="N", help="Only this flow, in detail.")
+        int | None, typer.Option("--flow", min=1, metavar="N", help="Only this flow, in detail.")
     ] = None,
-    filter_text: Annotated[
-        str | None,
-        typer.Option(
-            "--filter", metavar="EXPR", help="Only what is meant, as 'port 5201 and host 10.0.0.1'."
-        ),
-    ] = None,
+    filter_text: Filter = None,
     sort: Annotated[
-        str | None, typer.Option("--sort", metavar="KEY", help="Order of the flows, as goodput or rtt.")
+        str | None, typer.Option("--sort", metavar="KEY", help="Order of the flows, such as goodput or rtt.")
     ] = None,
-    wide: Annotated[
-        bool, typer.Option("--wide", "-w", help="All columns and whole lines, however wide.")
-    ] = False,
-    plot: Annotated[
-        str | None,
-        typer.Option("--plot", metavar="KIND", help=f"Draw: {', '.join(PLOTS)}, all; with --with: delay."),
-    ] = None,
-    ladder: Annotated[bool, typer.Option("--ladder", help="The flow graph: a row per packet.")] = False,
-    packets: Annotated[bool, typer.Option("--packets", "-p", help="The packet list.")] = False,
-    packet: Annotated[
-        int | None, typer.Option("--packet", min=1, metavar="N", help="This packet field by field.")
-    ] = None,
-    segmentation: Annotated[
-        bool, typer.Option("--segmentation", help="How data are cut into packets, and what headers cost.")
-    ] = False,
-    other: Annotated[
-        Path | None,
-        typer.Option("--with", metavar="FILE", help="The other end's capture: one-way delay, true losses."),
-    ] = None,
-    same_clock: Annotated[
-        bool | None,
-        typer.Option(
-            "--same-clock/--other-clock", help="--with: whether one clock timed both. [default: within a run]"
-        ),
-    ] = None,
+    wide: Wide = False,
     limit: Annotated[
         int | None,
-        typer.Option(
-            "--limit",
-            "-l",
-            min=0,
-            metavar="N",
-            help="Flows or packets at most; 0: all. [default: 1000 flows in a table, else all]",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="File (.html .svg .png .pdf) or directory."),
+        typer.Option("--limit", min=0, metavar="N", help="Maximum number of flows; 0: all. [default: 1000]"),
     ] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Also write the flows as CSV.")
@@ -102,48 +140,94 @@ def pcap(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the flows as Parquet.")
     ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")
-    ] = False,
+    json: Json = False,
 ) -> None:
-    """Explain captures: flows, losses, round-trip times, packets.
+    """List the flows, with losses and round-trip times.
 
     Filters: host, net, port, src, dst, tcp, udp, icmp, ip, ip6, flow N; joined by and, or, not, parentheses.
     """
-    asked = [
-        name
-        for name, given in (
-            ("--plot", plot is not None),
-            ("--ladder", ladder),
-            ("--packets", packets),
-            ("--packet", packet is not None),
-            ("--segmentation", segmentation),
-            ("--with", other is not None),
-        )
-        if given
-    ]
-    if len(asked) > 1 and asked != ["--plot", "--with"]:
-        raise CommandError(f"{' and '.join(asked)} are different views: ask for one at a time", Code.INPUT)
-    view = asked[0] if asked else ""
-    if json and view in ("--plot", "--ladder"):
-        raise CommandError(f"{view} draws; --json goes with the other views", Code.INPUT)
-    if view and (csv or parquet):
-        raise CommandError(f"--csv and --parquet write the flows; {view} is another view", Code.INPUT)
-    if output is not None and not (plot or ladder):
-        raise CommandError("--output is where --plot or --ladder is drawn", Code.INPUT)
-    captures = captures_of(files)
-    if packets or packet is not None:
-        pcap_views.packets(captures, packet, flow, filter_text, limit or 0, wide, json)
-    elif other is not None:
-        pcap_views.ends(captures, other, same_clock, plot, output, json)
-    elif plot is not None:
-        pcap_views.plot(captures, plot, flow, filter_text, output)
-    elif ladder:
-        pcap_views.ladder(captures, flow, limit or 0, output)
-    elif segmentation:
-        pcap_views.segmentation(captures, flow, filter_text, limit, json)
-    else:
-        _flows(captures, flow, filter_text, sort, wide, limit, csv, parquet, json)
+    _flows(captures_of(files), flow, filter_text, sort, wide, limit, csv, parquet, json)
+
+
+@app.command("packets", epilog=_example("tcplab pcap packets capture.pcapng --flow 1 --limit 20"))
+@guarded
+def packets(
+    files: Files,
+    packet: Annotated[
+        int | None, typer.Option("--packet", min=1, metavar="N", help="This packet, field by field.")
+    ] = None,
+    flow: FlowNumber = None,
+    filter_text: Filter = None,
+    limit: Limit = None,
+    wide: Wide = False,
+    json: Json = False,
+) -> None:
+    """List the packets, or show one field by field."""
+    pcap_views.packets(captures_of(files), packet, flow, filter_text, limit or 0, wide, json)
+
+
+@app.command("plot", epilog=_example("tcplab pcap plot capture.pcapng --kind rtt --output rtt.svg"))
+@guarded
+def plot(
+    files: Files,
+    kind: Annotated[Plots, typer.Option("--kind", help="Which figures.")] = "all",
+    flow: FlowNumber = None,
+    filter_text: Filter = None,
+    output: Drawing = None,
+    json: Json = False,
+) -> None:
+    """Draw flows: throughput, RTT, window and others."""
+    pcap_views.plot(captures_of(files), kind, flow, filter_text, output, json)
+
+
+@app.command("ladder", epilog=_example("tcplab pcap ladder capture.pcapng --flow 1 --output flow1.svg"))
+@guarded
+def ladder(
+    files: Files,
+    flow: FlowNumber = None,
+    limit: Limit = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Draw it as SVG instead.")
+    ] = None,
+) -> None:
+    """Draw the flow graph of a flow: a row per packet."""
+    pcap_views.ladder(captures_of(files), flow, limit or 0, output)
+
+
+@app.command("segmentation", epilog=_example("tcplab pcap segmentation capture.pcapng"))
+@guarded
+def segmentation(
+    files: Files,
+    flow: FlowNumber = None,
+    filter_text: Filter = None,
+    limit: Limit = None,
+    json: Json = False,
+) -> None:
+    """Show how data are cut into packets, and what headers cost."""
+    pcap_views.segmentation(captures_of(files), flow, filter_text, limit, json)
+
+
+@app.command("match", epilog=_example("tcplab pcap match left.pcapng right.pcapng"))
+@guarded
+def match(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A capture.", show_default=False)],
+    other: Annotated[
+        Path, typer.Argument(metavar="OTHER", help="The capture at the other end.", show_default=False)
+    ],
+    plot: Annotated[bool, typer.Option("--plot", help="Draw the one-way delay.")] = False,
+    same_clock: Annotated[
+        bool | None,
+        typer.Option(
+            "--same-clock/--other-clock", help="Whether one clock timed both. [default: within a run]"
+        ),
+    ] = None,
+    output: Drawing = None,
+    json: Json = False,
+) -> None:
+    """Match captures of both ends: one-way delay, losses."""
+    if output is not None and not plot:
+        raise CommandError("--output is where --plot draws", Code.INPUT, "add --plot")
+    pcap_views.ends(captures_of([file]), other, same_clock, plot, output, json)
 
 
 def _flows(
@@ -224,7 +308,9 @@ def _print_table(summary: Summary, flows: Flows, wide: bool, limit: int, *, seve
     if len(shown) < len(flows):
         notes.append(f"{plural(len(flows) - len(shown), 'more flow')} (--limit 0 shows all)")
     if left_out:
-        notes.append(f"too narrow for {', '.join(left_out)} (--wide shows them, --flow N tells all)")
+        notes.append(
+            f"too narrow for {', '.join(left_out)} (--wide shows them, --flow N shows all of one flow)"
+        )
     if notes:
         say()
     for note in notes:
@@ -232,12 +318,12 @@ def _print_table(summary: Summary, flows: Flows, wide: bool, limit: int, *, seve
 
 
 def _write_json(summaries: list[tuple[Summary, Flows]], limit: int) -> None:
-    """An object a capture, in an array if there are several; a flow a line, written one by one."""
-    several = len(summaries) > 1
+    """An object per capture; a flow per line, written one by one."""
+    sys.stdout.write(f'{{"version": {JSON_VERSION}, "captures": [\n')
     for index, (summary, flows) in enumerate(summaries):
-        sys.stdout.write("[\n" if several and not index else ",\n" if index else "")
+        sys.stdout.write(",\n" if index else "")
         _write_capture(summary, flows[:limit] if limit else flows)
-    sys.stdout.write("\n]\n" if several else "\n")
+    sys.stdout.write("\n]}\n")
 
 
 def _write_capture(summary: Summary, flows: Flows) -> None:

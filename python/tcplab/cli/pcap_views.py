@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tcplab.cli.failure import Code, CommandError
+from tcplab.cli.output import JSON_VERSION
 from tcplab.cli.pcap_reading import (
     flow_of,
     followed,
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from tcplab.captures.flows import Flows
 
 MOST_CUT = 100
-"""Flows of which --segmentation tells, unless told."""
+"""Flows that `segmentation` shows, unless `--limit` is given."""
 
-PLOTS = ("throughput", "inflight", "rtt", "window", "sequence", "retransmissions", "interarrival")
+Plots = Literal[
+    "all", "throughput", "inflight", "rtt", "window", "sequence", "retransmissions", "interarrival"
+]
 
 
 def packets(
@@ -45,7 +48,7 @@ def packets(
     from tcplab.captures.listing import lines, open_list, rows
     from tcplab.safe_text import visible
 
-    path = only(captures, "--packet" if number is not None else "--packets")
+    path = only(captures, "packets")
     try:
         found = open_list(path, flow, filter_text, 0 if wide else width())
     except CaptureError as problem:
@@ -83,14 +86,15 @@ def _print_packet(found: Any, path: Path, number: int, json: bool) -> None:
 
 
 def _stream_json(rows: Iterable[dict[str, Any]]) -> None:
-    """An array, an element a line, written while the capture is read."""
+    """A packet per line, written while the capture is read."""
     from json import dumps
 
-    lead = "["
+    sys.stdout.write(f'{{"version": {JSON_VERSION}, "packets": [')
+    lead = ""
     for row in rows:
         sys.stdout.write(f"{lead}\n{dumps(row)}")
         lead = ","
-    sys.stdout.write("[]\n" if lead == "[" else "\n]\n")
+    sys.stdout.write("\n]}\n")
 
 
 def plot(
@@ -99,14 +103,13 @@ def plot(
     flow: int | None,
     filter_text: str | None,
     output: Path | None,
+    json: bool,
 ) -> None:
     """Figures of flows, as a page or as images."""
     from tcplab.captures.figures import MOST_FLOWS, figures
     from tcplab.quantities import plural
 
-    if kind != "all" and kind not in PLOTS:
-        raise CommandError(f"--plot: there is {', '.join(PLOTS)} and all, not {kind!r}", Code.INPUT)
-    named = only(captures, "--plot")
+    named = only(captures, "plot")
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
     flows = summary.flows if flow is None else only_flow(summary, flow)
@@ -121,7 +124,7 @@ def plot(
     lead = shown[0].name if len(shown) == 1 else plural(len(shown), "flow")
     if len(shown) < len(flows):
         lead += f", those with most bytes of {len(flows)}"
-    _write_figures(made, named, lead, summary.facts, kind, output)
+    _write_figures(made, named, lead, summary.facts, kind, output, json)
 
 
 def _largest(flows: Flows, most: int) -> Flows:
@@ -133,11 +136,11 @@ def _largest(flows: Flows, most: int) -> Flows:
 
 
 def _write_figures(
-    made: list[Any], path: Path, lead: str, facts: dict[str, Any], kind: str, output: Path | None
+    made: list[Any], path: Path, lead: str, facts: dict[str, Any], kind: str, output: Path | None, json: bool
 ) -> None:
     from tcplab.captures.page import IMAGES, write_image, write_page
     from tcplab.captures.warnings import remarks
-    from tcplab.cli.output import say
+    from tcplab.cli.output import say_files
     from tcplab.cli.writing import naming
 
     title = "standard input" if str(path) == "-" else path.name
@@ -166,20 +169,19 @@ def _write_figures(
             page = target / f"{kind}.html"
             write_page(page, title, lead, made, list(remarks(facts)))
             written.append(page)
-    for file in written:
-        say(f"written  {file}")
+    say_files(written, json=json)
 
 
 def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None) -> None:
     """The flow graph, as text or SVG."""
     from tcplab.captures.ladder import ladder, text_lines
-    from tcplab.cli.output import say_colored
+    from tcplab.cli.output import colored, say_colored
 
-    named = only(captures, "--ladder")
+    named = only(captures, "ladder")
     path = seekable(named)
     summary = summary_of(path, None, named)
     if flow is None and len(summary.flows) != 1:
-        raise CommandError(f"--ladder needs --flow N: the capture has {len(summary.flows)} flows", Code.INPUT)
+        raise CommandError(f"ladder needs --flow N: the capture has {len(summary.flows)} flows", Code.INPUT)
     chosen = summary.flows[0] if flow is None else flow_of(summary, flow)
     if output is not None:
         from tcplab.captures.ladder_svg import svg
@@ -192,14 +194,8 @@ def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | No
         say(f"ladder   {output}")
         return
     rungs = ladder(chosen, followed(path, [chosen.number]), limit)
-    for line in text_lines(rungs, width(), color=_colored()):
+    for line in text_lines(rungs, width(), color=colored()):
         say_colored(line)
-
-
-def _colored() -> bool:
-    import os
-
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def segmentation(
@@ -210,7 +206,7 @@ def segmentation(
     from tcplab.cli.output import say, say_json
     from tcplab.quantities import plural
 
-    named = only(captures, "--segmentation")
+    named = only(captures, "segmentation")
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
     flows = summary.flows if flow is None else only_flow(summary, flow)
@@ -219,7 +215,7 @@ def segmentation(
     packets = followed(path, [one.number for one in shown]).by_flow()
     found = [(one, cuts(one, packets[one.number])) for one in shown]
     if json:
-        say_json([to_json(one, cut) for one, cut in found])
+        say_json({"flows": [to_json(one, cut) for one, cut in found]})
         return
     for index, (one, cut) in enumerate(found):
         if index:
@@ -235,7 +231,7 @@ def ends(
     captures: list[Path],
     other: Path,
     same_clock: bool | None,
-    plot: str | None,
+    plot: bool,
     output: Path | None,
     json: bool,
 ) -> None:
@@ -244,21 +240,21 @@ def ends(
     from tcplab.captures.two_point import delay_figure, lines, match_ends, to_json
     from tcplab.cli.output import say_json
 
-    path = only(captures, "--with")
+    path = only(captures, "match")
     if "-" in (str(path), str(other)):
-        raise CommandError("--with needs two files: they are read twice", Code.INPUT)
+        raise CommandError("match needs two files, not standard input: they are read twice", Code.INPUT)
     try:
         with interruptible():
             ends = match_ends(path, other, same_clock=same_clock)
     except CaptureError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
-    if plot is not None:
-        if plot not in ("delay", "all"):
-            raise CommandError(f"--plot: with both ends there is delay, not {plot!r}", Code.INPUT)
+    if plot:
         figure = delay_figure(ends)
         if not figure.panels:
             raise CommandError("the two captures have no packet in common", Code.INPUT)
-        _write_figures([figure], path, f"{path.name} and {other.name}", ends.raw["read"][0], "delay", output)
+        _write_figures(
+            [figure], path, f"{path.name} and {other.name}", ends.raw["read"][0], "delay", output, json
+        )
     elif json:
         say_json(to_json(ends))
     else:

@@ -1,23 +1,29 @@
-"""`tcplab report`: the HTML report of results, or their figures as images."""
+"""`tcplab report`: the HTML report of results and studies, or their figures as images."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Runs, results
+from tcplab.cli.options import ImageFormats, Json, Level, level_of, results
 
-FORMATS = ("svg", "png", "pdf")
+if TYPE_CHECKING:
+    from tcplab.results import Run
+
+_FORMATS = ("svg", "png", "pdf")
 
 EXAMPLE = "tcplab report runs/four-controls-20260101-120000 --figures figures --format svg,pdf"
 
 
 @guarded
 def report(
-    run: Runs,
+    run: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Directories of results or studies.", show_default=False),
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write it. [default: RUN/report.html]"),
@@ -25,38 +31,73 @@ def report(
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Write the figures as images instead.")
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="Image formats: svg, png, pdf, joined by commas.")
-    ] = ",".join(FORMATS),
+    formats: ImageFormats = "svg,png,pdf",
+    level: Level = None,
     show: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
+    json: Json = False,
 ) -> None:
-    """Write the reports of results, or their figures."""
-    from tcplab.cli.output import say
+    """Write the reports of results and studies, or their figures."""
+    from tcplab.cli.output import say_files
+
+    kinds, confidence = image_formats(formats), level_of(level)
+    if output is not None and len(run) > 1:
+        raise CommandError("--output names one file, but several results are given", Code.INPUT)
+    written: list[Path] = []
+    for path in run:
+        folder = figures if figures is None or len(run) == 1 else figures / path.name
+        if (path / "study.json").is_file():
+            written += write_study(path, folder, kinds, confidence, output)
+        else:
+            with results([path]) as (loaded,):
+                written += _write_run(loaded, folder, kinds, confidence, output)
+    say_files(written, json=json)
+    if show and figures is None:
+        for page in written:
+            typer.launch(str(page))
+
+
+def image_formats(text: str) -> list[str]:
+    """The formats that `--format` names."""
+    kinds = [kind.strip() for kind in text.split(",") if kind.strip()]
+    for kind in kinds:
+        if kind not in _FORMATS:
+            raise CommandError(f"--format {kind}: figures are written as {', '.join(_FORMATS)}", Code.INPUT)
+    return kinds
+
+
+def write_study(
+    directory: Path, figures: Path | None, kinds: list[str], level: float, output: Path | None = None
+) -> list[Path]:
+    """Write a study's report, or its figures and table into `figures`; returns the files."""
+    from tcplab.cli.writing import naming
+    from tcplab.results import ResultsError
+    from tcplab.study import open_results
+    from tcplab.study import report as pages
+
+    try:
+        found = open_results(directory, level=level)
+    except ResultsError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    if figures is not None:
+        with naming(figures):
+            return pages.write_study_figures(found, figures, kinds)
+    with naming(output or directory):
+        return [pages.write_study_report(found, output)]
+
+
+def _write_run(
+    run: Run, figures: Path | None, kinds: list[str], level: float, output: Path | None
+) -> list[Path]:
     from tcplab.cli.writing import naming
     from tcplab.results.writer import REPORT_FILE
 
-    kinds = [kind.strip() for kind in formats.split(",") if kind.strip()]
-    for kind in kinds:
-        if kind not in FORMATS:
-            raise CommandError(f"--format {kind}: figures are written as {', '.join(FORMATS)}", Code.INPUT)
-    if output is not None and len(run) > 1:
-        raise CommandError("--output names one file, but several results are given", Code.INPUT)
-    with results(run) as loaded:
-        if figures is not None:
-            from tcplab.present import write_figures
+    if figures is not None:
+        from tcplab.present import write_figures
 
-            for one in loaded:
-                folder = figures if len(loaded) == 1 else figures / one.path.name
-                with naming(folder):
-                    for path in write_figures(one, folder, formats=kinds):
-                        say(str(path))
-            return
-        from tcplab.api import write_report
+        with naming(figures):
+            return list(write_figures(run, figures, formats=kinds))
+    from tcplab.api import write_report
 
-        for one in loaded:
-            page = output or one.path / REPORT_FILE
-            with naming(page):
-                write_report(one, page)
-            say(str(page))
-            if show:
-                typer.launch(str(page))
+    page = output or run.path / REPORT_FILE
+    with naming(page):
+        return [write_report(run, page, level=level)]

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called, fits, scenarios
+from tcplab.cli.options import (
+    EngineName,
+    Json,
+    Level,
+    Scenarios,
+    Settings,
+    Yes,
+    engine_called,
+    fits,
+    level_of,
+    scenarios,
+)
 from tcplab.engine.base import ATTEMPTS
 
 if TYPE_CHECKING:
@@ -31,9 +42,11 @@ def run(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first run.")
     ] = None,
-    out: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Result directory. [default: runs/NAME-DATE-TIME]"),
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Result directory. [default: runs/NAME-DATE-TIME]"
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -48,39 +61,38 @@ def run(
             help="Executions of an overloaded kernel run at most; the best is kept.",
         ),
     ] = ATTEMPTS,
+    level: Level = None,
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress, no summary: only problems.")
-    ] = False,
     yes: Yes = False,
 ) -> None:
     """Run scenarios, print a summary and write a report."""
     from tcplab import runner
-    from tcplab.cli.output import warn
+    from tcplab.cli.output import quiet, warn
     from tcplab.progress import watcher
 
+    confidence = level_of(level)
     chosen = engine_called(engine)
     loaded = scenarios(scenario, settings)
     prepared = _prepare(scenario, loaded, chosen, repeat, seed)
     for one in prepared:
         for text in one.warnings:
             warn(f"{one.source}: warning: {text}")
-    fits(runner.refusals(prepared, out or runner.RUNS, jobs=jobs, yes=yes))
-    batch = _claim(prepared, out)
+    fits(runner.refusals(prepared, output or runner.RUNS, jobs=jobs, yes=yes))
+    batch = _claim(prepared, output)
     try:
-        with watcher(quiet=quiet or (json and not sys.stderr.isatty())) as display:
+        with watcher(quiet=quiet() or (json and not sys.stderr.isatty())) as display:
             finished = runner.execute(batch, watcher=display, jobs=jobs, attempts=attempts)
     except KeyboardInterrupt:
         _quit()
     stopped = [ended for ended in finished if ended.status.value == "interrupted"]
     failed = [ended for ended in finished if ended.status.value == "failed"]
     if json:
-        _print_json(finished, report)
+        _print_json(finished, report, confidence)
     else:
         for ended in finished:
             if ended.status.value == "done":
-                _print(ended, report=report, quiet=quiet)
+                _print(ended, confidence, report=report, quiet=quiet())
     if failed:
         raise CommandError("\n".join(f"{one.path}: {one.message}" for one in failed), Code.FAILED)
     if stopped:
@@ -127,7 +139,9 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
             try:
                 runner.claim(one, path)
             except Exception as problem:
-                raise CommandError(str(problem), Code.MACHINE, "--out DIR puts results elsewhere") from None
+                raise CommandError(
+                    str(problem), Code.MACHINE, "--output DIR puts results elsewhere"
+                ) from None
         else:
             with naming(path):
                 runner.claim(one, path)
@@ -135,7 +149,7 @@ def _claim(prepared: list[Prepared], out: Path | None) -> list[tuple[Prepared, P
     return batch
 
 
-def _print(one: Finished, *, report: bool, quiet: bool) -> None:
+def _print(one: Finished, level: float, *, report: bool, quiet: bool) -> None:
     from tcplab.cli.output import say, show, warn
     from tcplab.results import load
 
@@ -148,15 +162,15 @@ def _print(one: Finished, *, report: bool, quiet: bool) -> None:
         from tcplab.present.summary_table import summary
 
         say()
-        show(summary(results))
+        show(summary(results, level=level))
         say(f"results  {one.path}")
     if report:
-        written = _report(one, results)
+        written = _report(one, results, level)
         if not quiet:
             say(f"report   {written}")
 
 
-def _print_json(finished: list[Finished], report: bool) -> None:
+def _print_json(finished: list[Finished], report: bool, level: float) -> None:
     from tcplab.analysis.summaries import summary
     from tcplab.cli.output import say_json
     from tcplab.results import load
@@ -166,19 +180,19 @@ def _print_json(finished: list[Finished], report: bool) -> None:
         entry: dict[str, Any] = {"name": one.prepared.name, "path": str(one.path), "status": one.status.value}
         if one.status.value == "done":
             results = load(one.path, plan=one.prepared.plan)
-            entry["report"] = _report(one, results) if report else None
+            entry["report"] = _report(one, results, level) if report else None
             entry["warnings"] = results.warnings
-            entry["summary"] = summary(results).to_json()
+            entry["summary"] = summary(results, level=level).to_json()
         said.append(entry)
-    say_json(said)
+    say_json({"runs": said})
 
 
-def _report(one: Finished, results: Run) -> str:
+def _report(one: Finished, results: Run, level: float) -> str:
     from tcplab.api import write_report
     from tcplab.results.writer import REPORT_FILE
 
     path = one.path / REPORT_FILE
-    write_report(results, path)
+    write_report(results, path, level=level)
     return str(path)
 
 

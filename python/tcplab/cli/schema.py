@@ -19,12 +19,12 @@ def schema(
     ] = None,
 ) -> None:
     """Print the JSON Schema of scenarios, for editors."""
-    from tcplab.cli.output import say, say_json
+    from tcplab.cli.output import say, say_plain_json
     from tcplab.cli.writing import write
     from tcplab.scenario import json_schema
 
     if output is None:
-        say_json(json_schema())
+        say_plain_json(json_schema())
         return
     import json
 

@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json, OneRun, results
+from tcplab.cli.options import Json, Level, OneRun, level_of, results
 
 if TYPE_CHECKING:
     import polars as pl
 
     from tcplab.results import Run
 
-_FORMATS = ("csv", "parquet", "json")
-
 EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limit 5"
+
+
+_NAMES = "flows|intervals|sockets|gauges|queues|packets|echoes|echo_batches|pings|hosts|events"
+
+
+def _tables() -> list[str]:
+    from tcplab.results import TABLES
+
+    return list(TABLES)
 
 
 @guarded
 def show(
     run: OneRun,
     table: Annotated[
-        str | None, typer.Option("--table", "-t", metavar="NAME", help="Rows of this table instead.")
+        str | None,
+        typer.Option(
+            "--table", "-t", metavar=_NAMES, help="Rows of this table instead.", autocompletion=_tables
+        ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", "-l", min=0, metavar="N", help="Rows at most; 0: all. [default: 20]"),
+        typer.Option("--limit", min=0, metavar="N", help="Rows at most; 0: all. [default: 20]"),
     ] = None,
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="LIST", help="These columns, such as time,cwnd.")
@@ -39,14 +50,15 @@ def show(
         typer.Option("--where", metavar="SQL", help="Rows that meet a condition: cwnd > 10."),
     ] = None,
     form: Annotated[
-        str | None,
-        typer.Option("--format", "-f", metavar="csv|parquet|json", help="All rows in this format."),
+        Literal["csv", "parquet", "json"] | None,
+        typer.Option("--format", "-f", help="All rows in this format."),
     ] = None,
+    level: Level = None,
     json: Json = False,
 ) -> None:
     """Print the summary of a result, or rows of a table."""
-    if form not in (None, *_FORMATS):
-        raise CommandError(f"--format {form}: there is {', '.join(_FORMATS)}", Code.INPUT)
+    _refuse_study(run)
+    confidence = level_of(level)
     if table is None and (columns or flow or where or form):
         raise CommandError(
             "--columns, --flow, --where and --format choose rows of a table", Code.INPUT, "add --table NAME"
@@ -59,12 +71,22 @@ def show(
             else:
                 _write(frame.head(limit) if limit else frame, form)
         elif json:
-            _summary_json(loaded)
+            _summary_json(loaded, confidence)
         else:
-            _summary(loaded)
+            _summary(loaded, confidence)
 
 
-def _summary(run: Run) -> None:
+def _refuse_study(path: Path) -> None:
+    """A study has cells, not one summary."""
+    if (path / "study.json").is_file():
+        raise CommandError(
+            f"{path} is a study",
+            Code.INPUT,
+            f"tcplab study report {path}; results of its cells: {path}/cells",
+        )
+
+
+def _summary(run: Run, level: float) -> None:
     from tcplab.cli.output import say, show, warn
     from tcplab.present.summary_table import summary
     from tcplab.quantities import plural, seconds
@@ -83,7 +105,7 @@ def _summary(run: Run) -> None:
         if each.overload:
             warn(f"run {number} overloaded: {each.overload}")
     say()
-    show(summary(run))
+    show(summary(run, level=level))
     say()
     from tcplab.results import TABLES
 
@@ -94,7 +116,7 @@ def _summary(run: Run) -> None:
         say(f"report   {report}")
 
 
-def _summary_json(run: Run) -> None:
+def _summary_json(run: Run, level: float) -> None:
     from tcplab.analysis.summaries import summary
     from tcplab.cli.output import say_json
 
@@ -106,7 +128,7 @@ def _summary_json(run: Run) -> None:
             "status": run.status,
             "warnings": run.warnings,
             "manifests": [each.model_dump(mode="json") for each in run.manifests.values()],
-            "summary": summary(run).to_json(),
+            "summary": summary(run, level=level).to_json(),
         }
     )
 
@@ -167,7 +189,7 @@ def _rows(frame: pl.DataFrame, name: str, limit: int, json: bool) -> None:
     if json:
         from tcplab.cli.output import say_json
 
-        say_json(shown.to_dicts())
+        say_json({"table": name, "rows": shown.to_dicts()})
         return
     from tcplab.cli.output import say, table, warn
 

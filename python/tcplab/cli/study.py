@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
-from typer.core import TyperGroup
 
+from tcplab.cli.command import DefaultGroup
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json, Settings, Yes, fits
+from tcplab.cli.options import Engines, ImageFormats, Json, Level, Settings, Yes, fits, level_of
 
 if TYPE_CHECKING:
     from tcplab.study.api import StudyResults
@@ -23,22 +23,7 @@ EXAMPLE = "tcplab study tuning --quick"
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A study's directory.", show_default=False)]
 
 
-class _Group(TyperGroup):
-    """`tcplab study NAME` is `tcplab study run NAME`."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in self.commands:
-            args = ["run", *args]
-        return super().resolve_command(ctx, args)
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        # Options before the study's name belong to `run`, too.
-        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
-            args = ["run", *args]
-        return super().parse_args(ctx, args)
-
-
-app = typer.Typer(cls=_Group, no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(cls=DefaultGroup, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback(epilog=f"\b\nExample:\n  {EXAMPLE}\n  tcplab study studies/mine.yaml --engine sim,kernel")
@@ -58,7 +43,13 @@ def run(
     ],
     engine: Annotated[
         list[str] | None,
-        typer.Option("--engine", "-e", help="The engine, or several to compare. Repeatable."),
+        typer.Option(
+            "--engine",
+            "-e",
+            metavar="sim|kernel",
+            help="The engine, or several to compare. Repeatable.",
+            autocompletion=lambda: list(get_args(Engines)),
+        ),
     ] = None,
     settings: Settings = None,
     repeat: Annotated[
@@ -73,9 +64,9 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the cells and estimate the time.")
     ] = False,
-    out: Annotated[
+    output: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Study directory. [default: runs/NAME-DATE-TIME]"),
+        typer.Option("--output", "-o", metavar="DIR", help="Study directory. [default: runs/NAME-DATE-TIME]"),
     ] = None,
     resume: Annotated[
         Path | None,
@@ -100,6 +91,7 @@ def run(
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the expectations as JUnit XML.")
     ] = None,
+    level: Level = None,
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
     yes: Yes = False,
@@ -115,6 +107,7 @@ def run(
     from tcplab.study.shipped import find
     from tcplab.study.store import Store
 
+    confidence = level_of(level)
     if storage is not None and dask is None:
         raise CommandError("--storage says where the workers of --dask put results: give both", Code.INPUT)
     found = load(
@@ -127,10 +120,10 @@ def run(
             quick,
         ),
     )
-    store = Store(resume or _place(found, out))
+    store = Store(resume or _place(found, output))
     todo = execute.work(found, store)
     if dry_run:
-        _print_cells(found, todo, jobs)
+        _print_cells(found, todo, jobs, json=json)
         return
     _check_size(found, todo, store, jobs, yes)
     _claim(found, store, todo, resume)
@@ -138,7 +131,8 @@ def run(
     outcome = execute.execute(
         found, store, watcher=Lines(), jobs=jobs, exclusive_jobs=kernel_jobs, executor=executor
     )
-    _answer(StudyResults(found, store, outcome), json=json, report=report, junit=junit)
+    answered = StudyResults(found, store, outcome, level=confidence)
+    _answer(answered, json=json, report=report, junit=junit)
 
 
 @app.command(
@@ -150,26 +144,16 @@ def report(
     figures: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the figures as files, and the table, there.")
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="KINDS", help="Of the figures: svg, png, pdf.")
-    ] = "svg,png,pdf",
+    formats: ImageFormats = "svg,png,pdf",
+    level: Level = None,
+    json: Json = False,
 ) -> None:
-    """Make a study's report again, or its figures and table as files."""
-    from tcplab.cli.output import say
-    from tcplab.cli.writing import naming
-    from tcplab.figures.images import FORMATS
-    from tcplab.study import report as pages
+    """Write a study's report again, or its figures and table as files."""
+    from tcplab.cli.output import say_files
+    from tcplab.cli.report import image_formats, write_study
 
-    found = _reopened(directory)
-    if figures is None:
-        say(str(pages.write_study_report(found)))
-        return
-    kinds = [kind.strip() for kind in formats.split(",")]
-    if unknown := [kind for kind in kinds if kind not in FORMATS]:
-        raise CommandError(f"--format {unknown[0]}: there is {', '.join(FORMATS)}", Code.INPUT)
-    with naming(figures):
-        for path in pages.write_study_figures(found, figures, kinds):
-            say(str(path))
+    confidence = level_of(level)
+    say_files(write_study(directory, figures, image_formats(formats), confidence), json=json)
 
 
 @app.command(
@@ -182,10 +166,12 @@ def query(
     directory: _Directory,
     sql: Annotated[str, typer.Argument(help="A query of `results`, or of `flows`, `intervals` and so on.")],
     json: Json = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Write CSV.")] = False,
+    form: Annotated[
+        Literal["csv", "json"] | None, typer.Option("--format", "-f", help="Write the rows alone.")
+    ] = None,
 ) -> None:
     """Ask a study's results in SQL."""
-    from tcplab.cli.output import say, say_json, table
+    from tcplab.cli.output import say, say_json, say_plain_json, table
     from tcplab.study.query import QueryError
     from tcplab.study.query import query as ask
     from tcplab.study.store import Store
@@ -197,8 +183,10 @@ def query(
     except QueryError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
     if json:
-        say_json(answer.to_dicts())
-    elif csv:
+        say_json({"rows": answer.to_dicts()})
+    elif form == "json":
+        say_plain_json(answer.to_dicts())
+    elif form == "csv":
         say(answer.write_csv().rstrip("\n"))
     else:
         numbers = [name for name, kind in answer.schema.items() if kind.is_numeric()]
@@ -208,22 +196,16 @@ def query(
 
 @app.command("list", epilog="\b\nExample:\n  tcplab study list")
 @guarded
-def list_studies() -> None:
-    """The studies that come with tcplab."""
-    from tcplab.cli.output import table
+def list_studies(json: Json = False) -> None:
+    """List the studies that come with tcplab."""
+    from tcplab.cli.output import say_json, table
     from tcplab.study.shipped import described
 
-    table(["study", "about"], described())
-
-
-def _reopened(directory: Path) -> StudyResults:
-    from tcplab.results import ResultsError
-    from tcplab.study import open_results
-
-    try:
-        return open_results(directory)
-    except ResultsError as problem:
-        raise CommandError(str(problem), Code.INPUT) from None
+    found = described()
+    if json:
+        say_json({"studies": [{"name": name, "description": about} for name, about in found]})
+    else:
+        table(["study", "description"], found)
 
 
 def _place(study: Study, out: Path | None) -> Path:
@@ -279,9 +261,22 @@ def _dask(address: str, storage: str | None, store: Store) -> Any:
         raise CommandError(str(problem), Code.MACHINE) from None
 
 
-def _print_cells(study: Study, todo: Work, jobs: int | None) -> None:
-    from tcplab.cli.output import say, table
+def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> None:
+    from tcplab.cli.output import say, say_json, table
     from tcplab.study.execute import estimate
+
+    if json:
+        say_json(
+            {
+                "cells": [
+                    {"id": cell.id, "engine": cell.engine, "labels": cell.labels} for cell in study.cells
+                ],
+                "repeat": study.repeat,
+                "missing": len(todo.missing),
+                "seconds": estimate(study, todo, jobs),
+            }
+        )
+        return
 
     axes = [axis.name for axis in study.axes]
     several = len({cell.engine for cell in study.cells}) > 1

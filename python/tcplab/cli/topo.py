@@ -111,7 +111,7 @@ def list_labs(json: Json = False) -> None:
     with _naming():
         labs = [held.find(name) for name in held.names()]
     if json:
-        say_json([_as_json(lab) for lab in labs])
+        say_json({"labs": [_as_json(lab) for lab in labs]})
     elif not labs:
         say("No lab is up: tcplab topo up SCENARIO")
     else:
@@ -169,7 +169,7 @@ def capture(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A pcapng file; - is standard output.", show_default=False
+            "--output", "-o", metavar="FILE", help="A pcapng file; - is standard output.", show_default=False
         ),
     ],
     end: Annotated[

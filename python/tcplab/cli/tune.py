@@ -46,8 +46,9 @@ def tune(
     confirm: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="Run the best there too: kernel.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where runs go. [default: runs/tune-…]")
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Where runs go. [default: runs/tune-…]"),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time.")
@@ -68,7 +69,7 @@ def tune(
 
         engine_called(confirm)
     asked = _goal(goal, subject_to or [])
-    place = runner.place(f"tune-{scenario.stem}", out, several=False)
+    place = runner.place(f"tune-{scenario.stem}", output, several=False)
     try:
         knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
         tuning = Tuning(scenario, knobs, asked, place, sets=settings or ())

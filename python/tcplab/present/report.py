@@ -54,6 +54,7 @@ def write_report(
     path: Path | str | None = None,
     *,
     omit: int | str | None = None,
+    level: float = 0.95,
     captures: CapturePart | None = None,
 ) -> Path:
     """Write a run's report, by default as report.html in its directory; returns the file.
@@ -61,7 +62,7 @@ def write_report(
     Raises ResultsError when it cannot be written.
     """
     target = Path(path) if path is not None else run.path / REPORT_FILE
-    write_text(target, report_html(run, omit=omit, captures=captures))
+    write_text(target, report_html(run, omit=omit, level=level, captures=captures))
     return target
 
 
@@ -72,14 +73,20 @@ def write_comparison(runs: Sequence[Run], path: Path | str, *, level: float = 0.
     return target
 
 
-def report_html(run: Run, *, omit: int | str | None = None, captures: CapturePart | None = None) -> str:
+def report_html(
+    run: Run,
+    *,
+    omit: int | str | None = None,
+    level: float = 0.95,
+    captures: CapturePart | None = None,
+) -> str:
     """A run's report as HTML; `captures` is the part about its captures, where there is one."""
     from tcplab.figures.runs.disciplines import disciplines
     from tcplab.figures.runs.distributions import cdf
     from tcplab.figures.runs.gauges import gauges
     from tcplab.figures.runs.timeseries import timeseries
 
-    summary = summary_of(run, omit=omit)
+    summary = summary_of(run, omit=omit, level=level)
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]

@@ -56,7 +56,7 @@ _MINOR = {
     "rtt_mean": 1,
 }
 _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
-    ("utilisation", "Utilization", percent_scale, True, "Frame bytes carried, of what the rate allows"),
+    ("utilization", "Utilization", percent_scale, True, "Frame bytes carried, of what the rate allows"),
     ("queueing_delay", "Queueing mean", time_scale, True, "Mean wait of the packet at the head"),
     ("queueing_delay_p95", "Queueing p95", time_scale, False, "95th percentile of that wait"),
     ("drops_steady", "Dropped", count_scale, False, "Packets the full queue dropped"),

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcplab.results.errors import ResultsError
 from tcplab.results.manifest import read_manifest
 from tcplab.results.run import find_run_dirs
 
+STUDY_INDEX = "study.json"
+"""Its presence makes a directory a study's."""
+
 
 @dataclass(frozen=True)
 class Listed:
-    """One result directory, as `tcplab list` shows it."""
+    """One result directory, or one study, as `tcplab list` shows it."""
 
     path: Path
+    kind: str
+    """run or study."""
     name: str
     engine: str
     repetitions: int
+    """Of a study: the runs of all its cells."""
     status: str
     started: str
     """ISO 8601; empty if the run left no manifest."""
@@ -27,37 +34,55 @@ class Listed:
 
 
 def list_results(root: Path | str) -> list[Listed]:
-    """Every result directory at or below `root`, newest first.
+    """Every result directory and every study at or below `root`, newest first.
 
     A result whose manifest cannot be read is `damaged`: a listing shows what is there.
     """
     found: list[Listed] = []
-    for folder, below, _files in os.walk(root):
+    for folder, below, files in os.walk(root):
         below[:] = sorted(name for name in below if not name.startswith("."))
-        try:
-            run_dirs = find_run_dirs(Path(folder))
-        except ResultsError:
-            # Its manifest is no manifest, which is said below.
-            run_dirs = {1: Path(folder)}
+        if STUDY_INDEX in files:
+            below.clear()
+            found.append(_study(Path(folder)))
+            continue
+        run_dirs = _run_dirs(Path(folder))
         if run_dirs:
             below.clear()
-            found.append(_listed(Path(folder), run_dirs))
+            found.append(_listed(Path(folder), list(run_dirs.values())))
     return sorted(found, key=lambda listed: listed.started, reverse=True)
 
 
-def _listed(path: Path, run_dirs: Mapping[int, Path]) -> Listed:
+def _run_dirs(folder: Path) -> dict[int, Path]:
     try:
-        manifests = [read_manifest(run_dir) for run_dir in run_dirs.values()]
+        return find_run_dirs(folder)
     except ResultsError:
-        return Listed(path, path.name, "", len(run_dirs), "damaged", "", 0)
+        # Its manifest cannot be read, which the listing says.
+        return {1: folder}
+
+
+def _study(path: Path) -> Listed:
+    runs = [run_dir for cell in sorted(path.glob("cells/*")) for run_dir in _run_dirs(cell).values()]
+    listed = _listed(path, runs)
+    try:
+        name = str(json.loads((path / STUDY_INDEX).read_bytes())["study"])
+    except (OSError, ValueError, LookupError, TypeError):
+        return replace(listed, kind="study", status="damaged")
+    return replace(listed, kind="study", name=name)
+
+
+def _listed(path: Path, run_dirs: Sequence[Path]) -> Listed:
+    try:
+        manifests = [read_manifest(run_dir) for run_dir in run_dirs]
+    except ResultsError:
+        return Listed(path, "run", path.name, "", len(run_dirs), "damaged", "", 0)
     states = {manifest.status for manifest in manifests}
-    first = manifests[0]
     return Listed(
         path=path,
-        name=first.scenario or path.name,
-        engine=first.engine,
+        kind="run",
+        name=next((manifest.scenario for manifest in manifests if manifest.scenario), path.name),
+        engine=", ".join(dict.fromkeys(manifest.engine for manifest in manifests)),
         repetitions=len(manifests),
-        status=next(status for status in ("failed", "interrupted", "done") if status in states),
-        started=first.started,
+        status=next((status for status in ("failed", "interrupted", "done") if status in states), "empty"),
+        started=min((manifest.started for manifest in manifests), default=""),
         warnings=len({text for manifest in manifests for text in manifest.warnings}),
     )

@@ -78,7 +78,7 @@ class Folder:
         found["results"] = [
             {**vars(listed), "path": self.name(Path(listed.path).resolve())}
             for listed in library.list_results(self.root)
-            if not _in_study(Path(listed.path), self.root)
+            if listed.kind == "run" and not _in_study(Path(listed.path), self.root)
         ]
         found["study_results"] = [self.name(path) for path in _studies(self.root)]
         return found

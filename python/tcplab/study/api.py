@@ -35,10 +35,12 @@ if TYPE_CHECKING:
 class StudyResults:
     """A study that was run."""
 
-    def __init__(self, study: Study, store: Store, outcome: Outcome) -> None:
+    def __init__(self, study: Study, store: Store, outcome: Outcome, *, level: float = 0.95) -> None:
         self.study = study
         self.store = store
         self.outcome = outcome
+        self.level = level
+        """The confidence level of its intervals and judgements."""
 
     @property
     def path(self) -> Path:
@@ -50,18 +52,18 @@ class StudyResults:
         """A row for each run and flow, and one for all flows of a run together, whose `flow` is null."""
         return self.store.results()
 
-    def summary(self, *, flow: str | None = None, level: float = 0.95) -> StudySummary:
+    def summary(self, *, flow: str | None = None, level: float | None = None) -> StudySummary:
         """Every cell with intervals, and its change from the baseline: of all flows, or of one."""
         from tcplab.study.summary import summary
 
-        return summary(self.study, self.outcome.cells, self.results, flow=flow, level=level)
+        return summary(self.study, self.outcome.cells, self.results, flow=flow, level=level or self.level)
 
     @cached_property
     def judgements(self) -> list[Judgement]:
         """The study's expectations, judged."""
         baseline = {axis: str(value) for axis, value in self.study.file.baseline.items()}
         return [
-            judge(statement, self.outcome.cells, self.results, baseline=baseline)
+            judge(statement, self.outcome.cells, self.results, baseline=baseline, level=self.level)
             for statement in self.study.expectations
         ]
 
@@ -76,6 +78,12 @@ class StudyResults:
         from tcplab.study.pairs import pairs
 
         return pairs(self.summary(), metric)
+
+    def _repr_html_(self) -> str:
+        from tcplab.present.notebook import study_html
+
+        summary = self.summary()
+        return study_html(self.study.name, self.outcome.status, summary.grid(), summary.notes)
 
     def query(self, sql: str) -> pl.DataFrame:
         """Ask in SQL; see `tcplab.study.query.query`."""
@@ -121,8 +129,11 @@ def run(
     return StudyResults(study, store, outcome)
 
 
-def open_results(path: str | Path) -> StudyResults:
-    """A study that was run before; raises ResultsError where there is none, and ScenarioErrors."""
+def open_results(path: str | Path, *, level: float = 0.95) -> StudyResults:
+    """A study that was run before, `level` being the confidence level of its intervals.
+
+    Raises ResultsError where there is none, and ScenarioErrors.
+    """
     store = Store(Path(path))
     if not store.taken:
         raise ResultsError(store.path, "no study is here")
@@ -131,7 +142,7 @@ def open_results(path: str | Path) -> StudyResults:
         store.index()["source"],
         Asked(**{**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])}),
     )
-    return StudyResults(study, store, reopened(study, store))
+    return StudyResults(study, store, reopened(study, store), level=level)
 
 
 class _Silent:

@@ -66,7 +66,7 @@ METRICS: dict[str, Metric] = {
             "how much goodput grew from the first to the last third of the steady state",
             share=True,
         ),
-        Metric("utilisation", "", "share of the bottleneck's rate that was used", share=True),
+        Metric("utilization", "", "share of the bottleneck's rate that was used", share=True),
         Metric("jain", "", "Jain's fairness index of those who share the bottleneck"),
         Metric("drops", "packets", "packets the bottleneck's queue dropped"),
         Metric("convergence", "ns", "time until the flows stay near the fair share"),
@@ -99,7 +99,7 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
 
     What is not known is null. The row whose `flow` is null is of all flows together: sums of what adds up,
     the mean of RTT means and shares, the greatest of upper percentiles, and what only concerns all
-    (fairness, utilisation). Raises ResultsError.
+    (fairness, utilization). Raises ResultsError.
     """
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)
@@ -128,11 +128,11 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(sockets, steady),
         **(_faring(samples, row.flow, figures["goodput"]) if row.kind == "tcp" else {}),
-        "utilisation": _utilisation(samples, row.flow, steady),
+        "utilization": _utilization(samples, row.flow, steady),
         "drift": drift(samples.goodput(row.flow), steady),
     }
     found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
-    limit = limited_by(found, _windows(samples, row, found, sockets), found["utilisation"])
+    limit = limited_by(found, _windows(samples, row, found, sockets), found["utilization"])
     return {**found, "limited_by": limit if row.kind == "tcp" else None}
 
 
@@ -144,7 +144,7 @@ def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
             metrics[name] = float(np.sum(values) if name in _SUMS else _WORST.get(name, np.mean)(values))
     for name in _OF_ONE_FLOW:
         metrics.pop(name, None)
-    for name in ("utilisation", "jain", "drops", "convergence"):
+    for name in ("utilization", "jain", "drops", "convergence"):
         values = np.array([link.figures[name].value for link in found.links], dtype=float)
         values = values[np.isfinite(values)]
         if len(values):
@@ -221,11 +221,11 @@ def drift(goodput: Series, steady: Window | None) -> float:
     return float(np.mean(last) / np.mean(first) - 1)
 
 
-def _utilisation(samples: Samples, flow: str, steady: Window | None) -> float:
+def _utilization(samples: Samples, flow: str, steady: Window | None) -> float:
     hop = samples.bottleneck(flow)
     if hop is None or steady is None:
         return math.nan
-    used = samples.utilisation(hop, steady.start, steady.end).value
+    used = samples.utilization(hop, steady.start, steady.end).value
     return float(np.mean(used)) if len(used) else math.nan
 
 

@@ -29,9 +29,9 @@ REPORT_FILE = "report.html"
 _MOST_PAIRS = 120
 
 
-def write_study_report(found: StudyResults) -> Path:
-    """Write report.html in the study's directory; returns it. Raises ResultsError."""
-    path = found.path / REPORT_FILE
+def write_study_report(found: StudyResults, path: Path | None = None) -> Path:
+    """Write the report, by default as the study's report.html; returns it. Raises ResultsError."""
+    path = path or found.path / REPORT_FILE
     write_text(path, study_html(found))
     return path
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
 
 import tcplab
+
+_LOG = logging.getLogger(__name__)
 
 _START_AGENT = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from tcplab import _core;"
@@ -21,6 +24,7 @@ def agent_command(*arguments: str) -> list[str]:
     the same version. TCPLAB_AGENT names another program instead.
     """
     program = os.environ.get("TCPLAB_AGENT")
+    _LOG.debug("agent %s", " ".join(arguments))
     if program:
         return [program, *arguments]
     return [sys.executable, "-I", "-S", "-c", _START_AGENT, _root(), *arguments]
@@ -30,7 +34,9 @@ def agent_missing() -> str | None:
     """Why there is no agent to start; none if there is one."""
     program = os.environ.get("TCPLAB_AGENT")
     if program:
-        return None if os.access(program, os.X_OK) else f"TCPLAB_AGENT names {program}, which is no program"
+        return (
+            None if os.access(program, os.X_OK) else f"TCPLAB_AGENT names {program}, which is not a program"
+        )
     try:
         from tcplab import _core
     except ImportError as problem:

@@ -9,7 +9,7 @@ WIDE = Windows(used=100e3, send_buffer=10e6, receive_window=10e6)
 
 
 @pytest.mark.parametrize(
-    ("metrics", "windows", "utilisation", "limit"),
+    ("metrics", "windows", "utilization", "limit"),
     [
         ({"rwnd_limited": 0.6, "sndbuf_limited": 0.3}, WIDE, 0.99, "receive window"),
         ({"rwnd_limited": 0.3, "sndbuf_limited": 0.6}, WIDE, 0.99, "send buffer"),
@@ -28,9 +28,9 @@ WIDE = Windows(used=100e3, send_buffer=10e6, receive_window=10e6)
     ],
 )
 def test_the_first_reason_that_holds_is_named(
-    metrics: dict[str, float | None], windows: Windows, utilisation: float | None, limit: str
+    metrics: dict[str, float | None], windows: Windows, utilization: float | None, limit: str
 ) -> None:
-    assert limited_by(metrics, windows, utilisation) == limit
+    assert limited_by(metrics, windows, utilization) == limit
 
 
 def test_the_laws_are_given_the_plan_s_path() -> None:

@@ -113,10 +113,10 @@ def test_flows_on_paths_of_their_own_have_none(tmp_path: Path) -> None:
     assert not any(link.figures["jain"].known for link in table.links)
 
 
-def test_utilisation_is_bytes_out_over_the_rate(tmp_path: Path) -> None:
+def test_utilization_is_bytes_out_over_the_rate(tmp_path: Path) -> None:
     # The synthetic link carries 1.2 MB/s of its 10 Mbit/s.
     (link, _) = summary(made(tmp_path)).links
-    assert link.figures["utilisation"].value == pytest.approx(0.96, rel=1e-3)
+    assert link.figures["utilization"].value == pytest.approx(0.96, rel=1e-3)
 
 
 def test_queueing_delay_is_the_mean_sojourn_of_the_head(tmp_path: Path) -> None:

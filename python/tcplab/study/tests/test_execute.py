@@ -216,7 +216,7 @@ def test_a_killed_study_goes_on_and_ends_as_if_nothing_had_been(whole: Path, tmp
     source = str(written(tmp_path))
     out = tmp_path / "out"
     process = subprocess.Popen(
-        command(source, "--out", str(out), "--jobs", "1"), stderr=subprocess.PIPE, start_new_session=True
+        command(source, "--output", str(out), "--jobs", "1"), stderr=subprocess.PIPE, start_new_session=True
     )
     assert process.stderr is not None
     for _ in range(3):
@@ -254,7 +254,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     source = str(written(tmp_path))
     out = tmp_path / "out"
     process = subprocess.Popen(
-        command(source, "--out", str(out), "--jobs", "1"), stderr=subprocess.PIPE, text=True
+        command(source, "--output", str(out), "--jobs", "1"), stderr=subprocess.PIPE, text=True
     )
     assert process.stderr is not None
     process.stderr.readline()

@@ -1,0 +1,110 @@
+"""What all commands share: --quiet and --verbose, usage errors, and options as they were spelled before."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from tcplab.cli.failure import Code
+from tcplab.cli.old_spellings import respelled
+from tcplab.cli.output import configure, warn
+
+# typer keeps a copy of click to itself; this is the class of click that typer's own errors are of.
+_UsageError: Any = typer.BadParameter.__base__
+
+
+class Command(TyperCommand):
+    """A command with `--quiet` and `--verbose`."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for param in self.params:
+            # `0<=x<=4611686018427387904` stands in the message about a number that is outside.
+            if hasattr(param.type, "_describe_range"):
+                param.type._describe_range = str
+                param.metavar = param.metavar or "N"
+        self.params += [
+            TyperOption(
+                param_decls=["--quiet", "-q"],
+                is_flag=True,
+                default=False,
+                expose_value=False,
+                callback=_quiet,
+                help="Print no progress and no summary: results, warnings and errors alone.",
+            ),
+            TyperOption(
+                param_decls=["--verbose", "-v"],
+                count=True,
+                type=int,
+                default=0,
+                expose_value=False,
+                callback=_verbose,
+                help="Log to standard error what is done; -vv logs more.",
+            ),
+        ]
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The arguments by their metavars, without typer's braces."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words behind the command's name."""
+        name = ctx.command_path.partition(" ")[2]
+        current, warnings = respelled(name, args)
+        for text in () if ctx.resilient_parsing else warnings:
+            warn(f"tcplab: warning: {text}")
+        try:
+            return super().parse_args(ctx, current)
+        except _UsageError as problem:
+            # Some do not know which command they are of.
+            problem.ctx = problem.ctx or ctx
+            raise
+
+
+class DefaultGroup(TyperGroup):
+    """A group one of whose commands need not be named: `tcplab study NAME` is `tcplab study run NAME`."""
+
+    default = "run"
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is meant."""
+        if args and args[0] not in self.commands:
+            args = [self.default, *args]
+        return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words behind the group's name."""
+        # Options before the argument belong to the default command, too.
+        if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
+
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """A command line that is wrong ends like any wrong input: `tcplab: error:`, and a hint."""
+    try:
+        yield
+    except _UsageError as problem:
+        # A group without a command prints its help, which is no message of an error.
+        if type(problem).__name__ == "NoArgsIsHelpError":
+            raise
+        path = problem.ctx.command_path if problem.ctx is not None else "tcplab"
+        message = problem.format_message()
+        message = message[:1].lower() + message[1:].rstrip(".")
+        sys.stderr.write(f"tcplab: error: {message}\nhint: {path} --help\n")
+        raise typer.Exit(Code.INPUT) from None
+
+
+def _quiet(_ctx: Any, _param: Any, value: bool) -> None:
+    configure(quiet=value)
+
+
+def _verbose(_ctx: Any, _param: Any, value: int) -> None:
+    configure(level={0: logging.WARNING, 1: logging.INFO}.get(value, logging.DEBUG))
