@@ -21,8 +21,8 @@ from tcplab.results import Run
 
 # Figures leave out the beginning of a run, seconds.
 WARM_UP = 5
-# Kernel runs that count in a median, and runs made to get them. An overloaded run does not count.
-COUNTED, ATTEMPTS = 3, 6
+# Runs of which the median is taken, and how often an overloaded one is made. Those that stay so do not count.
+REPETITIONS, ATTEMPTS = 3, 2
 GOODPUT, RTT, RETRANSMITTED = 0.05, 0.10, 1.5
 # Fewer segments than this are too few for their ratio to mean anything.
 FEW = 20
@@ -102,52 +102,55 @@ def rows(groups: list[Group], folder: Path, run: RunIt, kept: Path) -> Iterator[
             done[key] = _on_the_kernel(given, folder, run)
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_text(json.dumps(done, indent=1), encoding="utf-8")
-        simulated = _figures(run(group.scenario("sim"), "sim", folder))
+        kernel = done[key]
+        # Repetitions have the same losses and starts in both engines.
+        every = _figures(run(group.scenario("sim"), "sim", folder, repeat=REPETITIONS))
+        simulated = _medians([every[number] for number in kernel["counted"]])
         for number, lane in enumerate(group.lanes):
             for index, flow in enumerate(lane.flows):
                 name = f"f{number}-{index}"
-                yield _row(group, lane, flow, name, done[key], simulated)
+                yield _row(group, lane, flow, name, kernel, simulated)
 
 
 def _on_the_kernel(given: dict[str, Any], folder: Path, run: RunIt) -> dict[str, Any]:
-    """Medians of runs that were not overloaded; of all, and marked, where there were none."""
-    clean: list[Figures] = []
-    every: list[Figures] = []
-    for _ in range(ATTEMPTS):
-        done = run(given, "kernel", folder, attempts=1)
-        every.append(_figures(done))
-        if not any(each.overload for each in done.manifests.values()):
-            clean.append(every[-1])
-        if len(clean) == COUNTED:
-            break
-    counted = clean or every
-    medians = {
-        flow: {key: float(np.median([one[flow][key] for one in counted])) for key in figures}
-        for flow, figures in counted[0].items()
-    }
+    """Medians of the repetitions that were not overloaded; of all, and marked, where there were none."""
+    done = run(given, "kernel", folder, repeat=REPETITIONS, attempts=ATTEMPTS)
+    clean = [number for number, each in done.manifests.items() if not each.overload]
+    counted = clean or list(done.manifests)
+    each = [figures for number, figures in _figures(done).items() if number in counted]
     spread = {
-        flow: [min(one[flow]["goodput"] for one in counted), max(one[flow]["goodput"] for one in counted)]
-        for flow in counted[0]
+        flow: [min(one[flow]["goodput"] for one in each), max(one[flow]["goodput"] for one in each)]
+        for flow in each[0]
     }
-    return {"figures": medians, "spread": spread, "clean": len(clean), "made": len(every)}
+    return {"figures": _medians(each), "spread": spread, "counted": counted, "clean": len(clean)}
 
 
-def _figures(run: Run) -> Figures:
+def _medians(each: list[Figures]) -> Figures:
+    return {
+        flow: {key: float(np.median([one[flow][key] for one in each])) for key in figures}
+        for flow, figures in each[0].items()
+    }
+
+
+def _figures(run: Run) -> dict[int, Figures]:
+    """By repetition and flow, after the warm-up."""
+    found: dict[int, Figures] = {}
     steady = pl.col("time") > WARM_UP * 1e9
-    figures: Figures = {}
-    for flow in run.flows["flow"].unique().sort():
-        one = pl.col("flow") == flow
-        intervals, sockets = run.intervals.filter(one & steady), run.sockets.filter(one & steady)
-        seconds = float(intervals["time"].max() - WARM_UP * 1e9) / 1e9  # type: ignore[operator]
-        sent = float(intervals["bytes_sent"].sum())
-        srtt = sockets["srtt"].drop_nulls()
-        figures[flow] = {
-            "goodput": float(intervals["bytes_received"].sum()) * 8 / seconds / 1e6,
-            "rtt": float(np.mean(srtt.to_numpy())) / 1e6 if len(srtt) else 0.0,
-            "count": float(intervals["retransmits"].sum()),
-            "share": float(intervals["retransmits"].sum()) / max(sent / 1448, 1),
-        }
-    return figures
+    for number in run.manifests:
+        found[number] = {}
+        for flow in run.flows["flow"].unique().sort():
+            one = (pl.col("flow") == flow) & steady
+            intervals = run.intervals.filter(one, repetition=number)
+            srtt = run.sockets.filter(one, repetition=number)["srtt"].drop_nulls()
+            measured = float(intervals["time"].max() - WARM_UP * 1e9)  # type: ignore[operator]
+            count = float(intervals["retransmits"].sum())
+            found[number][flow] = {
+                "goodput": float(intervals["bytes_received"].sum()) * 8e3 / measured,
+                "rtt": float(np.mean(srtt.to_numpy())) / 1e6 if len(srtt) else 0.0,
+                "count": count,
+                "share": count / max(float(intervals["bytes_sent"].sum()) / 1448, 1),
+            }
+    return found
 
 
 def _row(
@@ -155,7 +158,7 @@ def _row(
 ) -> list[str]:
     one, other = kernel["figures"][name], simulated[name]
     low, high = kernel["spread"][name]
-    runs = f"{kernel['clean']} of {kernel['made']}" + ("" if kernel["clean"] else " (overloaded)")
+    runs = f"{kernel['clean']} of {REPETITIONS}" + ("" if kernel["clean"] else " (overloaded)")
     return [
         f"{group.name}: {lane.name}",
         flow.get("cc", flow["kind"]) + (f" x {flow['streams']}" if "streams" in flow else ""),

@@ -74,7 +74,12 @@ MODE_GROUPS = [
             Lane("window 16 KiB", [_bulk(window="16 KiB")]),
             Lane("receive buffer 32 KiB", [_bulk(receive_buffer="32 KiB")]),
             Lane("send buffer 128 KiB", [_bulk(send_buffer="128 KiB")]),
-            Lane("both ways", [_bulk(), _bulk(**{"from": "right"})], {"queue": "1 BDP", "backward": {}}),
+            # Begun at the same instant, the simulator's two would mirror each other for good.
+            Lane(
+                "both ways",
+                [_bulk(), _bulk(start="100 ms", **{"from": "right"})],
+                {"queue": "1 BDP", "backward": {}},
+            ),
             Lane("four streams", [_bulk(streams=4)]),
             Lane("Reno and BBRv1", [_bulk("reno"), _bulk("bbr1")]),
             Lane(
