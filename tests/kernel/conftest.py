@@ -22,7 +22,7 @@ ATTEMPTS = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """One at a time: two would disturb each other's times."""
+    """One at a time, also those that run beside other tests: they share the names of controls."""
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:

@@ -11,6 +11,8 @@ import pytest
 import tcplab
 from tcplab.results import Run
 
+pytestmark = pytest.mark.alone
+
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 # Mean goodput and mean RTT may differ by these shares.
 GOODPUT, RTT = 0.05, 0.10

@@ -10,6 +10,8 @@ import pytest
 
 from tcplab.results import Run
 
+pytestmark = pytest.mark.alone
+
 PATH = {"rate": "100 Mbit/s", "rtt": "4 ms"}
 REQUEST = {"name": "ask", "kind": "request", "request": "400 B", "response": "20 kB", "count": 40}
 ECHO = {"name": "echo", "kind": "echo", "sizes": [1000, 20_000], "iterations": 40}

@@ -21,6 +21,8 @@ from tcplab.scenario import ScenarioErrors
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.controls import available, loader
 
+pytestmark = pytest.mark.alone
+
 NETWORK = {"path": {"rate": "20 Mbit/s", "rtt": "20 ms"}}
 
 

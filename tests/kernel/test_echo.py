@@ -13,6 +13,8 @@ import tcplab
 from tcplab.present.echo import echo_flows
 from tcplab.results import Run
 
+pytestmark = pytest.mark.alone
+
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "echo-100mbit.yaml"
 CABLE = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"]}]}
 

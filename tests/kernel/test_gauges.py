@@ -15,6 +15,8 @@ from tcplab.cc.template import starting_file
 from tcplab.results import Run
 from tcplab.testbed.controls import loader
 
+pytestmark = pytest.mark.alone
+
 SECOND = 1_000_000_000
 
 

@@ -11,6 +11,8 @@ import pytest
 from tcplab.results import Run
 from tcplab.testbed.controls import loader
 
+pytestmark = pytest.mark.alone
+
 # Makes a run again if it says that the machine disturbed it.
 Undisturbed = Callable[[Callable[[], Run]], Run]
 SECOND = 1_000_000_000

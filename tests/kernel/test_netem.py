@@ -14,6 +14,8 @@ import pytest
 from tcplab.results import Run, load
 from tcplab.testbed.tests import uml
 
+pytestmark = pytest.mark.alone
+
 MODULES = ["veth", "ipv6", "bridge", "sch_netem"]
 SCENARIO = """\
 tcplab: 1

@@ -14,6 +14,8 @@ from tcplab.cc.template import starting_file
 from tcplab.cc.trial import Verdict, steps
 from tcplab.testbed.controls import Ours, loader
 
+pytestmark = pytest.mark.alone
+
 # Scalable TCP (Kelly, 2003) without INIT and with nothing to set.
 SCALABLE = """\
 #define CONTROL scalable

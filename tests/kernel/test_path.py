@@ -14,6 +14,8 @@ from scipy import stats
 
 from tcplab.results import Run
 
+pytestmark = pytest.mark.alone
+
 CABLE = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"]}]}
 PING = {"name": "p", "kind": "ping", "interval": "5 ms"}
 # Makes a run again if it says that the machine disturbed it.

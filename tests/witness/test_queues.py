@@ -18,6 +18,9 @@ import pytest
 
 from tcplab.testbed.tests import uml
 
+# One machine serves all of them.
+pytestmark = pytest.mark.xdist_group("witness")
+
 Arrival = list[int]
 ECT0 = 2
 
