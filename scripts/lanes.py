@@ -18,10 +18,11 @@ import numpy as np
 import polars as pl
 
 from tcplab.results import Run
+from tcplab.results.manifest import Manifest
 
 # Figures leave out the beginning of a run, seconds.
 WARM_UP = 5
-# Runs of which the median is taken, and how often an overloaded one is made. Those that stay so do not count.
+# Runs of which the median is taken, and how often an overloaded one is made. Disturbed ones do not count.
 REPETITIONS, ATTEMPTS = 3, 2
 GOODPUT, RTT, RETRANSMITTED = 0.05, 0.10, 1.5
 # Fewer segments than this are too few for their ratio to mean anything.
@@ -113,9 +114,9 @@ def rows(groups: list[Group], folder: Path, run: RunIt, kept: Path) -> Iterator[
 
 
 def _on_the_kernel(given: dict[str, Any], folder: Path, run: RunIt) -> dict[str, Any]:
-    """Medians of the repetitions that were not overloaded; of all, and marked, where there were none."""
+    """Medians of the repetitions that nothing disturbed; of all, and marked, where there were none."""
     done = run(given, "kernel", folder, repeat=REPETITIONS, attempts=ATTEMPTS)
-    clean = [number for number, each in done.manifests.items() if not each.overload]
+    clean = [number for number, each in done.manifests.items() if not _disturbed(each)]
     counted = clean or list(done.manifests)
     each = [figures for number, figures in _figures(done).items() if number in counted]
     spread = {
@@ -123,6 +124,11 @@ def _on_the_kernel(given: dict[str, Any], folder: Path, run: RunIt) -> dict[str,
         for flow in each[0]
     }
     return {"figures": _medians(each), "spread": spread, "counted": counted, "clean": len(clean)}
+
+
+def _disturbed(manifest: Manifest) -> bool:
+    """Whether a run says that packets, or a flow's thread, waited for a CPU."""
+    return bool(manifest.overload) or any("held up" in said for said in manifest.warnings)
 
 
 def _medians(each: list[Figures]) -> Figures:
@@ -158,7 +164,7 @@ def _row(
 ) -> list[str]:
     one, other = kernel["figures"][name], simulated[name]
     low, high = kernel["spread"][name]
-    runs = f"{kernel['clean']} of {REPETITIONS}" + ("" if kernel["clean"] else " (overloaded)")
+    runs = f"{kernel['clean']} of {REPETITIONS}" + ("" if kernel["clean"] else " (disturbed)")
     return [
         f"{group.name}: {lane.name}",
         flow.get("cc", flow["kind"]) + (f" x {flow['streams']}" if "streams" in flow else ""),
