@@ -118,7 +118,6 @@ impl<'a> Line<'a> {
         } else {
             // A sleeping call wakes up now and then to see whether all is over.
             socket.set_read_timeout(Some(ATTENTION))?;
-            socket.set_write_timeout(Some(ATTENTION))?;
         }
         Ok(Line { socket: socket.as_raw_fd(), wait, timeout, limit })
     }
@@ -126,23 +125,38 @@ impl<'a> Line<'a> {
     /// Sends all of `message`. `begun`: when the operation began, on CLOCK_MONOTONIC.
     #[inline]
     pub fn send(&self, message: &[u8], begun: u64) -> Result<(), Broken> {
-        self.carry(message.len(), "sent", begun, |moved| {
-            let rest = &message[moved..];
+        // Room is waited for in poll(2), which ends once a third of the buffer is free (`sk_stream_is_writeable`). A
+        // blocking call with a timeout would fill whatever is free each time it is made again.
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+        let call = |moved| {
+            let rest: &[u8] = &message[moved..];
             // SAFETY: `rest` is readable in its whole length.
-            unsafe { libc::send(self.socket, rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL) }
-        })
+            unsafe { libc::send(self.socket, rest.as_ptr().cast(), rest.len(), flags) }
+        };
+        self.carry(message.len(), "sent", begun, call, || self.sleep_until_writable())
     }
 
     /// Fills `message`.
     #[inline]
     pub fn receive(&self, message: &mut [u8], begun: u64) -> Result<(), Broken> {
         let (start, length) = (message.as_mut_ptr(), message.len());
-        self.carry(length, "received", begun, |moved| {
+        let call = |moved| {
             // SAFETY: `moved` never exceeds `length`, so what is left of `message` is writable.
             unsafe { libc::recv(self.socket, start.add(moved).cast(), length - moved, 0) }
-        })
+        };
+        self.carry(length, "received", begun, call, || {})
     }
 
+    /// Returns after a while at the latest, or on a signal, with nothing written: the caller tries again.
+    fn sleep_until_writable(&self) {
+        if self.wait == Wait::Sleep {
+            let mut poll = libc::pollfd { fd: self.socket, events: libc::POLLOUT, revents: 0 };
+            // SAFETY: one valid pollfd.
+            unsafe { libc::poll(&mut poll, 1, ATTENTION.as_millis() as libc::c_int) };
+        }
+    }
+
+    /// Calls until `length` bytes are moved; `blocked` is called when none could be.
     #[inline]
     fn carry(
         &self,
@@ -150,6 +164,7 @@ impl<'a> Line<'a> {
         verb: &'static str,
         begun: u64,
         mut call: impl FnMut(usize) -> isize,
+        blocked: impl Fn(),
     ) -> Result<(), Broken> {
         let mut moved = 0;
         let mut empty = 0u32;
@@ -164,7 +179,8 @@ impl<'a> Line<'a> {
             }
             let error = io::Error::last_os_error();
             match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => blocked(),
+                io::ErrorKind::Interrupted => {}
                 _ => return Err(Broken::Io(error)),
             }
             empty = empty.wrapping_add(1);
