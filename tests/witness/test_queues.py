@@ -53,15 +53,19 @@ BURST = 1540
 SHAPER = ["root", "handle", "1:", "tbf", "rate", f"{RATE}bit", "burst", str(BURST), "limit", "10000000"]
 LOADS = [0.7, 1.3, 0.9, 1.6, 0.5, 1.05]
 
-# Loads that change, and one that exceeds the rate all the time.
-ARRIVALS = {
-    "varying": offered(rate=RATE, seconds=8, loads=LOADS, flows=8),
-    "varying, ECT": offered(rate=RATE, seconds=8, loads=LOADS, flows=8, tos=ECT0),
-    "steady": steady(rate=RATE, seconds=4, load=1.5, flows=3),
-}
+
+def arrivals_of(name: str, run: int) -> list[Arrival]:
+    """Loads that change, other packets in each run, or one that exceeds the rate all the time."""
+    if name == "steady":
+        return steady(rate=RATE, seconds=4, load=1.5, flows=3)
+    tos = ECT0 if name == "varying, ECT" else 0
+    return offered(rate=RATE, seconds=8, loads=LOADS, flows=8, tos=tos, seed=run)
+
+
 _RED = {"limit": {"bytes": 240_000}, "min": {"bytes": 20_000}, "max": {"bytes": 60_000}}
 _TC_RED = "red limit 240000 min 20000 max 60000 avpkt 1000 burst 34 bandwidth 10mbit probability 0.1"
-# The discipline, what `tc` calls it, and the arrivals. PIE is updated every 20 ms: a jiffy there is 10 ms.
+# The discipline, what `tc` calls it, and the arrivals. Asked to update PIE every 20 ms, two of its jiffies,
+# the kernel does so every 30 ms: its timer wheel adds a jiffy so that no timer fires early.
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "codel": ({"kind": "codel"}, "codel", "varying"),
     "codel, steady": ({"kind": "codel"}, "codel", "steady"),
@@ -74,8 +78,8 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "fq_codel limit 60 quantum 300",
         "varying",
     ),
-    "pie": ({"kind": "pie", "tupdate": 20_000_000}, "pie tupdate 20ms", "varying"),
-    "pie, ECN": ({"kind": "pie", "tupdate": 20_000_000, "ecn": True}, "pie tupdate 20ms ecn", "varying, ECT"),
+    "pie": ({"kind": "pie", "tupdate": 30_000_000}, "pie tupdate 20ms", "varying"),
+    "pie, ECN": ({"kind": "pie", "tupdate": 30_000_000, "ecn": True}, "pie tupdate 20ms ecn", "varying, ECT"),
     "red": ({"kind": "red", **_RED, "probability": 100_000_000, "wlog": 6}, _TC_RED, "varying"),
     "red, ECN": (
         {"kind": "red", **_RED, "probability": 100_000_000, "wlog": 6, "ecn": True},
@@ -83,8 +87,9 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "varying, ECT",
     ),
 }
-# The kernel's PIE draws other numbers each time, which moves its drops by 4 %: so many runs are averaged.
-RUNS = {"pie": 4, "pie, ECN": 4}
+# So many runs are averaged: PIE draws other numbers each time, which moves its drops by 4 %, and arrivals
+# that come 0.1 ms earlier or later move the longest waits of fq_codel by a fifth.
+RUNS = {"pie": 4, "pie, ECN": 4, "fq_codel": 6}
 
 
 class Side:
@@ -122,11 +127,11 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
         {
             "name": run,
             "qdisc": [SHAPER, ["parent", "1:", "handle", "2:", *words.split()]],
-            "arrivals": ARRIVALS[arrivals],
+            "arrivals": arrivals_of(arrivals, number),
             "drain": 3,
         }
         for name, (_, words, arrivals) in CASES.items()
-        for run in runs[name]
+        for number, run in enumerate(runs[name], 1)
     ]
     (folder / "cases.json").write_text(json.dumps(theirs), encoding="utf-8")
     guest = Path(__file__).with_name("guest.py")
@@ -143,7 +148,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
             # At the times when the kernel was offered them: a reading of its clock takes 16 ns.
             "arrivals": [
                 [sent, *packet]
-                for sent, (_, *packet) in zip(kernel[run]["sent"], ARRIVALS[arrivals], strict=True)
+                for sent, (_, *packet) in zip(kernel[run]["sent"], arrivals_of(arrivals, seed), strict=True)
             ],
         }
         for name, (queue, _, arrivals) in CASES.items()
@@ -167,12 +172,12 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
 def test_as_many_packets_are_dropped_and_marked(sides: dict[str, tuple[Side, Side]], case: str) -> None:
     kernel, ours = sides[case]
     assert kernel.drops + kernel.marks > 100
-    assert ours.drops == pytest.approx(kernel.drops, rel=0.05, abs=15)
+    # The mean of four of PIE's random runs may be off by 3 % on each side.
+    assert ours.drops == pytest.approx(kernel.drops, rel=0.08 if "pie" in case else 0.05, abs=15)
     assert ours.marks == pytest.approx(kernel.marks, rel=0.05, abs=15)
 
 
-# Of PIE's delays a tenth differ by a fifth, which is not explained yet.
-@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("pie")])
+@pytest.mark.parametrize("case", CASES)
 def test_packets_wait_as_long(sides: dict[str, tuple[Side, Side]], case: str) -> None:
     kernel, ours = sides[case]
     assert ours.quantiles() == pytest.approx(kernel.quantiles(), rel=0.15, abs=1.3)
