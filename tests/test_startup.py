@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SCENARIO = ROOT / "scenarios/one-cubic.yaml"
 # Each takes 0.05 to 0.6 s to import.
-HEAVY = {"duckdb", "jinja2", "matplotlib", "numpy", "plotly", "polars", "pydantic", "rich", "scipy"}
+HEAVY = {"duckdb", "jinja2", "matplotlib", "numpy", "plotly", "polars", "rich", "scipy"}
 _CODE = """
 import atexit, json, sys
 path, sys.argv = sys.argv[1], ["tcplab", *sys.argv[2:]]
@@ -48,8 +48,7 @@ def test_help_imports_the_command_line_alone(tmp_path: Path) -> None:
 
 def test_check_imports_no_library_for_numbers_or_drawing(tmp_path: Path) -> None:
     found = imported(tmp_path, "check", SCENARIO)
-    # The language still needs pydantic.
-    assert found & HEAVY == {"pydantic"}
+    assert found & HEAVY == set()
     assert rooms(found) & {"results", "figures", "present", "study", "captures", "progress"} == set()
 
 
@@ -57,7 +56,7 @@ def test_a_run_without_report_imports_what_tables_need(tmp_path: Path) -> None:
     found = imported(
         tmp_path, "run", "--no-report", SCENARIO, "--set", "duration=1 s", "--output", tmp_path / "r"
     )
-    assert found & HEAVY == {"numpy", "polars", "pydantic"}
+    assert found & HEAVY == {"numpy", "polars"}
     assert rooms(found) & {"figures", "study", "captures"} == set()
 
 

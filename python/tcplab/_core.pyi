@@ -1,8 +1,11 @@
 """What is compiled: the simulator for `tcplab.engine.sim`, the agent for `tcplab.testbed`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
+
+from tcplab.scenario.errors import ScenarioError
+from tcplab.scenario.reading import Controls
 
 class Progress:
     """How far a simulation has come."""
@@ -139,15 +142,70 @@ def control(name: str, library: str | None = None) -> dict[str, Any]:
 def control_files(name: str) -> tuple[dict[str, str], str | None]:
     """Give the C headers of controls by name, and the C file of a built-in one."""
 
-def scenario_plan(
-    text: bytes, name: str, folder: str, sets: list[str], controls: object | None = None
-) -> tuple[str | None, list[dict[str, Any]]]:
-    """Give the plan of a scenario's text as JSON, or its mistakes.
+class Document:
+    """A scenario's or study's YAML text, read; raises `ScenarioErrors`, as its methods do."""
 
-    Files that it names are relative to `folder`. `controls` has `names()`, the controls to suggest, and
-    `known(name)`: None (there is none), True (there is one), a text (why it is not one), or its name and its
-    parameters as (name, minimum, maximum, range in words).
-    """
+    def __init__(self, text: bytes, name: str) -> None: ...
+    @staticmethod
+    def of(data: object, name: str) -> Document:
+        """Make a document of data from a program; raises ValueError where it nests too deep."""
 
-def scenario_schema() -> str:
-    """Give the JSON Schema of a scenario file."""
+    def part(self, path: Sequence[str | int]) -> Document | None:
+        """Give the part at a path."""
+
+    def plain(self, path: Sequence[str | int]) -> Any:
+        """Give the value at a path as plain data; None if there is none."""
+
+    def holds(self, path: Sequence[str | int]) -> bool:
+        """Tell whether there is a value at a path."""
+
+    def mistake(
+        self, path: Sequence[str | int], message: str, suggestion: str = "", *, at_key: bool = False
+    ) -> ScenarioError:
+        """Make a mistake at a path: at its value, or at its key."""
+
+    def plan(self, folder: str | PathLike[str], sets: list[str], controls: Controls | None = None) -> str:
+        """Give the plan of the scenario as JSON; files that it names are relative to `folder`."""
+
+    def study(self) -> str:
+        """Give a study's own keys as JSON, with every default filled in."""
+
+def mistake_text(
+    file: str,
+    line: int,
+    column: int,
+    path: str,
+    value: str,
+    message: str,
+    suggestion: str,
+    source: str,
+    width: int,
+) -> str:
+    """Give a mistake as people read it."""
+
+def schema(of: str) -> str:
+    """Give the JSON Schema of a `scenario`, a `study` or a `plan`."""
+
+def warnings(plan: str) -> list[str]:
+    """Tell what a person should know about a plan (JSON) before running it."""
+
+def repetition(plan: str, number: int) -> str:
+    """Give the plan (JSON) of a repetition, counted from 1."""
+
+def with_phases(plan: str) -> str:
+    """Give the plan (JSON) in which each flow starts later by its phase."""
+
+def effective_loss(rate: float, correlation: float) -> float:
+    """Give the share of packets lost in the long run by netem's recursion."""
+
+def value(kind: str, data: object) -> str:
+    """Read a value of a kind as JSON in base units; raises QuantityError, ValueError for an unknown kind."""
+
+def quantity_of(text: str) -> tuple[str, float]:
+    """Give a quantity's dimension and its value in the base unit; raises QuantityError."""
+
+def units() -> list[tuple[str, list[str]]]:
+    """Give the units of each dimension."""
+
+def plan_yaml(text: str) -> str:
+    """Give a plan's YAML text as JSON; raises ValueError."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Mapping
@@ -159,7 +158,8 @@ def _loaded(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario, settings: Mapping[str, object] | None
 ) -> tuple[Scenario, str, str]:
     """The scenario, what messages call it, and its text."""
-    from tcplab.cc.parameters import mistakes
+    from tcplab.cc.known import Controls
+    from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.scenario import Scenario, from_data, load
     from tcplab.shipped import located
 
@@ -169,27 +169,15 @@ def _loaded(
             raise TypeError("`set` changes a scenario before it is loaded: give it to tcplab.scenario.load")
         return scenario, scenario.name, f"# {scenario.name} was loaded in Python: plan.yaml says what ran\n"
     if isinstance(scenario, Mapping):
-        loaded = from_data(scenario, sets=sets, checks=(mistakes,))
-        return loaded, "scenario", _dump_yaml(dict(scenario))
+        loaded = from_data(scenario, sets=sets, controls=Controls())
+        return loaded, "scenario", dump_plan_yaml(dict(scenario))
     source = os.fspath(scenario)
     if "\n" not in source:
         source = str(located(Path(source)))
-    loaded = load(source, sets, (mistakes,))
+    loaded = load(source, sets, Controls())
     if "\n" in source:
         return loaded, "<text>", source
     return loaded, source, Path(source).read_text(encoding="utf-8")
-
-
-def _dump_yaml(data: dict[str, Any]) -> str:
-    from ruamel.yaml import YAML
-
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False
-    yaml.width = 110
-    text = io.StringIO()
-    yaml.dump(data, text)
-    return text.getvalue()
 
 
 def _as_yaml(value: object) -> str:

@@ -307,7 +307,7 @@ def _loss(directions: Iterable[Plan]) -> float:
             case "random":
                 kept *= 1 - model["chance"]["rate"] / 1e9
             case "netem":
-                from tcplab.scenario.netem import effective_loss  # numpy takes 0.1 s to import
+                from tcplab._core import effective_loss
 
                 chance = model["chance"]
                 kept *= 1 - effective_loss(chance["rate"] / 1e9, chance["correlation"] / 1e9)

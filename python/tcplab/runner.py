@@ -133,14 +133,11 @@ def prepare(
     `source` is what messages call it, `text` what its result directory keeps of it. Raises ScenarioErrors
     and `UnsupportedError`.
     """
-    from tcplab.cc.parameters import mistakes
+    from tcplab.cc.known import Controls
     from tcplab.estimate import estimate, many_rows
-    from tcplab.scenario import ScenarioErrors, expand, warnings
+    from tcplab.scenario import expand, warnings
 
-    wrong = mistakes(scenario)
-    if wrong:
-        raise ScenarioErrors(wrong)
-    plan = expand(scenario)
+    plan = expand(scenario.checked(Controls()))
     if seed is not None:
         plan["seed"] = seed
     if repeat is not None:
@@ -150,7 +147,7 @@ def prepare(
     if fatal:
         raise UnsupportedError(source, engine.name, fatal)
     mild = [f"{problem.where}: {problem.message}" for problem in problems]
-    said = [*map(str, warnings(plan)), *many_rows(estimate(plan))]
+    said = [*warnings(plan), *many_rows(estimate(plan))]
     return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
 
 
@@ -243,7 +240,7 @@ def _repeat(
     if stop.is_set():
         return None
     from tcplab.results import run_dir_of
-    from tcplab.scenario.vary import repetition
+    from tcplab.scenario import repetition
 
     watcher.started(run)
 
@@ -277,7 +274,7 @@ def run_once(
     attempts: int = ATTEMPTS,
     note: Callable[[str], None] | None = None,
 ) -> tuple[Outcome, float]:
-    """Execute a plan with its seed and phases (`scenario.vary`) into a run directory.
+    """Execute a plan with its seed and phases (`tcplab.scenario.repetition`) into a run directory.
 
     Returns the outcome, and how long it took in seconds. An overloaded run is repeated, with `attempts`
     executions at most, and `note` is told of it. A KeyboardInterrupt out of `progress` ends it early. Raises
@@ -300,7 +297,7 @@ def _execute(
     progress: Callable[[Progress], None],
 ) -> tuple[Outcome, float]:
     from tcplab.results import RunWriter
-    from tcplab.scenario.vary import with_phases
+    from tcplab.scenario import with_phases
 
     _LOG.info("%s: run %d with seed %d in %s", plan["name"], repetition, plan["seed"], run_dir)
     began = time.monotonic()

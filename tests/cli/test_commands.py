@@ -337,10 +337,11 @@ def test_export_refuses_an_unknown_format(done: Path, tcplab: Command) -> None:
 
 def test_schema_accepts_what_check_accepts(here: Path, tcplab: Command) -> None:
     import jsonschema
-    from ruamel.yaml import YAML
+
+    from tcplab.scenario import read
 
     schema = json.loads(tcplab("schema").stdout)
-    scenario = YAML(typ="safe").load((here / "short.yaml").read_text())
+    scenario = read(here / "short.yaml").plain([])
     jsonschema.validate(scenario, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**scenario, "flow": []}, schema)

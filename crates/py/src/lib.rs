@@ -5,6 +5,7 @@ mod controls;
 mod pcap;
 mod scenario;
 mod simulation;
+mod surroundings;
 mod tables;
 
 use pyo3::prelude::*;
@@ -29,8 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pcap::register(module)?;
     module.add_function(wrap_pyfunction!(agent_main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(scenario::scenario_plan, module)?)?;
-    module.add_function(wrap_pyfunction!(scenario::scenario_schema, module)?)?;
+    scenario::register(module)?;
     module.add_function(wrap_pyfunction!(controls::control, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;
     module.add_function(wrap_pyfunction!(controls::controls, module)?)

@@ -1,124 +1,293 @@
-//! The scenario language for Python: a text becomes a plan as JSON, or a list of mistakes.
+//! The scenario language for Python: texts and data become plans as JSON; mistakes are raised as `ScenarioErrors`.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use tcplab_scenario::{Document, Known, Mistakes, Parameter, Surroundings, Unreadable};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
+use serde_json::Value as Json;
+use tcplab_plan::Plan;
+use tcplab_scenario::quantity::{self, Dimension, QuantityError};
+use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
-/// The scenario's folder on disk, and what Python knows of congestion controls.
-struct Disk {
-    folder: PathBuf,
-    controls: Option<Py<PyAny>>,
+use crate::surroundings::Disk;
+
+/// Where the exceptions are that Python raises and catches.
+const ERRORS: &str = "tcplab.scenario.errors";
+
+/// A scenario's or study's text, read, with the place of each value.
+#[pyclass(frozen, module = "tcplab._core")]
+pub(crate) struct Document(tcplab_scenario::Document);
+
+/// A key, or the number of an item.
+#[derive(FromPyObject)]
+enum PathStep {
+    Item(usize),
+    Key(String),
 }
 
-fn unreadable(error: &io::Error) -> Unreadable {
-    let said = error.to_string();
-    let reason = said.split(" (os error").next().unwrap_or(&said);
-    Unreadable { reason: format!("cannot be read: {reason}"), missing: error.kind() == ErrorKind::NotFound }
+fn steps(path: Vec<PathStep>) -> Vec<Step> {
+    let step = |step| match step {
+        PathStep::Item(index) => Step::Item(index),
+        PathStep::Key(key) => Step::Key(key),
+    };
+    path.into_iter().map(step).collect()
 }
 
-impl Surroundings for Disk {
-    fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable> {
-        let path = self.folder.join(name);
-        let about = fs::metadata(&path).map_err(|error| unreadable(&error))?;
-        // Opening a pipe or a terminal would wait for someone to write.
-        if !about.is_file() {
-            return Err(Unreadable { reason: "is not a file".to_owned(), missing: false });
-        }
-        let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
-        read.map(|_| bytes).map_err(|error| unreadable(&error))
+#[pymethods]
+impl Document {
+    /// Reads a YAML text called `name`.
+    #[new]
+    fn new(py: Python<'_>, text: &[u8], name: &str) -> PyResult<Document> {
+        tcplab_scenario::Document::parse(text, name).map(Document).map_err(|found| raised(py, found.iter()))
     }
 
-    fn beside(&self, name: &str) -> Vec<String> {
-        let path = self.folder.join(name);
-        let entries = path.parent().and_then(|folder| fs::read_dir(folder).ok());
-        let names = entries.into_iter().flatten().flatten().map(|entry| entry.file_name());
-        names.map(|name| name.to_string_lossy().into_owned()).collect()
+    /// A document of data that does not come from a text.
+    #[staticmethod]
+    fn of(data: &Bound<'_, PyAny>, name: &str) -> PyResult<Document> {
+        Ok(Document(tcplab_scenario::Document { root: node(data, &Mark::nowhere(name), 0)? }))
     }
 
-    fn resolved(&self, name: &str) -> String {
-        std::path::absolute(self.folder.join(name)).unwrap_or_default().to_string_lossy().into_owned()
+    /// The part at a path; None if there is none.
+    fn part(&self, path: Vec<PathStep>) -> Option<Document> {
+        self.0.part(&steps(path)).map(Document)
     }
 
-    fn control(&self, name: &str) -> Known {
-        let Some(controls) = &self.controls else { return Known::Opaque };
-        // A failure there would hide every mistake of the file; the engine asks again before a run.
-        Python::attach(|py| known(&controls.bind(py).call_method1("known", (name,))?))
-            .unwrap_or(Known::Opaque)
+    /// The value at a path as plain data; None if there is none.
+    fn plain<'py>(&self, py: Python<'py>, path: Vec<PathStep>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.0.node(&steps(path)).map(|node| plain(py, node)).transpose()
     }
 
-    fn controls(&self) -> Vec<String> {
-        let Some(controls) = &self.controls else { return Vec::new() };
-        Python::attach(|py| controls.bind(py).call_method0("names")?.extract()).unwrap_or_default()
+    /// Whether there is a value at a path.
+    fn holds(&self, path: Vec<PathStep>) -> bool {
+        self.0.node(&steps(path)).is_some()
+    }
+
+    /// A mistake at a path, as a `ScenarioError`.
+    #[pyo3(signature = (path, message, suggestion = "", *, at_key = false))]
+    fn mistake<'py>(
+        &self,
+        py: Python<'py>,
+        path: Vec<PathStep>,
+        message: &str,
+        suggestion: &str,
+        at_key: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        told(py, &self.0.mistake(&steps(path), message, suggestion, at_key))
+    }
+
+    /// The plan of the scenario as JSON, with overrides applied.
+    #[pyo3(signature = (folder, sets, controls = None))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        sets: Vec<String>,
+        controls: Option<Py<PyAny>>,
+    ) -> PyResult<String> {
+        let around = Disk { folder, controls };
+        let plan = tcplab_scenario::plan(self.0.clone(), &sets, &around);
+        json(&plan.map_err(|found| raised(py, found.iter()))?)
+    }
+
+    /// A study's own keys as JSON, with every default filled in.
+    fn study(&self, py: Python<'_>) -> PyResult<String> {
+        json(&tcplab_scenario::study(&self.0).map_err(|found| raised(py, found.iter()))?)
     }
 }
 
-/// None: there is no such control. True: there is one. A text: why it is not one. Else its name and parameters.
-fn known(said: &Bound<'_, PyAny>) -> PyResult<Known> {
-    if said.is_none() {
-        return Ok(Known::Unknown);
-    }
-    if said.extract::<bool>().is_ok() {
-        return Ok(Known::Opaque);
-    }
-    if let Ok(why) = said.extract::<String>() {
-        return Ok(Known::Broken(why));
-    }
-    let (name, parameters): (String, Vec<(String, f64, f64, String)>) = said.extract()?;
-    let parameters = parameters
-        .into_iter()
-        .map(|(name, least, most, shown)| (name, Parameter { range: (least, most), shown }))
-        .collect();
-    Ok(Known::Described { name, parameters })
+fn json(value: &impl serde::Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn told<'py>(py: Python<'py>, mistakes: &Mistakes) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    let each = mistakes.iter().map(|mistake| {
-        let told = PyDict::new(py);
-        told.set_item("file", &mistake.file)?;
-        told.set_item("line", mistake.line)?;
-        told.set_item("column", mistake.column)?;
-        told.set_item("path", &mistake.path)?;
-        told.set_item("value", &mistake.value)?;
-        told.set_item("message", &mistake.message)?;
-        told.set_item("suggestion", &mistake.suggestion)?;
-        told.set_item("source", &mistake.source)?;
-        told.set_item("width", mistake.width)?;
-        told.set_item("text", mistake.to_string())?;
-        Ok(told)
-    });
-    each.collect()
+fn read_plan(text: &str) -> PyResult<Plan> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The plan of a scenario's text as JSON, and its mistakes; one of both is empty.
+/// The mistakes as one exception.
+fn raised<'m>(py: Python<'_>, found: impl Iterator<Item = &'m Mistake>) -> PyErr {
+    let errors = found.map(|mistake| told(py, mistake)).collect::<PyResult<Vec<_>>>();
+    let exception = errors.and_then(|errors| py.import(ERRORS)?.getattr("ScenarioErrors")?.call1((errors,)));
+    exception.map_or_else(|error| error, PyErr::from_value)
+}
+
+fn told<'py>(py: Python<'py>, mistake: &Mistake) -> PyResult<Bound<'py, PyAny>> {
+    let Mistake { file, line, column, path, value, message, suggestion, source, width } = mistake;
+    let parts = (file, line, column, path, value, message, suggestion, source, width);
+    py.import(ERRORS)?.getattr("ScenarioError")?.call1(parts)
+}
+
+/// A mistake as people read it: the place, the message, the line with a caret, the suggestion.
 #[pyfunction]
-#[pyo3(signature = (text, name, folder, sets, controls=None))]
-pub(crate) fn scenario_plan<'py>(
-    py: Python<'py>,
-    text: &[u8],
-    name: &str,
-    folder: PathBuf,
-    sets: Vec<String>,
-    controls: Option<Py<PyAny>>,
-) -> PyResult<(Option<String>, Vec<Bound<'py, PyDict>>)> {
-    let around = Disk { folder, controls };
-    let made = Document::parse(text, name).and_then(|read| tcplab_scenario::plan(read, &sets, &around));
-    match made {
-        Ok(plan) => {
-            let json = serde_json::to_string(&plan)
-                .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
-            Ok((Some(json), Vec::new()))
-        }
-        Err(mistakes) => Ok((None, told(py, &mistakes)?)),
+#[allow(clippy::too_many_arguments, reason = "the fields of the exception")]
+pub(crate) fn mistake_text(
+    file: String,
+    line: usize,
+    column: usize,
+    path: String,
+    value: String,
+    message: String,
+    suggestion: String,
+    source: String,
+    width: usize,
+) -> String {
+    Mistake { file, line, column, path, value, message, suggestion, source, width }.to_string()
+}
+
+/// Data nests as deep as a text may.
+const MAX_DEPTH: usize = 24;
+
+fn node(data: &Bound<'_, PyAny>, mark: &Mark, depth: usize) -> PyResult<Node> {
+    if depth > MAX_DEPTH {
+        return Err(PyValueError::new_err(format!("the data is nested more than {MAX_DEPTH} deep")));
+    }
+    let written = |data: &Bound<'_, PyAny>| data.str().map(|text| text.to_string_lossy().into_owned());
+    let made = |value, written| Ok(Node { mark: mark.clone(), value, written });
+    if data.is_none() {
+        made(Value::Null, String::new())
+    } else if data.is_instance_of::<PyBool>() {
+        made(Value::Bool(data.extract()?), written(data)?)
+    } else if data.is_instance_of::<PyInt>() {
+        let text = written(data)?;
+        made(data.extract().map_or_else(|_| Value::Text(text.clone()), Value::Int), text)
+    } else if data.is_instance_of::<PyFloat>() {
+        made(Value::Float(data.extract()?), written(data)?)
+    } else if data.is_instance_of::<PyString>() {
+        made(Value::Text(written(data)?), written(data)?)
+    } else if let Ok(mapping) = data.cast::<PyMapping>() {
+        let items = mapping.items()?;
+        let entries = items.iter().map(|item| {
+            let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+            Ok(Entry { key: written(&key)?, mark: mark.clone(), value: node(&value, mark, depth + 1)? })
+        });
+        made(Value::Mapping(entries.collect::<PyResult<_>>()?), String::new())
+    } else if let Ok(items) = data.cast::<PySequence>() {
+        let items = items.try_iter()?.map(|item| node(&item?, mark, depth + 1));
+        made(Value::List(items.collect::<PyResult<_>>()?), String::new())
+    } else {
+        made(Value::Text(written(data)?), written(data)?)
     }
 }
 
-/// JSON Schema of a scenario file.
+fn plain<'py>(py: Python<'py>, node: &Node) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match &node.value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(yes) => PyBool::new(py, *yes).to_owned().into_any(),
+        Value::Int(number) => number.into_pyobject(py)?.into_any(),
+        Value::Float(number) => PyFloat::new(py, *number).into_any(),
+        Value::Text(text) => PyString::new(py, text).into_any(),
+        Value::List(items) => {
+            let list = PyList::empty(py);
+            items.iter().try_for_each(|item| list.append(plain(py, item)?))?;
+            list.into_any()
+        }
+        Value::Mapping(entries) => {
+            let mapping = PyDict::new(py);
+            entries.iter().try_for_each(|entry| mapping.set_item(&entry.key, plain(py, &entry.value)?))?;
+            mapping.into_any()
+        }
+    })
+}
+
+/// The schemas of what tcplab reads: `scenario`, `study` or `plan`.
 #[pyfunction]
-pub(crate) fn scenario_schema() -> String {
-    tcplab_scenario::json_schema().to_string()
+pub(crate) fn schema(of: &str) -> PyResult<String> {
+    Ok(match of {
+        "scenario" => tcplab_scenario::json_schema().to_string(),
+        "study" => tcplab_scenario::study_schema().to_string(),
+        "plan" => json(&schemars::schema_for!(Plan))?,
+        _ => return Err(PyValueError::new_err(format!("no schema of {of:?}"))),
+    })
+}
+
+/// What a person should know about a plan before running it, one sentence each.
+#[pyfunction]
+pub(crate) fn warnings(plan: &str) -> PyResult<Vec<String>> {
+    Ok(tcplab_scenario::warnings(&read_plan(plan)?))
+}
+
+/// The plan of a repetition, counted from 1.
+#[pyfunction]
+pub(crate) fn repetition(plan: &str, number: u64) -> PyResult<String> {
+    json(&tcplab_scenario::repetition(read_plan(plan)?, number))
+}
+
+/// The plan as an engine executes it: each flow starts and stops later by its phase.
+#[pyfunction]
+pub(crate) fn with_phases(plan: &str) -> PyResult<String> {
+    json(&tcplab_scenario::with_phases(read_plan(plan)?))
+}
+
+/// The share of packets lost in the long run by netem's recursion.
+#[pyfunction]
+pub(crate) fn effective_loss(rate: f64, correlation: f64) -> f64 {
+    tcplab_scenario::netem::effective_loss(rate, correlation)
+}
+
+/// A value of a kind, such as `time` or `sizes`, as JSON in base units.
+#[pyfunction]
+pub(crate) fn value(py: Python<'_>, kind: &str, data: &Bound<'_, PyAny>) -> PyResult<String> {
+    match tcplab_scenario::value(kind, &node(data, &Mark::nowhere(kind), 0)?) {
+        Some(Ok(value)) => Ok(Json::to_string(&value)),
+        Some(Err(wrong)) => Err(refused(py, wrong)),
+        None => Err(PyValueError::new_err(format!("no kind of value is called {kind:?}"))),
+    }
+}
+
+/// The dimension (such as `time`) of a quantity and its value in the base unit.
+#[pyfunction]
+pub(crate) fn quantity_of(py: Python<'_>, text: &str) -> PyResult<(&'static str, f64)> {
+    let read = quantity::parse(&quantity::Read::Text(text), &Dimension::ALL);
+    let read = read.map_err(|wrong| refused(py, wrong))?;
+    Ok((word(read.dimension), read.as_f64()))
+}
+
+/// The units of each dimension.
+#[pyfunction]
+pub(crate) fn units() -> Vec<(&'static str, Vec<&'static str>)> {
+    let spellings = |dimension: Dimension| dimension.units().iter().map(|(unit, _)| *unit).collect();
+    Dimension::ALL.map(|dimension| (word(dimension), spellings(dimension))).into()
+}
+
+fn word(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Time => "time",
+        Dimension::Rate => "rate",
+        Dimension::Size => "size",
+        Dimension::Probability => "share",
+        Dimension::Packets => "packets",
+        Dimension::Bdp => "bdp",
+    }
+}
+
+fn refused(py: Python<'_>, wrong: QuantityError) -> PyErr {
+    let exception = py.import(ERRORS).and_then(|module| module.getattr("QuantityError"));
+    let exception = exception.and_then(|kind| kind.call1((wrong.message, wrong.suggestion)));
+    exception.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// A plan's YAML text as JSON; a ValueError says what is wrong, and in which line.
+#[pyfunction]
+pub(crate) fn plan_yaml(text: &str) -> PyResult<String> {
+    let read = tcplab_scenario::Document::parse_unbounded(text, "plan.yaml");
+    let document = read.map_err(|found: Mistakes| {
+        let first = found.iter().next();
+        PyValueError::new_err(first.map(|m| format!("line {}: {}", m.line, m.message)).unwrap_or_default())
+    })?;
+    json(&tcplab_scenario::plain(&document.root))
+}
+
+/// What the language offers.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Document>()?;
+    module.add_function(wrap_pyfunction!(mistake_text, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(warnings, module)?)?;
+    module.add_function(wrap_pyfunction!(repetition, module)?)?;
+    module.add_function(wrap_pyfunction!(with_phases, module)?)?;
+    module.add_function(wrap_pyfunction!(effective_loss, module)?)?;
+    module.add_function(wrap_pyfunction!(value, module)?)?;
+    module.add_function(wrap_pyfunction!(quantity_of, module)?)?;
+    module.add_function(wrap_pyfunction!(units, module)?)?;
+    module.add_function(wrap_pyfunction!(plan_yaml, module)?)
 }

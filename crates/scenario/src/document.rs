@@ -53,6 +53,11 @@ impl Mark {
         Mark { source: source.clone(), line, column, width }
     }
 
+    /// No place: of data that comes from a program rather than a text.
+    pub fn nowhere(name: &str) -> Mark {
+        Mark::new(&Source::new(name, ""), 0, 0, 1)
+    }
+
     /// A mistake found here.
     pub fn mistake(&self, path: &str, value: &str, message: &str, suggestion: &str) -> Mistake {
         Mistake {
@@ -227,7 +232,16 @@ pub struct Document {
 impl Document {
     /// The document of a YAML text called `name`.
     pub fn parse(text: &[u8], name: &str) -> Result<Document, Mistakes> {
-        if text.len() > MAX_BYTES {
+        Document::parse_at_most(text, name, MAX_BYTES, MAX_VALUES)
+    }
+
+    /// The same without bounds on its length: of a file that tcplab wrote.
+    pub fn parse_unbounded(text: &str, name: &str) -> Result<Document, Mistakes> {
+        Document::parse_at_most(text.as_bytes(), name, usize::MAX, usize::MAX)
+    }
+
+    fn parse_at_most(text: &[u8], name: &str, bytes: usize, most: usize) -> Result<Document, Mistakes> {
+        if text.len() > bytes {
             let message = format!("the file has {} bytes; a scenario has at most {MAX_BYTES}", text.len());
             return Err(Mistakes::new(vec![Mistake {
                 file: name.to_owned(),
@@ -242,6 +256,7 @@ impl Document {
             mistakes: Vec::new(),
             anchors: HashMap::new(),
             values: 0,
+            most,
             open: Vec::new(),
         };
         let root = builder.document(text);
@@ -249,6 +264,11 @@ impl Document {
             Some(root) if builder.mistakes.is_empty() => Ok(Document { root }),
             _ => Err(Mistakes::new(builder.mistakes)),
         }
+    }
+
+    /// The part of it at `path`, whose mistakes still say where they stand.
+    pub fn part(&self, path: &[Step]) -> Option<Document> {
+        Some(Document { root: self.node(path)?.clone() })
     }
 
     /// The value at `path`, if it is there.
@@ -331,6 +351,8 @@ struct Builder {
     mistakes: Vec<Mistake>,
     anchors: HashMap<usize, Node>,
     values: usize,
+    /// So many values at most.
+    most: usize,
     /// Where the lists and mappings begin that have not ended.
     open: Vec<Mark>,
 }
@@ -400,7 +422,7 @@ impl Builder {
         let scalar = matches!(event, Event::Scalar(..) | Event::Alias(_));
         let width = if scalar && one_line { span.end.col().saturating_sub(span.start.col()) } else { 1 };
         let mark = self.mark(&span, width.max(1));
-        if self.values > MAX_VALUES {
+        if self.values > self.most {
             return self.stop(mark, &format!("more than {MAX_VALUES} values"), "");
         }
         if depth > MAX_DEPTH {
@@ -452,7 +474,7 @@ impl Builder {
             return self.stop(mark, "an alias inside of what it names", "");
         };
         self.values += node.count();
-        if self.values > MAX_VALUES {
+        if self.values > self.most {
             return self.stop(mark, &format!("more than {MAX_VALUES} values once aliases are replaced"), "");
         }
         Ok(node)
@@ -562,6 +584,8 @@ impl Builder {
                 .collect();
             mark.width = name.chars().count() + 1;
             format!("the anchor `{name}` is not defined above")
+        } else if error.info().contains("recursion limit") {
+            format!("nested more than {MAX_DEPTH} deep")
         } else {
             format!("not YAML: {}", self.explained(error.info(), &mark))
         };

@@ -1,7 +1,7 @@
 //! The scenario language: a YAML text read with positions, checked, and expanded to a plan; every mistake names file,
 //! line, column and the nearest valid spelling, and all of them come together.
 //!
-//! The types in `language` say what may be written, and those of `tcplab_plan` what a queue may be. Their JSON Schema
+//! The types in `language` say what may be written in scenarios and studies, and those of `tcplab_plan` what a queue may be. Their JSON Schema
 //! drives the one reader. It reads no file and no clock: what a scenario names from outside (a delivery trace, a
 //! control) it asks of [`Surroundings`].
 
@@ -24,6 +24,8 @@ mod scalar;
 mod scenario;
 mod schedule;
 mod schema;
+mod structured;
+mod study;
 mod surroundings;
 mod topology;
 pub mod trace;
@@ -33,7 +35,10 @@ mod words;
 pub use caution::warnings;
 pub use document::{Document, Entry, Mark, Node, Source, Step, Value};
 pub use error::{Mistake, Mistakes};
+pub use scalar::read as value;
 pub use scenario::plan;
-pub use schema::json_schema;
+pub use schema::{json_schema, study_schema};
+pub use structured::plain;
+pub use study::study;
 pub use surroundings::{Known, Memory, Parameter, Surroundings, Unreadable};
 pub use vary::{repetition, with_phases};

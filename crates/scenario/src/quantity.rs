@@ -264,6 +264,11 @@ pub struct Quantity {
 }
 
 impl Quantity {
+    /// The value as a floating-point number.
+    pub fn as_f64(&self) -> f64 {
+        self.value.to_f64().unwrap_or(f64::NAN)
+    }
+
     /// As a whole number of base units, ties to even.
     pub fn rounded(&self) -> u64 {
         round(&self.value)

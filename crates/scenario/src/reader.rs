@@ -105,6 +105,11 @@ impl<'d> Reader<'d> {
         if is_list(schema) {
             return self.list(node, path, schema);
         }
+        if let Some(inside) = schema.get("additionalProperties")
+            && inside.is_object()
+        {
+            return self.named(node, path, inside);
+        }
         self.mapping(node, path, schema)
     }
 
@@ -179,6 +184,24 @@ impl<'d> Reader<'d> {
         Some(Json::Array(values))
     }
 
+    /// A mapping whose keys are names that the file chooses.
+    fn named(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
+        if !node.is_mapping() {
+            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            self.refuse(path, &message, "", false);
+            return None;
+        }
+        let mut values = Map::new();
+        for entry in node.entries() {
+            path.push(Step::Key(entry.key.clone()));
+            if let Some(value) = self.value(&entry.value, path, schema) {
+                values.insert(entry.key.clone(), value);
+            }
+            path.pop();
+        }
+        Some(Json::Object(values))
+    }
+
     /// The keys of a mapping, those of what it refers to included.
     fn shape(&self, schema: &'d Json, into: &mut Shape<'d>) {
         if let Some(properties) = schema.get("properties").and_then(Json::as_object) {
@@ -196,7 +219,11 @@ impl<'d> Reader<'d> {
 
     fn mapping(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
         let short = schema.get("x-short").and_then(Json::as_str);
-        let is_short = matches!(node.value, Value::Text(_) | Value::Int(_) | Value::Float(_));
+        let is_short = match node.value {
+            Value::Text(_) | Value::Int(_) | Value::Float(_) => true,
+            Value::List(_) => schema.get("x-short-list").is_some(),
+            _ => false,
+        };
         if !(node.is_mapping() || short.is_some() && is_short) {
             let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
             self.refuse(path, &message, "", false);

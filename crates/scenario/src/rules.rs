@@ -15,6 +15,7 @@ pub(crate) fn check(rule: &str, values: &Json) -> Result<(), Wrong> {
         "loss" => loss(values),
         "jitter" => jitter(values),
         "red" => red(values),
+        "axis" => axis(values),
         _ => Ok(()),
     }
 }
@@ -50,6 +51,13 @@ fn loss(values: &Json) -> Result<(), Wrong> {
         if !seen.insert(number.as_u64()) {
             return wrong(format!("packet {number} is in the list twice"), "");
         }
+    }
+    Ok(())
+}
+
+fn axis(values: &Json) -> Result<(), Wrong> {
+    if values.get("set").is_some() && values.get("values").is_some_and(Json::is_object) {
+        return wrong("values by label say themselves what they set: leave out `set`, or give a list", "");
     }
     Ok(())
 }

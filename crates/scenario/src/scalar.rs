@@ -8,6 +8,8 @@ use crate::quantity::{
     Dimension, LARGEST, PPB, Quantity, QuantityError, Read, format, parse, parse_meant, quoted,
 };
 
+use crate::structured;
+
 type Reading = Result<Json, QuantityError>;
 
 /// Each stream has its own sockets and rows.
@@ -45,10 +47,11 @@ fn shown(kind: &str, bound: u64) -> String {
 }
 
 /// The value of a kind; none if there is no such kind.
-pub(crate) fn read(kind: &str, node: &Node) -> Option<Reading> {
+pub fn read(kind: &str, node: &Node) -> Option<Reading> {
     let read = node.read();
     Some(match kind {
-        "version" => version(&read),
+        "version" => version(&read, "scenario"),
+        "study-version" => version(&read, "study"),
         "name" => name(&read),
         "text" => text(&read),
         "switch" => switch(&read),
@@ -83,7 +86,7 @@ pub(crate) fn read(kind: &str, node: &Node) -> Option<Reading> {
         "window" => window(&read),
         "sizes" => sizes(node),
         "cpus" => cpus(node),
-        _ => return None,
+        _ => return structured::read(kind, node),
     })
 }
 
@@ -106,11 +109,11 @@ pub(crate) fn stand_in(kind: &str) -> Json {
     }
 }
 
-fn version(read: &Read<'_>) -> Reading {
+fn version(read: &Read<'_>, language: &str) -> Reading {
     match read {
         Read::Int(1) => Ok(json!(1)),
         Read::Float(number) if *number == 1.0 => Ok(json!(1)),
-        _ => Err(error(format!("{} is not a version of the scenario language", read.shown()), "1")),
+        _ => Err(error(format!("{} is not a version of the {language} language", read.shown()), "1")),
     }
 }
 

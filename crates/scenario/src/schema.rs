@@ -2,26 +2,76 @@
 
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
 
-use crate::language::Scenario;
+use crate::language::{Scenario, Study};
 use crate::quantity::Dimension;
 
 /// The schema that the reader walks: each value marked with its kind.
-pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(|| {
-    SchemaSettings::draft2020_12()
-        .for_deserialize()
-        .into_generator()
-        .into_root_schema_for::<Scenario>()
-        .to_value()
-});
+pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(marked::<Scenario>);
+/// The same of a study's own keys.
+pub(crate) static STUDY: LazyLock<Json> = LazyLock::new(marked::<Study>);
+
+fn marked<T: JsonSchema>() -> Json {
+    SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>().to_value()
+}
 
 /// JSON Schema (draft 2020-12) of a scenario file, with a description of every key.
 pub fn json_schema() -> Json {
-    let mut schema = written(&MARKED);
+    let mut schema = opened(written(&MARKED));
     schema["$id"] = json!("urn:tcplab:schema:scenario:1");
     schema
+}
+
+/// JSON Schema (draft 2020-12) of a study file; the scenario inside has its own.
+pub fn study_schema() -> Json {
+    let mut schema = opened(written(&STUDY));
+    schema["$id"] = json!("urn:tcplab:schema:study:1");
+    schema
+}
+
+/// The schema without what closes a part of a mapping to the keys of its other parts: the variants of a `oneOf`, and
+/// definitions that stand beside properties.
+fn opened(mut schema: Json) -> Json {
+    let mut parts = Vec::new();
+    beside_properties(&schema, &mut parts);
+    for part in parts {
+        if let Some(Json::Object(keys)) = schema.pointer_mut(part.trim_start_matches('#')) {
+            keys.remove("unevaluatedProperties");
+        }
+    }
+    open_variants(&mut schema);
+    schema
+}
+
+fn beside_properties(part: &Json, into: &mut Vec<String>) {
+    match part {
+        Json::Array(items) => items.iter().for_each(|item| beside_properties(item, into)),
+        Json::Object(keys) => {
+            if let (Some(Json::String(reference)), true) = (keys.get("$ref"), keys.contains_key("properties"))
+            {
+                into.push(reference.clone());
+            }
+            keys.values().for_each(|inside| beside_properties(inside, into));
+        }
+        _ => {}
+    }
+}
+
+fn open_variants(part: &mut Json) {
+    match part {
+        Json::Array(items) => items.iter_mut().for_each(open_variants),
+        Json::Object(keys) => {
+            let variants = keys.get_mut("oneOf").and_then(Json::as_array_mut).into_iter().flatten();
+            for variant in variants.filter_map(Json::as_object_mut) {
+                variant.remove("unevaluatedProperties");
+            }
+            keys.values_mut().for_each(open_variants);
+        }
+        _ => {}
+    }
 }
 
 /// A part of the schema as a person writes it: quantities with units, short forms, no null.
@@ -55,7 +105,7 @@ fn written(part: &Json) -> Json {
     }
     for (key, value) in keys {
         match (key.as_str(), value) {
-            ("description" | "x-short" | "x-default" | "x-rule", _) => {}
+            ("description" | "x-short" | "x-short-list" | "x-default" | "x-rule", _) => {}
             // Defaults are in base units; the descriptions say them as people do.
             ("default", _) => {}
             ("type", Json::String(one)) if one == "boolean" => {
@@ -128,7 +178,7 @@ fn with_short_form(keys: &Map<String, Json>, short: &str, full: Map<String, Json
 fn of_kind(kind: &str) -> Option<Json> {
     use Dimension::{Bdp, Packets, Probability, Rate, Size, Time};
     Some(match kind {
-        "version" => json!({"const": 1}),
+        "version" | "study-version" => json!({"const": 1}),
         "name" => json!({"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,47}$"}),
         "text" => json!({"type": "string"}),
         "switch" => json!({"enum": ["on", "off", true, false]}),
@@ -187,6 +237,25 @@ fn of_kind(kind: &str) -> Option<Json> {
                 "additionalProperties": {"type": "number"},
             },
         ]}),
+        "file-or-mapping" => json!({"type": ["string", "object"], "examples": ["my-test.yaml"]}),
+        "words" => json!({"anyOf": [
+            {"type": "string"},
+            {"type": "array", "minItems": 1, "items": {"type": "string"}},
+        ]}),
+        "settings" => json!({"type": "object"}),
+        "scalars" => {
+            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}})
+        }
+        "choices" => json!({"type": "object", "additionalProperties": {"type": "array"}}),
+        "axis-values" => json!({"anyOf": [
+            {"type": "array", "minItems": 1},
+            {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
+        ]}),
+        "cells" => json!({"anyOf": [
+            {"enum": ["full", "zip"]},
+            {"type": "array", "minItems": 1, "items": {"type": "object"}},
+        ]}),
+        "metric" => json!({"type": "string", "pattern": "^[a-z][a-z0-9_]*$", "examples": ["goodput"]}),
         _ => return None,
     })
 }
@@ -226,6 +295,7 @@ mod tests {
     fn each_kind_has_a_reader_and_a_form_for_editors() {
         let mut all = Vec::new();
         objects(&MARKED, &mut all);
+        objects(&STUDY, &mut all);
         let kinds: Vec<&str> = all.iter().filter_map(|keys| keys.get("x-tcplab")?.as_str()).collect();
         assert!(kinds.len() > 100);
         let node = Document::parse(b"x", "").expect("a text").root;
@@ -238,9 +308,9 @@ mod tests {
 
     #[test]
     fn every_key_is_described_and_nothing_of_the_markers_is_left() {
-        let schema = json_schema();
+        let schemas = [json_schema(), study_schema()];
         let mut all = Vec::new();
-        objects(&schema, &mut all);
+        schemas.iter().for_each(|schema| objects(schema, &mut all));
         let mut described = 0;
         for keys in all {
             assert!(!keys.keys().any(|key| key.starts_with("x-")), "{keys:?}");

@@ -82,6 +82,11 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("queue", "queue: 1 BDP"),
     ("bands", "bands: [{dscp: [EF], queue: 50 packets}, {queue: fq_codel}]"),
     ("on", "on: 1 s"),
+    ("study", "study: my-study"),
+    ("scenario", "scenario: my-test.yaml"),
+    ("that", "that: goodput(cc=bbr1) > goodput(cc=cubic)"),
+    ("values", "values: [reno, cubic]"),
+    ("axes", "axes: [cc]"),
     ("off", "off: 1 s"),
 ];
 

@@ -51,7 +51,7 @@ def check(
         taken = estimate(plan)
         at_once = 1 if chosen.exclusive else min(plan["repeat"], usable_cores())
         problems = [*chosen.check(plan), *beyond([(taken, plan["repeat"])], at_once, RUNS, yes=yes)]
-        found["warnings"] = [*map(str, warnings(plan)), *many_rows(taken)]
+        found["warnings"] = [*warnings(plan), *many_rows(taken)]
         found["estimate"] = {
             "packets": taken.packets,
             "rows": dict(taken.rows),

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 def is_study(path: Path) -> bool:
     """Whether a file has the key `study` at its top; no for one that cannot be read."""
-    from tcplab.scenario import ScenarioErrors
-    from tcplab.scenario.document import read
+    from tcplab.scenario import ScenarioErrors, read
 
     try:
-        root = read(path.read_text(encoding="utf-8"), str(path)).root.value
-    except (OSError, ValueError, ScenarioErrors):
+        return read(path).holds(["study"])
+    except ScenarioErrors:
         return False
-    return isinstance(root, dict) and "study" in root
 
 
 def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[str, Any]) -> Code:
@@ -61,7 +59,7 @@ def _problems(study: Study) -> tuple[list[Problem], list[str]]:
         plan = study.plan_of(cell)
         for problem in dict.fromkeys(engines.load(cell.engine).check(plan)):
             problems[problem] = problems.get(problem, 0) + 1
-        for text in dict.fromkeys(str(warning) for warning in warnings(plan)):
+        for text in dict.fromkeys(warnings(plan)):
             said[text] = said.get(text, 0) + 1
     of = len(study.cells)
 

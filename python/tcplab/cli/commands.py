@@ -44,7 +44,7 @@ COMMANDS = {
     "cc": Command("cc", "Congestion controls: list, check, create, register for the whole system."),
     "topo": Command("topo", "Networks that stay up: build, list, open a shell in a node, change, remove."),
     "ui": Command("ui", "Draw networks, run them and watch TCP, in a browser.", "ui"),
-    "schema": Command("schema", "Print the JSON Schema of scenarios, for editors.", "schema"),
+    "schema": Command("schema", "Print the JSON Schema of scenarios or studies, for editors.", "schema"),
     "doctor": Command("doctor", "Check whether this machine can run the kernel engine.", "doctor"),
 }
 

@@ -62,7 +62,7 @@ def serve(
     told = {
         "addresses": _addresses(bind or None, port, passive=True),
         "clients": max_clients,
-        "size": _quantity(max_size, "positive_size", "--max-size"),
+        "size": _value(max_size, "positive-size", "--max-size"),
         "busy_poll": busy_poll,
         "cpus": _cpus(cpus),
     }
@@ -156,12 +156,12 @@ def run(
     confidence = 0.98 if published and level is None else level_of(level)
     asked = Asked(
         addresses=tuple(_addresses(host, port)[:1]),
-        sizes=_sizes(sizes),
+        sizes=tuple(_value(sizes, "sizes", "--sizes")),
         iterations=iterations,
         clients=clients or (2 if published else 1),
         warmup=min(warmup, iterations),
-        interval=_quantity("0 s" if interval == "0" else interval, "time", "--interval"),
-        timeout=_quantity(timeout, "positive_time", "--timeout"),
+        interval=_value("0 s" if interval == "0" else interval, "time", "--interval"),
+        timeout=_value(timeout, "positive-time", "--timeout"),
         nodelay=nodelay,
         busy_poll=busy_poll,
         control=cc,
@@ -285,26 +285,16 @@ def _ipv6() -> bool:
     return True
 
 
-def _quantity(text: str, kind: str, option: str) -> int:
-    from tcplab.scenario import quantity
+def _value(text: str, kind: str, option: str) -> Any:
+    """An option's value, of one of the scenario language's kinds."""
+    from tcplab.scenario import QuantityError
+    from tcplab.scenario.quantity import value_of
 
     try:
-        value: int = getattr(quantity, kind)(text)
-    except quantity.QuantityError as problem:
-        near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
-        raise CommandError(f"{option}: {problem.message}{near}", Code.INPUT) from None
-    return value
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    from tcplab.scenario.quantity import QuantityError
-    from tcplab.scenario.sizes import read_sizes
-
-    try:
-        return read_sizes(text)
+        return value_of(kind, text)
     except QuantityError as problem:
         near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
-        raise CommandError(f"--sizes: {problem.message}{near}", Code.INPUT) from None
+        raise CommandError(f"{option}: {problem.message}{near}", Code.INPUT) from None
 
 
 def _cpus(text: str) -> list[int]:

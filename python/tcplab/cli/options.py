@@ -94,18 +94,17 @@ def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
 
     Raises ScenarioErrors.
     """
-    from tcplab.cc.parameters import mistakes as of_controls
-    from tcplab.scenario import load
-    from tcplab.scenario.document import MAX_BYTES, read
-    from tcplab.scenario.load import from_document
+    from tcplab.cc.known import Controls
+    from tcplab.scenario import from_document, load, read_text
+    from tcplab.scenario.reading import MAX_BYTES
     from tcplab.shipped import located
 
-    sets, checks = settings or (), (of_controls,)
+    sets, controls = settings or (), Controls()
     path = located(path)
     if path != Path("-"):
-        return load(path, sets, checks), path.read_text(encoding="utf-8")
+        return load(path, sets, controls), path.read_text(encoding="utf-8")
     text = sys.stdin.buffer.read(MAX_BYTES + 1)
-    return from_document(read(text, "<stdin>"), Path(), sets, checks), text.decode("utf-8-sig")
+    return from_document(read_text(text, "<stdin>"), Path(), sets, controls), text.decode("utf-8-sig")
 
 
 def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scenario, str]]:

@@ -1,4 +1,4 @@
-"""`tcplab schema`: the JSON Schema of scenario files, for editors."""
+"""`tcplab schema`: the JSON Schema of scenario and study files, for editors."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ EXAMPLE = "tcplab schema --output scenario.schema.json"
 
 @guarded
 def schema(
+    study: Annotated[bool, typer.Option("--study", help="The schema of studies instead.")] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A file instead of standard output.")
     ] = None,
 ) -> None:
-    """Print the JSON Schema of scenarios, for editors."""
+    """Print the JSON Schema of scenarios or studies, for editors."""
     from tcplab.cli.output import say, say_plain_json
     from tcplab.cli.writing import write
-    from tcplab.scenario import json_schema
+    from tcplab.scenario import json_schema, study_schema
 
+    found = study_schema() if study else json_schema()
     if output is None:
-        say_plain_json(json_schema())
+        say_plain_json(found)
         return
     import json
 
-    write(output, json.dumps(json_schema(), indent=2) + "\n")
+    write(output, json.dumps(found, indent=2) + "\n")
     say(str(output))

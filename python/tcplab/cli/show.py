@@ -127,7 +127,7 @@ def _summary_json(run: Run, level: float) -> None:
             "engine": run.engine,
             "status": run.status,
             "warnings": run.warnings,
-            "manifests": [each.model_dump(mode="json") for each in run.manifests.values()],
+            "manifests": [each.to_data() for each in run.manifests.values()],
             "summary": summary(run, level=level).to_json(),
         }
     )

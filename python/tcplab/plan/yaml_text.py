@@ -10,14 +10,9 @@ import json
 import re
 from typing import Any
 
-from ruamel.yaml import YAML
-
 _WIDTH = 110
 # What YAML reads as the same text without quotes, and no reader takes for a number, switch or null.
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*", re.ASCII)
-# A list of whole numbers that fills several lines, and what stands in for it.
-_LONG_LIST = re.compile(r"\[([0-9][0-9,\s]{400,}[0-9])\]")
-_ASIDE = "\N{SYMBOL FOR NULL}"
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
@@ -31,32 +26,14 @@ def dump_plan_yaml(plan: dict[str, Any]) -> str:
 def load_plan_yaml(text: str) -> dict[str, Any]:
     """The plan of a YAML text that `dump_plan_yaml` wrote.
 
-    Raises YAMLError when it is not YAML, and ValueError when it holds no mapping.
+    Raises ValueError when it is not YAML, or holds no mapping.
     """
-    long_lists: list[list[int]] = []
+    from tcplab import _core
 
-    def set_aside(found: re.Match[str]) -> str:
-        long_lists.append([int(word) for word in found[1].split(",")])
-        return f"[{_ASIDE}, {len(long_lists) - 1}]"
-
-    # YAML's reader takes seconds for a delivery trace.
-    short = _LONG_LIST.sub(set_aside, text)
-    yaml = YAML(typ="safe", pure=True)
-    yaml.version = (1, 2)
-    plan = _put_back(yaml.load(short), long_lists)
+    plan = json.loads(_core.plan_yaml(text))
     if not isinstance(plan, dict):
         raise ValueError("a mapping is expected")
     return plan
-
-
-def _put_back(data: Any, long_lists: list[list[int]]) -> Any:
-    if isinstance(data, dict):
-        return {key: _put_back(value, long_lists) for key, value in data.items()}
-    if isinstance(data, list):
-        if len(data) == 2 and data[0] == _ASIDE:
-            return long_lists[data[1]]
-        return [_put_back(item, long_lists) for item in data]
-    return data
 
 
 def _mapping(data: dict[str, Any], indent: int, lead: str, lines: list[str]) -> None:

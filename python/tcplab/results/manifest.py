@@ -4,98 +4,175 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from dataclasses import asdict, dataclass, field
+from dataclasses import fields as fields_of
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from typing import Any
 
 from tcplab.results.errors import ResultsError
 from tcplab.safe_text import visible_data
+from tcplab.shapes import (
+    Shape,
+    ShapeError,
+    by_name,
+    each,
+    fields,
+    mapping,
+    number,
+    optional,
+    switch,
+    text,
+    whole,
+    word,
+)
 
 FILE = "manifest.json"
 
+_STATUS = ("done", "interrupted", "failed")
 
-class Host(BaseModel):
+
+def _moment(value: Any) -> None:
+    """A time since 1970, or nothing."""
+    text(value)
+    try:
+        known = not value or datetime.fromisoformat(value).year >= 1970
+    except ValueError:
+        known = False
+    if not known:
+        raise ShapeError(f"{value!r} is not a time since 1970")
+
+
+def _shape_of(entries: type) -> Shape:
+    """The shape of a dataclass in the file."""
+    return fields({entry.name: entry.metadata["shape"] for entry in fields_of(entries)})
+
+
+def _entry(doc: str, shape: Shape) -> dict[str, Any]:
+    """What an entry of the manifest holds, and its shape in the file."""
+    return {"doc": doc, "shape": shape}
+
+
+_WHOLE = optional(whole(0, 2**63))
+
+
+@dataclass
+class Host:
     """The machine a run was executed on. What could not be read is null."""
 
-    model_config = ConfigDict(extra="ignore")
+    name: str | None = field(default=None, metadata=_entry("Host name", optional(text)))
+    kernel: str | None = field(
+        default=None,
+        metadata=_entry("System, release, version, architecture, as uname has them", optional(text)),
+    )
+    cpu: str | None = field(default=None, metadata=_entry("CPU model", optional(text)))
+    cores: int | None = field(default=None, metadata=_entry("CPUs this process may use", _WHOLE))
+    memory: int | None = field(default=None, metadata=_entry("Main memory, bytes", _WHOLE))
+    governor: str | None = field(default=None, metadata=_entry("CPU frequency governor", optional(text)))
+    sysctls: dict[str, str] = field(
+        default_factory=dict, metadata=_entry("net.ipv4.tcp_* and buffer limits", by_name(text))
+    )
 
-    name: str | None = Field(None, description="Host name")
-    kernel: str | None = Field(None, description="System, release, version, architecture, as uname has them")
-    cpu: str | None = Field(None, description="CPU model")
-    cores: int | None = Field(None, description="CPUs this process may use")
-    memory: int | None = Field(None, description="Main memory, bytes")
-    governor: str | None = Field(None, description="CPU frequency governor")
-    sysctls: dict[str, str] = Field(default_factory=dict, description="net.ipv4.tcp_* and buffer limits")
 
-
-class Attempt(BaseModel):
+@dataclass
+class Attempt:
     """One execution of a run that was repeated because it was overloaded."""
 
-    model_config = ConfigDict(extra="ignore")
+    status: str = field(default="done", metadata=_entry("How it ended", word(*_STATUS)))
+    overload: str | None = field(
+        default=None, metadata=_entry("Why it was repeated or failed; null where all is well", optional(text))
+    )
+    excess: float = field(
+        default=0.0,
+        metadata=_entry("How many times its limit the lateness was; overloaded above 1", number()),
+    )
+    kept: bool = field(default=False, metadata=_entry("Whether the tables are of this one", switch))
 
-    status: Literal["done", "interrupted", "failed"] = Field("done", description="How it ended")
-    overload: str | None = Field(None, description="Why it was repeated or failed; null where all is well")
-    excess: float = Field(0.0, description="How many times its limit the lateness was; overloaded above 1")
-    kept: bool = Field(False, description="Whether the tables are of this one")
 
-
-class Manifest(BaseModel):
+@dataclass
+class Manifest:
     """One run's manifest.
 
     A run that has not finished is marked `interrupted` from its first moment on, so that even a killed
     process leaves a correctly marked run.
     """
 
-    model_config = ConfigDict(extra="ignore")
-
-    tcplab: str = Field("", description="Version of tcplab")
-    engine: str = Field("", description="sim, kernel or remote")
-    engine_version: str = Field("", description="Version of the engine")
-    python: str = Field("", description="Python version")
-    scenario: str = Field("", description="The scenario's name")
-    seed: int = Field(0, description="Seed of every random stream of the run")
-    repetition: int = Field(1, ge=1, description="Number of the repetition, from 1")
-    phases: dict[str, int] = Field(
+    tcplab: str = field(default="", metadata=_entry("Version of tcplab", text))
+    engine: str = field(default="", metadata=_entry("sim, kernel or remote", text))
+    engine_version: str = field(default="", metadata=_entry("Version of the engine", text))
+    python: str = field(default="", metadata=_entry("Python version", text))
+    scenario: str = field(default="", metadata=_entry("The scenario's name", text))
+    seed: int = field(default=0, metadata=_entry("Seed of every random stream of the run", whole(0, 2**64)))
+    repetition: int = field(default=1, metadata=_entry("Number of the repetition, from 1", whole(1, 2**63)))
+    phases: dict[str, int] = field(
         default_factory=dict,
-        description="How much later than in the plan each flow started, ns; empty: at the plan's times",
+        metadata=_entry(
+            "How much later than in the plan each flow started, ns; empty: at the plan's times",
+            by_name(whole(0, 2**63)),
+        ),
     )
-    plan_digest: str = Field(
-        "", description="SHA-256 of the plan without seed and phases: equal for repetitions"
+    plan_digest: str = field(
+        default="",
+        metadata=_entry("SHA-256 of the plan without seed and phases: equal for repetitions", text),
     )
-    started: str = Field("", description="When the run started, ISO 8601 with time zone")
-    wall_duration: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="How long it took, seconds"
+    started: str = field(
+        default="", metadata=_entry("When the run started, ISO 8601 with time zone", _moment)
     )
-    status: Literal["done", "interrupted", "failed"] = Field("interrupted", description="How it ended")
-    message: str = Field("", description="Why it failed or was interrupted")
-    warnings: list[str] = Field(default_factory=list, description="What the reader of the results must know")
-    overload: str | None = Field(None, description="How the machine, not TCP, set the result; or null")
-    attempts: list[Attempt] = Field(
+    wall_duration: float | None = field(
+        default=None, metadata=_entry("How long it took, seconds", optional(number(0)))
+    )
+    status: str = field(default="interrupted", metadata=_entry("How it ended", word(*_STATUS)))
+    message: str = field(default="", metadata=_entry("Why it failed or was interrupted", text))
+    warnings: list[str] = field(
+        default_factory=list, metadata=_entry("What the reader of the results must know", each(text))
+    )
+    overload: str | None = field(
+        default=None, metadata=_entry("How the machine, not TCP, set the result; or null", optional(text))
+    )
+    attempts: list[Attempt] = field(
         default_factory=list,
-        description="Every execution of an overloaded run: status, overload, excess (of the limit), kept;"
-        " empty where one was enough",
+        metadata=_entry(
+            "Every execution of an overloaded run: status, overload, excess (of the limit), kept;"
+            " empty where one was enough",
+            each(_shape_of(Attempt)),
+        ),
     )
-    host: Host = Field(default_factory=Host, description="The machine")
-    qdiscs: dict[str, str] = Field(
-        default_factory=dict, description="Queue discipline by interface (real hosts)"
+    host: Host = field(default_factory=Host, metadata=_entry("The machine", _shape_of(Host)))
+    qdiscs: dict[str, str] = field(
+        default_factory=dict, metadata=_entry("Queue discipline by interface (real hosts)", by_name(text))
     )
-    offloads: dict[str, list[str]] = Field(
-        default_factory=dict, description="Offloads that were on, by interface (real hosts)"
+    offloads: dict[str, list[str]] = field(
+        default_factory=dict,
+        metadata=_entry("Offloads that were on, by interface (real hosts)", by_name(each(text))),
     )
-    facts: dict[str, Any] = Field(default_factory=dict, description="What the engine reports about itself")
+    facts: dict[str, Any] = field(
+        default_factory=dict, metadata=_entry("What the engine reports about itself", mapping)
+    )
 
-    @field_validator("started")
-    @classmethod
-    def _is_a_time(cls, started: str) -> str:
-        if started and datetime.fromisoformat(started).year < 1970:
-            raise ValueError("no time since 1970")
-        return started
+    def to_data(self) -> dict[str, Any]:
+        """The entries as plain data."""
+        return asdict(self)
 
     def to_json(self) -> str:
         """The file's text."""
-        return self.model_dump_json(indent=2) + "\n"
+        return json.dumps(_finite(self.to_data()), indent=2, ensure_ascii=False) + "\n"
+
+
+def check(manifest: Manifest) -> None:
+    """Raises ShapeError, a ValueError, for entries that no reader would take."""
+    _shape_of(Manifest)(_finite(manifest.to_data()))
+
+
+def _finite(data: Any) -> Any:
+    """The data with null for what JSON cannot write."""
+    if isinstance(data, float) and not math.isfinite(data):
+        return None
+    if isinstance(data, dict):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    return data
 
 
 def read_manifest(run_dir: Path) -> Manifest:
@@ -106,20 +183,24 @@ def read_manifest(run_dir: Path) -> Manifest:
     """
     path = run_dir / FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        data = json.loads(path.read_text(encoding="utf-8"))
+        _shape_of(Manifest)(data)
     except FileNotFoundError:
         return Manifest(status="interrupted", message="the run left no manifest")
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
-    except UnicodeDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ResultsError(path, f"not a manifest: {error}") from error
-    try:
-        manifest = Manifest.model_validate_json(text)
-        return Manifest.model_validate(visible_data(manifest.model_dump(), lines=True))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise ResultsError(path, f"not a manifest: {where}: {first['msg']}") from error
+    known = _known(Manifest, visible_data(data, lines=True))
+    host = Host(**_known(Host, known.pop("host", {})))
+    attempts = [Attempt(**_known(Attempt, one)) for one in known.pop("attempts", [])]
+    return Manifest(**known, host=host, attempts=attempts)
+
+
+def _known(of: type, data: dict[str, Any]) -> dict[str, Any]:
+    """The entries that a file of this version has."""
+    names = {entry.name for entry in fields_of(of)}
+    return {key: value for key, value in data.items() if key in names}
 
 
 def plan_digest(plan: dict[str, Any]) -> str:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel
 
 from tcplab.results.files import write_text
 from tcplab.results.manifest import Host, Manifest
@@ -82,9 +81,9 @@ def _manifest() -> Iterator[str]:
     yield ""
 
 
-def _entries(model: type[BaseModel]) -> Iterator[tuple[str, Any]]:
-    for name, field in model.model_fields.items():
-        yield name, field.description
+def _entries(of: type) -> Iterator[tuple[str, Any]]:
+    for entry in fields(of):
+        yield entry.name, entry.metadata["doc"]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -12,7 +13,7 @@ from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.host import describe_host
-from tcplab.results.manifest import FILE, Manifest, plan_digest
+from tcplab.results.manifest import FILE, Manifest, check, plan_digest
 from tcplab.results.tables import write_table
 
 if TYPE_CHECKING:
@@ -104,18 +105,16 @@ class RunWriter:
         """
         rest = dict(facts or {})
         own = {key: rest.pop(key) for key in _OWN_PLACE if key in rest}
-        values = (
-            self.manifest.model_dump()
-            | own
-            | {
-                "status": status,
-                "message": message,
-                "wall_duration": wall_duration,
-                "warnings": [*self.manifest.warnings, *warnings],
-                "facts": rest,
-            }
+        manifest = replace(
+            self.manifest,
+            **own,
+            status=status,
+            message=message,
+            wall_duration=wall_duration,
+            warnings=[*self.manifest.warnings, *warnings],
+            facts=rest,
         )
-        manifest = Manifest.model_validate(values)
+        check(manifest)
         self.write_manifest(manifest)
         return manifest
 

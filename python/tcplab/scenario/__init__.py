@@ -1,20 +1,28 @@
-"""The scenario language: read, checked, and expanded to a plan."""
+"""The scenario language, which `crates/scenario` reads, checks and expands to plans; here it becomes Python.
 
-from .caution import warnings
-from .errors import ScenarioError, ScenarioErrors
-from .expand import Plan, expand
-from .load import from_data, load
-from .model import Scenario
-from .schema import json_schema
+Importing it takes no time worth mentioning: the compiled module is loaded with the first scenario.
+"""
+
+from .errors import QuantityError, ScenarioError, ScenarioErrors
+from .reading import Scenario, expand, from_data, from_document, load, read, read_text
+from .repetitions import repetition, with_phases
+from .schema import json_schema, study_schema
+from .warning import warnings
 
 __all__ = [
-    "Plan",
+    "QuantityError",
     "Scenario",
     "ScenarioError",
     "ScenarioErrors",
     "expand",
     "from_data",
+    "from_document",
     "json_schema",
     "load",
+    "read",
+    "read_text",
+    "repetition",
+    "study_schema",
     "warnings",
+    "with_phases",
 ]

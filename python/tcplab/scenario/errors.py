@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
-
-# Where nothing was read, a suggestion is an example, not a guess at what was meant.
-_ABSENT = ("is missing", "has no value", "is empty")
+from dataclasses import astuple, dataclass
 
 
 @dataclass(frozen=True)
@@ -24,35 +20,16 @@ class ScenarioError:
     """What was read there, as written."""
     message: str
     suggestion: str = ""
-    """The nearest valid spelling, or what else would mend it; empty when nothing is near."""
+    """The nearest valid spelling, or what else would fix it; empty when nothing is near."""
     source: str = ""
     """The text of the line."""
     width: int = 1
     """How many columns the mistake covers."""
 
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        head = f"{where}: {self.path}: {self.message}" if self.path else f"{where}: {self.message}"
-        lines = [head]
-        if self.source.strip():
-            lines += self._excerpt()
-        if self.suggestion:
-            ask = "for example `{}`" if self.message.endswith(_ABSENT) else "did you mean `{}`?"
-            lines.append("  " + ask.format(self.suggestion))
-        return "\n".join(lines)
+        from tcplab import _core
 
-    def _excerpt(self) -> list[str]:
-        """The source line with a caret below the mistake; a long line is cut around it."""
-        start = max(0, self.column - 60)
-        before = self.source[start : self.column - 1]
-        text = _printable(self.source[start : start + 110])
-        at = sum(_columns(char) for char in before)
-        width = max(1, min(self.width, len(text) - len(before)))
-        margin = str(self.line)
-        return [
-            f"  {margin} | {text}",
-            f"  {' ' * len(margin)} | {' ' * at}{'^' * width}",
-        ]
+        return _core.mistake_text(*astuple(self))
 
 
 class ScenarioErrors(Exception):  # noqa: N818 - a collection of errors, not one
@@ -66,10 +43,16 @@ class ScenarioErrors(Exception):  # noqa: N818 - a collection of errors, not one
     def __str__(self) -> str:
         return "\n".join(str(error) for error in self.errors)
 
+    @staticmethod
+    def of_file(file: object, message: str) -> ScenarioErrors:
+        """One mistake that concerns a whole file."""
+        return ScenarioErrors([ScenarioError(str(file), 0, 0, "", "", message)])
 
-def _printable(text: str) -> str:
-    return "".join(char if char.isprintable() else " " for char in text)
 
+class QuantityError(ValueError):
+    """A text that is not the quantity asked for; `suggestion` is the nearest valid spelling, or empty."""
 
-def _columns(char: str) -> int:
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    def __init__(self, message: str, suggestion: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.suggestion = suggestion

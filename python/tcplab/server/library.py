@@ -10,13 +10,13 @@ from tcplab import engine as engines
 from tcplab import runner
 from tcplab.engine.base import Outcome, Progress, Status
 from tcplab.results import Listed, ResultsError, Run, list_results, load, run_dir_of
-from tcplab.scenario import ScenarioErrors, expand, json_schema, warnings
-from tcplab.scenario.document import MAX_BYTES, Document, declares_scenario, read
-from tcplab.scenario.load import from_document
+from tcplab.scenario import ScenarioErrors, expand, from_document, json_schema, read_text, warnings
+from tcplab.scenario.reading import MAX_BYTES, declares_scenario
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from tcplab._core import Document
     from tcplab.scenario import Scenario
 
 __all__ = [
@@ -87,7 +87,7 @@ def check(text: str, name: str, base: Path, engine: str, root: Path, *, own_code
         }
         for p in problems
     ]
-    found["warnings"] = [str(warning) for warning in warnings(plan)]
+    found["warnings"] = warnings(plan)
     found["plan"] = plan
     found["ok"] = not any(problem.fatal for problem in problems)
     return found
@@ -143,7 +143,7 @@ def execute(
     attempts: int = 1,
 ) -> Outcome:
     """One repetition; KeyboardInterrupt out of `progress` ends it early and keeps what was recorded."""
-    from tcplab.scenario.vary import repetition
+    from tcplab.scenario import repetition
 
     outcome, _ = runner.run_once(
         repetition(prepared.plan, number),
@@ -258,16 +258,16 @@ def is_study_dir(path: Path) -> bool:
 def _scenario(
     text: str, name: str, base: Path, root: Path, *, own_code: bool, sets: tuple[str, ...] = ()
 ) -> Scenario:
-    from tcplab.cc.parameters import mistakes
+    from tcplab.cc.known import Controls
 
-    document = read(text, name)
+    document = read_text(text, name)
     _refuse_outside(document, base, root, own_code=own_code)
-    return from_document(document, base, sets, (mistakes,))
+    return from_document(document, base, sets, Controls())
 
 
 def _refuse_outside(document: Document, base: Path, root: Path, *, own_code: bool) -> None:
     """A trace or C file outside the served directory is refused before anything opens it."""
-    for key, name in _named_files(document.root.plain()):
+    for key, name in _named_files(document.plain([])):
         if key == "cc" and not own_code:
             raise ForbiddenError(
                 f"{name}: a C file of one's own runs on the server's machine; start it with --allow-run"

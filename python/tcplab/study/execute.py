@@ -205,7 +205,7 @@ def make_runs(
     A run that the engine refuses is recorded with the reason.
     """
     from tcplab import engine as engines
-    from tcplab.scenario.vary import repetition
+    from tcplab.scenario import repetition
 
     cells = {job.cell.id: job.cell for job in missing}
     problems = {name: _problems(study.plan_of(cell), cell.engine) for name, cell in cells.items()}

@@ -14,15 +14,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tcplab.scenario.quantity import UNITS, Dimension, QuantityError
+from tcplab.scenario import QuantityError
 from tcplab.scenario.quantity import parse as parse_quantity
+from tcplab.scenario.quantity import units
 from tcplab.study.metrics import METRICS
 
-_UNIT_OF = {Dimension.TIME: "ns", Dimension.RATE: "bit/s", Dimension.SIZE: "B", Dimension.PROBABILITY: "%"}
+_UNIT_OF = {"time": "ns", "rate": "bit/s", "size": "B", "share": "%"}
 # Spellings a person uses; `rtt.p95` and `rtt` are those of the summary.
 _SENSES = {"maximize": 1, "minimize": -1, "most": 1, "least": -1}
 _ALIASES = {"rtt": "rtt_mean", "cwnd": "cwnd_mean", "fct": "completion_time", "loss": "loss_rate"}
-_PER_BILLION = 1e9
 COMPARISONS = (">=", "<=", ">", "<")
 
 
@@ -249,17 +249,15 @@ class _Reader:
             if self.peek(1) == "/" and self.peek(2) == "s":
                 self.at += 3
                 unit = f"{unit}/s"
-        elif unit == "%" or any(unit in UNITS[dimension] for dimension in _UNIT_OF):
+        elif unit == "%" or any(unit in units()[dimension] for dimension in _UNIT_OF):
             self.at += 1
         else:
             return Constant(float(number), "")
         try:
-            quantity = parse_quantity(f"{number} {unit}", *_UNIT_OF)
+            quantity = parse_quantity(f"{number} {unit}")
         except QuantityError as problem:
             raise ExpectationError(problem.message, problem.suggestion) from None
-        unit = _UNIT_OF[quantity.dimension]
-        value = float(quantity.value)
-        return Constant(value / _PER_BILLION if unit == "%" else value, unit)
+        return Constant(quantity.value, _UNIT_OF[quantity.dimension])
 
     def _figure(self, word: str) -> Figure:
         name = word.replace(".", "_")

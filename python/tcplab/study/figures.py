@@ -83,7 +83,7 @@ def with_axes(study: Study, plot: Plot) -> Plot:
     by = plot.by
     if plot.kind == "heatmap" and by is None:
         by = next((axis for axis in free if axis != over), None)
-    return plot.model_copy(update={"over": over, "by": by})
+    return replace(plot, over=over, by=by)
 
 
 def _suitable(study: Study, summary: StudySummary) -> Iterator[Plot]:
@@ -279,7 +279,7 @@ def _divisor(rows: Sequence[CellSummary]) -> float:
 
 
 def _of_metric(plot: Plot, metric: str) -> Plot:
-    return plot.model_copy(update={"metric": metric})
+    return replace(plot, metric=metric)
 
 
 def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | None:

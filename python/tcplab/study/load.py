@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from tcplab.cc.parameters import mistakes
+from tcplab.cc.known import Controls
 from tcplab.engine.base import Plan
-from tcplab.scenario import Scenario, ScenarioError, ScenarioErrors, expand
-from tcplab.scenario.document import Document, Path, declares_scenario, read
-from tcplab.scenario.load import from_document
+from tcplab.scenario import ScenarioError, ScenarioErrors, expand, from_document, read, read_text
 from tcplab.scenario.quantity import show
-from tcplab.scenario.structure import errors as structure_errors
-from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile
+from tcplab.scenario.reading import declares_scenario
+from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile, of_document
 from tcplab.study.expect import ExpectationError, Statement, parse
 from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
+
+if TYPE_CHECKING:
+    from tcplab._core import Document
+
+Path = Sequence[str | int]
+"""Keys and numbers of items, from the top of a document."""
 
 # Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
 _QUICK_LEAST = 2_000_000_000
@@ -103,7 +105,7 @@ class Study:
 
 def engines_of(file: StudyFile) -> list[str]:
     """The engines a study runs on."""
-    return [file.engine] if isinstance(file.engine, str) else list(file.engine)
+    return list(file.engine)
 
 
 def varied_axes(study: Study) -> list[str]:
@@ -127,11 +129,9 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise ScenarioErrors(
-            [ScenarioError(str(source), 0, 0, "", "", f"cannot be read: {reason}")]
-        ) from None
-    document = read(text, str(source))
-    file = _changed(_file(document), asked)
+        raise ScenarioErrors.of_file(source, f"cannot be read: {reason}") from None
+    document = read_text(text, str(source))
+    file = _changed(of_document(document), asked)
     axes = _axes(file)
     found = list(_sense(file, axes, document))
     statements = []
@@ -140,7 +140,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
             statements.append(parse(expectation.that, expectation.finding))
         except ExpectationError as problem:
             where = _inner(document, ("expect", index), "that")
-            found.append(document.error(where, str(problem), problem.suggestion))
+            found.append(document.mistake(where, str(problem), problem.suggestion))
     if any(error.path.partition(".")[0] in _DECIDE_CELLS for error in found):
         raise ScenarioErrors(found)
     if asked.quick:
@@ -178,15 +178,15 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
 def description_of(path: File) -> str:
     """A study file's description; empty when it has none, or cannot be read."""
     try:
-        return _file(read(path.read_text(encoding="utf-8"), str(path))).description
-    except (OSError, ScenarioErrors):
+        return of_document(read(path)).description
+    except ScenarioErrors:
         return ""
 
 
 def _changed(file: StudyFile, asked: Asked) -> StudyFile:
     changes: dict[str, Any] = {}
     if asked.engines:
-        changes["engine"] = list(asked.engines)
+        changes["engine"] = asked.engines
     if asked.quick:
         changes["repeat"] = min(file.repeat, file.quick.repeat)
         changes["gap"] = 0
@@ -194,26 +194,14 @@ def _changed(file: StudyFile, asked: Asked) -> StudyFile:
         changes["repeat"] = asked.repeat
     if asked.seed is not None:
         changes["seed"] = asked.seed
-    return file.model_copy(update=changes)
-
-
-def _file(document: Document) -> StudyFile:
-    try:
-        return StudyFile.model_validate(document.root.plain())
-    except ValidationError as problem:
-        mistakes = structure_errors(problem, document, StudyFile)
-        # A union that fits neither way is reported once a way; the first says what was meant.
-        by_path: dict[Path, ScenarioError] = {}
-        for mistake in mistakes:
-            by_path.setdefault(mistake.path, mistake.error)
-        raise ScenarioErrors(by_path.values()) from None
+    return replace(file, **changes)
 
 
 def _axes(file: StudyFile) -> list[AxisValues]:
     short = [key.rsplit(".", 1)[-1] for key in file.grid]
     found = []
     for (key, axis), last in zip(file.grid.items(), short, strict=True):
-        paths = axis.set if isinstance(axis.set, list) else [axis.set or key]
+        paths = axis.set or (key,)
         name = last if short.count(last) == 1 else key
         if isinstance(axis.values, dict):
             values = tuple(Value(label, tuple(sets.items())) for label, sets in axis.values.items())
@@ -233,21 +221,21 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
     by_name = {axis.name: axis for axis in axes}
     for key, axis in zip(file.grid, axes, strict=True):
         if axis.name in RESERVED or axis.name in METRICS:
-            yield document.error(
+            yield document.mistake(
                 ("grid", key), f"results have a column {show(axis.name)} already: give the axis another name"
             )
     for name in engines_of(file):
         if name not in engine.names():
-            yield document.error(
+            yield document.mistake(
                 ("engine",), f"no engine is called {show(name)}", _near(name, engine.names())
             )
     for key, axis in zip(file.grid, axes, strict=True):
         labels = [value.label for value in axis.values]
         for label in sorted({label for label in labels if labels.count(label) > 1}):
-            yield document.error(("grid", key), f"the value {show(label)} stands here twice")
+            yield document.mistake(("grid", key), f"the value {show(label)} stands here twice")
     if file.cells == "zip" and len({len(axis.values) for axis in axes}) > 1:
         counts = ", ".join(f"{axis.name} has {len(axis.values)}" for axis in axes)
-        yield document.error(("cells",), f"`zip` takes axes of the same length: {counts}")
+        yield document.mistake(("cells",), f"`zip` takes axes of the same length: {counts}")
     if isinstance(file.cells, list):
         for index, item in enumerate(file.cells):
             for key, wanted in item.items():
@@ -258,22 +246,22 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
             yield from _values(document, ("baseline", key), key, wanted, by_name)
     for index, name in enumerate(file.combine.axes if file.combine else ()):
         if name not in by_name:
-            yield document.error(
+            yield document.mistake(
                 ("combine", "axes", index), f"there is no axis {show(name)}", _near(name, names)
             )
     for index, plot in enumerate(file.plots):
         for key, name_or_none in (("over", plot.over), ("by", plot.by)):
             if name_or_none not in (None, *names, "engine", "flow", "group"):
-                yield document.error(
+                yield document.mistake(
                     ("plots", index, key),
-                    f"there is no axis {show(name_or_none)}",
+                    f"there is no axis {show(str(name_or_none))}",
                     _near(str(name_or_none), names),
                 )
         needed = AXES_NEEDED.get(plot.kind, 0)
         varied = {*_varied(file, axes), plot.over, plot.by} - {None, *plot.where}
         if len(varied) < needed:
             amount = "two axes that vary" if needed == 2 else "an axis that varies"
-            yield document.error(
+            yield document.mistake(
                 ("plots", index, "kind"), f"a {plot.kind} needs {amount}: the study has {len(varied)}"
             )
     for key, left_out in file.quick.skip.items():
@@ -285,12 +273,12 @@ def _values(
 ) -> Iterator[ScenarioError]:
     if name not in axes:
         near = _near(name, list(axes))
-        yield document.error(path, f"there is no axis {show(name)}", near, at_key=True)
+        yield document.mistake(path, f"there is no axis {show(name)}", near, at_key=True)
         return
     for value in wanted if isinstance(wanted, list) else [wanted]:
         if axes[name].value(value) is None:
             labels = [known.label for known in axes[name].values]
-            yield document.error(
+            yield document.mistake(
                 path, f"the axis {name} has no value {show(label_of(value))}", _near(label_of(value), labels)
             )
 
@@ -325,27 +313,26 @@ def _skipped(file: StudyFile, axes: Sequence[AxisValues]) -> StudyFile:
             lessened[key] = [value for value in values if by_name[key].value(value) is not None]
         if all(value for value in lessened.values()):
             kept.append(lessened)
-    return file.model_copy(update={"cells": kept})
+    return replace(file, cells=kept)
 
 
 def _scenario_document(file: StudyFile, document: Document, path: File) -> tuple[Document, File]:
-    if isinstance(file.scenario, dict):
-        node = document.node(("scenario",))
-        assert node is not None
-        return Document(node), path.parent
-    found = path.parent / file.scenario
+    inside = document.part(["scenario"])
+    if isinstance(file.scenario, dict) and inside is not None:
+        return inside, path.parent
+    found = path.parent / str(file.scenario)
     try:
         with found.open("rb") as stream:
             text = stream.read((1 << 20) + 1)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
         raise ScenarioErrors(
-            [document.error(("scenario",), f"the scenario {show(str(found))} cannot be read: {reason}")]
+            [document.mistake(("scenario",), f"the scenario {show(str(found))} cannot be read: {reason}")]
         ) from None
     if not declares_scenario(text):
         message = f"{show(str(found))} is not a scenario: it has no key `tcplab`"
-        raise ScenarioErrors([document.error(("scenario",), message)])
-    return read(text, str(found)), found.parent
+        raise ScenarioErrors([document.mistake(("scenario",), message)])
+    return read_text(text, str(found)), found.parent
 
 
 def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[str]) -> Iterable[str]:
@@ -357,8 +344,7 @@ def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[
 
 def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:
     # What `--quick` sets goes before a cell's own settings, what the command line sets before both.
-    loaded: Scenario = from_document(scenario, base, [*cell.sets, *sets], (mistakes,))
-    plan: Plan = expand(loaded)
+    plan = expand(from_document(scenario, base, [*cell.sets, *sets], Controls()))
     # Each repetition is a run of its own here; its number must not change what the plan is recognised by.
     plan["seed"], plan["repeat"] = file.seed, 1
     return plan
@@ -379,7 +365,7 @@ def _placed(
             if value is None or not any(error.source == f"{p}={as_yaml(v)}" for p, v in value.settings):
                 continue
             where = _value_path(document, key, axis, value)
-            return document.error(where, f"{error.path}: {error.message}", error.suggestion)
+            return document.mistake(where, f"{error.path}: {error.message}", error.suggestion)
     return error
 
 
@@ -392,21 +378,20 @@ def _told(error: ScenarioError, where: Sequence[Cell], count: int) -> ScenarioEr
 
 
 def _grid_keys(document: Document) -> list[str]:
-    node = document.node(("grid",))
-    return list(node.value) if node is not None and isinstance(node.value, dict) else []
+    return list(document.plain(["grid"]) or {})
 
 
 def _value_path(document: Document, key: str, axis: AxisValues, value: Value) -> Path:
     for path in (("grid", key, "values"), ("grid", key)):
-        node = document.node(path)
-        if node is not None and isinstance(node.value, list):
-            for index, item in enumerate(node.value):
-                if label_of(item.plain()) == value.label:
+        values = document.plain(path)
+        if isinstance(values, list):
+            for index, item in enumerate(values):
+                if label_of(item) == value.label:
                     return (*path, index)
-        if node is not None and isinstance(node.value, dict) and value.label in node.value:
+        if isinstance(values, dict) and value.label in values:
             return (*path, value.label)
     return ("grid", key)
 
 
 def _inner(document: Document, path: Path, key: str) -> Path:
-    return (*path, key) if document.node((*path, key)) is not None else path
+    return (*path, key) if document.holds((*path, key)) else path

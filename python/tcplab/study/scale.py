@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tcplab.quantities import Scale, percent_scale, rate_scale, size_scale, time_scale
-from tcplab.scenario.quantity import PPB, Dimension, QuantityError, parse
+from tcplab.scenario import QuantityError
+from tcplab.scenario.quantity import parse
 
-_DIMENSIONS = (Dimension.TIME, Dimension.RATE, Dimension.SIZE, Dimension.PROBABILITY, Dimension.PACKETS)
 # Values that span more than this are told apart on a logarithmic axis only.
 _WIDE = 20
 
@@ -38,7 +38,7 @@ def amounts(labels: Sequence[str]) -> Amounts | None:
     return Amounts(shown, scale.unit if dimension is not None else "", log)
 
 
-def _amount(label: str) -> tuple[Dimension | None, float] | None:
+def _amount(label: str) -> tuple[str | None, float] | None:
     try:
         number = float(label)
     except ValueError:
@@ -46,24 +46,23 @@ def _amount(label: str) -> tuple[Dimension | None, float] | None:
     else:
         return (None, number) if math.isfinite(number) else None
     try:
-        quantity = parse(label, *_DIMENSIONS)
+        quantity = parse(label)
     except QuantityError:
         return None
-    value = float(quantity.value)
-    return quantity.dimension, value / PPB if quantity.dimension is Dimension.PROBABILITY else value
+    return quantity.dimension, quantity.value
 
 
-def _scale(dimension: Dimension | None, values: Sequence[float]) -> Scale:
+def _scale(dimension: str | None, values: Sequence[float]) -> Scale:
     match dimension:
-        case Dimension.TIME:
+        case "time":
             return time_scale(values)
-        case Dimension.RATE:
+        case "rate":
             return rate_scale(values)
-        case Dimension.SIZE:
+        case "size":
             return size_scale(values)
-        case Dimension.PROBABILITY:
+        case "share":
             return percent_scale(values)
-        case Dimension.PACKETS:
+        case "packets":
             return Scale("packets", 1.0, 0)
         case _:
             return Scale("", 1.0, 0)

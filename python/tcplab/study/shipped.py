@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tcplab.scenario import ScenarioError, ScenarioErrors
+from tcplab.scenario import ScenarioErrors
 from tcplab.shipped import STUDIES, study_names
 
 
@@ -18,7 +18,7 @@ def find(source: str) -> Path:
     if source in study_names():
         return STUDIES / source / "study.yaml"
     message = f"no such file, and no shipped study of this name: there is {', '.join(study_names())}"
-    raise ScenarioErrors([ScenarioError(source, 0, 0, "", "", message)])
+    raise ScenarioErrors.of_file(source, message)
 
 
 def called(path: Path | str) -> str:

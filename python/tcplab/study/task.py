@@ -6,7 +6,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tcplab.engine.base import Plan, Progress, Status
@@ -145,7 +145,7 @@ def _fail(run_dir: Path, message: str) -> None:
     """Mark a run whose own figures could not be made."""
     from tcplab.results.manifest import FILE, read_manifest
 
-    manifest = read_manifest(run_dir).model_copy(update={"status": Status.FAILED.value, "message": message})
+    manifest = replace(read_manifest(run_dir), status=Status.FAILED.value, message=message)
     write_text(run_dir / FILE, manifest.to_json())
 
 

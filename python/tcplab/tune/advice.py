@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tcplab.scenario.quantity import QuantityError, size
+from tcplab.scenario import QuantityError
+from tcplab.scenario.quantity import value_of
 from tcplab.tune.knobs import AS_IT_IS
 
 
@@ -42,6 +43,6 @@ def _lines(knob: str, label: str) -> Iterator[str]:
 
 def _bytes(label: str) -> int | None:
     try:
-        return size(label)
+        return int(value_of("size", label))
     except QuantityError:
         return None

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
@@ -253,10 +254,6 @@ class Tuning:
 
 
 def _study_text(scenario: Path, name: str, knobs: Sequence[Knob]) -> str:
-    import io
-
-    from ruamel.yaml import YAML
-
     data: dict[str, Any] = {
         "tcplab": 1,
         "study": f"tune-{name}"[:48],
@@ -267,8 +264,4 @@ def _study_text(scenario: Path, name: str, knobs: Sequence[Knob]) -> str:
         "cells": [{}],
         "repeat": 8,
     }
-    yaml: Any = YAML(typ="safe", pure=True)
-    yaml.sort_base_mapping_type_on_output = False
-    text = io.StringIO()
-    yaml.dump(data, text)
-    return text.getvalue()
+    return dump_plan_yaml(data)

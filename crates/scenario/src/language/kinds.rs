@@ -55,4 +55,13 @@ kinds! {
     Cpus = "cpus";
     Sysctls = "sysctls";
     Control = "control";
+    StudyVersion = "study-version";
+    FileOrMapping = "file-or-mapping";
+    Words = "words";
+    Settings = "settings";
+    Scalars = "scalars";
+    Choices = "choices";
+    AxisValues = "axis-values";
+    Cells = "cells";
+    Metric = "metric";
 }

@@ -4,6 +4,7 @@
 mod flows;
 pub(crate) mod kinds;
 mod network;
+mod study;
 
 use num_rational::BigRational;
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ pub(crate) use network::{
     Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, PathNetwork,
     RandomModel, Reorder,
 };
+pub(crate) use study::Study;
 
 /// An amount of data or time, or of multiples of the bandwidth-delay product.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

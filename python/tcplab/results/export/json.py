@@ -16,7 +16,7 @@ def document(run: Run) -> dict[str, Any]:
         "name": run.name,
         "engine": run.engine,
         "status": run.status,
-        "manifests": {str(n): manifest.model_dump(mode="json") for n, manifest in run.manifests.items()},
+        "manifests": {str(n): manifest.to_data() for n, manifest in run.manifests.items()},
         "plan": run.plan,
         "units": {
             name: {column.name: column.unit for column in columns if column.unit}

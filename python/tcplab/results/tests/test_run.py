@@ -88,7 +88,7 @@ def test_listing_finds_results_at_any_depth(tmp_path: Path) -> None:
 def test_importing_results_and_report_loads_nothing_heavy() -> None:
     code = (
         "import sys, tcplab.results, tcplab.present;"
-        "names = {'polars', 'numpy', 'scipy', 'plotly', 'matplotlib', 'pydantic', 'jinja2'};"
+        "names = {'polars', 'numpy', 'scipy', 'plotly', 'matplotlib', 'jinja2'};"
         "heavy = names & set(sys.modules);"
         "assert not heavy, heavy"
     )

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tcplab.scenario import expand, from_data
-from tcplab.scenario.quantity import QuantityError
-from tcplab.scenario.sizes import read_sizes
+from tcplab.scenario import QuantityError, expand, from_data
+from tcplab.scenario.quantity import value_of
 
 
 @pytest.mark.parametrize(
@@ -20,7 +19,7 @@ from tcplab.scenario.sizes import read_sizes
     ],
 )
 def test_all_forms_are_read(written: object, sizes: tuple[int, ...]) -> None:
-    assert read_sizes(written) == sizes
+    assert tuple(value_of("sizes", written)) == sizes
 
 
 @pytest.mark.parametrize(
@@ -38,7 +37,7 @@ def test_all_forms_are_read(written: object, sizes: tuple[int, ...]) -> None:
 )
 def test_what_makes_no_sense_is_refused(written: object, message: str) -> None:
     with pytest.raises(QuantityError, match=message):
-        read_sizes(written)
+        value_of("sizes", written)
 
 
 def test_an_echo_flow_is_as_long_as_its_messages_take() -> None:

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tcplab.results.manifest import plan_digest
-from tcplab.scenario import expand, load
-from tcplab.scenario.vary import repetition, with_phases
+from tcplab.scenario import expand, load, repetition, with_phases
 
 MS = 1_000_000
 SCENARIO = """

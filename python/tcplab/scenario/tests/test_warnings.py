@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from tcplab._core import effective_loss
 from tcplab.scenario import expand, load, warnings
-from tcplab.scenario.netem import effective_loss
 
 
 def warned(settings: str, flow: str = "", more: str = "") -> list[str]:

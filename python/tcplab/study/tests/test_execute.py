@@ -97,7 +97,7 @@ def test_the_order_is_random_yet_the_same_for_a_seed_and_each_repetition_is_a_bl
     # alike for one in 24 (4 expected; 13 is more than four standard deviations off).
     orders, alike = set(), 0
     for seed in range(100):
-        seeded = replace(study, file=study.file.model_copy(update={"seed": seed}))
+        seeded = replace(study, file=replace(study.file, seed=seed))
         jobs = work(seeded, Store(tmp_path / "c")).missing
         first, second = (tuple(job.cell.id for job in block) for block in (jobs[:4], jobs[4:]))
         orders |= {first, second}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.cc.parameters import mistakes
+from tcplab.cc.known import Controls
 from tcplab.scenario import ScenarioErrors, load
 
 HEAD = "tcplab: 1\nname: t\nnetwork: {path: {rate: 10 Mbit/s, rtt: 20 ms}}\nflows:\n"
@@ -17,7 +17,7 @@ def errors(place: Path, *flows: str) -> list[str]:
     file = place / "scenario.yaml"
     file.write_text(HEAD + "".join(f"  - {flow}\n" for flow in flows), encoding="utf-8")
     with pytest.raises(ScenarioErrors) as caught:
-        load(file, (), (mistakes,))
+        load(file, (), Controls())
     return [str(error).replace(f"{file}", "s") for error in caught.value.errors]
 
 

@@ -1,0 +1,21 @@
+//! Reading what a study file says of itself; its scenario is read once for each of its cells.
+
+use serde_json::Value as Json;
+
+use crate::document::Document;
+use crate::error::Mistakes;
+use crate::language::Study;
+use crate::reader;
+use crate::schema::STUDY;
+
+/// The keys of a study in base units, with every default filled in; the scenario inside is as written.
+pub fn study(document: &Document) -> Result<Json, Mistakes> {
+    let reading = reader::read(document, &STUDY);
+    if !reading.found.is_empty() {
+        return Err(Mistakes::new(reading.found));
+    }
+    let file = serde_json::from_value::<Study>(reading.value.unwrap_or_default());
+    file.and_then(serde_json::to_value).map_err(|error| {
+        Mistakes::new(vec![document.mistake(&[], &format!("cannot be read: {error}"), "", false)])
+    })
+}

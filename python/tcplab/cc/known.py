@@ -1,0 +1,47 @@
+"""What the scenario language asks of congestion controls: which there are, and their parameters."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+from tcplab.cc.compiler import Source
+from tcplab.cc.describe import ALIASES, Description, describe, described_file, known_as, shipped
+from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.scenario.reading import Known
+from tcplab.testbed import controls
+
+
+class Controls:
+    """tcplab's own controls, those of this machine's kernel, and C files."""
+
+    def known(self, name: str, folder: Path) -> Known | str | bool | None:
+        """See `tcplab.scenario.reading.Controls`."""
+        if name.endswith(".c"):
+            try:
+                return _answer(described_file(Source.read(folder / name)))
+            except ControlFileError as problem:
+                return "\n".join([problem.what, *problem.details()])
+            except NoCompilerError:
+                return True  # only an engine can tell
+        if known_as(name) in shipped():
+            return _answer(describe(name))
+        return True if _is_the_kernels(name) else None
+
+    def names(self) -> list[str]:
+        """Every name that a scenario may give."""
+        own = [*shipped(), *ALIASES]
+        return [*own, *(f"tl_{one}" for one in own), *controls.available()]
+
+
+def _answer(control: Description) -> Known:
+    # A value within half a step of an end is taken for the end.
+    return control.name, [
+        (p.name, p.least - p.step / 2, p.most + p.step / 2, p.range) for p in control.parameters
+    ]
+
+
+def _is_the_kernels(name: str) -> bool:
+    """Whether the running kernel has a control of this name, or a module of it."""
+    known = controls.kernel_name(name)
+    return known in controls.available() or known in controls.loadable(platform.release())

@@ -1,0 +1,124 @@
+"""From a file, a text or Python data to a scenario and its plan; every mistake is reported at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .errors import ScenarioErrors
+
+if TYPE_CHECKING:
+    from tcplab._core import Document
+
+MAX_BYTES = 1 << 20
+"""A scenario's file is no longer."""
+
+Known = tuple[str, list[tuple[str, float, float, str]]]
+"""What messages call a control, and of each parameter its name, minimum, maximum, and its range in words."""
+
+
+class Controls(Protocol):
+    """What the language asks about congestion controls; `tcplab.cc.known` answers."""
+
+    def known(self, name: str, folder: Path) -> Known | str | bool | None:
+        """What is known of the control of this name, or in this C file of the scenario's folder.
+
+        None: there is none; True: there is one; a text: why it is not one, after its name.
+        """
+
+    def names(self) -> list[str]:
+        """The names to suggest."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario that was read and found right, its overrides applied."""
+
+    name: str
+    description: str
+    document: Document
+    base: Path
+    """The directory that files named in it are relative to."""
+    sets: tuple[str, ...]
+    controls: Controls | None
+    """What its controls were checked against; None: they were not."""
+    plan_json: str
+
+    def checked(self, controls: Controls) -> Scenario:
+        """The same with its controls checked, if they were not; raises ScenarioErrors."""
+        if self.controls is not None:
+            return self
+        return from_document(self.document, self.base, self.sets, controls)
+
+
+def load(source: str | Path, sets: Sequence[str] = (), controls: Controls | None = None) -> Scenario:
+    """The scenario in a file (a path) or a YAML text (a str with a line break), with overrides applied.
+
+    Files that it names are relative to the scenario's directory, or to the working directory for a text.
+    Controls are checked against `controls`, if given. Raises `ScenarioErrors` with every mistake found.
+    """
+    if isinstance(source, str) and "\n" in source:
+        return from_document(read_text(source, "<text>"), Path(), sets, controls)
+    return from_document(read(source), Path(source).parent, sets, controls)
+
+
+def from_data(
+    data: Mapping[str, Any],
+    base: Path | None = None,
+    sets: Sequence[str] = (),
+    controls: Controls | None = None,
+) -> Scenario:
+    """The scenario in Python data of the same shape; named files are relative to `base`.
+
+    Raises `ScenarioErrors`, whose errors have no line.
+    """
+    from tcplab._core import Document
+
+    try:
+        document = Document.of(data, "scenario")
+    except ValueError as problem:
+        raise ScenarioErrors.of_file("scenario", str(problem)) from None
+    return from_document(document, base or Path(), sets, controls)
+
+
+def from_document(
+    document: Document, base: Path, sets: Sequence[str] = (), controls: Controls | None = None
+) -> Scenario:
+    """The scenario in a document; named files are relative to `base`. Raises `ScenarioErrors`."""
+    plan = document.plan(base, list(sets), controls)
+    named = json.loads(plan)
+    return Scenario(named["name"], named["description"], document, base, tuple(sets), controls, plan)
+
+
+def read(file: str | Path) -> Document:
+    """The document in a YAML file; raises `ScenarioErrors`."""
+    try:
+        with Path(file).open("rb") as stream:
+            text = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise ScenarioErrors.of_file(file, f"cannot be read: {reason}") from None
+    return read_text(text, str(file))
+
+
+def read_text(text: str | bytes, name: str) -> Document:
+    """The document of a YAML text that messages call `name`; raises `ScenarioErrors`."""
+    from tcplab._core import Document
+
+    # What UTF-8 cannot hold is refused as any other byte that is not UTF-8.
+    return Document(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"), name)
+
+
+def declares_scenario(text: bytes) -> bool:
+    """Whether a file says that it is a scenario, by its key `tcplab`; messages quote no other file."""
+    return re.search(rb"""^[\s{]*["']?tcplab["']?\s*:""", text, re.MULTILINE) is not None
+
+
+def expand(scenario: Scenario) -> dict[str, Any]:
+    """The plan: every default filled in, every shorthand expanded, base units."""
+    plan: dict[str, Any] = json.loads(scenario.plan_json)
+    return plan
