@@ -110,12 +110,11 @@ def fields(shapes: Mapping[str, Shape], required: tuple[str, ...] = ()) -> Shape
 
     def check(value: Any) -> None:
         mapping(value)
-        for key in required:
-            if key not in value:
-                raise ShapeError("is missing", (key,))
         for key, shape in shapes.items():
             if key in value:
                 _inside(key, shape, value[key])
+            elif key in required:
+                raise ShapeError("is missing", (key,))
 
     return check
 

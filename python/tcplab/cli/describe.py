@@ -70,6 +70,8 @@ def _direction(direction: dict[str, Any]) -> str:
 
 
 def _queue(queue: dict[str, Any]) -> str:
+    if "limit" not in queue:
+        return str(queue["kind"])  # what is inside of it has limits
     limit = f" of {_amount(queue['limit'])}" if queue["limit"] else " without limit"
     marking = f", marks above {_amount(queue['mark_above'])}" if queue.get("mark_above") else ""
     return f"{queue['kind']}{limit}{marking}"

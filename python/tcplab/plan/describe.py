@@ -24,6 +24,8 @@ def rate_words(direction: Settings) -> str:
 def queue_words(direction: Settings) -> str:
     """`droptail, 50 ms`."""
     queue = direction.get("queue") or {}
+    if "kind" in queue and "limit" not in queue:
+        return str(queue["kind"])  # what is inside of it has limits
     return f"{queue.get('kind', 'droptail')}, {limit_words(queue.get('limit'))}{_marking_words(queue)}"
 
 

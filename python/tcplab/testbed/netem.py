@@ -75,7 +75,7 @@ def unlike(mtu: int, direction: Direction) -> Iterator[Unlike]:
     if loss and loss["model"]["kind"] == "random" and loss["model"]["chance"]["correlation"]:
         message = "netem's correlated losses are fewer than the rate asked for"
         yield Unlike("loss.correlation", message, "`model: netem` says how many they are", refused=False)
-    if direction["rate"] and queue["limit"] and "packets" not in queue["limit"]:
+    if direction["rate"] and queue.get("limit") and "packets" not in queue["limit"]:
         message = f"netem limits packets, not bytes: {_waiting(direction, mtu)} of them, as if all were full"
         yield Unlike("queue.limit", message, "give the limit in packets", refused=False)
 
@@ -94,7 +94,7 @@ def _serialisation(direction: Direction, mtu: int) -> list[str]:
 
 def _waiting(direction: Direction, mtu: int) -> int:
     """How many packets may wait: a limit in bytes or time as that of full ones."""
-    limit, frame = direction["queue"]["limit"], mtu + _ETHERNET_HEADER
+    limit, frame = direction["queue"].get("limit"), mtu + _ETHERNET_HEADER
     if limit is None:
         return _AMPLE
     if "packets" in limit:
