@@ -4,10 +4,16 @@
 //! the Python module can be it too: wherever that is installed, an agent of the same version is.
 
 mod capture;
+#[cfg(feature = "local")]
 mod controls;
+mod destination;
 mod echo;
+#[cfg(feature = "local")]
 mod emu;
 mod halves;
+mod host;
+#[cfg(feature = "local")]
+mod local;
 mod node;
 mod output;
 mod process;
@@ -15,15 +21,17 @@ mod protocol;
 mod recorder;
 mod run;
 mod sampling;
+mod silence;
 mod waiting;
 
-use tcplab_lab::Role;
+use std::time::Duration;
 
 const USAGE: &str = "\
 tcplab-agent: acts inside a node of a tcplab network
 
 usage:
-  tcplab-agent node [--new-net]   read commands from standard input, write events to standard output
+  tcplab-agent node [--new-net] [--silence SECONDS]
+                                  read commands from standard input, write events to standard output
   tcplab-agent emu                emulate links, told and telling in the same way
   tcplab-agent controls           load congestion controls into the kernel, likewise, until the input ends
   tcplab-agent lab [--parent PID] [--name NAME]
@@ -37,125 +45,77 @@ usage:
   tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version
 
-  --new-net   hold a network namespace of its own, at /proc/PID/ns/net
+  --new-net           hold a network namespace of its own, at /proc/PID/ns/net
+  --silence SECONDS   end when no command has come for so long
 ";
-
-/// What the process is started to be.
-enum Command {
-    /// A node: traffic, probe and capture.
-    Node { new_net: bool },
-    /// The links of a lab.
-    Emu,
-    /// Congestion controls of ours in the kernel.
-    Controls,
-    /// Namespaces, and the processes in them.
-    Lab(tcplab_lab::Options),
-    /// An interface's packets, to standard output.
-    Capture(String),
-    /// A program in a node.
-    Enter(tcplab_lab::Entry),
-    /// Nothing but trying out what a lab needs, and these settings.
-    Probe(Vec<String>),
-    /// The server of `tcplab echo`.
-    EchoServe,
-    /// The clients of `tcplab echo`.
-    EchoRun,
-    /// Nothing but an answer.
-    Say(String),
-}
 
 /// Does what the arguments (those of the command line, without the program's name) say, and returns the exit code.
 pub fn main(arguments: &[String]) -> u8 {
-    match parse(arguments) {
-        Ok(Command::Node { new_net }) => node::main(new_net),
-        Ok(Command::Emu) => emu::main(),
-        Ok(Command::Controls) => controls::main(),
-        Ok(Command::Lab(options)) => tcplab_lab::serve(&options, &|role| match role {
-            Role::Node => node::main(false),
-            Role::Emulator => emu::main(),
-            Role::Controls => controls::main(),
-            // The lab itself does that.
-            Role::Hold => 0,
-        }),
-        Ok(Command::Capture(interface)) => capture::live::main(&interface),
-        Ok(Command::Enter(entry)) => tcplab_lab::enter(&entry),
-        Ok(Command::Probe(sysctls)) => {
-            println!("{}", tcplab_lab::probe(&sysctls));
-            0
-        }
-        Ok(Command::EchoServe) => echo::serve(),
-        Ok(Command::EchoRun) => echo::run(),
-        Ok(Command::Say(text)) => {
-            print!("{text}");
-            0
-        }
-        Err(problem) => {
-            eprintln!("tcplab-agent: {problem}\n\n{USAGE}");
-            2
-        }
-    }
+    run(arguments).unwrap_or_else(|problem| {
+        eprintln!("tcplab-agent: {problem}\n\n{USAGE}");
+        2
+    })
 }
 
-fn parse(arguments: &[String]) -> Result<Command, String> {
+fn run(arguments: &[String]) -> Result<u8, String> {
     let mut words = arguments.iter().map(String::as_str);
-    match words.next() {
-        Some("node") => {
-            let mut new_net = false;
-            for word in words {
-                match word {
-                    "--new-net" => new_net = true,
-                    other => return Err(format!("node knows no {other:?}")),
-                }
-            }
-            Ok(Command::Node { new_net })
+    let command = words.next().ok_or("a command is missing")?;
+    Ok(match command {
+        "node" => {
+            let (new_net, silence) = of_node(words)?;
+            node::main(new_net, silence)
         }
-        Some("emu") => match words.next() {
-            None => Ok(Command::Emu),
-            Some(other) => Err(format!("emu knows no {other:?}")),
-        },
-        Some("controls") => match words.next() {
-            None => Ok(Command::Controls),
-            Some(other) => Err(format!("controls knows no {other:?}")),
-        },
-        Some("probe") => Ok(Command::Probe(words.map(str::to_owned).collect())),
-        Some("lab") => {
-            let mut options = tcplab_lab::Options::default();
-            while let Some(word) = words.next() {
-                match (word, words.next()) {
-                    ("--parent", Some(pid)) => options.parent = Some(process_number(pid)?),
-                    ("--name", Some(name)) => options.name = Some(name.to_owned()),
-                    _ => return Err(format!("lab knows no {word:?}")),
-                }
-            }
-            Ok(Command::Lab(options))
+        "capture" => {
+            let interface = words.next().ok_or("capture needs an interface")?;
+            nothing_more(command, words)?;
+            capture::live::main(interface)
         }
-        Some("capture") => match (words.next(), words.next()) {
-            (Some(interface), None) => Ok(Command::Capture(interface.to_owned())),
-            _ => Err("capture needs an interface".to_owned()),
-        },
-        Some("enter") => match (words.next(), words.next()) {
-            (Some(lab), Some(process)) => Ok(Command::Enter(tcplab_lab::Entry {
-                lab: process_number(lab)?,
-                process: process_number(process)?,
-                command: words.map(str::to_owned).collect(),
-            })),
-            _ => Err("enter needs the processes of a lab and of a node, and a program".to_owned()),
-        },
-        Some("echo-serve") => match words.next() {
-            None => Ok(Command::EchoServe),
-            Some(other) => Err(format!("echo-serve knows no {other:?}")),
-        },
-        Some("echo-run") => match words.next() {
-            None => Ok(Command::EchoRun),
-            Some(other) => Err(format!("echo-run knows no {other:?}")),
-        },
-        Some("--version") => Ok(Command::Say(format!("tcplab-agent {}\n", env!("CARGO_PKG_VERSION")))),
-        Some("--help" | "-h") => Ok(Command::Say(USAGE.to_owned())),
-        Some(other) => Err(format!("no command {other:?}")),
-        None => Err("a command is missing".to_owned()),
-    }
+        "echo-serve" => {
+            nothing_more(command, words)?;
+            echo::serve()
+        }
+        "echo-run" => {
+            nothing_more(command, words)?;
+            echo::run()
+        }
+        "--version" => {
+            println!("tcplab-agent {}", env!("CARGO_PKG_VERSION"));
+            0
+        }
+        "--help" | "-h" => {
+            print!("{USAGE}");
+            0
+        }
+        other => elsewhere(other, words)?.ok_or_else(|| format!("no command {other:?}"))?,
+    })
 }
 
-fn process_number(word: &str) -> Result<i32, String> {
-    word.parse().map_err(|_| format!("{word:?} is not the number of a process"))
+/// The commands that only a machine of the user's own is given.
+#[cfg(feature = "local")]
+fn elsewhere<'a>(command: &str, words: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
+    local::run(command, words)
+}
+
+#[cfg(not(feature = "local"))]
+fn elsewhere<'a>(_: &str, _: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
+    Ok(None)
+}
+
+fn of_node<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<(bool, Option<Duration>), String> {
+    let (mut new_net, mut silence) = (false, None);
+    while let Some(word) = words.next() {
+        match word {
+            "--new-net" => new_net = true,
+            "--silence" => {
+                let seconds: Option<u64> = words.next().and_then(|word| word.parse().ok());
+                silence = Some(Duration::from_secs(seconds.ok_or("--silence needs a number of seconds")?));
+            }
+            other => return Err(format!("node knows no {other:?}")),
+        }
+    }
+    Ok((new_net, silence))
+}
+
+fn nothing_more<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    words.next().map_or(Ok(()), |word| Err(format!("{command} knows no {word:?}")))
 }

@@ -1,18 +1,23 @@
 //! The session: commands in, answers out.
 
 use std::io::BufRead;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::json;
 use tcplab_probe::{clock, scheduling};
 use tcplab_traffic::{Clock, Prepared};
 
 use crate::capture::{self, Capture, What};
+use crate::destination::Destination;
+use crate::host;
 use crate::output;
 use crate::process;
 use crate::protocol::{Command, Probe, Request, VERSION};
 use crate::recorder::Recorder;
 use crate::run::{Parts, Run};
+use crate::silence::Heard;
 
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
@@ -39,8 +44,8 @@ struct Session {
 /// The run in progress, for whoever must end it.
 type Current = Arc<Mutex<Option<Run>>>;
 
-/// Serves until the input ends.
-pub fn main(new_net: bool) -> u8 {
+/// Serves until the input ends, or until no command has come for as long as `silence`.
+pub fn main(new_net: bool, silence: Option<Duration>) -> u8 {
     if new_net && let Err(error) = process::new_network_namespace() {
         output::refuse(
             None,
@@ -62,10 +67,14 @@ pub fn main(new_net: bool) -> u8 {
         output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
         return 3;
     }
+    let heard = silence.map(Heard::watch);
     hello();
     let mut session = Session::default();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
+        if let Some(heard) = &heard {
+            heard.now();
+        }
         if !line.trim().is_empty() {
             serve(&line, &mut session, &current);
         }
@@ -110,7 +119,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         }
     };
     let answer = match request.command {
-        Command::Configure { node, dir, cpus } => session.configure(&node, &dir, &cpus),
+        Command::Configure { node, dir, cpus } => session.configure(&node, dir, &cpus),
         Command::Flow(end) => session.flow(*end),
         Command::Probe(probe) => session.probe(probe),
         Command::Capture { what, interfaces } => session.capture(what, interfaces),
@@ -121,6 +130,8 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
             }
             Ok(json!({}))
         }
+        Command::Clock => Ok(json!({"monotonic": clock::now()})),
+        Command::Host { sysctls } => Ok(host::describe(&sysctls)),
     };
     match answer {
         Ok(answer) => output::ok(request.id, answer),
@@ -131,16 +142,16 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
 type Answer = Result<serde_json::Value, Refusal>;
 
 impl Session {
-    fn configure(&mut self, node: &str, dir: &std::path::Path, cpus: &[usize]) -> Answer {
+    fn configure(&mut self, node: &str, dir: Option<PathBuf>, cpus: &[usize]) -> Answer {
         if node.is_empty() || node.contains('/') {
             return Err(refusal(
                 format!("{node:?} cannot be part of a file name"),
                 "choose another node name",
             ));
         }
-        if !dir.is_dir() {
+        if let Some(dir) = dir.as_ref().filter(|dir| !dir.is_dir()) {
             return Err(refusal(
-                format!("{} is no directory", dir.display()),
+                format!("{} is not a directory", dir.display()),
                 "make it before the node starts",
             ));
         }
@@ -149,7 +160,8 @@ impl Session {
         {
             return Err(refusal(format!("cannot run on CPUs {cpus:?}: {error}"), "choose CPUs that exist"));
         }
-        self.recorder = Some(Arc::new(Recorder::new(node, dir)));
+        let destination = dir.map_or(Destination::Caller, Destination::Directory);
+        self.recorder = Some(Arc::new(Recorder::new(node, destination)));
         Ok(json!({}))
     }
 
@@ -175,13 +187,16 @@ impl Session {
                 "send `configure` first, for every run",
             ));
         };
+        let Destination::Directory(dir) = recorder.destination() else {
+            return Err(refusal("a remote host is not captured", "leave out `capture`"));
+        };
         if interfaces.is_empty() {
             interfaces = capture::interfaces()
                 .map_err(|error| refusal(format!("/proc/net/dev cannot be read: {error}"), "mount /proc"))?;
         }
         let mut files = Vec::new();
         for interface in &interfaces {
-            let capture = Capture::open(recorder.node(), &recorder.dir(), interface, what)
+            let capture = Capture::open(recorder.node(), &dir, interface, what)
                 .map_err(|error| refusal(&error, error.mend()))?;
             files.push(capture.path().display().to_string());
             self.captures.push(capture);

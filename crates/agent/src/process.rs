@@ -32,7 +32,7 @@ fn loopback_up() -> io::Result<()> {
         request.ifr_name[0] = b'l' as libc::c_char;
         request.ifr_name[1] = b'o' as libc::c_char;
         request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request))
+        check(libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &request))
     }
 }
 

@@ -29,8 +29,8 @@ pub enum Command {
     Configure {
         /// The node's name.
         node: String,
-        /// The run directory.
-        dir: PathBuf,
+        /// The run directory; none: the caller has it, and is sent the files.
+        dir: Option<PathBuf>,
         /// CPUs to run on; empty: any.
         #[serde(default)]
         cpus: Vec<usize>,
@@ -56,6 +56,14 @@ pub enum Command {
     },
     /// End the run now.
     Stop,
+    /// Say what the clock shows.
+    Clock,
+    /// Describe the machine.
+    Host {
+        /// Settings to read.
+        #[serde(default)]
+        sysctls: Vec<String>,
+    },
 }
 
 /// What is sampled, and how often. Intervals in ns.

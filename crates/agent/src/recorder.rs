@@ -1,9 +1,8 @@
 //! Rows from all threads into the run directory, in batches that survive the process.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_ipc::writer::StreamWriter;
@@ -15,6 +14,7 @@ use tcplab_tables::{
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
+use crate::destination::Destination;
 use crate::halves::{FlowHalf, FlowHalves, HostRow, Hosts, IntervalHalf, IntervalHalves};
 use crate::output;
 
@@ -27,8 +27,8 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    fn new(path: &Path, source: impl Into<ArrowError>) -> WriteError {
-        WriteError { path: path.to_owned(), source: source.into() }
+    fn new(path: PathBuf, source: impl Into<ArrowError>) -> WriteError {
+        WriteError { path, source: source.into() }
     }
 
     /// What to do about it.
@@ -66,22 +66,22 @@ pub struct Rows {
 }
 
 struct Files {
-    dir: PathBuf,
+    destination: Destination,
     node: String,
     /// Where the next rows go. Two sets of buffers take turns: new ones would be faulted in page by page each time.
     spare: Rows,
-    open: BTreeMap<&'static str, StreamWriter<BufWriter<File>>>,
+    open: BTreeMap<&'static str, StreamWriter<Box<dyn Write + Send>>>,
     rows: BTreeMap<&'static str, u64>,
 }
 
 impl Recorder {
-    /// Writes the tables of `node` into `dir`, which must exist.
-    pub fn new(node: &str, dir: &Path) -> Recorder {
+    /// Writes the tables of `node`.
+    pub fn new(node: &str, destination: Destination) -> Recorder {
         Recorder {
             node: node.to_owned(),
             rows: Mutex::new(Rows { node: node.to_owned(), ..Rows::default() }),
             files: Mutex::new(Files {
-                dir: dir.to_owned(),
+                destination,
                 node: node.to_owned(),
                 spare: Rows { node: node.to_owned(), ..Rows::default() },
                 open: BTreeMap::new(),
@@ -96,8 +96,8 @@ impl Recorder {
     }
 
     /// Where files go.
-    pub fn dir(&self) -> PathBuf {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).dir.clone()
+    pub fn destination(&self) -> Destination {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).destination.clone()
     }
 
     /// The rows, to append to. Hold them shortly.
@@ -125,7 +125,9 @@ impl Recorder {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = &mut *files;
         for (name, writer) in &mut files.open {
-            writer.finish().map_err(|e| WriteError::new(&path(&files.dir, name, &files.node), e))?;
+            let path = || files.destination.path(&file(name, &files.node));
+            writer.finish().map_err(|e| WriteError::new(path(), e))?;
+            writer.get_mut().flush().map_err(|e| WriteError::new(path(), e))?;
         }
         files.open.clear();
         Ok(())
@@ -137,8 +139,8 @@ impl Recorder {
     }
 }
 
-fn path(dir: &Path, table: &str, node: &str) -> PathBuf {
-    dir.join(format!("{table}.{node}.arrows"))
+fn file(table: &str, node: &str) -> String {
+    format!("{table}.{node}.arrows")
 }
 
 impl Files {
@@ -158,19 +160,19 @@ impl Files {
         if table.rows() == 0 {
             return Ok(());
         }
-        let path = path(&self.dir, T::NAME, &self.node);
-        let failed = |error| WriteError::new(&path, error);
+        let file = file(T::NAME, &self.node);
+        let failed = |error: ArrowError| WriteError::new(self.destination.path(&file), error);
         let batch = record_batch(table, dictionary).map_err(failed)?;
         let writer = match self.open.entry(T::NAME) {
             std::collections::btree_map::Entry::Occupied(open) => open.into_mut(),
             std::collections::btree_map::Entry::Vacant(none) => {
-                let file = File::create(&path).map_err(|e| WriteError::new(&path, e))?;
-                let writer = StreamWriter::try_new(BufWriter::new(file), &batch.schema()).map_err(failed)?;
+                let file = self.destination.create(&file).map_err(|e| failed(e.into()))?;
+                let writer = StreamWriter::try_new(file, &batch.schema()).map_err(failed)?;
                 none.insert(writer)
             }
         };
         writer.write(&batch).map_err(failed)?;
-        writer.get_mut().flush().map_err(|e| WriteError::new(&path, e))?;
+        writer.get_mut().flush().map_err(|e| failed(e.into()))?;
         *self.rows.entry(T::NAME).or_default() += table.rows() as u64;
         Ok(())
     }

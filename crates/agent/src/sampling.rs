@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tcplab_kernelcc::Place;
+use tcplab_control::gauge::Place;
 use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Sample, Sampler};

@@ -41,7 +41,7 @@ pub fn sleep_until(instant: u64, stop: &AtomicBool) -> bool {
         }
         let until = instant.min(now + ATTENTION);
         let ts = libc::timespec {
-            tv_sec: (until / 1_000_000_000) as libc::time_t,
+            tv_sec: (until / 1_000_000_000) as _,
             tv_nsec: (until % 1_000_000_000) as libc::c_long,
         };
         // SAFETY: `ts` is valid; an early return by a signal is handled by the loop.

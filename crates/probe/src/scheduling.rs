@@ -106,9 +106,11 @@ fn urgent(urgent: bool, limit: u64, awake: u64, time: u64) -> bool {
 /// Niceness and time slice, once set, are kept from one policy to the other.
 fn set(policy: libc::c_int) -> bool {
     // The lowest of the real-time priorities: above all ordinary threads, below every other of these.
-    let parameters = libc::sched_param { sched_priority: libc::c_int::from(policy == libc::SCHED_FIFO) };
+    // `struct sched_param` is one int.
+    let priority = libc::c_int::from(policy == libc::SCHED_FIFO);
+    // By its number: musl's function refuses, for want of what POSIX asks of it beyond Linux.
     // SAFETY: the parameters are valid for the call, which is for this thread (0).
-    unsafe { libc::sched_setscheduler(0, policy, &parameters) == 0 }
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 
 /// `struct sched_attr`, its first version.

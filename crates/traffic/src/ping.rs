@@ -249,7 +249,7 @@ impl<'a> Pinger<'a> {
     fn readable(&self, ns: u64) -> io::Result<bool> {
         let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         let timeout = libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_sec: (ns / 1_000_000_000) as _,
             tv_nsec: (ns % 1_000_000_000) as libc::c_long,
         };
         // SAFETY: one valid pollfd, a valid timeout and no signal mask.

@@ -29,8 +29,16 @@ Scenarios = Annotated[
 OneRun = Annotated[Path, typer.Argument(metavar="RUN", help="A result directory.", show_default=False)]
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="Result directories.", show_default=False)]
 # Spelled out here: the engines themselves take 0.1 s to import.
-Engines = Literal["sim", "kernel"]
+Engines = Literal["sim", "kernel", "remote"]
 EngineName = Annotated[Engines, typer.Option("--engine", "-e", help="The engine that runs it.")]
+At = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at",
+        metavar="NAME=ssh://[USER@]HOST[:PORT]",
+        help="Where a host of the scenario is, for --engine remote. Repeatable.",
+    ),
+]
 Level = Annotated[
     str | None,
     typer.Option("--level", metavar="SHARE", help="Confidence level of the intervals. [default: 95 %]"),
@@ -67,14 +75,28 @@ def level_of(text: str | None) -> float:
     return level
 
 
-def engine_called(name: str) -> Engine:
-    """The engine of this name."""
+def engine_called(name: str, at: list[str] | None = None) -> Engine:
+    """The engine of this name; that of remote hosts with where they are."""
     from tcplab import engine
 
+    if at:
+        return _remote(name, at)
     try:
         return engine.load(name)
     except engine.UnknownEngineError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
+
+
+def _remote(name: str, at: list[str]) -> Engine:
+    from tcplab.engine.remote import RemoteEngine
+    from tcplab.engine.remote.place import PlaceError, read_places
+
+    if name != RemoteEngine.name:
+        raise CommandError("--at says where real hosts are", Code.INPUT, "--engine remote")
+    try:
+        return RemoteEngine(read_places(at))
+    except PlaceError as problem:
+        raise CommandError(f"--at: {problem}", Code.INPUT) from None
 
 
 def fits(problems: list[Problem]) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import (
+    At,
     EngineName,
     Json,
     Level,
@@ -35,6 +36,7 @@ EXAMPLE = "tcplab run scenarios/four-controls.yaml --set flows.bbr1.cc=bbr3 --re
 def run(
     scenario: Scenarios,
     engine: EngineName = "sim",
+    at: At = None,
     settings: Settings = None,
     repeat: Annotated[
         int | None, typer.Option("--repeat", "-n", min=1, metavar="N", help="Runs, each with the next seed.")
@@ -72,7 +74,7 @@ def run(
     from tcplab.progress import watcher
 
     confidence = level_of(level)
-    chosen = engine_called(engine)
+    chosen = engine_called(engine, at)
     loaded = scenarios(scenario, settings)
     prepared = _prepare(scenario, loaded, chosen, repeat, seed)
     for one in prepared:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 _ENGINES = {
     "sim": ("tcplab.engine.sim", "SimEngine"),
     "kernel": ("tcplab.engine.kernel", "KernelEngine"),
+    "remote": ("tcplab.engine.remote", "RemoteEngine"),
 }
 
 

@@ -5,29 +5,25 @@ How it works and what it needs: docs/kernel-engine.md.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.conduct import Watch, seed_of
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
 from tcplab.testbed import controls
-from tcplab.testbed.agents import Event, Json, called, failure
+from tcplab.testbed.agents import Json
 from tcplab.testbed.cpus import divide
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
 
-# How often progress is shown and Ctrl-C looked for, seconds.
-_TICK = 0.1
 # From the command to start to the start itself, ns: time for it to reach every agent.
 _LEAD, _LEAD_PER_AGENT = 100_000_000, 4_000_000
-# How long agents may take to write what is left after the run's end, seconds.
-_FINISH = 15.0
 
 
 class KernelEngine:
@@ -73,7 +69,6 @@ class _Execution:
         self.hosts = {node["name"]: node for node in plan["nodes"]}
         self.cpus = divide(plan["nodes"], emulated=bool(self.layout.emulated))
         self.ports: dict[str, list[int]] = {}
-        self.received = _Goodput(plan)
 
     def carry_out(self) -> tuple[Status, str]:
         """Bring up, run, and say how it ended. Raises TestbedError when it cannot go on."""
@@ -88,7 +83,8 @@ class _Execution:
         self._configure()
         self.findings.came_up(self.bed, self.loaded, time.monotonic() - began)
         start = self._start()
-        return self._watch(start)
+        watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, silent=(EMULATOR,))
+        return watch.follow(start, self._acting())
 
     def _emulation(self) -> Json:
         capture = self.plan.get("capture")
@@ -164,7 +160,7 @@ class _Execution:
             "address": arrival.ip(flow["ip"]),
             "ports": ports,
             "sample": self.plan["sample"]["flows"],
-            "seed": _seed(self.plan["seed"], flow["name"]),
+            "seed": seed_of(self.plan["seed"], flow["name"]),
             "prompt": bool(self.layout.emulated),
             "generator": None if generator == "native" else generator,
             "flow": ours,
@@ -219,95 +215,3 @@ class _Execution:
     def _acting(self) -> set[str]:
         """The agents that have a part in the run itself."""
         return self.bed.agents.alive - {CONTROLS}
-
-    def _watch(self, start: int) -> tuple[Status, str]:
-        """Follow the run to its end."""
-        duration = self.plan["duration"]
-        waiting = self._acting()
-        unfinished = {(flow["name"], role) for flow in self.plan["flows"] for role in _roles(flow)}
-        status, message = Status.DONE, ""
-        # A stream that failed leaves the others their run.
-        broken = ""
-        stopped = False
-        deadline = start + duration + int(_FINISH * 1e9)
-        shown = 0.0
-        while waiting:
-            event = self.bed.agents.next_event(_TICK)
-            now = time.monotonic_ns()
-            if event is not None:
-                if event.name == "gone":
-                    status, message = Status.FAILED, str(failure(event))
-                    waiting.discard(event.agent)
-                elif event.name == "done":
-                    waiting.discard(event.agent)
-                elif event.name == "finished":
-                    unfinished.discard((event.content["flow"], event.content["role"]))
-                elif event.name == "error" and "flow" not in event.content:
-                    status, message = Status.FAILED, str(failure(event))
-                elif event.name == "error" and now < start + duration and not stopped:
-                    broken = broken or str(failure(event))
-                self._note(event)
-            failed = status is Status.FAILED
-            if not stopped and (failed or not unfinished):
-                stopped = self._stop()
-                deadline = now + int(_FINISH * 1e9)
-            if now > deadline:
-                slow = " and ".join(map(called, sorted(waiting)))
-                return Status.FAILED, message or f"{slow} did not end within {_FINISH:g} s of the run's end"
-            if time.monotonic() - shown >= _TICK and not stopped:
-                shown = time.monotonic()
-                at = min(max(0, now - start), duration)
-                try:
-                    self.progress(Progress(at, duration, self.received.rates()))
-                except KeyboardInterrupt:
-                    status = Status.INTERRUPTED
-                    message = f"stopped at {at / 1e9:.3f} s of {duration / 1e9:g} s"
-                    stopped = self._stop()
-                    deadline = now + int(_FINISH * 1e9)
-        if broken and status is Status.DONE:
-            return Status.FAILED, broken
-        return status, message
-
-    def _stop(self) -> bool:
-        self.bed.agents.tell({"do": "stop"})
-        return True
-
-    def _note(self, event: Event) -> None:
-        if event.name == "progress" and event.agent != EMULATOR:
-            self.received.note(event)
-        self.findings.note(event)
-
-
-class _Goodput:
-    """What has lately been received, flow by flow."""
-
-    def __init__(self, plan: Plan) -> None:
-        self._receiver = {flow["name"]: flow["to"] for flow in plan["flows"] if flow["kind"] != "ping"}
-        self._last = dict.fromkeys(self._receiver, (0, 0))
-        self._rates: dict[str, float] = {}
-
-    def note(self, event: Event) -> None:
-        """An agent tells how far it has come."""
-        now = int(event.content["time"])
-        for flow, counted in event.content["flows"].items():
-            if self._receiver.get(flow) != event.agent:
-                continue
-            then, before = self._last[flow]
-            received = int(counted["received"])
-            if now > then:
-                self._rates[flow] = (received - before) * 8e9 / (now - then)
-                self._last[flow] = (now, received)
-
-    def rates(self) -> dict[str, float]:
-        """bit/s by flow."""
-        return dict(self._rates)
-
-
-def _roles(flow: Json) -> tuple[str, ...]:
-    return ("client",) if flow["kind"] == "ping" else ("server", "client")
-
-
-def _seed(seed: int, name: str) -> int:
-    """A random stream of its own for each flow, so that adding one shifts no other."""
-    digest = hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")

@@ -140,6 +140,9 @@ class Agents:
             content = json.loads(line)
         except ValueError:
             content = {"event": "error", "message": f"said {line[:100]!r}"}
+        self._sort(name, content)
+
+    def _sort(self, name: str, content: Json) -> None:
         number = content.get("id")
         if number is not None and content["event"] in ("ok", "error"):
             self._answers[name, number] = content
@@ -149,7 +152,11 @@ class Agents:
     def _lose(self, name: str) -> None:
         if name in self._sockets:
             self._drop(name)
-            self._events.append(Event(name, "gone", {}))
+            self._events.append(Event(name, "gone", self._reason(name)))
+
+    def _reason(self, name: str) -> Json:
+        """Why an agent is gone, as `message` and `mend`, where that is known."""
+        return {}
 
     def _drop(self, name: str) -> None:
         one = self._sockets.pop(name)
@@ -159,7 +166,7 @@ class Agents:
 
 def failure(event: Event) -> TestbedError:
     """What an event means when it must not come."""
-    if event.name == "gone":
+    if event.name == "gone" and "message" not in event.content:
         return TestbedError(
             f"{called(event.agent)} has died",
             "if nobody ended it, the kernel's log may say why: sudo dmesg | tail",

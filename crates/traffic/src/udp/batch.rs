@@ -132,17 +132,14 @@ fn option(socket: &Socket, level: libc::c_int, name: libc::c_int) -> Option<libc
 
 /// The control message that has a message cut into datagrams of `size` bytes.
 fn segment_size(size: u16) -> Control {
-    let header = libc::cmsghdr {
-        // SAFETY: computes a length from a length.
-        cmsg_len: unsafe { libc::CMSG_LEN(size_of::<u16>() as u32) } as _,
-        cmsg_level: libc::SOL_UDP,
-        cmsg_type: libc::UDP_SEGMENT,
-    };
     let mut control = Control([0; CONTROL]);
-    // SAFETY: the buffer is aligned for the header and has room for it and the number behind it.
+    // SAFETY: the buffer is aligned for the header, which may be all zero, and has room for it and the number behind it.
     unsafe {
         let at = control.0.as_mut_ptr();
-        at.cast::<libc::cmsghdr>().write(header);
+        let header = &mut *at.cast::<libc::cmsghdr>();
+        header.cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+        header.cmsg_level = libc::SOL_UDP;
+        header.cmsg_type = libc::UDP_SEGMENT;
         at.add(size_of::<libc::cmsghdr>()).cast::<u16>().write_unaligned(size);
     }
     control

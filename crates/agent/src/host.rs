@@ -1,0 +1,67 @@
+//! What the machine is, for the manifest of a run on it: kernel, settings, network interfaces, CPUs.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+/// The machine, with the values of `sysctls`; what it does not tell is null.
+pub fn describe(sysctls: &[String]) -> Value {
+    let settings: Map<String, Value> =
+        sysctls.iter().map(|name| (name.clone(), sysctl(name).into())).collect();
+    let interfaces: Map<String, Value> =
+        names("/sys/class/net").into_iter().map(|name| (name.clone(), interface(&name))).collect();
+    json!({
+        "name": text("/proc/sys/kernel/hostname"),
+        "kernel": text("/proc/sys/kernel/osrelease"),
+        "machine": std::env::consts::ARCH,
+        "cpus": std::thread::available_parallelism().ok().map(std::num::NonZero::get),
+        "cpu_model": cpu_model(),
+        "cpu_governor": text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "sysctls": settings,
+        "interfaces": interfaces,
+        // `address port address port`: the caller's, then this machine's as the caller reached it (ssh(1)).
+        "reached": std::env::var("SSH_CONNECTION").ok().and_then(|it| it.split(' ').nth(2).map(str::to_owned)),
+    })
+}
+
+fn interface(name: &str) -> Value {
+    let at = Path::new("/sys/class/net").join(name);
+    let link = |what: &str| {
+        let target = fs::read_link(at.join(what)).ok()?;
+        Some(target.file_name()?.to_string_lossy().into_owned())
+    };
+    json!({
+        "driver": link("device/driver"),
+        "mtu": number(&at.join("mtu")),
+        // Mbit/s; a device without a speed says -1, or refuses to be read.
+        "speed": number(&at.join("speed")).filter(|speed| *speed > 0),
+        "queues": names(at.join("queues")).len(),
+    })
+}
+
+fn sysctl(name: &str) -> Option<String> {
+    text(Path::new("/proc/sys").join(name.replace('.', "/")))
+}
+
+fn cpu_model() -> Option<String> {
+    let info = text("/proc/cpuinfo")?;
+    let line = info.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn text(path: impl AsRef<Path>) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn number(path: &Path) -> Option<i64> {
+    text(path)?.parse().ok()
+}
+
+fn names(directory: impl AsRef<Path>) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,190 @@
+"""The remote engine: the plan's hosts are real ones, reached over SSH; the path between them is what it is.
+
+How it works and what it needs: docs/remote.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.conduct import Watch, seed_of
+from tcplab.engine.kernel_tables import write_tables
+from tcplab.engine.remote.agents import RemoteAgents
+from tcplab.engine.remote.check import hosts_of, problems
+from tcplab.engine.remote.connection import Connection
+from tcplab.engine.remote.findings import SYSCTLS, Findings
+from tcplab.engine.remote.place import Place
+from tcplab.testbed.agents import Json
+from tcplab.testbed.controls import kernel_name
+from tcplab.testbed.errors import TestbedError
+
+# From the command to start to the start itself, ns, besides twice the longest exchange.
+_LEAD = 200_000_000
+
+
+class RemoteEngine:
+    """Runs plans on real hosts."""
+
+    name = "remote"
+    exclusive = True
+
+    def __init__(self, places: Mapping[str, Place] | None = None) -> None:
+        """`places` says where each host of a plan is, by its name."""
+        self._places = dict(places or {})
+
+    def check(self, plan: Plan) -> list[Problem]:
+        """Say what cannot be done, before any host is asked."""
+        return list(problems(plan, self._places))
+
+    def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
+        """Run the plan in real time; KeyboardInterrupt out of `progress` ends it early with what there is."""
+        began = time.monotonic()
+        findings = Findings(plan)
+        connections: list[Connection] = []
+        try:
+            progress(Progress(0, plan["duration"]))
+            for name in hosts_of(plan):
+                connections.append(Connection(name, self._places[name]))
+            status, message = _Execution(plan, run_dir.resolve(), progress, findings, connections).carry_out()
+        except TestbedError as problem:
+            status, message = Status.FAILED, str(problem)
+        finally:
+            for connection in connections:
+                connection.close()
+        findings.facts["hosts_at"] = {name: place.url for name, place in self._places.items()}
+        findings.facts["wall_time"] = time.monotonic() - began
+        write_tables(plan, run_dir, {})
+        return Outcome(status, message, tuple(dict.fromkeys(findings.warnings)), findings.facts)
+
+
+class _Execution:
+    """One run of one plan."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        run_dir: Path,
+        progress: Callable[[Progress], None],
+        findings: Findings,
+        connections: list[Connection],
+    ) -> None:
+        self._plan = plan
+        self._run_dir = run_dir
+        self._progress = progress
+        self._findings = findings
+        self._connections = connections
+        self._addresses: dict[str, str] = {}
+        self._own: dict[str, str | None] = {}
+
+    def carry_out(self) -> tuple[Status, str]:
+        """Connect, prepare, run, and say how it ended. Raises TestbedError when it cannot go on."""
+        began = time.monotonic()
+        with ThreadPoolExecutor(len(self._connections)) as pool:
+            # All are tried; the first that fails is reported.
+            for taken in [pool.submit(one.prepare) for one in self._connections]:
+                taken.result()
+        for connection in self._connections:
+            connection.start()
+        agents = RemoteAgents(self._connections, self._run_dir)
+        try:
+            hellos = agents.greet()
+            self._findings.facts["engine_version"] = next(iter(hellos.values()))["version"]
+            self._describe(agents)
+            self._configure(agents)
+            agents.compare_clocks()
+            self._findings.facts["setup_time"] = time.monotonic() - began
+            start = self._start(agents)
+            watch = Watch(self._plan, agents, self._progress, self._findings.note)
+            ended = watch.follow(start, agents.alive)
+            self._findings.ended(agents, start, self._plan["duration"])
+            return ended
+        finally:
+            agents.close()
+
+    def _describe(self, agents: RemoteAgents) -> None:
+        names = [one.name for one in self._connections]
+        for connection, host in zip(
+            self._connections,
+            agents.ask((name, {"do": "host", "sysctls": list(SYSCTLS)}) for name in names),
+            strict=True,
+        ):
+            name = connection.name
+            facts = {key: value for key, value in host.items() if key not in ("event", "id")}
+            self._own[name] = facts.pop("reached")
+            address = connection.place.address or self._own[name]
+            if address is None:
+                raise TestbedError(
+                    f"the address of {name} is unknown",
+                    f"--at '{name}={connection.place.url}?address=ADDRESS'",
+                )
+            self._addresses[name] = address
+            self._findings.described(name, {**facts, "address": address})
+        self._check_loopback()
+
+    def _check_loopback(self) -> None:
+        """Nobody elsewhere reaches a loopback address."""
+        loops = {name: ipaddress.ip_address(address).is_loopback for name, address in self._addresses.items()}
+        if any(loops.values()) and not all(loops.values()):
+            name = next(name for name, loop in loops.items() if loop)
+            raise TestbedError(
+                f"{name} was reached at {self._addresses[name]}, where no other host reaches it",
+                f"--at '{name}=ssh://...?address=ADDRESS'",
+            )
+
+    def _configure(self, agents: RemoteAgents) -> None:
+        """Prepare every agent: first the servers, whose ports their clients must know."""
+        nodes = {node["name"]: node for node in self._plan["nodes"]}
+        agents.ask(
+            (name, {"do": "configure", "node": name, "cpus": nodes[name]["cpus"]}) for name in self._addresses
+        )
+        flows = self._plan["flows"]
+        served = [flow for flow in flows if flow["kind"] != "ping"]
+        answers = agents.ask((flow["to"], self._flow(flow, "server", [])) for flow in served)
+        ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
+        agents.ask((flow["from"], self._flow(flow, "client", ports.get(flow["name"], []))) for flow in flows)
+        sample = self._plan["sample"]
+        agents.ask(
+            (
+                name,
+                {"do": "probe", "sockets": sample["sockets"], "hosts": sample.get("hosts"), "machine": True},
+            )
+            for name in self._addresses
+        )
+
+    def _flow(self, flow: Json, role: str, ports: list[int]) -> Json:
+        ours = dict(flow)
+        if flow.get("cc"):
+            ours["cc"] = {"name": kernel_name(str(flow["cc"]["name"]))}
+        generator = flow.get("generator", "native")
+        address = self._addresses[flow["to"]]
+        if role == "server" and address != self._own[flow["to"]]:
+            # Behind a translation of addresses the host does not have the one it is reached at.
+            address = "::" if ":" in address else "0.0.0.0"  # noqa: S104
+        return {
+            "do": "flow",
+            "role": role,
+            "address": address,
+            "ports": ports,
+            "sample": self._plan["sample"]["flows"],
+            "seed": seed_of(self._plan["seed"], flow["name"]),
+            "generator": None if generator == "native" else generator,
+            "flow": ours,
+        }
+
+    def _start(self, agents: RemoteAgents) -> int:
+        """Set the zero of time for everyone; returns it, ns on our CLOCK_MONOTONIC."""
+        now = time.monotonic_ns()
+        at = now + _LEAD + 2 * max(clock.best().length for clock in agents.clocks.values())
+        offsets = {name: clock.offset_at(now) for name, clock in agents.clocks.items()}
+        duration = self._plan["duration"]
+        agents.ask(
+            (name, {"do": "start", "at": at + offset, "duration": duration})
+            for name, (offset, _) in offsets.items()
+        )
+        self._findings.started({name: bound for name, (_, bound) in offsets.items()})
+        return at

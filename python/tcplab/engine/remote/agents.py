@@ -1,0 +1,99 @@
+"""The agents of remote hosts: their records are kept here, their clocks compared, their silence noticed."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from tcplab.engine.remote.clocks import Clock, Exchange
+from tcplab.engine.remote.connection import SILENCE, Connection
+from tcplab.testbed.agents import Agents, Json
+from tcplab.testbed.errors import TestbedError
+
+# How often each clock is asked while a run goes on, seconds. It also tells an agent that we are there.
+_ASK = 0.5
+# Exchanges before a run, close together: the clocks must be known when its start is set.
+_EXCHANGES = 12
+
+
+class RemoteAgents(Agents):
+    """Agents over connections; files that they send are appended to in `run_dir`."""
+
+    def __init__(self, connections: Iterable[Connection], run_dir: Path) -> None:
+        self._connections = {one.name: one for one in connections}
+        super().__init__({name: one.socket for name, one in self._connections.items()})
+        self._rest = {name: one.rest for name, one in self._connections.items()}
+        self._run_dir = run_dir
+        self.clocks = {name: Clock() for name in self._connections}
+        self.received = dict.fromkeys(self._connections, 0)
+        """Bytes of files that came, by host."""
+        now = time.monotonic()
+        self._heard = dict.fromkeys(self._connections, now)
+        self._asked: dict[tuple[str, int], int] = {}
+        self._next = now
+
+    def compare_clocks(self) -> None:
+        """Exchange the time with every host; raises TestbedError."""
+        for _ in range(_EXCHANGES):
+            wanted = {name: clock.count + 1 for name, clock in self.clocks.items()}
+            self._ask_clocks()
+            deadline = time.monotonic() + SILENCE
+            while any(
+                self.clocks[name].count < count for name, count in wanted.items() if name in self.alive
+            ):
+                self._read(deadline - time.monotonic())
+            lost = next((name for name in wanted if name not in self.alive), None)
+            if lost is not None:
+                reason = self._reason(lost)
+                raise TestbedError(reason["message"], reason["mend"])
+
+    def _read(self, timeout: float) -> bool:
+        now = time.monotonic()
+        if now >= self._next:
+            self._ask_clocks()
+        found = super()._read(max(0.0, min(timeout, self._next - now)))
+        now = time.monotonic()
+        for name in self.alive:
+            if now - self._heard[name] > SILENCE:
+                self._lose(name)
+        return found
+
+    def _ask_clocks(self) -> None:
+        self._next = time.monotonic() + _ASK
+        for name in self.alive:
+            asked = time.monotonic_ns()
+            number = self._send(name, {"do": "clock"})
+            self._asked[name, number] = asked
+
+    def _sort(self, name: str, content: Json) -> None:
+        received = time.monotonic_ns()
+        self._heard[name] = received / 1e9
+        asked = self._asked.pop((name, content.get("id", 0)), None)
+        if asked is not None and "monotonic" in content:
+            self.clocks[name].add(Exchange(asked, int(content["monotonic"]), received))
+        elif content.get("event") == "bytes":
+            self._keep(name, str(content["file"]), base64.b64decode(content["data"]))
+        else:
+            super()._sort(name, content)
+
+    def _keep(self, name: str, file: str, data: bytes) -> None:
+        """Append to a file; its name is the word of another machine."""
+        if "/" in file or f".{name}." not in file or not file.endswith(".arrows"):
+            raise TestbedError(f"{name} sent a file called {file!r}", "see whether the host is what it seems")
+        self.received[name] += len(data)
+        with (self._run_dir / file).open("ab") as stream:
+            stream.write(data)
+
+    def _reason(self, name: str) -> Json:
+        connection = self._connections[name]
+        quiet = time.monotonic() - self._heard[name]
+        if quiet > SILENCE:
+            message = f"{name}: {connection.place.host} has said nothing for {quiet:.1f} s"
+            return {"message": message, "mend": "check the connection to it; the run there ends by itself"}
+        problem = connection.problem()
+        if problem is not None:
+            return {"message": problem.message, "mend": problem.mend}
+        message = f"{name}: the connection to {connection.place.host} has ended"
+        return {"message": message, "mend": "see whether the agent was killed there: dmesg"}

@@ -1,0 +1,92 @@
+"""Another host's clock against ours, from exchanges of the time (RFC 5905, section 8).
+
+Each exchange proves an interval: the other clock was read after we asked and before its answer came, so its
+lead lies between (read - received) and (read - asked), however unlike the two directions are. The shortest
+exchange gives the best estimate, and half its length bounds the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One reading of the other clock. Times in ns."""
+
+    asked: int
+    """On our clock."""
+    read: int
+    """On theirs."""
+    received: int
+    """On ours."""
+
+    @property
+    def length(self) -> int:
+        """Round trip, ns."""
+        return self.received - self.asked
+
+    @property
+    def offset(self) -> int:
+        """Their clock less ours, ns, within half the length."""
+        return self.read - (self.asked + self.received) // 2
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How fast the other clock leaves ours."""
+
+    rate: float
+    """Their seconds beyond ours, a second: 1e-6 is one part per million."""
+    bound: float
+    """Its error at most."""
+
+
+class Clock:
+    """What exchanges with a host have shown of its clock."""
+
+    def __init__(self) -> None:
+        self._exchanges: list[Exchange] = []
+
+    def add(self, exchange: Exchange) -> None:
+        """Take the next exchange."""
+        self._exchanges.append(exchange)
+
+    @property
+    def count(self) -> int:
+        """Exchanges so far."""
+        return len(self._exchanges)
+
+    def best(self) -> Exchange:
+        """The shortest exchange; ValueError when there is none."""
+        return min(self._exchanges, key=lambda one: one.length)
+
+    def drift(self) -> Drift | None:
+        """From the best exchange of the first and of the last third; none when these are too few."""
+        third = len(self._exchanges) // 3
+        if third == 0:
+            return None
+        first = min(self._exchanges[:third], key=lambda one: one.length)
+        last = min(self._exchanges[-third:], key=lambda one: one.length)
+        apart = last.asked - first.asked
+        if apart <= 0:
+            return None
+        return Drift(
+            (last.offset - first.offset) / apart,
+            (first.length + last.length) / 2 / apart,
+        )
+
+    def offset_at(self, instant: int) -> tuple[int, int]:
+        """Their clock less ours at an instant of ours, and the error at most, both ns.
+
+        The exchange before or after it that bounds it best: what lies between may have drifted by as much as
+        has been measured, with its own error.
+        """
+        drift = self.drift() or Drift(0.0, 0.0)
+
+        def bounded(one: Exchange) -> tuple[int, int]:
+            apart = instant - (one.asked + one.received) // 2
+            offset = one.offset + round(drift.rate * apart)
+            return offset, (one.length + 1) // 2 + round(drift.bound * abs(apart))
+
+        return min((bounded(one) for one in self._exchanges), key=lambda found: found[1])

@@ -1,0 +1,97 @@
+"""What a run on real hosts found out, for its manifest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tcplab.engine.base import Plan
+from tcplab.engine.kernel_facts import held_up
+from tcplab.engine.remote.agents import RemoteAgents
+from tcplab.testbed.agents import Event, Json
+
+# A start that is uncertain by more is worth a warning, ns.
+_UNCERTAIN = 1_000_000
+
+SYSCTLS = (
+    "net.ipv4.tcp_ecn",
+    "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_slow_start_after_idle",
+    "net.ipv4.tcp_wmem",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_limit_output_bytes",
+    "net.ipv4.tcp_notsent_lowat",
+    "net.core.default_qdisc",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+)
+"""Settings of a host that decide over its TCP."""
+
+
+def _asked(tcp: Json) -> dict[str, str]:
+    """The settings that a plan asks of a host; on a real one they are its administrator's."""
+    return {
+        "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2"}[tcp["ecn"]],
+        "net.ipv4.tcp_sack": str(int(tcp["sack"])),
+        "net.ipv4.tcp_timestamps": str(int(tcp["timestamps"])),
+        "net.ipv4.tcp_slow_start_after_idle": str(int(tcp["slow_start_after_idle"])),
+    }
+
+
+class Findings:
+    """Facts and warnings, gathered while a run goes on."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._nodes = {node["name"]: node for node in plan["nodes"]}
+        self.facts: dict[str, Any] = {"nodes": {}}
+        self.warnings: list[str] = []
+
+    def described(self, name: str, host: Json) -> None:
+        """A host has said what it is."""
+        self.facts.setdefault("hosts", {})[name] = host
+        for setting, wanted in _asked(self._nodes[name]["tcp"]).items():
+            has = host["sysctls"].get(setting)
+            if has is not None and has != wanted:
+                self.warnings.append(f"{name}: {setting} is {has} there; the scenario asks for {wanted}")
+
+    def started(self, uncertain: dict[str, int]) -> None:
+        """The start is set; how far it may be off at each host, ns."""
+        for name, bound in uncertain.items():
+            if bound > _UNCERTAIN:
+                self.warnings.append(f"{name}: its start is known to within {bound / 1e6:.1f} ms only")
+
+    def note(self, event: Event) -> None:
+        """Take what an agent has said."""
+        if event.name == "warning":
+            mend = event.content.get("mend")
+            said = f"{event.agent}: {event.content['message']}"
+            self.warnings.append(f"{said} ({mend})" if mend else said)
+        elif event.name == "done":
+            self.facts["nodes"][event.agent] = event.content["facts"]
+            self.warnings += held_up(event.agent, event.content["facts"])
+
+    def ended(self, agents: RemoteAgents, start: int, duration: int) -> None:
+        """What the connections have shown."""
+        clocks = {}
+        for name, clock in agents.clocks.items():
+            if clock.count == 0:
+                continue
+            (first, first_bound), (last, last_bound) = (
+                clock.offset_at(instant) for instant in (start, start + duration)
+            )
+            drift = clock.drift()
+            clocks[name] = {
+                "offset_at_start": first,
+                "offset_at_start_bound": first_bound,
+                "offset_at_end": last,
+                "offset_at_end_bound": last_bound,
+                "drift": drift.rate if drift else None,
+                "drift_bound": drift.bound if drift else None,
+                "exchanges": clock.count,
+                "shortest_exchange": clock.best().length,
+            }
+        self.facts["clocks"] = clocks
+        self.facts["received_from_hosts"] = dict(agents.received)

@@ -1,0 +1,45 @@
+"""Clocks of other hosts, from exchanges over paths of any asymmetry."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcplab.engine.remote.clocks import Clock, Exchange
+
+_SECOND = 1_000_000_000
+_delays = st.integers(0, _SECOND // 2)
+
+
+def _exchange(asked: int, there: int, back: int, lead: int, drift: float) -> Exchange:
+    read = asked + there
+    return Exchange(asked, read + lead + round(drift * read), read + back)
+
+
+@given(
+    st.integers(-(10**15), 10**15),
+    st.floats(-2e-4, 2e-4),
+    st.lists(st.tuples(_delays, _delays), min_size=6, max_size=60),
+)
+def test_the_bounds_hold_however_asymmetric_the_path_is(
+    lead: int, drift: float, delays: list[tuple[int, int]]
+) -> None:
+    clock = Clock()
+    for number, (there, back) in enumerate(delays):
+        clock.add(_exchange(number * _SECOND, there, back, lead, drift))
+    found = clock.drift()
+    assert found is not None
+    # A read is at a whole ns; the rates are of the other clock, by ours.
+    assert abs(found.rate - drift) <= found.bound * 1.001 + 1e-8
+    for instant in (0, len(delays) * _SECOND):
+        offset, bound = clock.offset_at(instant)
+        assert abs(offset - (lead + drift * instant)) <= bound * 1.001 + 100
+
+
+def test_the_shortest_exchange_decides() -> None:
+    clock = Clock()
+    for asked, there, back in ((0, 50_000_000, 1_000_000), (_SECOND, 400_000, 600_000)):
+        clock.add(_exchange(asked, there, back, 3 * _SECOND, 0.0))
+    assert clock.best().asked == _SECOND
+    offset, bound = clock.offset_at(_SECOND)
+    assert (offset, bound) == (3 * _SECOND - 100_000, 500_000)

@@ -1,0 +1,40 @@
+"""Where hosts are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tcplab.engine.remote.place import Place, PlaceError, read_places
+
+
+def test_a_place_names_user_host_port_and_address() -> None:
+    place = Place.read("ssh://alice@[2001:db8::1]:2222?address=192.0.2.7")
+    assert place.destination() == ["-l", "alice", "-p", "2222", "--", "2001:db8::1"]
+    assert place.address == "192.0.2.7"
+    assert Place.read("ssh://right").destination() == ["--", "right"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "right",
+        "http://right",
+        "ssh://",
+        "ssh://-oProxyCommand=reboot",
+        "ssh://-l@right",
+        "ssh://alice:secret@right",
+        "ssh://right/path",
+        "ssh://right:99999",
+        "ssh://right?adress=192.0.2.7",
+        "ssh://right?address=elsewhere",
+    ],
+)
+def test_what_is_no_place_is_refused(url: str) -> None:
+    with pytest.raises(PlaceError):
+        Place.read(url)
+
+
+@pytest.mark.parametrize("given", [["ssh://right"], ["=ssh://right"], ["a=ssh://x", "a=ssh://y"]])
+def test_each_host_has_one_place(given: list[str]) -> None:
+    with pytest.raises(PlaceError):
+        read_places(given)

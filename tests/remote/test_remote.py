@@ -1,0 +1,259 @@
+"""`--engine remote` between hosts with sshd."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from .hosts import USER, Host, Hosts, obstacle, wait_for
+
+pytestmark = pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
+
+SCENARIO = """
+tcplab: 1
+name: there
+network:
+  path: {rate: 100 Mbit/s, rtt: 20 ms}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, streams: 2, duration: 2 s}
+  - {name: noise, kind: udp, rate: 1 Mbit/s, duration: 2 s}
+  - {name: asks, kind: request, request: 100 B, response: 1 kB, duration: 2 s}
+  - {name: echo, kind: echo, sizes: [1, 1024], iterations: 50}
+  - {name: ping, kind: ping, interval: 100 ms, duration: 2 s}
+sample: {sockets: 10 ms, flows: 100 ms, hosts: 500 ms}
+duration: 2 s
+"""
+ONE = """
+tcplab: 1
+name: one
+network:
+  path: {rate: 100 Mbit/s, rtt: 20 ms}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, duration: %s}
+"""
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    folder = tmp_path_factory.mktemp("hosts")
+    made = Hosts(
+        folder,
+        left=Host("left", "10.77.0.2", folder / "left"),
+        right=Host("right", "10.77.0.3", folder / "right", ahead=3),
+    )
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left(hosts: Hosts) -> Iterator[None]:
+    yield
+    for name in ("left", "right"):
+        wait_for(lambda name=name: hosts.all[name].left() == [], patience=8)
+
+
+class Run:
+    """A run of tcplab at `us`."""
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        text: str,
+        at: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        self.out = hosts.us.folder / f"out-{len(list(hosts.us.folder.glob('out-*')))}"
+        scenario = self.out.with_suffix(".yaml")
+        scenario.write_text(text)
+        places = {"left": "ssh://10.77.0.2", "right": "ssh://10.77.0.3"} | (at or {})
+        inside = Path("/run/keep")
+        at_words = (word for name, url in places.items() for word in ("--at", f"{name}={url}"))
+        self.process = subprocess.Popen(
+            [
+                *hosts.us._enter(), sys.executable, "-m", "tcplab", "run", str(inside / scenario.name),
+                "--engine", "remote", *at_words,
+                "--out", str(inside / self.out.name), "--no-report",
+            ],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=os.environ | (environment or {}),
+        )  # fmt: skip
+
+    def end(self, timeout: float = 90.0) -> tuple[int, str]:
+        """Its exit code and what it said."""
+        said, problems = self.process.communicate(timeout=timeout)
+        return self.process.returncode, said + problems
+
+    @property
+    def manifest(self) -> dict:
+        return json.loads((self.out / "run-1/manifest.json").read_text())
+
+    def table(self, name: str) -> pl.DataFrame:
+        return pl.read_parquet(self.out / f"run-1/{name}.parquet")
+
+
+def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: Hosts) -> None:
+    run = Run(hosts, SCENARIO)
+    code, said = run.end()
+    assert code == 0, said
+    flows = run.table("flows")
+    assert sorted(flows["flow"].unique()) == ["asks", "bulk", "echo", "noise", "ping"]
+    bulk = flows.filter(pl.col("flow") == "bulk")
+    assert bulk.height == 2
+    assert bulk["bytes_received"].min() > 0
+    assert bulk["losses_true"].null_count() == 2
+    sockets = run.table("sockets").filter(pl.col("flow") == "bulk")
+    assert sockets.height > 100
+    assert sockets["node"].unique().to_list() == ["left"]
+    assert run.table("pings").filter(~pl.col("lost")).height > 10
+    assert run.table("echoes").filter(pl.col("flow") == "echo")["count"].sum() == 100
+    assert run.table("queues").is_empty()
+    facts = run.manifest["facts"]
+    assert facts["hosts"]["right"]["name"] == "right"
+    assert facts["hosts"]["right"]["address"] == "10.77.0.3"
+
+
+def test_clocks_that_differ_by_3_s_are_seen_and_do_not_matter(hosts: Hosts) -> None:
+    run = Run(hosts, SCENARIO)
+    code, said = run.end()
+    assert code == 0, said
+    clock = run.manifest["facts"]["clocks"]["right"]
+    assert abs(clock["offset_at_start"] - 3_000_000_000) <= clock["offset_at_start_bound"]
+    assert abs(clock["offset_at_end"] - 3_000_000_000) <= clock["offset_at_end_bound"]
+    assert abs(clock["drift"]) <= clock["drift_bound"]
+    assert (
+        abs(run.manifest["facts"]["clocks"]["left"]["offset_at_start"])
+        <= clock["offset_at_start_bound"] + 10**8
+    )
+    # The receiver's clock is 3 s ahead; its flow began when the sender's did.
+    flows = run.table("flows").filter(pl.col("flow") == "bulk")
+    assert flows["end"].max() < 2_500_000_000
+
+
+def test_an_ordinary_user_is_enough(hosts: Hosts) -> None:
+    places = {name: f"ssh://{USER}@{hosts.all[name].address}" for name in ("left", "right")}
+    run = Run(hosts, ONE % "1 s", at=places)
+    code, said = run.end()
+    assert code == 0, said
+    assert run.table("flows")["bytes_received"].sum() > 0
+
+
+def test_a_host_that_does_not_know_the_key_is_named_with_a_hint(hosts: Hosts) -> None:
+    right = hosts.all["right"]
+    with right.authorized(""):
+        code, said = Run(hosts, ONE % "1 s").end()
+    assert code == 4, said
+    assert "right: ssh to 10.77.0.3" in said
+    assert "Permission denied" in said
+    assert "ssh-copy-id" in said
+
+
+def test_a_changed_host_key_is_refused(hosts: Hosts) -> None:
+    known = hosts.us.folder / "home/root/.ssh/known_hosts"
+    before = known.read_text()
+    left = before.splitlines()[0]
+    known.write_text(f"{left}\n10.77.0.3 {left.split(' ', 1)[1]}\n")
+    try:
+        code, said = Run(hosts, ONE % "1 s").end()
+    finally:
+        known.write_text(before)
+    assert code == 4, said
+    assert "ssh-keygen -R 10.77.0.3" in said
+
+
+def test_a_host_that_is_down_is_named_within_its_time(hosts: Hosts) -> None:
+    code, said = Run(hosts, ONE % "1 s", at={"right": "ssh://10.77.0.9"}).end()
+    assert code == 4, said
+    assert "right: ssh to 10.77.0.9" in said
+
+
+def test_a_connection_that_is_cut_ends_the_run_there_and_what_came_until_then_is_kept(hosts: Hosts) -> None:
+    run = Run(hosts, ONE % "60 s")
+    left, right = hosts.all["left"], hosts.all["right"]
+    wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
+    # As a pulled cable: nobody is told. The control path and the data's are both gone.
+    right.run("ip", "link", "set", "eth0", "down")
+    try:
+        cut = time.monotonic()
+        wait_for(lambda: right.agents() == [], patience=30)
+        ended = time.monotonic() - cut
+        code, said = run.end()
+    finally:
+        right.run("ip", "link", "set", "eth0", "up")
+    assert code == 4, said
+    assert "right: 10.77.0.3 has said nothing" in said
+    assert ended < 20
+    assert run.table("intervals")["bytes_received"].sum() > 0
+    assert run.manifest["status"] == "failed"
+    wait_for(lambda: left.agents() == [], patience=10)
+
+
+def test_a_killed_caller_leaves_nothing_on_the_hosts(hosts: Hosts) -> None:
+    run = Run(hosts, ONE % "60 s")
+    wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
+    run.process.kill()
+    run.process.wait()
+    for name in ("left", "right"):
+        wait_for(lambda name=name: hosts.all[name].agents() == [], patience=20)
+
+
+def test_a_full_disk_at_the_far_end_is_passed_over_or_named(hosts: Hosts) -> None:
+    right = hosts.all["right"]
+    right.run("sh", "-c", "head -c 70000000 /dev/zero >/tmp/full; true")
+    try:
+        # /tmp is full, /run and /dev/shm are too small or not offered: the home has room.
+        code, said = Run(hosts, ONE % "1 s", at={"right": f"ssh://{USER}@10.77.0.3"}).end()
+    finally:
+        right.run("rm", "/tmp/full")
+    assert code == 0, said
+
+
+def test_an_agent_of_another_version_is_refused(hosts: Hosts) -> None:
+    old = hosts.us.folder / "old-agent"
+    old.write_text('#!/bin/sh\necho \'{"event":"hello","protocol":0,"version":"0.0.1"}\'\nsleep 1\n')
+    code, said = Run(hosts, ONE % "1 s", environment={"TCPLAB_REMOTE_AGENT": "/run/keep/old-agent"}).end()
+    assert code == 4, said
+    assert "protocol version 0" in said
+
+
+def test_what_login_scripts_print_does_not_disturb(hosts: Hosts) -> None:
+    profile = hosts.all["right"].folder / "home/root/.bashrc"
+    profile.write_text('echo Welcome; echo \'{"event": "hello"}\'; PATH=/nowhere\n')
+    try:
+        code, said = Run(hosts, ONE % "1 s").end()
+    finally:
+        profile.unlink()
+    assert code == 0, said
+
+
+def test_a_jump_host_of_the_users_configuration_is_used(hosts: Hosts) -> None:
+    config = hosts.us.folder / "home/root/.ssh/config"
+    config.write_text("Host inner\n  HostName 10.77.0.3\n  ProxyJump 10.77.0.2\n")
+    try:
+        run = Run(hosts, ONE % "1 s", at={"right": "ssh://inner"})
+        code, said = run.end()
+    finally:
+        config.unlink()
+    assert code == 0, said
+    assert run.manifest["facts"]["hosts"]["right"]["name"] == "right"
+
+
+def test_ctrl_c_ends_the_run_early_with_what_there_is(hosts: Hosts) -> None:
+    run = Run(hosts, ONE % "60 s")
+    wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
+    run.process.send_signal(signal.SIGINT)
+    code, said = run.end()
+    assert code == 130, said
+    assert run.manifest["status"] == "interrupted"
+    assert run.table("intervals").height > 0
