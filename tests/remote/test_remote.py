@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -95,8 +96,9 @@ class Run:
         return self.process.returncode, said + problems
 
     @property
-    def manifest(self) -> dict:
-        return json.loads((self.out / "run-1/manifest.json").read_text())
+    def manifest(self) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads((self.out / "run-1/manifest.json").read_text())
+        return read
 
     def table(self, name: str) -> pl.DataFrame:
         return pl.read_parquet(self.out / f"run-1/{name}.parquet")
@@ -110,7 +112,7 @@ def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: H
     assert sorted(flows["flow"].unique()) == ["asks", "bulk", "echo", "noise", "ping"]
     bulk = flows.filter(pl.col("flow") == "bulk")
     assert bulk.height == 2
-    assert bulk["bytes_received"].min() > 0
+    assert (bulk["bytes_received"] > 0).all()
     assert bulk["losses_true"].null_count() == 2
     sockets = run.table("sockets").filter(pl.col("flow") == "bulk")
     assert sockets.height > 100
@@ -137,7 +139,7 @@ def test_clocks_that_differ_by_3_s_are_seen_and_do_not_matter(hosts: Hosts) -> N
     )
     # The receiver's clock is 3 s ahead; its flow began when the sender's did.
     flows = run.table("flows").filter(pl.col("flow") == "bulk")
-    assert flows["end"].max() < 2_500_000_000
+    assert (flows["end"] < 2_500_000_000).all()
 
 
 def test_an_ordinary_user_is_enough(hosts: Hosts) -> None:

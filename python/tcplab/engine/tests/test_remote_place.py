@@ -25,7 +25,7 @@ def test_a_place_names_user_host_port_and_address() -> None:
         "ssh://alice:secret@right",
         "ssh://right/path",
         "ssh://right:99999",
-        "ssh://right?adress=192.0.2.7",
+        "ssh://right?addresses=192.0.2.7",
         "ssh://right?address=elsewhere",
     ],
 )
