@@ -84,7 +84,7 @@ docs: setup ## the figures and generated tables in docs/, made by the tool itsel
 	$(RUN)/python -m tcplab.results.reference docs/results.md
 	$(RUN)/python -m tcplab.study.reference docs/studies.md
 
-fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (31 minutes, idle machine)
+fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (an hour and a quarter, idle machine)
 	$(RUN)/python scripts/fidelity.py
 
 fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; capture files, 5 min a target

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Run the same scenarios in the simulator and on the kernel, and put the figures into docs/fidelity.md.
 
-What stands between the markers `<!-- NAME -->` and `<!-- /NAME -->` is replaced. All of it takes about 31
+What stands between the markers `<!-- NAME -->` and `<!-- /NAME -->` is replaced. All of it takes about 75
 minutes of real time, `--only matrix` 15 of them; leave the machine alone meanwhile.
 """
 
