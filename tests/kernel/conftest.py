@@ -17,6 +17,8 @@ from tcplab.testbed.machine import Grade, examine
 Scenario = dict[str, Any]
 # How a run that is not overloaded says that its times and rates are the machine's: see `Run.warnings`.
 DISTURBED = ("held up", "for want of a reader", "not sent in time")
+# Fixtures of tests that judge times or rates.
+JUDGING = {"undisturbed", "usual_goodput"}
 # How often a run that was disturbed is made before a test gives up.
 ATTEMPTS = 3
 
@@ -27,6 +29,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.xdist_group("kernel"))
+            if isinstance(item, pytest.Function) and JUDGING & set(item.fixturenames):
+                item.add_marker(pytest.mark.alone)
 
 
 @pytest.fixture(scope="session", autouse=True)
