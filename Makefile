@@ -1,5 +1,5 @@
 # One command for each thing a person does. `make demo` and `make test`, in either order, install what is missing.
-.PHONY: help demo ui test test-under-load lint format bench docs fidelity fuzz clean setup setup-develop
+.PHONY: help demo ui test test-under-load lint format bench docs fidelity fuzz clean setup setup-develop tools lint-rust lint-python
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 UV = $$(command -v uv || echo .tools/bin/uv)
@@ -16,8 +16,10 @@ setup:
 	@scripts/setup demo
 	@$(SYNC)
 
-setup-develop:
+tools:
 	@scripts/setup develop
+
+setup-develop: tools
 	@$(SYNC)
 
 demo: setup ## compare Reno, CUBIC and two BBRs, simulated and on this machine's kernel, in one report
@@ -50,11 +52,15 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 # Text that people read. Crates follow, room by room.
 SPELLED = *.md docs python scenarios scripts studies tests
 
-lint: setup-develop ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
+lint: lint-rust lint-python ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
+
+lint-rust: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
 	cargo deny --log-level error check licenses bans sources
+
+lint-python: setup-develop
 	$(RUN)/ruff check
 	$(RUN)/ruff format --check
 	$(RUN)/mypy
