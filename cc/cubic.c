@@ -15,6 +15,7 @@
 	PHASE(SLOW_START) PHASE(RENO_FRIENDLY) PHASE(CONCAVE) PHASE(CONVEX) PHASE(RECOVERY)
 #define PARAMETERS(PARAMETER)                                                                          \
 	PARAMETER(beta, 717, 1, 1023, 1024, "window after a loss, as a fraction of the window before it") \
+	PARAMETER(beta_ecn, 0, 0, 1023, 1024, "window after an ECN mark, as a fraction (ABE); 0: as after a loss") \
 	PARAMETER(c, 410, 10, 4096, 1024, "C, segments per second cubed: how fast the window grows")     \
 	PARAMETER(fast_convergence, 1, 0, 1, 1, "1: release bandwidth faster when the share shrinks")    \
 	PARAMETER(reno_friendly, 1, 0, 1, 1, "1: grow no slower than Reno would")                        \
@@ -44,6 +45,7 @@ struct state {
 	u32 w_est_acked; /* packets acknowledged since `w_est` grew */
 	u32 cwnd_prior;
 
+	u32 marked;    /* packets marked until the last cut */
 	u32 delay_min; /* least RTT, microseconds; 0: none yet */
 
 	/* HyStart. */
@@ -294,7 +296,12 @@ SSTHRESH(sk, tp, ca)
 {
 	u32 cwnd = tp->snd_cwnd;
 	u32 beta = PARAM(sk, beta);
-	u32 reduced = (u64)cwnd * beta >> 10;
+	u32 reduced;
+
+	/* RFC 8511 section 3: a mark comes from a short queue, so that a smaller cut empties it; 0.85 is advised. */
+	if (tl_only_marked(tp, &ca->marked) && PARAM(sk, beta_ecn))
+		beta = PARAM(sk, beta_ecn);
+	reduced = (u64)cwnd * beta >> 10;
 
 	/* Section 4.7, fast convergence; otherwise section 4.6. */
 	if (PARAM(sk, fast_convergence) && cwnd < ca->w_max)

@@ -7,11 +7,13 @@
 #define CONTROL reno
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(CONGESTION_AVOIDANCE) PHASE(RECOVERY)
 #define PARAMETERS(PARAMETER) \
-	PARAMETER(beta, 512, 1, 1023, 1024, "window after a loss, as a fraction of the window before it")
+	PARAMETER(beta, 512, 1, 1023, 1024, "window after a loss, as a fraction of the window before it") \
+	PARAMETER(beta_ecn, 0, 0, 1023, 1024, "window after an ECN mark, as a fraction (ABE); 0: as after a loss")
 #include "tcplab_cc.h"
 
 struct state {
 	TELEMETRY;
+	u32 marked; /* packets marked until the last cut */
 };
 
 TL_INLINE void enter_growth(struct tcp_sock *tp, struct state *ca)
@@ -45,8 +47,13 @@ SSTHRESH(sk, tp, ca)
 	 * RFC 5681 section 3.1, equation (4), on the window as Linux does it, not on FlightSize: the two
 	 * differ only where the window was not used, and then the window has not grown either.
 	 */
-	u32 reduced = (u64)tp->snd_cwnd * PARAM(sk, beta) >> 10;
+	u32 beta = PARAM(sk, beta);
+	u32 reduced;
 
+	/* RFC 8511 section 3: a mark comes from a short queue, so that a smaller cut empties it; 0.8 is advised. */
+	if (tl_only_marked(tp, &ca->marked) && PARAM(sk, beta_ecn))
+		beta = PARAM(sk, beta_ecn);
+	reduced = (u64)tp->snd_cwnd * beta >> 10;
 	return max(reduced, 2u);
 }
 

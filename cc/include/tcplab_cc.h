@@ -217,6 +217,18 @@ TL_INLINE u32 tcp_packets_in_flight(const struct tcp_sock *tp)
 }
 
 /*
+ * Whether the window is about to be cut for an ECN mark alone (RFC 8511 asks for it): since the last cut, whose
+ * count of marked packets is in `seen`, packets were marked, and none is taken for lost now.
+ */
+TL_INLINE bool tl_only_marked(const struct tcp_sock *tp, u32 *seen)
+{
+	bool marked = tp->delivered_ce != *seen;
+
+	*seen = tp->delivered_ce;
+	return marked && !tp->lost_out;
+}
+
+/*
  * RFC 7661 section 4.1 and RFC 9438 section 5.8: a window that is not used must not grow. In slow start
  * a sender counts as limited by its window while it uses more than half, for the window doubles in a round.
  */

@@ -371,7 +371,7 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
         base_rtt: Span::from_ns(layout.base_rtt(index, 0)),
         streams: flow.streams(),
         ip: if flow.common.ip == 6 { IpVersion::V6 } else { IpVersion::V4 },
-        dscp: 0,
+        dscp: flow.common.dscp,
         traffic,
     }
 }

@@ -82,6 +82,24 @@ fn disciplines_hold_disciplines() {
 }
 
 #[test]
+fn a_flow_has_a_codepoint_by_number_or_name() {
+    let text = |flow: &str| {
+        format!(
+            "tcplab: 1\nname: test\nnetwork: {{path: {{rate: 1 Mbit/s, rtt: 20 ms}}}}\nflows:\n  - {flow}\n"
+        )
+    };
+    let read = |flow: &str| {
+        let document = Document::parse(text(flow).as_bytes(), "test.yaml");
+        document.and_then(|document| plan(document, &[], &Memory::default())).map(|made| made.flows[0].dscp)
+    };
+    assert_eq!(read("{name: a, kind: ping, dscp: EF}"), Ok(46));
+    assert_eq!(read("{name: a, kind: tcp, dscp: 10}"), Ok(10));
+    assert_eq!(read("{name: a, kind: tcp}"), Ok(0));
+    let said = read("{name: a, kind: tcp, dscp: 64}").expect_err("out of range").to_string();
+    assert!(said.starts_with("test.yaml:5:32: flows.a.dscp: `64` is not a DSCP"), "{said}");
+}
+
+#[test]
 fn thresholds_of_red_are_in_one_unit_and_in_order() {
     assert_eq!(queue("{kind: red, min: 5 packets, max: 15 packets}")["max"], json!({"packets": 15}));
     assert_eq!(refused("{kind: red, min: 5 packets}").len(), 1);

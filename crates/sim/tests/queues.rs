@@ -64,6 +64,40 @@ fn senders_that_use_ecn_lose_nothing() {
     }
 }
 
+#[test]
+fn a_ping_with_a_codepoint_of_its_own_passes_the_others() {
+    let bands = json!([
+        {"dscp": [46], "queue": {"kind": "droptail", "limit": {"packets": 10}}},
+        {"queue": {"kind": "droptail", "limit": {"packets": 200}}},
+    ]);
+    let forward = with(direction(10_000_000, 10 * MS), json!({"queue": {"kind": "prio", "bands": bands}}));
+    let longest_ping = |dscp: u8| {
+        let probes = json!({"kind": "ping", "interval": 50 * MS, "payload": 56, "count": null, "stop": null});
+        let ping =
+            with(flow("ping", probes), json!({"start": 5 * SECOND, "stop": 20 * SECOND, "dscp": dscp}));
+        let flows = four(json!({})).into_iter().chain([ping]).collect();
+        let plan = path(forward.clone(), direction(10_000_000, 10 * MS), flows);
+        longest(&run(&with(plan, json!({"duration": 20 * SECOND}))))
+    };
+    // At most the packet that is being sent goes first, 1.2 ms.
+    assert!(longest_ping(46) <= 22);
+    assert!(longest_ping(0) > 200);
+}
+
+#[test]
+fn a_smaller_cut_for_a_mark_fills_a_short_queue_better() {
+    // ABE (RFC 8511): a queue that marks from 5 ms on is empty after Reno has halved its window.
+    let goodput = |beta_ecn: Value| {
+        let settings = json!({"ecn": "on"});
+        let cc =
+            json!({"cc": {"name": "reno", "params": beta_ecn}, "sender": settings, "receiver": settings});
+        let own = with(flow("own", with(tcp("reno"), cc)), json!({"stop": 30 * SECOND}));
+        received(&bottleneck(json!({"kind": "codel", "ecn": true}), &[own]), "own")
+    };
+    let (as_ever, abe) = (goodput(json!({})), goodput(json!({"beta_ecn": 0.8})));
+    assert!(abe > 1.02 * as_ever, "{abe} B with ABE, {as_ever} B without");
+}
+
 /// The values of a figure that the discipline in front of the path shows.
 fn shown(run: &Run, name: &str) -> Vec<f64> {
     let gauges = &run.tables.queue_gauges;

@@ -79,6 +79,9 @@ pub struct Flow {
     /// Connections or sources.
     #[serde(default = "one")]
     pub streams: u32,
+    /// Differentiated services codepoint of its packets.
+    #[serde(default)]
+    pub dscp: u8,
     /// What it sends.
     #[serde(flatten)]
     pub traffic: Traffic,

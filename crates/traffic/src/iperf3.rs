@@ -214,6 +214,9 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             .into();
     let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
     push("-P", end.flow.streams.to_string());
+    if end.flow.dscp > 0 {
+        push("--dscp", end.flow.dscp.to_string());
+    }
     let bytes = match &end.flow.traffic {
         Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
             if pattern.is_some() {

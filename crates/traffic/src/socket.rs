@@ -55,7 +55,8 @@ pub(crate) fn tcp(
         option("TCP_NODELAY", 1, socket.set_tcp_nodelay(true))?;
     }
     if let Some(rate) = pacing_rate(settings) {
-        option("SO_MAX_PACING_RATE", rate, set_long(&socket, libc::SO_MAX_PACING_RATE, rate))?;
+        let set = set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate);
+        option("SO_MAX_PACING_RATE", rate, set)?;
     }
     let mut clamped = Vec::new();
     clamped.extend(buffer(&socket, Buffer::Send, settings.send_buffer)?);
@@ -78,15 +79,29 @@ fn option(option: &'static str, value: u64, result: io::Result<()>) -> Result<()
     result.map_err(|source| TrafficError::Option { option, value, source })
 }
 
-fn set_long(socket: &Socket, name: libc::c_int, value: u64) -> io::Result<()> {
-    // SAFETY: the value is 8 readable bytes.
+/// Sends with this DSCP; the sockets that a listening one accepts do so too.
+pub(crate) fn set_dscp(socket: &Socket, address: SocketAddr, dscp: u8) -> Result<(), TrafficError> {
+    if dscp == 0 {
+        return Ok(());
+    }
+    // The lower two bits are ECN's, which the kernel keeps as they are for TCP.
+    let value = libc::c_int::from(dscp) << 2;
+    let (name, set) = match address {
+        SocketAddr::V4(_) => ("IP_TOS", set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)),
+        SocketAddr::V6(_) => ("IPV6_TCLASS", set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)),
+    };
+    option(name, u64::from(dscp) << 2, set)
+}
+
+fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
+    // SAFETY: the value is as many readable bytes as are said.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
-            libc::SOL_SOCKET,
+            level,
             name,
             std::ptr::from_ref(&value).cast(),
-            size_of::<u64>() as libc::socklen_t,
+            size_of::<T>() as libc::socklen_t,
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -71,6 +71,11 @@ pub(crate) struct Common {
     #[serde(default = "four")]
     #[schemars(with = "Option<kinds::IpVersion>")]
     pub(crate) ip: u8,
+    /// Differentiated services codepoint of its packets, there and back (RFC 2474): 0 to 63, or a name such as
+    /// `EF`; default 0. The queue `prio` goes by it.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Dscp>")]
+    pub(crate) dscp: u8,
 }
 
 fn four() -> u8 {

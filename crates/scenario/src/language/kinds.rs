@@ -35,6 +35,7 @@ kinds! {
     Warmup = "warmup";
     Seed = "seed";
     IpVersion = "ip";
+    Dscp = "dscp";
     TimeSpan = "time";
     PositiveTime = "positive-time";
     Moment = "moment";
