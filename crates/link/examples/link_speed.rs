@@ -5,7 +5,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tcplab_link::config::{Chance, Distribution, Jitter, Limit, Loss, LossModel, Queue, Trace};
+use tcplab_link::config::{Chance, Distribution, Jitter, Limit, Loss, LossModel, Overhead, Queue, Trace};
 use tcplab_link::{Direction, Ecn, Link, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -51,6 +51,8 @@ fn main() {
         duplicate: None,
         up: true,
         trace: None,
+        overhead: Overhead::default(),
+        policer: None,
         changes: Vec::new(),
     };
     let chance = Chance { rate: Probability::from_ppb(5_000_000), correlation: Probability::ZERO };

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tcplab_link::config::Queue;
+use tcplab_link::config::{Overhead, Queue};
 use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
 use tcplab_units::{Rate, Span, Time};
 
@@ -46,6 +46,8 @@ fn offer(case: &Case) -> Fates {
         duplicate: None,
         up: true,
         trace: None,
+        overhead: Overhead::default(),
+        policer: None,
         changes: Vec::new(),
     };
     let mut link = Link::new(&direction, case.seed);

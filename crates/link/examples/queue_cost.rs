@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use tcplab_link::config::{Codel, Dualpi2, FqCodel, Pie, Queue, Red};
+use tcplab_link::config::{Codel, Dualpi2, FqCodel, Overhead, Pie, Queue, Red};
 use tcplab_link::{Direction, Ecn, Link, Packet};
 use tcplab_units::{Rate, Span, Time};
 
@@ -60,6 +60,8 @@ fn main() {
         duplicate: None,
         up: true,
         trace: None,
+        overhead: Overhead::default(),
+        policer: None,
         changes: Vec::new(),
     };
     let mut link = Link::new(&direction, 1);

@@ -38,6 +38,17 @@ impl Bucket {
         self.settled(now)
     }
 
+    /// Takes tokens for `bytes` if they are all there at `now`; whether they were.
+    pub(crate) fn take(&mut self, now: Time, bytes: u32) -> bool {
+        self.fill(now);
+        let wanted = i128::from(bytes) * BYTE;
+        let there = self.tokens >= wanted;
+        if there {
+            self.tokens -= wanted;
+        }
+        there
+    }
+
     fn fill(&mut self, now: Time) {
         let elapsed = i128::from(now.since(self.at).as_ns());
         self.at = self.at.max(now);

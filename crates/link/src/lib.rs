@@ -1,8 +1,10 @@
 //! One direction of a link, as a pure model: queue, serialisation, impairments, delay.
 //!
 //! `now` is always an argument, so the simulator drives the model in virtual time and the emulator in
-//! real time. A packet passes, in this order: queue discipline with its limit, serialisation at the
-//! rate (Ethernet frame bytes), loss, corruption and duplication, then propagation delay and jitter.
+//! real time. A [`Link`] is a policer, a port and a channel: a packet passes the policer, waits in the port's queue
+//! discipline with its limit, and is taken by the channel, which is a service (serialisation at a rate, of Ethernet
+//! frame bytes and their overhead, or the opportunities of a trace), then impairments (loss, corruption and
+//! duplication), then a delay line (propagation delay and jitter).
 //!
 //! Everything is integer arithmetic: the same settings and seed give the same deliveries on every machine.
 //! What an impairment does to a packet depends on the seed, that impairment's settings and the packet's
@@ -13,9 +15,11 @@
 pub use tcplab_plan as config;
 
 mod bucket;
+mod channel;
 mod correlated_chance;
+mod delay_line;
 mod excursions;
-mod flight;
+mod impairments;
 mod jitter;
 mod law;
 mod link;
@@ -23,6 +27,8 @@ mod loss;
 mod normal;
 mod observer;
 mod packet;
+mod policer;
+mod port;
 pub mod qdisc;
 mod random;
 mod reorder;

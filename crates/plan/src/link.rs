@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
 
-use crate::{Chance, Change, Jitter, Loss, Queue, Reorder, Trace};
+use crate::{Chance, Change, Jitter, Loss, Overhead, Policer, Queue, Reorder, Trace};
 
 /// A link with its two directions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,12 @@ pub struct Link {
 pub struct Direction {
     /// Serialisation rate; none: packets leave the queue at once.
     pub rate: Option<Rate>,
+    /// What each frame takes on the wire beside its own bytes.
+    #[serde(default, skip_serializing_if = "Overhead::is_none")]
+    pub overhead: Overhead,
+    /// What drops packets before the queue that come faster than allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
     /// The queue in front of the serialiser.
     pub queue: Queue,
     /// One-way propagation delay.

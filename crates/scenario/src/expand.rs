@@ -3,7 +3,8 @@
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
     Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, IpVersion, Jitter, Limit, Link, Loss,
-    LossModel, Node, Offloads, Omit, Pattern, Plan, Queue, Reorder, Sample, TcpSettings, Trace, Traffic,
+    LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder, Sample, TcpSettings,
+    Trace, Traffic,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -150,6 +151,8 @@ fn direction(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &Directi
     let rate = given.rate.as_ref().and_then(|rate| rate.value).filter(|_| opportunities.is_none());
     Direction {
         rate: rate.and_then(Rate::from_bits_per_sec),
+        overhead: given.overhead.as_ref().map_or_else(Overhead::default, |it| overhead(&it.value)),
+        policer: given.policer.as_ref().and_then(|it| policer(&it.value)),
         queue: queue(layout, number, link, spec),
         delay: Span::from_ns(spec.settings.delay.as_ref().map_or(0, |delay| delay.value)),
         jitter: given
@@ -268,6 +271,28 @@ fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, giv
         mark_above: of_queue("mark_above"),
         delay: given.delay.as_ref().map(|delay| Span::from_ns(delay.value)),
     }
+}
+
+fn overhead(given: &language::Overhead) -> Overhead {
+    use language::Framing::{Docsis, Ethernet, Pppoe, PppoeAtm, Vlan};
+    let (bytes, minimum, atm) = match given.framing {
+        None => (0, 0, false),
+        Some(Ethernet) => (24, 84, false),
+        Some(Vlan) => (28, 84, false),
+        Some(Pppoe) => (32, 84, false),
+        Some(PppoeAtm) => (26, 0, true),
+        Some(Docsis) => (4, 64, false),
+    };
+    let size = |given: Option<u64>, default| given.map_or(default, segment);
+    Overhead {
+        bytes: size(given.bytes, bytes),
+        minimum: size(given.minimum, minimum),
+        atm: given.atm.unwrap_or(atm),
+    }
+}
+
+fn policer(given: &language::Policer) -> Option<Policer> {
+    Rate::from_bits_per_sec(given.rate).map(|rate| Policer { rate, burst: given.burst })
 }
 
 fn probability(rate: u32, correlation: u32) -> Chance {

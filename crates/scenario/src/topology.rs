@@ -10,8 +10,8 @@ use tcplab_plan::NodeKind;
 
 use crate::document::Step;
 use crate::language::{
-    At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, PathNetwork, QueueTree,
-    Reorder, Scenario,
+    At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Overhead, PathNetwork,
+    Policer, QueueTree, Reorder, Scenario,
 };
 use crate::reader::Path;
 
@@ -71,32 +71,50 @@ settings! {
     queue: QueueTree,
     delay: u64,
     trace: String,
+    overhead: Overhead,
+    policer: Policer,
+}
+
+fn setting<T: Clone>(value: Option<&T>, place: &[Step], key: &str) -> Option<Setting<T>> {
+    value.map(|value| Setting { value: value.clone(), place: below(place, key) })
 }
 
 impl Settings {
     fn of(impairments: &Impairments, queue: Option<&QueueTree>, place: &[Step]) -> Settings {
-        fn at<T: Clone>(value: Option<&T>, place: &[Step], key: &str) -> Option<Setting<T>> {
-            value.map(|value| Setting { value: value.clone(), place: below(place, key) })
-        }
         Settings {
-            rate: at(impairments.rate.as_ref().map(|rate| rate.limited()).as_ref(), place, "rate"),
-            loss: at(impairments.loss.as_ref(), place, "loss"),
-            corrupt: at(impairments.corrupt.as_ref(), place, "corrupt"),
-            duplicate: at(impairments.duplicate.as_ref(), place, "duplicate"),
-            reorder: at(impairments.reorder.as_ref(), place, "reorder"),
-            jitter: at(impairments.jitter.as_ref(), place, "jitter"),
-            up: at(impairments.up.as_ref(), place, "up"),
-            queue: at(queue, place, "queue"),
+            rate: setting(impairments.rate.as_ref().map(|rate| rate.limited()).as_ref(), place, "rate"),
+            loss: setting(impairments.loss.as_ref(), place, "loss"),
+            corrupt: setting(impairments.corrupt.as_ref(), place, "corrupt"),
+            duplicate: setting(impairments.duplicate.as_ref(), place, "duplicate"),
+            reorder: setting(impairments.reorder.as_ref(), place, "reorder"),
+            jitter: setting(impairments.jitter.as_ref(), place, "jitter"),
+            up: setting(impairments.up.as_ref(), place, "up"),
+            queue: setting(queue, place, "queue"),
             delay: None,
             trace: None,
+            overhead: None,
+            policer: None,
         }
     }
 
     fn of_direction(given: &Direction, place: &[Step]) -> Settings {
         let mut settings = Settings::of(&given.impairments, given.queue.as_ref(), place);
         settings.delay = given.delay.map(|value| Setting { value, place: below(place, "delay") });
-        settings.trace = given.trace.clone().map(|value| Setting { value, place: below(place, "trace") });
+        settings.add_fixed(given.trace.as_ref(), given.overhead.as_ref(), given.policer.as_ref(), place);
         settings
+    }
+
+    /// What does not change during the run.
+    fn add_fixed(
+        &mut self,
+        trace: Option<&String>,
+        overhead: Option<&Overhead>,
+        policer: Option<&Policer>,
+        place: &[Step],
+    ) {
+        self.trace = setting(trace, place, "trace");
+        self.overhead = setting(overhead, place, "overhead");
+        self.policer = setting(policer, place, "policer");
     }
 
     fn of_change(given: &LinkChange, place: &[Step]) -> Settings {
@@ -260,15 +278,16 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
     Topology { ends: ends.collect(), nodes, links }
 }
 
-/// The path's settings go forward; rate, delay and being up also hold for the way back.
+/// The path's settings go forward; rate, overhead, delay and being up also hold for the way back.
 fn path_directions(given: &PathNetwork, place: &[Step]) -> [DirectionSpec; 2] {
     let back_place = below(place, "reverse");
     let mut forward = Settings::of(&given.impairments, given.queue.as_ref(), place);
-    forward.trace = given.trace.clone().map(|value| Setting { value, place: below(place, "trace") });
+    forward.add_fixed(given.trace.as_ref(), given.overhead.as_ref(), given.policer.as_ref(), place);
     let default = |limit| Setting { value: QueueTree::limited(limit), place: place.to_vec() };
     let mut backward = Settings {
         rate: forward.rate.clone(),
         up: forward.up.clone(),
+        overhead: forward.overhead.clone(),
         queue: Some(default(json!({"packets": REVERSE_LIMIT}))),
         ..Settings::default()
     };

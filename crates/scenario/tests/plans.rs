@@ -1,8 +1,8 @@
 //! What plans come to: repetitions and warnings.
 
-use tcplab_plan::Plan;
+use tcplab_plan::{Overhead, Plan, Policer};
 use tcplab_scenario::{Document, Memory, plan, repetition, warnings, with_phases};
-use tcplab_units::Span;
+use tcplab_units::{Rate, Span};
 
 fn made(settings: &str, flow: &str) -> Plan {
     let text = format!(
@@ -42,6 +42,25 @@ fn where_nothing_may_vary_a_repetition_has_its_seed_alone() {
     plan.vary = false;
     let own = repetition(plan.clone(), 3);
     assert!(own.phases.is_empty() && own.seed == plan.seed + 2);
+}
+
+#[test]
+fn a_framing_stands_for_its_bytes_in_both_directions() {
+    let overhead = |settings| made(settings, "").links.remove(0);
+    let link = overhead(", overhead: pppoe-atm");
+    let adsl = Overhead { bytes: 26, minimum: 0, atm: true };
+    assert_eq!([link.forward.overhead, link.backward.overhead], [adsl, adsl]);
+    let link = overhead(", overhead: {framing: ethernet, bytes: 30 B}, reverse: {overhead: docsis}");
+    assert_eq!(link.forward.overhead, Overhead { bytes: 30, minimum: 84, atm: false });
+    assert_eq!(link.backward.overhead, Overhead { bytes: 4, minimum: 64, atm: false });
+    assert!(overhead("").forward.overhead.is_none());
+}
+
+#[test]
+fn a_policer_is_that_of_the_way_there() {
+    let link = made(", policer: {rate: 2 Mbit/s, burst: 100 kB}", "").links.remove(0);
+    let rate = Rate::from_bits_per_sec(2_000_000).expect("not zero");
+    assert_eq!((link.forward.policer, link.backward.policer), (Some(Policer { rate, burst: 100_000 }), None));
 }
 
 #[test]

@@ -26,10 +26,9 @@ const NOBODY: Slot = Slot::MAX;
 /// Who wakes up when.
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    /// The matches, as a tree: that at `n` is between those at `2n` and `2n + 1`, and the winner of all is at 1. The
-    /// upper half are the components themselves.
-    keys: Vec<Key>,
-    slots: usize,
+    /// The first components, which wake up most often. Being few, they play fewer matches.
+    busy: Tournament,
+    others: Tournament,
     sequence: u64,
     now: Time,
     /// The component that is awake and has not said yet when it wants to wake up next. Its entry stays until then:
@@ -41,11 +40,12 @@ impl Schedule {
     /// Most components of a schedule.
     pub(crate) const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 
-    /// A schedule of `slots` components, none of which waits for anything; none: there are too many.
-    pub(crate) fn new(slots: usize) -> Option<Schedule> {
-        (slots <= Schedule::SLOTS_MAX as usize).then(|| Schedule {
-            keys: vec![ABSENT; 2 * slots.max(1)],
-            slots: slots.max(1),
+    /// A schedule of `busy` components, which come first, and `others`, none of which waits for anything; none: there
+    /// are too many.
+    pub(crate) fn new(busy: usize, others: usize) -> Option<Schedule> {
+        (busy + others <= Schedule::SLOTS_MAX as usize).then(|| Schedule {
+            busy: Tournament::new(busy),
+            others: Tournament::new(others),
             sequence: 0,
             now: Time::ZERO,
             awake: NOBODY,
@@ -61,32 +61,31 @@ impl Schedule {
     /// When the next component wakes up; `Time::NEVER` if none does.
     #[inline]
     pub(crate) fn next_time(&mut self) -> Time {
-        self.put_to_sleep();
-        time_of(self.keys[1])
+        time_of(self.next())
     }
 
     /// Moves the present to the next wake-up, and returns whose it is.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Slot> {
-        self.put_to_sleep();
-        let first = self.keys[1];
-        if first == ABSENT {
+        let next = self.next();
+        if next == ABSENT {
             return None;
         }
-        let time = time_of(first);
+        let time = time_of(next);
         assert!(time >= self.now, "time went back from {} to {time}", self.now);
         self.now = time;
-        self.awake = first as Slot & ((1 << SLOT_BITS) - 1);
+        self.awake = next as Slot & (Schedule::SLOTS_MAX - 1);
         Some(self.awake)
     }
 
-    /// Takes the entry of a component off that did not ask for another wake-up.
+    /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
     #[inline]
-    fn put_to_sleep(&mut self) {
+    fn next(&mut self) -> Key {
         if self.awake != NOBODY {
             self.replay(self.awake, ABSENT);
             self.awake = NOBODY;
         }
+        self.busy.first().min(self.others.first())
     }
 
     /// Moves the present to `time`, which nothing that is still scheduled comes before.
@@ -99,7 +98,7 @@ impl Schedule {
     /// `slot` wakes up at `time` and not at any other; `Time::NEVER` cancels.
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, time: Time) {
-        if time_of(self.keys[self.slots + slot as usize]) != time || slot == self.awake {
+        if self.time(slot) != time || slot == self.awake {
             self.change(slot, time);
         }
     }
@@ -108,9 +107,15 @@ impl Schedule {
     /// one that fires too early is put off then, which is cheaper than moving it with every packet.
     #[inline]
     pub(crate) fn set_no_later(&mut self, slot: Slot, time: Time) {
-        if time < time_of(self.keys[self.slots + slot as usize]) || slot == self.awake {
+        if time < self.time(slot) || slot == self.awake {
             self.change(slot, time);
         }
+    }
+
+    #[inline]
+    fn time(&self, slot: Slot) -> Time {
+        let others = (slot as usize).checked_sub(self.busy.size);
+        time_of(others.map_or_else(|| self.busy.key(slot as usize), |other| self.others.key(other)))
     }
 
     fn change(&mut self, slot: Slot, time: Time) {
@@ -126,18 +131,56 @@ impl Schedule {
         self.replay(slot, Key::from(time.max(self.now).as_ns()) << 64 | Key::from(order));
     }
 
-    /// `slot` has this key from now on: its matches are played again, up to the first that it changes nothing of.
     #[inline]
     fn replay(&mut self, slot: Slot, key: Key) {
-        let mut place = self.slots + slot as usize;
-        self.keys[place] = key;
-        while place > 1 {
-            let winner = self.keys[place].min(self.keys[place ^ 1]);
-            place /= 2;
-            if self.keys[place] == winner {
+        match (slot as usize).checked_sub(self.busy.size) {
+            None => self.busy.replay(slot as usize, key),
+            Some(other) => self.others.replay(other, key),
+        }
+    }
+}
+
+/// Finds the first of many keys.
+#[derive(Debug)]
+struct Tournament {
+    /// The players of each match. Place `n` of the tree, half of a pair, is the winner between places `2n` and
+    /// `2n + 1`; the winner of all is at 1. The last places are the components themselves.
+    matches: Vec<[Key; 2]>,
+    size: usize,
+}
+
+impl Tournament {
+    fn new(size: usize) -> Tournament {
+        Tournament { matches: vec![[ABSENT; 2]; size.max(1)], size }
+    }
+
+    /// The first key of all.
+    #[inline]
+    fn first(&self) -> Key {
+        self.matches[0][1]
+    }
+
+    #[inline]
+    fn key(&self, component: usize) -> Key {
+        let place = self.size + component;
+        self.matches[place / 2][place % 2]
+    }
+
+    /// A component has this key from now on: its matches are played again, up to the first that it changes nothing of.
+    #[inline]
+    fn replay(&mut self, component: usize, mut key: Key) {
+        let mut place = self.size + component;
+        loop {
+            let pair = &mut self.matches[place / 2];
+            if pair[place % 2] == key {
                 return;
             }
-            self.keys[place] = winner;
+            pair[place % 2] = key;
+            if place == 1 {
+                return;
+            }
+            key = pair[0].min(pair[1]);
+            place /= 2;
         }
     }
 }
@@ -159,7 +202,7 @@ mod tests {
 
     #[test]
     fn at_one_time_the_first_to_ask_goes_first() {
-        let mut schedule = Schedule::new(3).expect("few components");
+        let mut schedule = Schedule::new(1, 2).expect("few components");
         for slot in [2, 0, 1] {
             schedule.set(slot, at(5));
         }
@@ -170,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_can_be_put_off_brought_forward_and_cancelled() {
-        let mut schedule = Schedule::new(3).expect("few components");
+        let mut schedule = Schedule::new(1, 2).expect("few components");
         schedule.set(0, at(1));
         schedule.set(1, at(2));
         schedule.set(2, at(3));
@@ -184,7 +227,7 @@ mod tests {
 
     #[test]
     fn an_early_wake_up_is_not_put_off_by_set_no_later() {
-        let mut schedule = Schedule::new(1).expect("few components");
+        let mut schedule = Schedule::new(0, 1).expect("few components");
         schedule.set_no_later(0, at(4));
         schedule.set_no_later(0, at(7));
         assert_eq!(schedule.next_time(), at(4));
@@ -195,9 +238,10 @@ mod tests {
     proptest! {
         #[test]
         fn it_agrees_with_a_sorted_list(
+            busy in 0usize..7,
             operations in proptest::collection::vec((0u32..6, 0u64..50, any::<bool>()), 1..200),
         ) {
-            let mut schedule = Schedule::new(6).expect("few components");
+            let mut schedule = Schedule::new(busy, 6 - busy).expect("few components");
             let mut model: Vec<(u64, u64, u32)> = Vec::new();
             let mut sequence = 0;
             for (slot, ns, pop) in operations {

@@ -70,10 +70,10 @@ impl Simulation {
     pub fn with_controls(plan: &Plan, controls: &Registry) -> Result<Simulation, PlanError> {
         let (network, names) = Network::new(plan)?;
         let streams = crate::build::streams(plan, controls, &network, &names)?;
-        let slots = network.directions() + streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
+        let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut world = World {
-            schedule: Schedule::new(slots).ok_or(PlanError::TooMany {
+            schedule: Schedule::new(network.directions(), timers).ok_or(PlanError::TooMany {
                 what: "streams",
                 count: streams.len() as u64,
                 most: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),

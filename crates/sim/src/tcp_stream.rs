@@ -36,6 +36,8 @@ pub(crate) struct TcpStream {
     closed: [bool; 2],
     aborted: bool,
     pub(crate) application: Box<dyn Application>,
+    /// The end that sends most of the payload.
+    data_end: usize,
     rtt: Histogram,
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
@@ -104,6 +106,7 @@ impl TcpStream {
             initial_sequence,
             closed: [false; 2],
             aborted: false,
+            data_end: application.data_end(),
             application,
             rtt: Histogram::default(),
             last_delivery: Time::ZERO,
@@ -221,7 +224,7 @@ impl TcpStream {
         let mut event = |name: &str, detail| world.recorder.stream_event(now, ends.stream, name, detail);
         match notice {
             Notice::RttSample(rtt) => {
-                if end == self.data_end() {
+                if end == self.data_end {
                     self.rtt.record(rtt);
                 }
             }
@@ -234,7 +237,7 @@ impl TcpStream {
                 }
             }
             Notice::CaState(state) => {
-                if end == self.data_end() {
+                if end == self.data_end {
                     event("state", Some(state_name(state)));
                 }
             }
@@ -280,7 +283,7 @@ impl TcpStream {
     /// Keeps account of the control's window and phase.
     #[inline]
     fn observe(&mut self, end: usize, ends: &Ends, world: &mut World) {
-        if end != self.data_end() {
+        if end != self.data_end {
             return;
         }
         let Some(connection) = &self.ends[end] else { return };
@@ -291,11 +294,6 @@ impl TcpStream {
             self.phases[end] = phase;
             world.recorder.stream_event(now, ends.stream, "phase", Some(phase));
         }
-    }
-
-    /// The end that sends most of the payload.
-    fn data_end(&self) -> usize {
-        self.application.data_end()
     }
 
     /// Whether both ends are done with the connection.

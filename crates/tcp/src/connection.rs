@@ -349,19 +349,26 @@ impl Connection {
     }
 
     /// When `handle_timeout` wants to be called; `Time::NEVER` if no timer is armed.
+    #[inline]
     pub fn poll_timeout(&self) -> Time {
         self.timers.next()
     }
 
     /// The next segment to send now, if any.
+    #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
         self.out.pop_front()
     }
 
     /// The next thing worth recording, oldest first.
+    #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
+        if self.notices.is_empty() {
+            return None;
+        }
         let notice = self.notices.pop_front();
-        if notice.is_none() {
+        if self.notices.is_empty() {
+            // The next ones go into the same memory.
             self.notices.clear();
         }
         notice

@@ -14,6 +14,7 @@ const TICKS_APART: u32 = 1;
 const INVALID_RATE_US: u64 = 500_000;
 
 impl Connection {
+    #[inline]
     pub(crate) fn dispatch(&mut self, segment: &Segment, size: u32) {
         match self.state {
             State::SynSent => self.handle_in_syn_sent(segment),

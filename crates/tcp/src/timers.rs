@@ -42,6 +42,7 @@ impl Timers {
         }
     }
 
+    #[inline]
     pub(crate) fn next(&self) -> Time {
         self.xmit.min(self.delayed_ack).min(self.compressed_ack).min(self.pacing).min(self.gro)
     }

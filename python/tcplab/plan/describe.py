@@ -49,6 +49,13 @@ def impairment_words(direction: Settings) -> list[str]:
     phrases = []
     if direction.get("up") is False:
         phrases.append("down at the start")
+    if overhead := direction.get("overhead"):
+        cells = " in ATM cells" if overhead.get("atm") else ""
+        phrases.append(f"{overhead['bytes']} B of overhead a frame{cells}")
+    if policer := direction.get("policer"):
+        phrases.append(
+            f"policed to {rate_text(policer['rate'])} with bursts of {bytes_text(policer['burst'])}"
+        )
     if direction.get("loss"):
         phrases.append(loss_words(direction["loss"]))
     for key, verb in (("corrupt", "corrupted"), ("duplicate", "duplicated")):

@@ -13,8 +13,8 @@ from typing import Any
 
 from tcplab.testbed import netem
 
-# A direction that does nothing to packets: a cable can carry it.
-_IDLE = ("rate", "jitter", "reorder", "loss", "corrupt", "duplicate", "trace", "changes", "delay")
+# What a direction does to packets; a cable can carry one that does nothing.
+_WORK = ["rate", "trace", "policer", "delay", "jitter", "reorder", "loss", "corrupt", "duplicate", "changes"]
 BRIDGE = "br0"
 
 
@@ -133,7 +133,7 @@ def lay_out(plan: dict[str, Any], *, emulate_all: bool = False) -> Layout:
 def is_cable(link: dict[str, Any]) -> bool:
     """Whether neither direction of a link does anything to packets."""
     directions = (link["forward"], link["backward"])
-    return all(d["up"] and not any(d[key] for key in _IDLE) for d in directions)
+    return all(d["up"] and not any(d.get(key) for key in _WORK) for d in directions)
 
 
 def _wires(

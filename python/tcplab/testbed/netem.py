@@ -52,6 +52,10 @@ def unlike(mtu: int, direction: Direction) -> Iterator[Unlike]:
         yield Unlike("up", "netem cannot take a link down", own)
     if direction["trace"]:
         yield Unlike("trace", "netem follows no delivery trace", own)
+    if direction.get("overhead"):
+        yield Unlike("overhead", "netem's rate counts what tc counts, IP length + 14 bytes", own)
+    if direction.get("policer"):
+        yield Unlike("policer", "netem does not police", own)
     if direction["changes"]:
         yield Unlike("at", "netem's settings stay as they are during a run", own)
     queue = direction["queue"]

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tcplab_emu::config::{End, LinkSetup, Mac, Sample, What};
 use tcplab_emu::{Emulator, Facts, News, Setup, Start};
 use tcplab_link::Direction;
-use tcplab_link::config::{Chance, Queue};
+use tcplab_link::config::{Chance, Overhead, Queue};
 use tcplab_units::{Probability, Span};
 
 pub const A: &str = "10.8.0.1";
@@ -62,6 +62,8 @@ pub fn delay(span: Span) -> Direction {
         duplicate: None,
         up: true,
         trace: None,
+        overhead: Overhead::default(),
+        policer: None,
         changes: Vec::new(),
     }
 }

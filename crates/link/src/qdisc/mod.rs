@@ -127,11 +127,13 @@ pub enum Cause {
     Early,
     /// The link is down.
     Down,
+    /// The policer had no tokens for it.
+    Policed,
 }
 
 impl Cause {
     /// How many there are.
-    pub const COUNT: usize = 3;
+    pub const COUNT: usize = 4;
 }
 
 /// A figure that a discipline shows of itself.

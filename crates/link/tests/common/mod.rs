@@ -3,7 +3,7 @@
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-use tcplab_link::config::{Chance, Limit, Loss, LossModel, Queue};
+use tcplab_link::config::{Chance, Limit, Loss, LossModel, Overhead, Queue};
 use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -83,6 +83,8 @@ pub fn nothing() -> Direction {
         duplicate: None,
         up: true,
         trace: None,
+        overhead: Overhead::default(),
+        policer: None,
         changes: Vec::new(),
     }
 }

@@ -14,8 +14,8 @@ use tcplab_plan::{CaptureAt, Emulator};
 
 pub(crate) use flows::{Control, Flow, Kind, Pattern, SocketSettings};
 pub(crate) use network::{
-    Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, PathNetwork,
-    RandomModel, Reorder,
+    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Overhead,
+    PathNetwork, Policer, RandomModel, Reorder,
 };
 pub(crate) use study::Study;
 

@@ -132,6 +132,54 @@ fn uniform() -> Distribution {
     Distribution::Uniform
 }
 
+/// What a frame takes on the wire beside its Ethernet frame (IP length + 14 bytes); serialisation alone counts it.
+///
+/// Short form: the framing (`overhead: ethernet`).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "framing"))]
+pub(crate) struct Overhead {
+    /// A framing in common use, of which the other keys change single values.
+    pub(crate) framing: Option<Framing>,
+    /// Added to each frame.
+    #[schemars(with = "Option<kinds::Size>")]
+    pub(crate) bytes: Option<u64>,
+    /// A shorter frame is padded to this, `bytes` included.
+    #[schemars(with = "Option<kinds::Size>")]
+    pub(crate) minimum: Option<u64>,
+    /// Frames are sent in ATM cells: 53 bytes for each 48 or part of them.
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) atm: Option<bool>,
+}
+
+/// Framings, with the values of `man tc-cake` less the 14 bytes that every frame has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Framing {
+    /// Preamble (8 bytes), FCS (4) and gap (12); at least 84 bytes.
+    Ethernet,
+    /// Ethernet with a VLAN tag (4 bytes).
+    Vlan,
+    /// PPPoE (8 bytes) over Ethernet.
+    Pppoe,
+    /// PPPoE over ATM with LLC/SNAP, as ADSL has it: 26 bytes, in cells.
+    PppoeAtm,
+    /// A DOCSIS cable modem's shaper: FCS (4 bytes); at least 64 bytes.
+    Docsis,
+}
+
+/// A token bucket that drops packets that come faster than allowed, before the queue.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Policer {
+    /// Rate at which the bucket fills.
+    #[schemars(with = "kinds::Rate")]
+    pub(crate) rate: u64,
+    /// Size of the bucket in frame bytes: what passes at once after a pause.
+    #[schemars(with = "kinds::PositiveSize")]
+    pub(crate) burst: u64,
+}
+
 /// Settings of a link direction that may also change during the run.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Impairments {
@@ -199,6 +247,10 @@ pub(crate) struct Direction {
     /// File of delivery opportunities in mahimahi's format, instead of `rate`; relative to the scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) trace: Option<String>,
+    /// What frames take on the wire beside IP length + 14 bytes; default: nothing.
+    pub(crate) overhead: Option<Overhead>,
+    /// What drops packets before the queue that come faster than allowed.
+    pub(crate) policer: Option<Policer>,
     /// Settings that change during the run, by time.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, LinkChange>", extend("x-tcplab" = "at"))]
@@ -340,6 +392,10 @@ pub(crate) struct PathNetwork {
     /// scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) trace: Option<String>,
+    /// What frames take on the wire beside IP length + 14 bytes, in both directions; default: nothing.
+    pub(crate) overhead: Option<Overhead>,
+    /// What drops forward packets before the queue that come faster than allowed.
+    pub(crate) policer: Option<Policer>,
     /// Settings that change during the run, by time (`20 s: {rate: 20 Mbit/s}`).
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, PathChange>", extend("x-tcplab" = "at"))]

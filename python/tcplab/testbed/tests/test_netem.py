@@ -111,3 +111,8 @@ def test_each_end_sends_into_its_own_direction_and_no_burst_passes_as_one_packet
     assert [end.qdiscs[0][end.qdiscs[0].index("delay") + 1] for end in ends] == ["5000.000us", "7000.000us"]
     assert all(end.offloads == {"tso": False, "gso": False, "gro": False} for end in ends)
     assert all(end.singly for end in ends)
+
+
+def test_framing_and_policers_are_the_emulators() -> None:
+    own = direction(rate="10 Mbit/s") | {"overhead": {"bytes": 24}, "policer": {"rate": 1, "burst": 1}}
+    assert [one.key for one in unlike(1500, own) if one.refused] == ["overhead", "policer"]

@@ -1,4 +1,4 @@
-//! Packets on their way, with the time each will arrive.
+//! A delay line: packets on their way, with the time each will arrive.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,13 +9,13 @@ use tcplab_units::{Span, Time};
 /// whose delay falls would never come down to the new delay.
 const CATCH_UP: u64 = 2;
 
-/// Everything between the serialiser and the far end.
+/// Everything between the impairments and the far end.
 ///
 /// Where order is kept this is a line whose head arrives next. Packets that may overtake are kept in a
 /// heap by (time, sequence); reordering is never switched off again, so the line then only runs empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Flight<P> {
-    line: VecDeque<Flying<P>>,
+pub(crate) struct DelayLine<P> {
+    line: VecDeque<(Time, P)>,
     loose: BinaryHeap<Flying<P>>,
     /// Departure and arrival of the last packet of the line.
     departed: Time,
@@ -30,9 +30,9 @@ struct Flying<P> {
     packet: P,
 }
 
-impl<P> Flight<P> {
-    pub(crate) fn new() -> Flight<P> {
-        Flight {
+impl<P> DelayLine<P> {
+    pub(crate) fn new() -> DelayLine<P> {
+        DelayLine {
             line: VecDeque::new(),
             loose: BinaryHeap::new(),
             departed: Time::ZERO,
@@ -50,8 +50,7 @@ impl<P> Flight<P> {
         let earliest = self.arrived + departed.since(self.departed) / CATCH_UP;
         self.departed = departed;
         self.arrived = earliest.max(departed + delay);
-        self.line.push_back(Flying { at: self.arrived, sequence: self.sequence, packet });
-        self.sequence += 1;
+        self.line.push_back((self.arrived, packet));
     }
 
     /// Sends `packet` off to arrive at `at`, whatever is before it.
@@ -63,23 +62,37 @@ impl<P> Flight<P> {
     /// When the next packet arrives.
     #[inline]
     pub(crate) fn next(&self) -> Time {
-        let line = self.line.front().map_or(Time::NEVER, |flying| flying.at);
+        let line = self.next_in_line();
         match self.loose.peek() {
             None => line,
             Some(loose) => line.min(loose.at),
         }
     }
 
-    /// Takes the next packet that arrives by `now`.
     #[inline]
+    fn next_in_line(&self) -> Time {
+        self.line.front().map_or(Time::NEVER, |&(at, _)| at)
+    }
+
+    /// Takes the next packet that arrives by `now`.
+    #[inline(always)]
     pub(crate) fn take_due(&mut self, now: Time) -> Option<(Time, P)> {
+        if self.loose.is_empty() {
+            let at = self.next_in_line();
+            return if at <= now && at != Time::NEVER { self.line.pop_front() } else { None };
+        }
+        self.take_due_of_both(now)
+    }
+
+    fn take_due_of_both(&mut self, now: Time) -> Option<(Time, P)> {
         let next = self.next();
         if next > now || next == Time::NEVER {
             return None;
         }
-        let from_line = self.line.front().is_some_and(|flying| flying.at == next);
-        let flying = if from_line { self.line.pop_front() } else { self.loose.pop() };
-        flying.map(|flying| (flying.at, flying.packet))
+        if self.next_in_line() == next {
+            return self.line.pop_front();
+        }
+        self.loose.pop().map(|flying| (flying.at, flying.packet))
     }
 
     /// How many are on their way.
