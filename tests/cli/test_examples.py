@@ -26,7 +26,7 @@ ELSEWHERE = {
     "tcplab study tuning": "takes minutes",
     "tcplab study studies/mine.yaml": "needs a study of the reader's own, on both engines",
     "tcplab study run": "takes minutes",
-    "tcplab tune": "takes minutes",
+    "tcplab tune satellite": "takes minutes",
     "tcplab topo": "builds a network, or needs one that is up: tests/kernel/test_topo.py has them",
     "tcplab ui": "serves until it is told to end",
 }

@@ -245,7 +245,7 @@ def test_what_cannot_be_read_is_bad_input(capture: Path, here: Path, tcplab: Com
     (here / "empty.pcap").touch()
     (here / "cut.pcapng").write_bytes(capture.read_bytes()[:50_001])
     for name, said in (
-        ("text", "it is no pcap or pcapng capture: it begins with 68 65 6c 6c"),
+        ("text", "not a pcap or pcapng file (magic 68 65 6c 6c)"),
         ("empty.pcap", "it has 0 bytes"),
         ("nothing.pcap", "no such file or directory"),
         (".", "holds no captures"),

@@ -3,7 +3,7 @@
 //! There a control is registered by writing to its map. From then on the registration itself holds the map, and only
 //! deleting the map's element ends it (`bpf_struct_ops_map_delete_elem`), whoever is gone. So a process is forked that
 //! waits until the owner's end of a socket is closed, which the kernel does however the owner ends, and then deletes
-//! the element. Where it is killed too, [`lease`](crate::lease) tells what is left.
+//! the element. Where it is killed too, [`lease`](crate::ownership) tells what is left.
 
 use std::ffi::CStr;
 use std::io::{self, Read as _};
@@ -13,7 +13,7 @@ use std::ptr;
 
 use libbpf_rs::{MapHandle, libbpf_sys};
 
-use crate::lease;
+use crate::ownership;
 
 /// What the process is called (PR_SET_NAME), of at most 15 characters.
 const NAME: &CStr = c"tcplab-guardian";
@@ -30,7 +30,7 @@ pub(crate) struct Guardian {
 impl Guardian {
     /// Starts the guardian of a struct_ops map that is loaded but not yet registered; number is the map's.
     pub(crate) fn start(map: BorrowedFd<'_>, number: u32) -> io::Result<Guardian> {
-        let lease = lease::take(number).map_err(io::Error::other)?;
+        let lease = ownership::take(number).map_err(io::Error::other)?;
         let (owner, guardian) = UnixStream::pair()?;
         let [map, line] = [map.as_raw_fd(), guardian.as_raw_fd()];
         let mut kept = [map, line, lease.as_fd().as_raw_fd()];
@@ -100,7 +100,7 @@ fn guard(map: RawFd, line: RawFd, kept: [RawFd; 3]) {
         let mut byte = 0u8;
         libc::write(line, ptr::from_ref(&byte).cast(), 1);
         while libc::read(line, ptr::from_mut(&mut byte).cast(), 1) > 0 {}
-        libbpf_sys::bpf_map_delete_elem(map, ptr::from_ref(&lease::KEY).cast());
+        libbpf_sys::bpf_map_delete_elem(map, ptr::from_ref(&ownership::KEY).cast());
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
         let (loaded, guardian) = guarded("reno", &name).unwrap();
         kill(guardian, libc::SIGKILL);
         wait_for("the guardian is dead", || ended(guardian));
-        assert!(lease::take_away_abandoned().is_empty(), "its owner lives");
+        assert!(ownership::take_away_abandoned().is_empty(), "its owner lives");
         assert!(offered(&name));
         drop(loaded);
         assert!(!offered(&name));
@@ -310,12 +310,12 @@ mod tests {
         wait_for("the guardian is dead", || ended(killed.guardian));
         killed.kill();
         assert!(offered(&killed.name), "there is nothing to sweep");
-        assert_eq!(lease::take_away_abandoned(), [killed.name.as_str()]);
+        assert_eq!(ownership::take_away_abandoned(), [killed.name.as_str()]);
         assert!(!offered(&killed.name));
         for name in [mine.registered(), &held.name, linked.registered()] {
             assert!(offered(name), "{name} was somebody's");
         }
-        assert!(lease::take_away_abandoned().is_empty());
+        assert!(ownership::take_away_abandoned().is_empty());
     }
 
     #[test]

@@ -6,23 +6,23 @@
 //! descriptor, which goes with the process, however that ends; before, a guardian process sees to that. Connections
 //! that use the control keep it until they are closed.
 
-mod about;
+mod elf_metadata;
 mod error;
 mod explain;
 mod guardian;
 mod kernel;
-mod lease;
 mod load;
 mod log;
 mod machine;
 mod name;
 mod objects;
+mod ownership;
 
-pub use about::{About, Parameter};
+pub use elf_metadata::{About, Parameter};
 pub use error::KernelccError;
 pub use explain::Refusal;
-pub use lease::sweep;
 pub use load::Loaded;
 pub use machine::obstacle;
 pub use objects::{built, names};
+pub use ownership::sweep;
 pub use tcplab_control::gauge::{Gauge, Place};

@@ -11,7 +11,7 @@ use libbpf_rs::{
 
 use tcplab_control::Gauge;
 
-use crate::about::About;
+use crate::elf_metadata::About;
 use crate::explain::Refusal;
 use crate::guardian::Guardian;
 use crate::kernel::Kernel;

@@ -34,23 +34,23 @@
 //! is captured here is protocol behaviour, and a capture compresses well. Nothing is allocated for a packet; one
 //! [`FrameBuffer`] and one [`Writer`] serve a whole capture. Its file is a [`PartFile`] until it is whole.
 
+pub mod build;
 pub mod dissect;
 pub mod filter;
 pub mod flow;
-pub mod frame;
 pub mod list;
 pub mod pairing;
 pub mod parse;
 pub mod read;
 
-mod hand_out;
+mod parallel;
 mod part;
 mod pcapng;
 mod quantiles;
 mod summarise;
 
+pub use build::FrameBuffer;
 pub use flow::{Analysis, FlowSummary, Flows, Observer};
-pub use frame::FrameBuffer;
 pub use parse::{Segment, parse};
 pub use part::PartFile;
 pub use pcapng::{Interface, InterfaceId, Writer};

@@ -3,7 +3,7 @@
 use std::thread;
 
 use crate::flow::{Analysis, Counts, Division, Flows, Options};
-use crate::hand_out::HandOut;
+use crate::parallel::Distributor;
 use crate::read::Reader;
 
 /// What a capture held.
@@ -23,11 +23,11 @@ pub fn summarise(reader: &mut Reader, options: Options, cores: usize) -> Summary
     match reader.whole() {
         Some(bytes) if cores > 1 => {
             let division = Division::into_parts(cores);
-            let hand_out = &HandOut::new(reader, bytes, division);
+            let distributor = &Distributor::new(reader, bytes, division);
             let parts = thread::scope(|scope| {
                 let threads: Vec<_> = division
                     .shares()
-                    .map(|share| scope.spawn(move || hand_out.work(share, options)))
+                    .map(|share| scope.spawn(move || distributor.work(share, options)))
                     .collect();
                 threads
                     .into_iter()

@@ -42,7 +42,7 @@ const SAID: [(&str, &str); 32] = [
         "kuznetsov.pcap",
         "refused: it is a capture in Kuznetsov's modified pcap, which is not supported: convert it with `editcap -F pcapng`",
     ),
-    ("no-capture.pcap", "refused: it is no pcap or pcapng capture: it begins with 47 45 54 20"),
+    ("no-capture.pcap", "refused: not a pcap or pcapng file (magic 47 45 54 20)"),
     ("no-packets.pcap", "0 packets, complete"),
     ("options-that-lie.pcap", "5 packets, 5 TCP, 1 flows, complete"),
     (

@@ -4,8 +4,8 @@ mod common;
 
 use common::*;
 use proptest::prelude::*;
+use tcplab_pcap::build::{FrameBuffer, Keep};
 use tcplab_pcap::flow::{Analysis, Direction, End, Observer, Options, Seen};
-use tcplab_pcap::frame::{FrameBuffer, Keep};
 use tcplab_pcap::parse::Protocol;
 use tcplab_pcap::read::Ending;
 use tcplab_pcap::{Packet, Reader, summarise};
@@ -30,7 +30,7 @@ fn hundred() -> Vec<u8> {
     capture(&connections(7))
 }
 
-/// `hundred` longer, with packets between that are no segments, or whose ends only show on a close look.
+/// `hundred` longer, with packets between that are not segments, or whose ends only show on a close look.
 fn all_sorts() -> Vec<u8> {
     let file = capture(&connections(300));
     let odd = odd_frames();

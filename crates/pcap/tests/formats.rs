@@ -5,7 +5,7 @@ mod common;
 use std::io::{Read, Write};
 
 use common::*;
-use tcplab_pcap::frame::{FrameBuffer, Keep};
+use tcplab_pcap::build::{FrameBuffer, Keep};
 use tcplab_pcap::parse::Unparsed;
 use tcplab_pcap::read::{Damage, Ending, LinkType, OpenError};
 use tcplab_pcap::{Reader, parse};
@@ -216,7 +216,7 @@ fn a_cut_gzip_file_gives_what_came_before_and_says_so() {
 #[test]
 fn what_is_no_capture_is_refused_with_words() {
     let refused = |bytes: &[u8]| Reader::from_bytes(bytes.to_vec()).expect_err("no capture").to_string();
-    assert_eq!(refused(b"GET / HTTP"), "it is no pcap or pcapng capture: it begins with 47 45 54 20");
+    assert_eq!(refused(b"GET / HTTP"), "not a pcap or pcapng file (magic 47 45 54 20)");
     assert_eq!(refused(&[]), "it has 0 bytes, too few for a capture's header");
     let order = ORDERS[1];
     assert!(refused(&order.pcap(0xa1b2_cd34, 1, &[])).contains("Kuznetsov"));
@@ -316,7 +316,7 @@ fn a_cut_packet_counts_by_its_ip_length_and_a_super_packet_by_its_frame() {
     let mut bytes = ipv4(1000);
     bytes.truncate(40);
     assert_eq!(parse(LinkType::RAW, &bytes, 1028).expect("UDP").payload_len, 1000);
-    // Ethernet's padding is no payload.
+    // Ethernet's padding is not payload.
     assert_eq!(parse(LinkType::RAW, &bytes, 1500).expect("UDP").payload_len, 1000);
     bytes[2..4].fill(0);
     assert_eq!(parse(LinkType::RAW, &bytes, 65_563).expect("UDP").payload_len, 65_535);

@@ -13,7 +13,7 @@ const BACK: u64 = 10 * MS;
 const OFFSET: u64 = 5_000 * MS;
 const SKEW: f64 = 50e-6;
 
-/// 400 segments, each acknowledged; every 50th is lost and sent again, every 70th acknowledgment is lost.
+/// 400 segments, each acknowledged; every 50th is lost and retransmitted, every 70th acknowledgment is lost.
 fn both_ends() -> [Vec<Send<'static>>; 2] {
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let ahead = |at: u64| at + OFFSET + (at as f64 * SKEW) as u64;
@@ -134,7 +134,7 @@ fn what_came_of_a_packet_that_was_cut_is_matched_by_its_numbers() {
     let first = super_packets();
     let mut second = handshake_there();
     let part = |at: u64, from: usize, seq: u32, len: u32| Send { at: at * MS, seq, len, ..first[from] };
-    // The second segment of the three is lost, and comes when it is sent again.
+    // The second segment of the three is lost, and comes when it is retransmitted.
     second.extend([
         part(25, 3, 1, 1448),
         part(26, 3, 2897, 1104),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use tcplab_pcap::frame::{Echo, Ethernet, Frame, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
+use tcplab_pcap::build::{Echo, Ethernet, Frame, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::{Interface, Writer};
 use tcplab_units::Time;
 

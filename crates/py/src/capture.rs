@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tcplab_pcap::frame::{Echo, Ethernet, Ip, Ipv4, Ipv6, Keep, Tcp, TcpOptions, Udp};
+use tcplab_pcap::build::{Echo, Ethernet, Ip, Ipv4, Ipv6, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::{FrameBuffer, Interface, InterfaceId, PartFile, Writer};
 use tcplab_sim::capture::{self, CaptureSink, Frame};
 use tcplab_sim::packet::Body;
@@ -95,7 +95,7 @@ fn note(failure: &Failure, path: &Path, error: io::Error) {
     failure.get_or_insert((path.to_owned(), error));
 }
 
-fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::frame::Frame<'a> {
+fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::build::Frame<'a> {
     let ethernet = Ethernet { source: frame.source_mac, destination: frame.destination_mac };
     let ip = ip_header(frame);
     if frame.corrupted {

@@ -1,4 +1,4 @@
-//! What can go wrong with traffic, and how to mend it.
+//! What can go wrong with traffic, and how to fix it.
 
 use std::io;
 use std::net::SocketAddr;

@@ -9,7 +9,7 @@ mod collect;
 mod config;
 mod counter;
 pub mod echo;
-mod end;
+mod endpoint;
 mod error;
 mod iperf3;
 mod pattern;
@@ -22,7 +22,7 @@ mod tcp;
 mod udp;
 
 pub use config::{Cc, EchoTraffic, End, Flow, Pattern, Role, Settings, Traffic};
-pub use end::{Prepared, prepare};
+pub use endpoint::{Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Interval, Ping, Sink, Summary};
 pub use run::{Clock, Context, Handle, Totals};

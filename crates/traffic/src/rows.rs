@@ -17,7 +17,7 @@ pub struct Interval {
     pub bytes_received: Option<u64>,
     /// Payload sent for the first time.
     pub bytes_sent: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: Option<u64>,
     /// Datagrams missing.
     pub lost: Option<u64>,
@@ -44,7 +44,7 @@ pub struct Summary {
     pub bytes_received: Option<u64>,
     /// Segments or datagrams sent, retransmissions included.
     pub segments_sent: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmits: Option<u64>,
     /// Retransmission timeouts.
     pub rtos: Option<u64>,

@@ -159,7 +159,7 @@ impl Task<'_> {
         stream.over.store(true, Ordering::Release);
     }
 
-    /// What breaks a connection as the run ends is no failure: the other end may have ended a little earlier.
+    /// What breaks a connection as the run ends is not a failure: the other end may have ended a little earlier.
     fn forgive(&self, result: io::Result<bool>, instead: bool) -> io::Result<bool> {
         if result.is_err() {
             let begin = self.context.clock.now();

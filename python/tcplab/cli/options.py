@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tcplab.cli import completion
 from tcplab.cli.failure import Code, CommandError, is_full
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ Scenarios = Annotated[
         metavar="SCENARIO...",
         help="Scenario files, or names that `tcplab examples list` shows; - is standard input.",
         show_default=False,
+        autocompletion=completion.scenarios,
     ),
 ]
 OneRun = Annotated[Path, typer.Argument(metavar="RUN", help="A result directory.", show_default=False)]

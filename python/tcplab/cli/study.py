@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
+from tcplab.cli import completion
 from tcplab.cli.command import DefaultGroup
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Engines, ImageFormats, Json, Level, Settings, Yes, fits, level_of
@@ -39,7 +40,12 @@ def group() -> None:
 @guarded
 def run(
     source: Annotated[
-        str, typer.Argument(metavar="STUDY", help="A study file, or the name of a shipped study.")
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="A study file, or the name of a shipped study.",
+            autocompletion=completion.studies,
+        ),
     ],
     engine: Annotated[
         list[str] | None,

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
+import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tcplab.cli import completion
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Settings
 
 if TYPE_CHECKING:
-    from tcplab.tune.tune import Goal, Tuned
+    from tcplab.tune.tune import Goal, Outlook, Tuned, Tuning
 
-EXAMPLE = 'tcplab tune scenarios/satellite.yaml --over buffers,streams --subject-to "rtt.p95 < 800 ms"'
+EXAMPLE = """tcplab tune one-cubic --over cc,window --dry-run
+  tcplab tune satellite --over buffers,streams --subject-to "rtt.p95 < 800 ms\""""
 
 
 @guarded
 def tune(
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario to tune.")],
+    scenario: Annotated[
+        Path,
+        typer.Argument(metavar="SCENARIO", help="The scenario to tune.", autocompletion=completion.scenarios),
+    ],
     over: Annotated[
         list[str],
         typer.Option(
@@ -53,6 +60,9 @@ def tune(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list the candidates and estimate the time.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the best configuration of a scenario for a goal.
@@ -60,21 +70,24 @@ def tune(
     Candidates race in the simulator: what fails a constraint or is surely worse leaves, the rest run on.
     """
     from tcplab import runner
+    from tcplab.cli.output import quiet
     from tcplab.cli.study_progress import Lines
-    from tcplab.tune.knobs import KnobError
-    from tcplab.tune.tune import Tuning
 
     if confirm is not None:
         from tcplab.cli.options import engine_called
 
         engine_called(confirm)
     asked = _goal(goal, subject_to or [])
+    if dry_run:
+        # A search that is only announced leaves nothing behind.
+        with tempfile.TemporaryDirectory() as nowhere:
+            announced = _tuning(scenario, over, asked, Path(nowhere) / "tune", settings)
+            _print_outlook(announced, announced.outlook(jobs=jobs, trials=trials), json)
+        return
     place = runner.place(f"tune-{scenario.stem}", output, several=False)
-    try:
-        knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
-        tuning = Tuning(scenario, knobs, asked, place, sets=settings or ())
-    except KnobError as problem:
-        raise CommandError(str(problem), Code.INPUT) from None
+    tuning = _tuning(scenario, over, asked, place, settings)
+    if not quiet():
+        sys.stderr.write(_announced(tuning.outlook(jobs=jobs, trials=trials)) + "\n")
     tuned = tuning.run(watcher=Lines(), jobs=jobs, trials=trials, confirm=confirm)
     if json:
         _print_json(tuned)
@@ -86,6 +99,48 @@ def tune(
         raise CommandError(f"every run failed; the first: {tuned.placed[0].why}", Code.FAILED)
     if tuned.best is None:
         raise CommandError("no candidate meets the constraints", Code.NO)
+
+
+def _tuning(scenario: Path, over: list[str], goal: Goal, place: Path, settings: list[str] | None) -> Tuning:
+    from tcplab.shipped import located
+    from tcplab.tune.knobs import KnobError
+    from tcplab.tune.tune import Tuning
+
+    knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
+    try:
+        return Tuning(located(scenario), knobs, goal, place, sets=settings or ())
+    except KnobError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+
+
+def _announced(outlook: Outlook) -> str:
+    from tcplab.quantities import seconds
+
+    took = f"about {seconds(float(f'{outlook.seconds:.2g}'))} on this machine"
+    if outlook.sampled:
+        return f"{outlook.space:,} candidates, {outlook.sampled} of them sampled: {outlook.runs} runs, {took}"
+    return f"{outlook.space} candidates; first round: {outlook.runs} runs, {took}"
+
+
+def _print_outlook(tuning: Tuning, outlook: Outlook, json: bool) -> None:
+    from tcplab.cli.output import say, say_json, table
+
+    if json:
+        say_json(
+            {
+                "candidates": [dict(labels) for labels in outlook.candidates],
+                "space": outlook.space,
+                "sampled": outlook.sampled,
+                "runs": outlook.runs,
+                "seconds": outlook.seconds,
+            }
+        )
+        return
+    knobs = [knob.name for knob in tuning.knobs]
+    if outlook.candidates:
+        table(knobs, [[labels[knob] for knob in knobs] for labels in outlook.candidates])
+        say()
+    say(_announced(outlook))
 
 
 def _goal(text: str, constraints: list[str]) -> Goal:

@@ -130,7 +130,7 @@ def _label(row: CellSummary, axis: str | None) -> str:
         return ""
     if axis == "group":
         return row.cell.group or "baseline"
-    return row.cell.engine if axis == "engine" else row.cell.labels.get(axis, "as it is")
+    return row.cell.engine if axis == "engine" else row.cell.labels.get(axis, "unchanged")
 
 
 def _has(row: CellSummary, axis: str | None) -> bool:

@@ -54,7 +54,7 @@ def pair_grid(found: list[Pair], metric: str = "goodput") -> Grid:
     scale = metric_scale(known.unit, known.share, [value for pair in found for value in pair.means])
     rows = []
     for pair in found:
-        a, b = (cell.labels.get(pair.axis, "as it is") for cell in (pair.a, pair.b))
+        a, b = (cell.labels.get(pair.axis, "unchanged") for cell in (pair.a, pair.b))
         rest = ", ".join(label for axis, label in pair.a.labels.items() if axis != pair.axis) or NONE
         change = (pair.means[1] / pair.means[0] - 1) * 100 if pair.means[0] else math.nan
         rows.append(

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from tcplab.scenario import QuantityError
 from tcplab.scenario.quantity import value_of
-from tcplab.tune.knobs import AS_IT_IS
+from tcplab.tune.knobs import UNCHANGED
 
 
 def advice(labels: Mapping[str, str]) -> list[str]:
     """Commands and settings for a configuration, by knob and label; what stays as it is needs none."""
-    return [line for knob, label in labels.items() if label != AS_IT_IS for line in _lines(knob, label)]
+    return [line for knob, label in labels.items() if label != UNCHANGED for line in _lines(knob, label)]
 
 
 def _lines(knob: str, label: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from tcplab.analysis.statistics import DETERMINISTIC, grade, mean_interval, welc
 from tcplab.study.expect import Expression, Figure, Operation
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
-from tcplab.tune.knobs import AS_IT_IS
+from tcplab.tune.knobs import UNCHANGED
 from tcplab.tune.race import Placed
 from tcplab.tune.tune import Goal, Tuned
 
@@ -44,7 +44,7 @@ def justification(tuned: Tuned) -> list[str]:
             f"Not told from it by {len(best.measured.goal)} repetitions, but larger or more to change: "
             f"{names}{more}."
         )
-    plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {AS_IT_IS}), None)
+    plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {UNCHANGED}), None)
     if plain is not None and plain.label != best.label and len(plain.measured.goal):
         test = welch(plain.measured.goal, best.measured.goal)
         change = test.difference.value / abs(float(plain.measured.goal.mean())) * 100

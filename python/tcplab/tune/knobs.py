@@ -9,7 +9,7 @@ from typing import Any
 from tcplab.engine.base import Plan
 
 # As the scenario has it: nothing is set.
-AS_IT_IS = "as it is"
+UNCHANGED = "unchanged"
 
 
 class KnobError(ValueError):
@@ -22,7 +22,7 @@ class Knob:
 
     name: str
     values: Mapping[str, dict[str, Any]]
-    """By label, what is set in the scenario; `as it is` sets nothing."""
+    """By label, what is set in the scenario; `unchanged` sets nothing."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def read(over: Sequence[str], plan: Plan) -> list[Knob]:
         if any(value == "" for value in values):
             raise KnobError(f"`{text}`: a value is missing; write {name}=A|B")
         labelled = {label_of(value): dict.fromkeys(paths, value) for value in values}
-        as_given: dict[str, dict[str, Any]] = {} if equals else {AS_IT_IS: {}}
+        as_given: dict[str, dict[str, Any]] = {} if equals else {UNCHANGED: {}}
         knobs.append(Knob(name.rsplit(".", 1)[-1], {**as_given, **labelled}))
     names = [knob.name for knob in knobs]
     for name in names:

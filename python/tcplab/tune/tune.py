@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
 from tcplab.runner import stopping_on_signals
 from tcplab.scenario import expand, load
-from tcplab.study.execute import Job, Watcher, axes_of, collect, make_runs
+from tcplab.study.execute import Job, Watcher, Work, axes_of, collect, estimate, make_runs
 from tcplab.study.expect import Expression, Statement, evaluate, figures
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Verdict, judge
@@ -27,8 +27,8 @@ from tcplab.study.load import Study
 from tcplab.study.load import load as load_study
 from tcplab.study.scale import amounts
 from tcplab.study.store import Done, Store, dataset, with_copies
-from tcplab.tune.knobs import AS_IT_IS, Knob, read
-from tcplab.tune.race import Measured, Placed, feasible, race
+from tcplab.tune.knobs import UNCHANGED, Knob, read
+from tcplab.tune.race import ROUNDS, Measured, Placed, feasible, race
 
 # Spaces larger than this are sampled before they are raced.
 MOST_RACED = 128
@@ -44,6 +44,22 @@ class Goal:
     sign: int
     """1: maximize it; -1: minimize it."""
     constraints: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a search will do."""
+
+    space: int
+    """Candidates there are."""
+    candidates: tuple[Mapping[str, str], ...]
+    """Labels by knob of those that are raced; empty where a sampler picks them."""
+    sampled: int
+    """Candidates that the sampler tries; 0: all are raced."""
+    runs: int
+    """Of the first round: later rounds run on with those that are left."""
+    seconds: float
+    """Of the first round on this machine, roughly."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +114,25 @@ class Tuning:
         """How many candidates there are."""
         return math.prod(len(knob.values) for knob in self.knobs)
 
+    def outlook(self, *, jobs: int | None = None, trials: int | None = None) -> Outlook:
+        """How many candidates there are, and how long the first round takes."""
+        sampled = self._sampled(trials)
+        labels = list(itertools.islice(self._combinations(), sampled or None))
+        repetitions = 1 if sampled else ROUNDS[0]
+        runs = tuple(
+            Job(self.study.cell("sim", one), number + 1) for one in labels for number in range(repetitions)
+        )
+        seconds = estimate(self.study, Work(runs, (), (), ()), jobs)
+        return Outlook(self.space, () if sampled else tuple(labels), sampled, len(runs), seconds)
+
+    def _sampled(self, trials: int | None) -> int:
+        return (trials or MOST_RACED) if trials is not None or self.space > MOST_RACED else 0
+
+    def _combinations(self) -> Iterator[dict[str, str]]:
+        names = [knob.name for knob in self.knobs]
+        for labels in itertools.product(*(knob.values for knob in self.knobs)):
+            yield dict(zip(names, labels, strict=True))
+
     def run(
         self,
         *,
@@ -111,17 +146,12 @@ class Tuning:
         `confirm` is an engine that runs the best and the plain scenario. Raises ResultsError.
         """
         confirmed: list[Done] = []
-        sampled = 0
         with stopping_on_signals(self._stop):
-            if trials is not None or self.space > MOST_RACED:
-                trials = trials or MOST_RACED
-                candidates = self._sample(trials, watcher, jobs)
-                sampled = trials
+            sampled = self._sampled(trials)
+            if sampled:
+                candidates = self._sample(sampled, watcher, jobs)
             else:
-                candidates = [
-                    self._candidate(dict(zip([knob.name for knob in self.knobs], labels, strict=True)))
-                    for labels in itertools.product(*(knob.values for knob in self.knobs))
-                ]
+                candidates = [self._candidate(labels) for labels in self._combinations()]
             placed = race(candidates, lambda left, n: self._measure(left, n, watcher, jobs), cost=self._cost)
             stayed = [one for one in placed if one.left_in is None and len(one.measured.goal)]
             # One that surely meets the constraints comes before one that may.
@@ -154,11 +184,11 @@ class Tuning:
     def _cost(self, name: str) -> tuple[float, ...]:
         """How many knobs a candidate changes, then how far: sizes, counts and rates from small to large."""
         labels = self._cells[name].labels
-        changes = sum(label != AS_IT_IS for label in labels.values())
-        return (changes, *(self._amount(knob, labels.get(knob.name, AS_IT_IS)) for knob in self.knobs))
+        changes = sum(label != UNCHANGED for label in labels.values())
+        return (changes, *(self._amount(knob, labels.get(knob.name, UNCHANGED)) for knob in self.knobs))
 
     def _amount(self, knob: Knob, label: str) -> float:
-        named = [value for value in knob.values if value != AS_IT_IS]
+        named = [value for value in knob.values if value != UNCHANGED]
         scaled = amounts(named)
         return scaled.values[named.index(label)] if scaled is not None and label in named else 0.0
 

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use tcplab_pcap::frame::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions};
+use tcplab_pcap::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions};
 
 const SNAP_LEN: usize = 128;
 const MSS: u32 = 1448;
@@ -56,7 +56,7 @@ struct Flow {
     /// Sequence numbers that FINs have taken: the sender's, the receiver's.
     fin_sent: u32,
     peer_sent: u32,
-    /// The segment lost and not yet sent again.
+    /// The segment lost and not yet retransmitted.
     hole: Option<u32>,
     packets: u64,
     random: u64,

@@ -1,6 +1,6 @@
 //! Small captures with something of everything in them.
 
-use tcplab_pcap::frame::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
+use tcplab_pcap::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::{Interface, Writer};
 use tcplab_units::Time;
 

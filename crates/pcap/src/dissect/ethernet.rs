@@ -11,7 +11,7 @@ const LOOP: u32 = 108;
 const COOKED: u32 = 113;
 const COOKED_2: u32 = 276;
 
-/// Two of them are usual; more than this in one frame is no VLAN stack.
+/// Two of them are usual; more than this in one frame is not a VLAN stack.
 const MOST_TAGS: usize = 8;
 
 /// The packet from its first byte.

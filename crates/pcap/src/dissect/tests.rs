@@ -1,4 +1,4 @@
-use crate::frame::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
+use crate::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 
 use super::{Captured, Dissector, Field};
 

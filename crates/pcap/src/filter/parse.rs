@@ -234,6 +234,6 @@ fn unknown(token: Token<'_>) -> FilterError {
             }
         }
     }
-    let message = format!("`{}` is no test: {}", token.text, Guess(token.text));
+    let message = format!("unknown filter primitive `{}`: {}", token.text, Guess(token.text));
     FilterError { at: token.at, len: token.text.chars().count(), message }
 }

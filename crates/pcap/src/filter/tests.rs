@@ -84,9 +84,9 @@ fn a_mistake_has_its_place() {
     assert_eq!(mistake("port 5201 and hots 10.0.0.1").0, 14);
     assert_eq!(
         mistake("10.0.0.1"),
-        (0, 8, "`10.0.0.1` is no test: did you mean `host 10.0.0.1`?".to_owned())
+        (0, 8, "unknown filter primitive `10.0.0.1`: did you mean `host 10.0.0.1`?".to_owned())
     );
-    assert_eq!(mistake("tcp and 80").2, "`80` is no test: did you mean `port 80`?");
+    assert_eq!(mistake("tcp and 80").2, "unknown filter primitive `80`: did you mean `port 80`?");
     assert_eq!(mistake("port").0, 4);
     assert_eq!(mistake("port 70000").0, 5);
     assert_eq!(mistake("port 9-3").2, "a range goes from the lower to the higher port, not `9-3`");

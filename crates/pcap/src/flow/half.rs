@@ -137,7 +137,7 @@ impl Half {
         self.next_remembered = (self.next_remembered + 1) % REMEMBERED;
     }
 
-    /// How many retransmissions the DSACK block tells to have been needless: of a range sent again more than
+    /// How many retransmissions the DSACK block tells to have been needless: of a range retransmitted more than
     /// once, one for each block.
     pub fn forget(&mut self, left: u64, right: u64) -> u64 {
         let mut named: [(u64, u64); REMEMBERED] = [(0, 0); REMEMBERED];

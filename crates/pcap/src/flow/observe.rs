@@ -12,7 +12,7 @@ pub enum Kind {
     New,
     /// New, and something before it was never seen.
     AfterGap,
-    /// Sent again.
+    /// Retransmitted.
     Retransmission(Cause),
     /// Sent once, and overtaken.
     OutOfOrder,

@@ -1,4 +1,4 @@
-//! Sent again, overtaken, or copied by the network? And if sent again, why?
+//! Retransmitted, overtaken, or copied by the network? And if retransmitted, why?
 //!
 //! The rules are those of Jaiswal et al., "Measurement and Classification of Out-of-Sequence Packets in a
 //! Tier-1 IP Backbone" (IMC 2002), brought up to date by what SACK, timestamps and tail loss probes tell.
@@ -66,7 +66,7 @@ pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &D
     same && time.saturating_sub(before.last) < soonest
 }
 
-/// Why `start` to `end` was sent again at `time`.
+/// Why `start` to `end` was retransmitted at `time`.
 ///
 /// A sender sends again when an acknowledgment told it to, or when a timer ran out: a timer shows as quiet in
 /// both directions, longer than a round trip. The probe timer (about two round trips, RFC 8985 section 7.2)

@@ -51,7 +51,7 @@ pub(super) struct Covered {
     pub unseen: u64,
 }
 
-/// What is known of a range that is sent again.
+/// What is known of a range that is retransmitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Again {
     /// Bytes of it seen before.
@@ -171,7 +171,7 @@ impl Sent {
         again
     }
 
-    /// Marks a range as sent again, so that Karn's rule can heed it.
+    /// Marks a range as retransmitted, so that Karn's rule can heed it.
     #[cold]
     pub fn mark_retransmitted(&mut self, start: u64, end: u64, time: i64, segment: &Segment) {
         self.for_each_between(start, end, |piece, _| {

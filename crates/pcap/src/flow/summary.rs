@@ -48,7 +48,7 @@ pub enum End {
     Evicted,
 }
 
-/// What a sequence range sent again was sent again for.
+/// What a sequence range retransmitted was retransmitted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Duplicate ACKs or SACK blocks showed a loss (RFC 5681, RFC 6675, RFC 8985).
@@ -61,7 +61,7 @@ pub enum Cause {
     Unknown,
 }
 
-/// Packets sent again, by cause.
+/// Packets retransmitted, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retransmissions {
     /// After duplicate ACKs or SACK blocks.
@@ -135,13 +135,13 @@ pub struct TcpHalf {
     pub missed_bytes: u64,
     /// When the last acknowledgment of new data came (ns since 1970).
     pub last_acked: Option<i64>,
-    /// Packets with payload, SYN or FIN sent again.
+    /// Packets with payload, SYN or FIN retransmitted.
     pub retransmissions: Retransmissions,
-    /// Retransmission timeouts: how often the timer ran out, whatever was sent again for it.
+    /// Retransmission timeouts: how often the timer ran out, whatever was retransmitted for it.
     pub timeouts: u64,
-    /// Segments sent again: a super-packet counts as the segments it is cut into.
+    /// Segments retransmitted: a super-packet counts as the segments it is cut into.
     pub retransmitted_segments: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub retransmitted_bytes: u64,
     /// Retransmissions that a DSACK block (RFC 2883) showed to have been needless.
     pub spurious: u64,
@@ -214,7 +214,7 @@ pub struct Half {
     pub frame_bytes: u64,
     /// Bytes of IP packets, by their headers.
     pub ip_bytes: u64,
-    /// Payload bytes, those sent again included.
+    /// Payload bytes, those retransmitted included.
     pub payload_bytes: u64,
     /// IP fragments among the packets.
     pub fragments: u64,

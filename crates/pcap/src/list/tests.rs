@@ -1,8 +1,8 @@
 use tcplab_units::Time;
 
 use super::{Layout, PacketList};
+use crate::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use crate::filter::Filter;
-use crate::frame::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use crate::{Interface, Reader, Writer};
 
 const ETHERNET: Ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };

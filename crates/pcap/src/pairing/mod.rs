@@ -89,9 +89,9 @@ pub struct PairedHalf {
     pub lost: u64,
     /// Bare acknowledgments that did not.
     pub lost_acks: u64,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmissions: u64,
-    /// Packets sent again although the same numbers had been sent before and arrived.
+    /// Packets retransmitted although the same numbers had been sent before and arrived.
     pub needless: u64,
     /// Packets that arrived and were never seen to be sent.
     pub unsent: u64,

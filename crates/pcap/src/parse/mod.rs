@@ -3,7 +3,7 @@
 //! [`parse`] goes through the link header, VLAN tags, IPv4 or IPv6 with its extension headers, and TCP or UDP
 //! with its options, and copies what it finds into one [`Segment`]. It allocates nothing and trusts no length.
 
-mod glance;
+mod endpoints;
 mod ip;
 mod link;
 mod tcp;
@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::read::LinkType;
 
-pub(crate) use glance::Ends;
+pub(crate) use endpoints::Ends;
 pub use tcp::{SackBlock, TcpOptions, flag};
 
 /// An IPv4 address (as an IPv4-mapped one, RFC 4291 section 2.5.5.2) or an IPv6 address.
@@ -158,7 +158,7 @@ pub struct TooBig {
     pub protocol: Protocol,
 }
 
-/// Why a packet is no segment.
+/// Why a packet is not a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unparsed {
     /// The capture's link type is not known.

@@ -25,7 +25,7 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Packet(Found),
-    /// A record of this many bytes that is no packet.
+    /// A record of this many bytes that is not a packet.
     Skip(usize),
     /// A record of at least this many bytes, not all there.
     More(usize),

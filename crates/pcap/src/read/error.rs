@@ -15,7 +15,7 @@ pub enum OpenError {
         len: usize,
     },
     /// The first bytes are not those of a capture.
-    #[error("it is no pcap or pcapng capture: it begins with {}", hex(.magic))]
+    #[error("not a pcap or pcapng file (magic {})", hex(.magic))]
     NotACapture {
         /// The first four bytes.
         magic: [u8; 4],

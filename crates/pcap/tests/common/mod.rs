@@ -3,8 +3,8 @@
 // Each test file uses what it needs.
 #![allow(dead_code)]
 
+use tcplab_pcap::build::{Ethernet, Frame, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::flow::{Analysis, Counts, Direction, FlowSummary, Kind, Observer, Options, Seen, TcpHalf};
-use tcplab_pcap::frame::{Ethernet, Frame, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp};
 use tcplab_pcap::read::LinkType;
 use tcplab_pcap::{Interface, Packet, Reader, Writer};
 use tcplab_units::Time;
@@ -163,7 +163,7 @@ pub fn ethernet(number: u64, time: i64, bytes: &[u8]) -> Packet<'_> {
     Packet { number, time, bytes, original_len, link: LinkType::ETHERNET, interface: 0 }
 }
 
-/// Frames that are no segment, or are one only on a close look: fragments, extension headers, tags, ICMP, damage.
+/// Frames that are not segments, or are only on a close look: fragments, extension headers, tags, ICMP, damage.
 pub fn odd_frames() -> Vec<Vec<u8>> {
     let mut buffer = FrameBuffer::new(Keep::Full);
     let segment = frame(&mut buffer, &client(0, ACK, 1, 1, 100)).bytes.to_vec();

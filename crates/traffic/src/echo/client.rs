@@ -8,9 +8,9 @@ use socket2::Socket;
 use tcplab_probe::{TcpInfo, clock, scheduling};
 use tcplab_tables::EchoTally;
 
+use super::barrier::Barrier;
 use super::error::EchoError;
-use super::gate::Gate;
-use super::line::{Broken, Limit, Line, Wait};
+use super::framed_io::{Broken, FramedIo, Limit, Wait};
 use super::record::{Keep, Live, Record, Round};
 use super::wire::{Answer, Greeting};
 
@@ -78,21 +78,21 @@ impl Job {
         limit: Limit,
         observer: &dyn Observer,
     ) -> io::Result<()> {
-        let gate = Gate::new(sockets.len() as u32);
+        let barrier = Barrier::new(sockets.len() as u32);
         std::thread::scope(|scope| {
             let mut refused = None;
             for ((number, socket), live) in sockets.into_iter().enumerate().zip(lives) {
-                let (gate, clients) = (&gate, lives.len() as u32);
+                let (barrier, clients) = (&barrier, lives.len() as u32);
                 let client = Client { job: self, number: number as u32, clients, limit };
                 let spawned = std::thread::Builder::new()
                     .name(format!("client {number}"))
                     .stack_size(crate::tcp::STACK)
                     .spawn_scoped(scope, move || {
-                        client.run(socket, gate, live, observer);
-                        gate.leave();
+                        client.run(socket, barrier, live, observer);
+                        barrier.leave();
                     });
                 if let Err(error) = spawned {
-                    gate.leave();
+                    barrier.leave();
                     refused = Some(error);
                 }
             }
@@ -109,13 +109,13 @@ struct Client<'a> {
 }
 
 impl Client<'_> {
-    fn run(&self, socket: Socket, gate: &Gate, live: &Live, observer: &dyn Observer) {
+    fn run(&self, socket: Socket, barrier: &Barrier, live: &Live, observer: &dyn Observer) {
         let facts = match self.connect(&socket) {
             Ok(facts) => facts,
             Err(error) => return observer.ended(self.number, None, Err(error)),
         };
         observer.connected(self.number, &socket, &facts);
-        let outcome = self.echo(&socket, gate, live, observer);
+        let outcome = self.echo(&socket, barrier, live, observer);
         observer.ended(self.number, Some(&socket), outcome);
     }
 
@@ -174,10 +174,10 @@ impl Client<'_> {
         socket.set_nonblocking(false)
     }
 
-    /// Sends the greeting and reads the answer; an error without a cause: what came is no answer.
+    /// Sends the greeting and reads the answer; an error without a cause: what came is not an answer.
     fn greet(&self, socket: &Socket, greeting: &Greeting) -> Result<Answer, Option<Broken>> {
         let begun = clock::now();
-        let line = Line::new(socket, Wait::Sleep, self.job.timeout, self.limit).map_err(Broken::Io)?;
+        let line = FramedIo::new(socket, Wait::Sleep, self.job.timeout, self.limit).map_err(Broken::Io)?;
         line.send(&greeting.encode(), begun)?;
         let mut bytes = Vec::new();
         loop {
@@ -199,12 +199,12 @@ impl Client<'_> {
     fn echo(
         &self,
         socket: &Socket,
-        gate: &Gate,
+        barrier: &Barrier,
         live: &Live,
         observer: &dyn Observer,
     ) -> Result<(), EchoError> {
         let (client, job) = (self.number, self.job);
-        let line = Line::new(socket, Wait::of(job.busy_poll, self.clients), job.timeout, self.limit)
+        let line = FramedIo::new(socket, Wait::of(job.busy_poll, self.clients), job.timeout, self.limit)
             .map_err(|source| EchoError::Option { client, source })?;
         let longest = job.sizes.iter().copied().max().unwrap_or(0) as usize;
         let mut message: Vec<u8> = (0..longest).map(|at| at as u8).collect();
@@ -213,7 +213,7 @@ impl Client<'_> {
         for (place, &size) in job.sizes.iter().enumerate() {
             record.turn_to(place, size);
             let lost = |iteration, source| EchoError::Lost { client, size, iteration, source };
-            if !gate.wait(&self.limit) {
+            if !barrier.wait(&self.limit) {
                 return Err(lost(0, Broken::Over));
             }
             let length = size as usize;
@@ -234,7 +234,7 @@ impl Client<'_> {
     /// All round trips of one size. Nothing is allocated, locked or formatted on the way.
     fn series(
         &self,
-        line: &Line,
+        line: &FramedIo,
         size: u32,
         message: &mut [u8],
         answer: &mut [u8],

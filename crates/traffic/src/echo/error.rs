@@ -1,9 +1,9 @@
-//! What can go wrong with an echo, and how to mend it.
+//! What can go wrong with an echo, and how to fix it.
 
 use std::io;
 use std::net::SocketAddr;
 
-use super::line::Broken;
+use super::framed_io::Broken;
 use super::wire::VERSION;
 
 /// Why a client ended before its time.
@@ -14,7 +14,7 @@ pub enum EchoError {
     Connect { client: u32, address: SocketAddr, source: io::Error },
     #[error("client {client}: {address} did not answer the greeting: {source}")]
     NoAnswer { client: u32, address: SocketAddr, source: Broken },
-    #[error("client {client}: what answers at {address} is no tcplab echo server")]
+    #[error("client {client}: the server at {address} is not a tcplab echo server")]
     Foreign { client: u32, address: SocketAddr },
     #[error("client {client}: {address} refused: {words}")]
     Refused { client: u32, address: SocketAddr, words: String, version: u16 },

@@ -12,7 +12,7 @@ use tcplab_tables::{ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};
 
 use super::client::{Facts, Job, Observer};
 use super::error::EchoError;
-use super::line::Limit;
+use super::framed_io::Limit;
 use super::record::{Keep, Live, Round};
 use super::server::{Limits, Served, Server, ServerObserver, Unserved};
 use super::wire::Greeting;
@@ -151,7 +151,7 @@ impl Part<'_> {
         server.run(limit, Some(expected), self).map_err(|source| TrafficError::Listen { address, source })
     }
 
-    /// Whether the flow's time is over, or ends in a moment, so that what breaks now is no failure.
+    /// Whether the flow's time is over, or ends in a moment, so that what breaks now is not a failure.
     fn ends(&self) -> bool {
         let stop = self.end.flow.stop.unwrap_or(u64::MAX);
         let over = || self.context.over() || self.context.clock.now() >= stop;

@@ -5,11 +5,11 @@
 //! is given to the kernel and after the last one has been taken from it. The same server and clients are behind
 //! `tcplab echo` and behind flows of `kind: echo`.
 
+mod barrier;
 mod client;
 mod error;
 mod flow;
-mod gate;
-mod line;
+mod framed_io;
 mod options;
 mod record;
 mod server;
@@ -20,7 +20,7 @@ mod wire;
 pub use client::{Facts, Job, Observer};
 pub use error::EchoError;
 pub(crate) use flow::Echo;
-pub use line::{Broken, Limit};
+pub use framed_io::{Broken, Limit};
 pub use record::{Keep, Live, Round};
 pub use server::{Limits, Served, Server, ServerObserver, Unserved};
 pub use wire::{Greeting, VERSION};

@@ -14,7 +14,7 @@ use std::time::Duration;
 use socket2::Socket;
 use tcplab_probe::{clock, scheduling};
 
-use super::line::{Broken, Limit, Line, Wait};
+use super::framed_io::{Broken, FramedIo, Limit, Wait};
 use super::options;
 use super::wire::{Answer, Greeting, GreetingError};
 use crate::socket::ATTENTION;
@@ -301,7 +301,7 @@ impl Server {
         let words = self.prepare(socket, greeting, cpu);
         let first = greeting.sizes.first().copied().unwrap_or(0);
         let timeout = self.limits.message.saturating_add(greeting.interval);
-        let line = Line::new(socket, Wait::of(polls, greeting.clients), timeout, limit)
+        let line = FramedIo::new(socket, Wait::of(polls, greeting.clients), timeout, limit)
             .map_err(|error| (first, 0, Broken::Io(error)))?;
         let patience = self.limits.pause.saturating_sub(self.limits.message);
         line.send(&Answer::ok(polls, words).encode(), clock::now()).map_err(|broken| (first, 0, broken))?;

@@ -217,7 +217,7 @@ fn a_server_of_another_version_and_what_is_no_server_are_told_apart() {
     };
     let later = wire::Answer { version: 3, ..wire::Answer::refusal("I speak version 3".into()) };
     assert!(fake(later.encode()).ends_with("refused: I speak version 3"));
-    assert!(fake(b"220 mail.example.org ESMTP\r\n".to_vec()).contains("no tcplab echo server"));
+    assert!(fake(b"220 mail.example.org ESMTP\r\n".to_vec()).contains("not a tcplab echo server"));
     assert!(fake(Vec::new()).contains("did not answer the greeting"));
 }
 

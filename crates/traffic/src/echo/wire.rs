@@ -59,11 +59,11 @@ pub struct Greeting {
     pub sizes: Vec<u32>,
 }
 
-/// Why bytes are no greeting.
+/// Why bytes are not a greeting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the fields are the values in the message
 pub enum GreetingError {
-    #[error("this is no greeting of a tcplab echo client")]
+    #[error("this is not a greeting of a tcplab echo client")]
     Foreign,
     #[error("the client speaks version {theirs} of the echo protocol, this server version {VERSION}")]
     Version { theirs: u16 },
@@ -73,7 +73,7 @@ pub enum GreetingError {
     Empty,
     #[error("0 messages of each size are nothing to echo")]
     NoIterations,
-    #[error("the greeting's congestion control is no name")]
+    #[error("the greeting's congestion control is not a name")]
     Control,
 }
 

@@ -50,7 +50,7 @@ def test_a_capture_cut_off_is_read_up_to_there_and_says_so(lossy: Path, tmp_path
 def test_what_is_no_capture_is_refused_with_what_was_found(tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("these are notes")
-    with pytest.raises(captures.CaptureError, match=r"notes\.txt: it is no pcap or pcapng capture"):
+    with pytest.raises(captures.CaptureError, match=r"notes\.txt: not a pcap or pcapng file"):
         captures.read(text)
     with pytest.raises(captures.CaptureError, match="no such file"):
         captures.read(tmp_path / "nothing.pcap")

@@ -116,7 +116,7 @@ PLAN = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "ud
 
 def test_knobs_have_usual_values_and_the_scenario_s_own() -> None:
     (knob,) = read(["cc"], PLAN)
-    assert knob.values["as it is"] == {}
+    assert knob.values["unchanged"] == {}
     assert knob.values["bbr1"] == {"flows.bulk.cc": "bbr1"}
 
 
@@ -141,7 +141,7 @@ def test_what_is_no_knob_is_told(over: list[str], message: str) -> None:
 
 
 def test_advice_says_how_to_set_it_on_a_host() -> None:
-    lines = "\n".join(advice({"window": "1 MiB", "cc": "bbr1", "streams": "as it is"}))
+    lines = "\n".join(advice({"window": "1 MiB", "cc": "bbr1", "streams": "unchanged"}))
     assert "net.core.rmem_max=1048576" in lines
     assert "tcp_congestion_control=bbr" in lines
     assert "parallel" not in lines

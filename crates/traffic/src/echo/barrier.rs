@@ -2,12 +2,12 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use super::line::Limit;
+use super::framed_io::Limit;
 use crate::socket::ATTENTION;
 
 /// A barrier that members may leave for good.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct Barrier {
     state: Mutex<State>,
     opened: Condvar,
 }
@@ -19,9 +19,9 @@ struct State {
     round: u64,
 }
 
-impl Gate {
-    pub fn new(members: u32) -> Gate {
-        Gate { state: Mutex::new(State { members, waiting: 0, round: 0 }), opened: Condvar::new() }
+impl Barrier {
+    pub fn new(members: u32) -> Barrier {
+        Barrier { state: Mutex::new(State { members, waiting: 0, round: 0 }), opened: Condvar::new() }
     }
 
     /// Waits until all members do; false if all is over first.
@@ -65,20 +65,20 @@ mod tests {
 
     #[test]
     fn the_others_go_on_when_one_leaves() {
-        let (gate, stop, passed) = (Gate::new(3), AtomicBool::new(false), AtomicU32::new(0));
+        let (barrier, stop, passed) = (Barrier::new(3), AtomicBool::new(false), AtomicU32::new(0));
         let limit = Limit { stop: &stop, end: u64::MAX };
         std::thread::scope(|scope| {
             for member in 0..3 {
-                let (gate, passed) = (&gate, &passed);
+                let (barrier, passed) = (&barrier, &passed);
                 scope.spawn(move || {
                     for round in 0..10 {
                         if member == 0 && round == 4 {
                             break;
                         }
-                        assert!(gate.wait(&limit));
+                        assert!(barrier.wait(&limit));
                         passed.fetch_add(1, Ordering::Relaxed);
                     }
-                    gate.leave();
+                    barrier.leave();
                 });
             }
         });
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_the_waiting() {
-        let (gate, stop) = (Gate::new(2), AtomicBool::new(true));
-        assert!(!gate.wait(&Limit { stop: &stop, end: u64::MAX }));
+        let (barrier, stop) = (Barrier::new(2), AtomicBool::new(true));
+        assert!(!barrier.wait(&Limit { stop: &stop, end: u64::MAX }));
     }
 }

@@ -22,7 +22,7 @@ impl Ends {
     /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] tells none. What has ends may
     /// still turn out to be malformed.
     #[inline]
-    pub(crate) fn at_a_glance(link: LinkType, bytes: &[u8]) -> Option<Ends> {
+    pub(crate) fn from_fixed_headers(link: LinkType, bytes: &[u8]) -> Option<Ends> {
         let (ends, _) = Ends::in_ip(bytes.get(ip_header(link, bytes).ok()?..)?)?;
         Some(ends)
     }

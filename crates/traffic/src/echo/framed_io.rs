@@ -90,16 +90,16 @@ impl Wait {
 
 /// A connection over which messages are moved.
 #[derive(Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct FramedIo<'a> {
     socket: RawFd,
     wait: Wait,
     timeout: u64,
     limit: Limit<'a>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> FramedIo<'a> {
     /// A message may take `timeout` ns.
-    pub fn new(socket: &Socket, wait: Wait, timeout: u64, limit: Limit<'a>) -> io::Result<Line<'a>> {
+    pub fn new(socket: &Socket, wait: Wait, timeout: u64, limit: Limit<'a>) -> io::Result<FramedIo<'a>> {
         socket.set_nonblocking(wait != Wait::Sleep)?;
         if wait != Wait::Sleep {
             // Beyond net.core.busy_read it needs CAP_NET_ADMIN, and most virtual devices have no queue to poll:
@@ -119,7 +119,7 @@ impl<'a> Line<'a> {
             // A sleeping call wakes up now and then to see whether all is over.
             socket.set_read_timeout(Some(ATTENTION))?;
         }
-        Ok(Line { socket: socket.as_raw_fd(), wait, timeout, limit })
+        Ok(FramedIo { socket: socket.as_raw_fd(), wait, timeout, limit })
     }
 
     /// Sends all of `message`. `begun`: when the operation began, on CLOCK_MONOTONIC.

@@ -31,7 +31,7 @@ struct Handed {
 /// What one share gets of a piece.
 type Batch = Vec<Handed>;
 
-pub(crate) struct HandOut<'r> {
+pub(crate) struct Distributor<'r> {
     bytes: Bytes,
     division: Division,
     state: Mutex<State<'r>>,
@@ -59,12 +59,12 @@ enum Task<'r> {
     Analyse(Batch),
 }
 
-impl<'r> HandOut<'r> {
-    pub(crate) fn new(reader: &'r mut Reader, bytes: Bytes, division: Division) -> HandOut<'r> {
+impl<'r> Distributor<'r> {
+    pub(crate) fn new(reader: &'r mut Reader, bytes: Bytes, division: Division) -> Distributor<'r> {
         let waiting = division.shares().map(|_| VecDeque::new()).collect();
         let walker = Some(Walker { reader, latest: i64::MIN });
         let state = State { walker, waiting, spare: Vec::new(), abandoned: false };
-        HandOut { bytes, division, state: Mutex::new(state), changed: Condvar::new() }
+        Distributor { bytes, division, state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Does a share's work, and walks when it is time to: its flows, and what it has counted.
@@ -76,7 +76,7 @@ impl<'r> HandOut<'r> {
             match task {
                 Task::Walk(mut walker, mut batches) => {
                     self.walk(&mut walker, &mut batches);
-                    self.hand_out(walker, batches);
+                    self.distribute(walker, batches);
                 }
                 Task::Analyse(mut batch) => {
                     for Handed { place, latest, to_all } in batch.drain(..) {
@@ -134,7 +134,7 @@ impl<'r> HandOut<'r> {
             let packet = self.bytes.packet(&place);
             walker.latest = walker.latest.max(packet.time);
             let latest = walker.latest;
-            match Ends::at_a_glance(packet.link, packet.bytes) {
+            match Ends::from_fixed_headers(packet.link, packet.bytes) {
                 Some(ends) => {
                     batches[self.division.part(&ends)].push(Handed { place, latest, to_all: false });
                 }
@@ -147,7 +147,7 @@ impl<'r> HandOut<'r> {
         }
     }
 
-    fn hand_out(&self, walker: Walker<'r>, batches: Vec<Batch>) {
+    fn distribute(&self, walker: Walker<'r>, batches: Vec<Batch>) {
         let mut state = self.lock();
         let State { waiting, spare, .. } = &mut *state;
         for (waiting, batch) in waiting.iter_mut().zip(batches) {
@@ -164,7 +164,7 @@ impl<'r> HandOut<'r> {
 }
 
 /// The others must not wait for a thread that has panicked.
-struct PanicEndsAll<'h, 'r>(&'h HandOut<'r>);
+struct PanicEndsAll<'h, 'r>(&'h Distributor<'r>);
 
 impl Drop for PanicEndsAll<'_, '_> {
     fn drop(&mut self) {

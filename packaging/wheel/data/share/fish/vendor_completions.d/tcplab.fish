@@ -1,0 +1,1 @@
+complete --command tcplab --no-files --arguments "(env _TCPLAB_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=get-args _TYPER_COMPLETE_ARGS=(commandline -cp) tcplab)" --condition "env _TCPLAB_COMPLETE=complete_fish _TYPER_COMPLETE_FISH_ACTION=is-args _TYPER_COMPLETE_ARGS=(commandline -cp) tcplab"
