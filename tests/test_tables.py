@@ -52,10 +52,14 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
 def test_every_table_but_those_of_real_hosts_and_of_a_million_echoes_has_rows(
     tables: dict[str, pl.DataFrame],
 ) -> None:
-    assert {name for name, frame in tables.items() if len(frame)} == set(TABLES) - {"hosts", "echo_batches"}
+    assert {name for name, frame in tables.items() if len(frame)} == set(TABLES) - {
+        "hosts",
+        "echo_batches",
+        "routes",
+    }
 
 
-@pytest.mark.parametrize("name", sorted(set(TABLES) - {"hosts"}))
+@pytest.mark.parametrize("name", sorted(set(TABLES) - {"hosts", "routes"}))
 def test_a_table_has_the_columns_of_its_schema(name: str, tables: dict[str, pl.DataFrame]) -> None:
     assert tables[name].columns == [column.name for column in TABLES[name]]
     wrong = {

@@ -19,6 +19,7 @@ mod output;
 mod process;
 mod protocol;
 mod recorder;
+mod routes;
 mod run;
 mod sampling;
 mod silence;

@@ -74,6 +74,8 @@ pub struct Probe {
     pub sockets: Option<u64>,
     /// CPU and memory.
     pub hosts: Option<u64>,
+    /// Every change of the routing table.
+    pub routes: bool,
     /// Sockets of unknown programs too.
     pub all_sockets: bool,
     /// The whole machine too.

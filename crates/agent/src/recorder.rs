@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
     Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, PingRow, Pings,
-    SocketRow, Sockets, Symbol, Table,
+    RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
@@ -63,6 +63,7 @@ pub struct Rows {
     echo_batches: EchoBatches,
     pings: Pings,
     events: Events,
+    routes: Routes,
 }
 
 struct Files {
@@ -153,7 +154,8 @@ impl Files {
         self.append(&rows.echoes, &rows.dictionary)?;
         self.append(&rows.echo_batches, &rows.dictionary)?;
         self.append(&rows.pings, &rows.dictionary)?;
-        self.append(&rows.events, &rows.dictionary)
+        self.append(&rows.events, &rows.dictionary)?;
+        self.append(&rows.routes, &rows.dictionary)
     }
 
     fn append<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {
@@ -190,6 +192,7 @@ impl Rows {
         self.echo_batches.clear();
         self.pings.clear();
         self.events.clear();
+        self.routes.clear();
     }
 
     /// The number of a string.
@@ -200,6 +203,11 @@ impl Rows {
     /// The number of this node's name.
     pub fn node(&mut self) -> Symbol {
         self.dictionary.symbol(&self.node)
+    }
+
+    /// Appends a route that is new or gone.
+    pub fn route(&mut self, row: RouteRow) {
+        self.routes.push(row);
     }
 
     /// Appends a socket sample.

@@ -14,6 +14,7 @@ use crate::capture::{Capture, Seen};
 use crate::output;
 use crate::protocol::Probe;
 use crate::recorder::Recorder;
+use crate::routes;
 use crate::sampling::{self, Kept};
 use crate::waiting::Waiting;
 
@@ -186,6 +187,14 @@ fn launch_samplers(
                 &recorder,
                 &kept,
             );
+        }));
+    }
+    if probe.routes {
+        let (context, recorder) = (context.clone(), recorder.clone());
+        threads.push(thread::Builder::new().name("routes".into()).spawn(move || {
+            if let Err(error) = routes::record(context.clock, &context.stop, &recorder) {
+                output::warn(&format!("routes are not recorded: {error}"), "");
+            }
         }));
     }
     let mut running = Vec::new();

@@ -11,13 +11,21 @@ pub(crate) struct Planned {
     pub(crate) number: usize,
     /// The new delay, if it changes.
     pub(crate) delay: Option<Span>,
+    /// Whether the link goes up or down.
+    pub(crate) up: Option<bool>,
     pub(crate) detail: String,
 }
 
 impl Planned {
     pub(crate) fn new(number: usize, change: &Change) -> Planned {
         let direction = if number.is_multiple_of(2) { "forward" } else { "backward" };
-        Planned { at: change.at, number, delay: change.delay, detail: format!("{direction}: {change}") }
+        Planned {
+            at: change.at,
+            number,
+            delay: change.delay,
+            up: change.up,
+            detail: format!("{direction}: {change}"),
+        }
     }
 }
 

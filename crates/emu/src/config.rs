@@ -40,6 +40,9 @@ pub struct LinkSetup {
     pub forward: Direction,
     /// Second end to first end.
     pub backward: Direction,
+    /// The devices lose their carrier while neither direction is up, as those of a cable that is unplugged.
+    #[serde(default)]
+    pub carrier: bool,
 }
 
 /// One end of a link: an interface to be made.

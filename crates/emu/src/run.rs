@@ -33,6 +33,8 @@ pub(crate) struct Run {
     changes_done: usize,
     /// By direction, at present.
     delays: Vec<Span>,
+    /// By direction, whether it is up.
+    up: Vec<bool>,
     before: Before,
 }
 
@@ -61,6 +63,7 @@ impl EventLoop {
             changes,
             changes_done: 0,
             delays,
+            up: directions().map(|direction| direction.up).collect(),
             before: Before::default(),
         });
     }
@@ -136,6 +139,9 @@ impl EventLoop {
             }
         }
         self.set_rtts(run);
+        for link in 0..self.setup.links.len() {
+            self.set_carrier(run, link);
+        }
         run.before = Before {
             cpu: clock::thread_cpu(),
             overflows: self.taps.iter().map(|tap| tap.overflows()).sum(),
@@ -199,8 +205,19 @@ impl EventLoop {
             if let Some(delay) = change.delay {
                 run.delays[change.number] = delay;
             }
+            if let Some(up) = change.up {
+                run.up[change.number] = up;
+                self.set_carrier(run, change.number / 2);
+            }
             run.changes_done += 1;
             self.set_rtts(run);
+        }
+    }
+
+    fn set_carrier(&self, run: &Run, link: usize) {
+        if self.setup.links[link].carrier {
+            let is_there = run.up[2 * link] || run.up[2 * link + 1];
+            self.taps[2 * link..2 * link + 2].iter().for_each(|tap| tap.set_carrier(is_there));
         }
     }
 

@@ -17,6 +17,7 @@ const QUEUE_LEN: libc::c_int = 10_000;
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
+const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
 const IFF_TAP: libc::c_short = 0x0002;
 const IFF_NO_PI: libc::c_short = 0x1000;
 const IFF_VNET_HDR: libc::c_short = 0x4000;
@@ -116,6 +117,13 @@ impl Tap {
         // SAFETY: whoever made `parts` sees to it that each is valid for reading.
         let written = unsafe { libc::writev(self.fd(), parts.as_ptr(), parts.len() as libc::c_int) };
         if written >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Tells the node whether something is at the other end. A kernel before Linux 5.0 cannot.
+    pub(crate) fn set_carrier(&self, is_there: bool) {
+        let value = libc::c_int::from(is_there);
+        // SAFETY: the request reads an int, which outlives the call.
+        unsafe { libc::ioctl(self.fd(), TUNSETCARRIER as _, &raw const value) };
     }
 
     /// Frames that found no room in the device on their way to the emulator, so far.

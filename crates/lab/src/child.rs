@@ -44,13 +44,19 @@ impl Role {
 ///
 /// It is forked without a new program, which for a node takes a few milliseconds in place of 50 or more for an
 /// interpreter. This process must have one thread.
-pub(crate) fn start(name: &str, role: Role, socket: OwnedFd, act: &dyn Fn(Role) -> u8) -> io::Result<Pid> {
+pub(crate) fn start(
+    name: &str,
+    role: Role,
+    is_machine: bool,
+    socket: OwnedFd,
+    act: &dyn Fn(Role) -> u8,
+) -> io::Result<Pid> {
     let parent = getpid();
     // SAFETY: this process has one thread, so the child finds no lock held.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => Ok(child),
         ForkResult::Child => {
-            let code = match become_child(name, role, &socket, parent) {
+            let code = match become_child(name, role, is_machine, &socket, parent) {
                 Ok(()) if role == Role::Hold => hold(),
                 Ok(()) => act(role),
                 Err(error) => {
@@ -66,7 +72,7 @@ pub(crate) fn start(name: &str, role: Role, socket: OwnedFd, act: &dyn Fn(Role) 
     }
 }
 
-fn become_child(name: &str, role: Role, socket: &OwnedFd, parent: Pid) -> io::Result<()> {
+fn become_child(name: &str, role: Role, is_machine: bool, socket: &OwnedFd, parent: Pid) -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     if getppid() != parent {
         return Err(io::Error::other("the lab has ended"));
@@ -86,7 +92,7 @@ fn become_child(name: &str, role: Role, socket: &OwnedFd, parent: Pid) -> io::Re
     if is_node {
         namespace::new_network()?;
     }
-    if role == Role::Hold { namespace::new_host(name) } else { Ok(()) }
+    if is_machine || role == Role::Hold { namespace::new_host(name) } else { Ok(()) }
 }
 
 /// Says that the namespaces are there and waits to be killed.

@@ -33,7 +33,11 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
         })
     };
     // First, and before the interfaces are up: not one packet of IPv6's own leaves.
-    let silent = node.interfaces.iter().map(|one| Ok(netlink::silence(&one.name, at(&one.name)?)));
+    let silent = node
+        .interfaces
+        .iter()
+        .filter(|one| one.silent)
+        .map(|one| Ok(netlink::silence(&one.name, at(&one.name)?)));
     kernel.carry_out(silent.collect::<Result<_, LabError>>()?)?.map_err(refused)?;
     for (name, value) in &node.sysctls {
         sysctl::write(name, value).map_err(|said| LabError::Setting { node: node.node.clone(), said })?;
@@ -63,7 +67,7 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
         requests.push(netlink::neighbour(*host, *mac, at(name)?));
     }
     let settings = RouteSettings { initcwnd: node.initcwnd, rto_min: node.rto_min, quickack: node.quickack };
-    for route in node.routes.iter().filter(|route| six || route.to.is_ipv4()) {
+    for route in node.routes.iter().filter(|route| six || route.to.address.is_ipv4()) {
         requests.push(netlink::route(route.to, route.gateway, at(&route.interface)?, route.source, settings));
     }
     kernel.carry_out(requests)?.map_err(refused)?;

@@ -1,7 +1,8 @@
 //! What each namespace of a lab holds: interfaces, addresses, routes, neighbours, settings.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer};
 
@@ -49,6 +50,8 @@ pub(crate) struct Interface {
     pub(crate) emulated: bool,
     /// Commands of tc(8) that make the direction it sends into, where netem does.
     pub(crate) qdiscs: Vec<Vec<String>>,
+    /// It resolves no addresses and takes no part in multicast: its neighbours are named.
+    pub(crate) silent: bool,
     /// TCP hands packets to it one by one.
     pub(crate) singly: bool,
     /// Offloads that the plan sets.
@@ -61,10 +64,10 @@ impl Interface {
     }
 }
 
-/// The way to one address.
+/// The way to a network, or to one address.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Route {
-    pub(crate) to: IpAddr,
+    pub(crate) to: Subnet,
     pub(crate) gateway: Option<IpAddr>,
     pub(crate) interface: String,
     pub(crate) source: Option<IpAddr>,
@@ -92,14 +95,36 @@ pub(crate) struct Subnet {
     pub(crate) prefix: u8,
 }
 
-impl<'de> Deserialize<'de> for Subnet {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Subnet, D::Error> {
-        let text = String::deserialize(deserializer)?;
+impl Subnet {
+    /// The address of the network: this one without the host's part.
+    pub(crate) fn network(self) -> IpAddr {
+        let host = |bits: u32| u32::from(self.prefix).min(bits);
+        match self.address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - host(32)).unwrap_or(0);
+                Ipv4Addr::from(u32::from(address) & mask).into()
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - host(128)).unwrap_or(0);
+                Ipv6Addr::from(u128::from(address) & mask).into()
+            }
+        }
+    }
+}
+
+impl FromStr for Subnet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Subnet, String> {
         let parsed = text.split_once('/').and_then(|(address, prefix)| {
             Some(Subnet { address: address.parse().ok()?, prefix: prefix.parse().ok()? })
         });
-        parsed.ok_or_else(|| {
-            serde::de::Error::custom(format!("{text:?} is not an address such as 10.0.0.1/24"))
-        })
+        parsed.ok_or_else(|| format!("{text:?} is not an address such as 10.0.0.1/24"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Subnet {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Subnet, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }

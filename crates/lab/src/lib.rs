@@ -8,18 +8,21 @@ mod child;
 mod configure;
 mod control;
 mod enter;
+mod frr;
 mod layout;
 mod namespace;
 mod netlink;
 mod offload;
 mod ping;
 mod probe;
+mod routes;
 mod session;
 mod sysctl;
 
 pub use child::Role;
 pub use enter::{Entry, enter};
 pub use probe::probe;
+pub use routes::{RouteChange, RouteMonitor};
 pub use session::{Options, serve};
 
 use std::io;

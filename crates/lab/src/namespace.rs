@@ -19,7 +19,9 @@ const GATES: [(&str, &str, &str); 3] = [
     ("user.max_user_namespaces", "0", "10000"),
 ];
 /// FRR's run-time directory, of the package.
-const RUN: &str = "/run/frr";
+pub(crate) const RUN: &str = "/run/frr";
+/// Its users may use the daemons' consoles (vtysh(1)).
+const CONSOLE_GROUP: &str = "frrvty";
 /// Entries of a node's own TCP hash table. A dump walks all of it, and the host's has hundreds of thousands; the
 /// kernel also derives from it how many TIME-WAIT sockets the namespace may hold (half as many).
 const HASH_ENTRIES: &str = "1024";
@@ -57,8 +59,22 @@ pub(crate) fn new_host(name: &str) -> io::Result<()> {
     // Where routing daemons keep their sockets.
     if Path::new(RUN).is_dir() {
         mount(Some("tmpfs"), RUN, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))?;
+        let groups = format!("{RUN}/group");
+        fs::write(&groups, with_root_in_console_group(&fs::read_to_string("/etc/group")?))?;
+        mount(Some(groups.as_str()), "/etc/group", NONE, MsFlags::MS_BIND, NONE)?;
     }
     Ok(())
+}
+
+/// The node's own view of /etc/group: the daemons run as root of the node, and FRR wants that user in the group that
+/// may use its consoles.
+fn with_root_in_console_group(groups: &str) -> String {
+    let lines = groups.lines().map(|line| match line.strip_prefix(CONSOLE_GROUP) {
+        Some(rest) if rest.starts_with(':') && rest.ends_with(':') => format!("{line}root\n"),
+        Some(rest) if rest.starts_with(':') => format!("{line},root\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
 }
 
 /// Does something in the network namespace of a process. Only this thread moves.

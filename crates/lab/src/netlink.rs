@@ -158,9 +158,9 @@ pub(crate) struct RouteSettings {
     pub(crate) quickack: bool,
 }
 
-/// Sends packets to one address by an interface, through a gateway or directly.
+/// Sends packets to a network by an interface, through a gateway or directly.
 pub(crate) fn route(
-    to: IpAddr,
+    Subnet { address: to, prefix }: Subnet,
     gateway: Option<IpAddr>,
     index: u32,
     source: Option<IpAddr>,
@@ -168,12 +168,15 @@ pub(crate) fn route(
 ) -> Request {
     let mut message = RouteMessage::default();
     message.header.address_family = family(to);
-    message.header.destination_prefix_length = if to.is_ipv6() { 128 } else { 32 };
+    message.header.destination_prefix_length = prefix;
     message.header.table = RouteHeader::RT_TABLE_MAIN;
     message.header.protocol = RouteProtocol::Static;
     message.header.scope = if gateway.is_some() { RouteScope::Universe } else { RouteScope::Link };
     message.header.kind = RouteType::Unicast;
-    message.attributes = vec![RouteAttribute::Destination(to.into()), RouteAttribute::Oif(index)];
+    message.attributes = vec![RouteAttribute::Oif(index)];
+    if prefix > 0 {
+        message.attributes.push(RouteAttribute::Destination(to.into()));
+    }
     message.attributes.extend(gateway.map(|at| RouteAttribute::Gateway(at.into())));
     message.attributes.extend(source.map(|at| RouteAttribute::PrefSource(at.into())));
     let mut metrics = Vec::new();
@@ -183,7 +186,11 @@ pub(crate) fn route(
     if !metrics.is_empty() {
         message.attributes.push(RouteAttribute::Metrics(metrics));
     }
-    Request::new(format!("route {to}"), NLM_F_CREATE | NLM_F_REPLACE, RouteNetlinkMessage::NewRoute(message))
+    Request::new(
+        format!("route {to}/{prefix}"),
+        NLM_F_CREATE | NLM_F_REPLACE,
+        RouteNetlinkMessage::NewRoute(message),
+    )
 }
 
 /// Knows the MAC of a neighbour for good, so that nobody is ever asked for it.
@@ -287,6 +294,23 @@ impl Kernel {
         Ok(outcome)
     }
 
+    /// Every route, of both families and all tables.
+    pub(crate) fn routes(&self) -> io::Result<Vec<RouteMessage>> {
+        let mut bytes = Vec::new();
+        append(&mut bytes, RouteNetlinkMessage::GetRoute(RouteMessage::default()), NLM_F_DUMP, 0);
+        self.0.send(&bytes, 0)?;
+        let mut found = Vec::new();
+        loop {
+            for message in messages(&self.0.recv_from_full()?.0) {
+                match message.payload {
+                    NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => found.push(route),
+                    NetlinkPayload::Done(_) | NetlinkPayload::Error(_) => return Ok(found),
+                    _ => {}
+                }
+            }
+        }
+    }
+
     /// By name, every interface's index and queue discipline.
     pub(crate) fn interfaces(&self) -> io::Result<BTreeMap<String, (u32, String)>> {
         let mut bytes = Vec::new();
@@ -335,7 +359,7 @@ fn append(bytes: &mut Vec<u8>, message: RouteNetlinkMessage, flags: u16, number:
 }
 
 /// The messages of a datagram; those that are not understood are left out.
-fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> Vec<NetlinkMessage<RouteNetlinkMessage>> {
     let mut found = Vec::new();
     while let Some(length) = bytes.get(..4).and_then(|four| four.try_into().ok()).map(u32::from_ne_bytes) {
         let length = length as usize;

@@ -1,6 +1,6 @@
 //! What a lab is told on its standard input, one JSON object a line, each answered by one on its standard output.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::IpAddr;
@@ -18,6 +18,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, getppid};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tcplab_plan::Plan;
 
 use crate::child::{self, Role};
 use crate::control::Control;
@@ -25,7 +26,7 @@ use crate::enter::pidfd;
 use crate::layout::{Interface, Namespace};
 use crate::netlink::{self, Kernel};
 use crate::offload::Offloads;
-use crate::{LabError, configure, namespace, ping, sysctl};
+use crate::{LabError, configure, frr, namespace, ping, sysctl};
 
 /// How long children may take to end once their input has ended.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -47,18 +48,18 @@ enum Command {
     Spawn { children: Vec<Spawn> },
     /// Connect and configure all namespaces; the emulator's interfaces are there already.
     Build { namespaces: Vec<Namespace>, cables: Vec<(Interface, Interface)> },
-    /// Which addresses do not answer a node?
-    Reach { pairs: BTreeMap<String, Vec<IpAddr>> },
+    /// Which addresses do not answer a node within `timeout` (ms)?
+    Reach {
+        pairs: BTreeMap<String, Vec<IpAddr>>,
+        #[serde(default = "two_seconds")]
+        timeout: u64,
+    },
     /// Settings as they are in a node.
     ReadSysctls { node: String, names: Vec<String> },
     /// Pass a command on to a process that talks with the lab; its answer is the answer.
     Tell { child: String, command: Value },
-    /// Put text into files of a node, by path.
-    WriteFiles { node: String, files: BTreeMap<String, String> },
-    /// Run a program in a node until the lab ends. What it says goes to the file `log` of the node.
-    Daemon { node: String, name: String, command: Vec<String>, log: String },
-    /// The programs that `daemon` started and that have ended, with the node of each.
-    Ended,
+    /// Run the routing protocols of a plan. The answer is the configuration of each router.
+    Route { plan: Box<Plan> },
     /// Stay up when the input ends, until `down`. `about` comes back with `status`.
     Hold { about: Value },
     /// What the lab is, and its processes.
@@ -67,11 +68,18 @@ enum Command {
     Down,
 }
 
+fn two_seconds() -> u64 {
+    2000
+}
+
 /// A process to start.
 #[derive(Debug, Deserialize)]
 struct Spawn {
     name: String,
     role: Role,
+    /// A node with mounts and a host name of its own, besides its network.
+    #[serde(default)]
+    machine: bool,
     /// The descriptor that it talks over, which this process has inherited; none: it talks with the lab.
     socket: Option<RawFd>,
 }
@@ -195,7 +203,7 @@ impl Lab<'_> {
                 self.build(&namespaces, &cables)?;
                 self.describe(&namespaces)
             }
-            Command::Reach { pairs } => self.unreachable(&pairs),
+            Command::Reach { pairs, timeout } => self.unreachable(&pairs, Duration::from_millis(timeout)),
             Command::ReadSysctls { node, names } => {
                 let read = || names.iter().map(|name| (name.clone(), sysctl::read(name).into())).collect();
                 Ok(json!({"sysctls": self.within(&node, || Value::Object(read()))?}))
@@ -210,24 +218,7 @@ impl Lab<'_> {
                 }
                 Ok(answer)
             }
-            Command::WriteFiles { node, files } => {
-                let root = format!("/proc/{}/root", self.pid(&node)?);
-                for (path, text) in files {
-                    std::fs::write(format!("{root}{path}"), text).map_err(|source| LabError::Write {
-                        node: node.clone(),
-                        path,
-                        source,
-                    })?;
-                }
-                Ok(json!({}))
-            }
-            Command::Daemon { node, name, command, log } => {
-                let pid = child::daemon(self.pid(&node)?, &command, &log)
-                    .map_err(|source| LabError::Start { name: name.clone(), source })?;
-                self.daemons.insert((node, name), pid);
-                Ok(json!({}))
-            }
-            Command::Ended => Ok(json!({"ended": self.ended()})),
+            Command::Route { plan } => self.route(&plan),
             Command::Hold { about } => {
                 self.about = Some(about);
                 Ok(json!({}))
@@ -244,7 +235,7 @@ impl Lab<'_> {
 
     fn spawn(&mut self, children: Vec<Spawn>) -> Result<Value, LabError> {
         let mut begun = Vec::new();
-        for Spawn { name, role, socket } in children {
+        for Spawn { name, role, machine, socket } in children {
             let failed = |source| LabError::Start { name: name.clone(), source };
             let socket = match socket {
                 // SAFETY: the descriptor was opened for this and is named once.
@@ -256,7 +247,7 @@ impl Lab<'_> {
                     theirs.into()
                 }
             };
-            let pid = child::start(&name, role, socket, self.act).map_err(failed)?;
+            let pid = child::start(&name, role, machine, socket, self.act).map_err(failed)?;
             self.children.insert(name, pid);
         }
         for name in begun {
@@ -271,6 +262,17 @@ impl Lab<'_> {
             }
         }
         Ok(json!({"pids": self.pids()}))
+    }
+
+    fn route(&mut self, plan: &Plan) -> Result<Value, LabError> {
+        let routers = frr::routers(plan);
+        let mut started = Vec::new();
+        let outcome = frr::start(&routers, |node| self.pid(node), &mut started);
+        let keyed = started.into_iter().map(|one| ((one.node, one.name), one.pid));
+        self.daemons.extend(keyed);
+        outcome?;
+        let configurations = routers.into_iter().map(|router| (router.node, router.configuration.into()));
+        Ok(json!({"configurations": Value::Object(configurations.collect())}))
     }
 
     fn pids(&self) -> Value {
@@ -384,15 +386,27 @@ impl Lab<'_> {
         Ok(json!({"offloads": offloads, "qdiscs": qdiscs}))
     }
 
-    fn unreachable(&self, pairs: &BTreeMap<String, Vec<IpAddr>>) -> Result<Value, LabError> {
-        let mut found = BTreeMap::new();
+    fn unreachable(
+        &self,
+        pairs: &BTreeMap<String, Vec<IpAddr>>,
+        patience: Duration,
+    ) -> Result<Value, LabError> {
+        let (mut nodes, mut askers) = (Vec::new(), Vec::new());
         for (node, addresses) in pairs {
-            let silent = self.within(node, || ping::unreachable(addresses))??;
-            if !silent.is_empty() {
-                found.insert(node, silent);
+            for asker in self.within(node, || ping::Asker::open(addresses))?? {
+                nodes.push(node);
+                askers.push(asker);
             }
         }
-        Ok(json!({"unreachable": found}))
+        let began = Instant::now();
+        ping::ask_all(&mut askers, patience)?;
+        let seconds = began.elapsed().as_secs_f64();
+        let mut found: BTreeMap<&String, BTreeSet<IpAddr>> = BTreeMap::new();
+        for (node, asker) in nodes.into_iter().zip(askers) {
+            found.entry(node).or_default().extend(asker.silent());
+        }
+        found.retain(|_, silent| !silent.is_empty());
+        Ok(json!({"unreachable": found, "seconds": seconds}))
     }
 
     fn within<T>(&self, node: &str, action: impl FnOnce() -> T) -> Result<T, LabError> {

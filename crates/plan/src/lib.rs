@@ -17,6 +17,7 @@ mod plan;
 mod policer;
 mod queue;
 mod reorder;
+mod routing;
 mod tcp_settings;
 mod trace;
 
@@ -34,5 +35,6 @@ pub use plan::Plan;
 pub use policer::Policer;
 pub use queue::{Band, Codel, Drr, Dualpi2, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
 pub use reorder::Reorder;
+pub use routing::{Bgp, FrrFile, Ospf, OspfInterface, Routing, StaticRoute};
 pub use tcp_settings::{Ecn, TcpSettings};
 pub use trace::{OPPORTUNITY_BYTES, Trace};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::TcpSettings;
+use crate::{Routing, TcpSettings};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +27,9 @@ pub struct Node {
     /// Offloads of its interfaces.
     #[serde(default)]
     pub offloads: Offloads,
+    /// Routing protocols of a router; none: packets go as `routes` says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routing: Option<Routing>,
 }
 
 /// What a node does with packets that are not its own.

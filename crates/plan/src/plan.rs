@@ -44,6 +44,9 @@ pub struct Plan {
     /// How much later each flow starts in this repetition, ns, by its name.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub phases: IndexMap<String, Span>,
+    /// How long routing protocols may take until the ends of every flow reach each other. Default: 60 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Span>,
 }
 
 fn one() -> u64 {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
-    Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, IpVersion, Jitter, Limit, Link, Loss,
-    LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder, Sample, TcpSettings,
-    Trace, Traffic,
+    Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Limit, Link, Loss,
+    LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder, Routing, Sample,
+    TcpSettings, Trace, Traffic,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -57,6 +57,7 @@ pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
         capture: capture(layout),
         emulator: scenario.emulator,
         phases: Default::default(),
+        convergence: scenario.wait.as_ref().map(|wait| Span::from_ns(wait.timeout)),
     }
 }
 
@@ -78,6 +79,18 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
             gso: settings.gso.unwrap_or(true),
             gro: settings.gro.unwrap_or(false),
         },
+        routing: routing(layout, node),
+    }
+}
+
+fn routing(layout: &Layout<'_>, node: &NodeSpec) -> Option<Routing> {
+    let file = node.frr.as_ref().map(|file| {
+        let text = layout.text(file).unwrap_or_default();
+        FrrFile { file: file.clone(), text }
+    });
+    match (&node.routing, file) {
+        (None, None) => None,
+        (given, frr) => Some(Routing { frr, ..given.clone().unwrap_or_default() }),
     }
 }
 

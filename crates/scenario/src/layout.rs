@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
+use tcplab_plan::NodeKind;
 
 use crate::language::Scenario;
 use crate::quantity::round;
@@ -11,6 +12,9 @@ use crate::routes::{Hop, Routes};
 use crate::surroundings::{Surroundings, Unreadable};
 use crate::topology::{DirectionSpec, LinkSpec, MTU, NodeSpec, Topology, build};
 use crate::trace;
+
+/// Of a file of text, bytes.
+const LARGEST_TEXT: usize = 1 << 20;
 
 /// The links from a flow's sender to its receiver, and back.
 pub(crate) type Way = [Vec<Hop>; 2];
@@ -63,6 +67,36 @@ impl<'s> Layout<'s> {
     /// The node of this name; the last of several.
     pub(crate) fn node(&self, name: &str) -> Option<&NodeSpec> {
         self.nodes.get(name).map(|&number| &self.topology.nodes[number])
+    }
+
+    /// The nodes at the other ends of a node's links, and of the switches that these lead to.
+    pub(crate) fn neighbours(&self, name: &str) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        let mut passed = BTreeSet::from([name]);
+        let mut waiting = vec![name];
+        while let Some(at) = waiting.pop() {
+            for &link in self.routes.links.get(at).into_iter().flatten() {
+                let other = self.topology.links[link].other(at);
+                let Some(node) = self.node(other) else { continue };
+                if node.kind != NodeKind::Switch {
+                    found.push(&node.name);
+                } else if passed.insert(&node.name) {
+                    waiting.push(&node.name);
+                }
+            }
+        }
+        found.retain(|other| *other != name);
+        found
+    }
+
+    /// A file of text that the scenario names, or what is wrong with it.
+    pub(crate) fn text(&self, name: &str) -> Result<String, Unreadable> {
+        let wrong = |reason: String| Unreadable { reason, missing: false };
+        let bytes = self.around.file(name, LARGEST_TEXT + 1)?;
+        if bytes.len() > LARGEST_TEXT {
+            return Err(wrong(format!("has more than {LARGEST_TEXT} bytes")));
+        }
+        String::from_utf8(bytes).map_err(|_| wrong("is not a text".to_owned()))
     }
 
     /// Every direction of every link, with the link's number.

@@ -18,6 +18,12 @@ const MOST_STREAMS: u64 = 100_000;
 const MOST_WARMUP: u64 = 100_000;
 /// Both ends keep a message in memory.
 const LARGEST_MESSAGE: u64 = 16 << 20;
+/// The last number is reserved (RFC 7300).
+const MOST_ASN: u64 = 4_294_967_294;
+/// RFC 2328, appendix C.3.
+const MOST_COST: u64 = 65_535;
+/// A route of distance 255 is not used.
+const MOST_DISTANCE: u64 = 254;
 /// Message sizes of one flow.
 const MOST_SIZES: usize = 1024;
 
@@ -56,6 +62,10 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "text" => text(&read),
         "switch" => switch(&read),
         "count" => whole(&read, 1, LARGEST),
+        "asn" => whole(&read, 1, MOST_ASN),
+        "area" => whole(&read, 0, u64::from(u32::MAX)),
+        "cost" => whole(&read, 1, MOST_COST),
+        "distance" => whole(&read, 1, MOST_DISTANCE),
         "streams" => whole(&read, 1, MOST_STREAMS),
         "warmup" => whole(&read, 0, MOST_WARMUP),
         "seed" => seed(&read),

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use tcplab_plan::NodeKind;
+use tcplab_plan::{NodeKind, Routing};
 
 use crate::document::Step;
 use crate::language::{
@@ -196,6 +196,9 @@ pub(crate) struct NodeSpec {
     pub(crate) name: String,
     pub(crate) kind: NodeKind,
     pub(crate) settings: HostSettings,
+    pub(crate) routing: Option<Routing>,
+    /// The file in FRR's own language.
+    pub(crate) frr: Option<String>,
     pub(crate) places: Vec<(&'static str, Path)>,
     pub(crate) place: Path,
 }
@@ -229,7 +232,11 @@ pub(crate) fn build(scenario: &Scenario) -> Topology {
         .map(|node| {
             let place = at!["network", "nodes", node.number];
             let common = if node.kind == NodeKind::Host { common.clone() } else { HostSettings::default() };
-            node_spec(&node.name, node.kind, common, &node.settings, place)
+            NodeSpec {
+                routing: node.routing.clone(),
+                frr: node.frr.clone(),
+                ..node_spec(&node.name, node.kind, common, &node.settings, place)
+            }
         })
         .collect();
     let links = scenario.network.links.iter().map(link_spec).collect();
@@ -388,7 +395,7 @@ macro_rules! node_spec {
                 both.extend(mine.clone());
                 settings.sysctls = Some(both);
             }
-            NodeSpec { name: name.to_owned(), kind, settings, places, place }
+            NodeSpec { name: name.to_owned(), kind, settings, routing: None, frr: None, places, place }
         }
     };
 }

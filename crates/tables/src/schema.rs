@@ -330,8 +330,24 @@ table! {
     stream: Option<u64>,
     /// Link name; null for a flow.
     link: Option<Symbol>,
-    /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change.
+    /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change,
+    /// adjacency, session.
     event: Symbol,
     /// The new state or phase, or what changed.
     detail: Option<Symbol>,
+}
+
+table! {
+    /// Routes: one row per route at the start and per change.
+    Routes, RouteRow, "routes";
+    /// When it changed (ns).
+    time: u64,
+    /// Node name.
+    node: Symbol,
+    /// The network, as `10.0.3.0/24`.
+    prefix: Symbol,
+    /// Gateway and interface of each next hop; null where the route is gone.
+    next_hops: Option<Symbol>,
+    /// Who has made it.
+    protocol: Symbol,
 }

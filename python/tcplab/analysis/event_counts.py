@@ -29,6 +29,8 @@ _NAMES = {
     "ecn": "ECN response",
     "aborted": "connection aborted",
     "link_change": "link change",
+    "adjacency": "change of an OSPF adjacency",
+    "session": "change of a BGP session",
 }
 
 

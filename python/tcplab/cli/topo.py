@@ -54,20 +54,15 @@ def up(
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
     from tcplab.scenario import expand
-    from tcplab.testbed import frr, held
+    from tcplab.testbed import held
 
     read, _ = options.scenario(scenario, settings)
     plan = expand(read)
     for problem in engine_called("kernel").check(plan):
-        if problem.where.endswith(".routing"):
-            # Of a run; in a lab FRR does it.
-            continue
         if problem.fatal and not problem.where.startswith("flows"):
             raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.fix)
         if not problem.fatal:
             warn(f"{scenario}: warning: {problem.where}: {problem.message}")
-    if any(node.get("routing") for node in plan["nodes"]) and (why := frr.missing()):
-        raise CommandError(f"routing protocols need FRR: {why}", Code.MACHINE, frr.INSTALL)
     began = time.monotonic()
     with _naming():
         lab = held.up(plan, name or plan["name"], str(scenario))
@@ -259,13 +254,12 @@ def wait(
             if facts["kind"] == "host" and facts["addresses"]
         }
         pairs = [(one, other, at) for one in hosts for other, at in hosts.items() if one != other]
-        began = time.monotonic()
-        silent = held.reach(found, pairs, timeout)
+        silent, seconds = held.reach(found, pairs, timeout)
     if silent:
         said = ", ".join(f"{source} to {to}" for source, to, _ in silent[:5])
         more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
         raise CommandError(f"no answer after {timeout:g} s: {said}{more}", Code.NO)
-    say(f"every host answers every other after {time.monotonic() - began:.2f} s")
+    say(f"every host answers every other after {seconds:.2f} s")
 
 
 def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from tcplab.engine import kernel_routing
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 from tcplab.engine.conduct import Watch, seed_of
 from tcplab.engine.kernel_check import problems
@@ -48,7 +51,7 @@ class KernelEngine:
             status, message = Status.FAILED, str(problem)
         findings = execution.findings
         findings.facts["wall_time"] = time.monotonic() - began
-        write_tables(plan, run_dir, findings.losses)
+        write_tables(plan, run_dir, findings.losses, execution.routing_events)
         name_captures(run_dir, execution.layout)
         return Outcome(
             status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts(), findings.excess
@@ -63,12 +66,17 @@ class _Execution:
         self.run_dir = run_dir.resolve()
         self.progress = progress
         self.layout = lay_out(plan)
-        self.bed = Testbed(self.layout, loads_controls=bool(controls.wanted(plan)))
+        self.routers = kernel_routing.routers(plan)
+        self.bed = Testbed(
+            self.layout, loads_controls=bool(controls.wanted(plan)), machines=frozenset(self.routers)
+        )
         self.loaded = controls.Loaded({})
         self.findings = Findings(plan, self.layout)
         self.hosts = {node["name"]: node for node in plan["nodes"]}
         self.cpus = divide(plan["nodes"], emulated=bool(self.layout.emulated))
         self.ports: dict[str, list[int]] = {}
+        self.zero = 0
+        """When traffic started, ns since 1970."""
 
     def carry_out(self) -> tuple[Status, str]:
         """Bring up, run, and say how it ended. Raises TestbedError when it cannot go on."""
@@ -79,12 +87,33 @@ class _Execution:
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])
         self.bed.build()
-        self.bed.verify((flow["from"], flow["to"], flow["ip"]) for flow in self.plan["flows"])
+        built = time.monotonic()
+        if self.routers:
+            try:
+                self.findings.facts |= kernel_routing.converge(
+                    self.plan, self.bed, self.run_dir, self.progress
+                )
+            except KeyboardInterrupt:
+                return Status.INTERRUPTED, "stopped before the routes had converged"
+            finally:
+                kernel_routing.keep_logs(self.plan, self.bed, self.run_dir)
+        else:
+            self.bed.verify((flow["from"], flow["to"], flow["ip"]) for flow in self.plan["flows"])
+        routed = time.monotonic()
         self._configure()
-        self.findings.came_up(self.bed, self.loaded, time.monotonic() - began)
+        self.findings.came_up(self.bed, self.loaded, time.monotonic() - routed + built - began)
         start = self._start()
-        watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, silent=(EMULATOR,))
-        return watch.follow(start, self._acting())
+        # CLOCK_MONOTONIC and the time of day, which logs have, at once.
+        self.zero = start + time.time_ns() - time.monotonic_ns()
+        try:
+            watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, silent=(EMULATOR,))
+            return watch.follow(start, self._acting())
+        finally:
+            kernel_routing.keep_logs(self.plan, self.bed, self.run_dir)
+
+    def routing_events(self, like: pl.DataFrame) -> pl.DataFrame:
+        """Changes of adjacencies and sessions, in the columns of `like`."""
+        return kernel_routing.events(self.run_dir, self.layout, self.zero, like)
 
     def _emulation(self) -> Json:
         capture = self.plan.get("capture")
@@ -113,6 +142,7 @@ class _Execution:
                     "ends": [end(interface) for interface in wire_.ends],
                     "forward": wire_.plan["forward"],
                     "backward": wire_.plan["backward"],
+                    "carrier": wire_.routed,
                 }
                 for wire_ in self.layout.emulated
             ],
@@ -183,6 +213,7 @@ class _Execution:
                         "do": "probe",
                         "sockets": sample["sockets"] if name in senders else None,
                         "hosts": sample.get("hosts"),
+                        "routes": name in self.routers,
                         "machine": first,
                         "processes": emulator,
                         "controls": self.loaded.states,

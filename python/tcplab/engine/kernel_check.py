@@ -21,6 +21,8 @@ from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_us
 from tcplab.testbed.probe import Probed, probe
 from tcplab.testbed.tools import IPERF3, iperf3_version
 
+# Where Debian's package has FRR's daemons.
+FRR = Path("/usr/lib/frr/zebra")
 # A node takes a process of about this size with its namespace, bytes.
 _NODE_MEMORY = 24 << 20
 # A stream takes a thread at each end.
@@ -86,10 +88,10 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
 
 
 def _routing(plan: Plan) -> Iterator[Problem]:
-    for node in plan["nodes"]:
-        if node.get("routing"):
-            where = f"nodes.{node['name']}.routing"
-            yield Problem(where, "a run has static routes only", "use `tcplab topo up`")
+    router = next((node["name"] for node in plan["nodes"] if node.get("routing")), None)
+    if router is not None and not FRR.exists():
+        message = "routing protocols need FRR, which is not installed"
+        yield Problem(f"nodes.{router}.routing", message, "sudo apt-get install frr")
 
 
 def _agent() -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -16,8 +16,16 @@ from tcplab.results.tables import read_table, write_table
 from tcplab.testbed.layout import Layout
 
 
-def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int]) -> None:
-    """Join the agents' streams into the run's tables, and remove them."""
+def write_tables(
+    plan: Plan,
+    run_dir: Path,
+    losses: Mapping[tuple[str, int], int],
+    more_events: Callable[[pl.DataFrame], pl.DataFrame],
+) -> None:
+    """Join the agents' streams into the run's tables, and remove them.
+
+    `more_events` makes events that no agent tells, in the columns of the frame it is given.
+    """
     # No table is there yet, so each is read from its streams.
     frames = {name: read_table(run_dir, name) for name in TABLES}
     senders = pl.DataFrame(
@@ -29,7 +37,8 @@ def write_tables(plan: Plan, run_dir: Path, losses: Mapping[tuple[str, int], int
     frames["flows"] = _flows(plan, frames["flows"], sending, losses)
     frames["hosts"] = _hosts(frames["hosts"])
     events = frames["events"]
-    frames["events"] = events.vstack(changes(sending, events)).sort("time", maintain_order=True)
+    found = [events, changes(sending, events), more_events(events)]
+    frames["events"] = pl.concat(found).sort("time", maintain_order=True)
     for name, frame in frames.items():
         write_table(run_dir, name, frame)
     remove_streams(run_dir)

@@ -136,7 +136,18 @@ def _routing(plan: Plan) -> Iterator[Problem]:
     for node in plan["nodes"]:
         if node.get("routing"):
             where = f"nodes.{node['name']}.routing"
-            yield Problem(where, "the simulator has static routes only", "use `tcplab topo up`")
+            yield Problem(
+                where,
+                "the simulator forwards along shortest paths and runs no routing protocol",
+                "use `--engine kernel`",
+                fatal=_fails(plan),
+            )
+
+
+def _fails(plan: Plan) -> bool:
+    """Whether a link is down, or will be: only a protocol finds another way then."""
+    directions = [link[key] for link in plan["links"] for key in ("forward", "backward")]
+    return any(not one["up"] or any("up" in change for change in one["changes"]) for one in directions)
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

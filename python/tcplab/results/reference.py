@@ -38,6 +38,7 @@ _ROWS = {
     "pings": "One row per probe.",
     "hosts": "One row per host sample.",
     "events": "One row per change of state.",
+    "routes": "One row per route at the start of a run and per change, of routers with routing protocols.",
 }
 
 

@@ -212,8 +212,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
             "event",
             "str",
             "",
-            "established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change",
+            "established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change, "
+            "adjacency (of OSPF), session (of BGP)",
         ),
         ("detail", "str", "", "the new state or phase, or what changed"),
+    ),
+    # One row per route at the start and per change, of routers with routing protocols.
+    "routes": _columns(
+        ("time", "int", "ns", "when the kernel's table changed; 0 for what was there before"),
+        ("node", "str", "", "node name"),
+        ("prefix", "str", "", "the network, such as `10.0.3.0/24`"),
+        ("next_hops", "str", "", "gateway and interface of each next hop; null where the route is gone"),
+        ("protocol", "str", "", "who has made it: kernel, static, ospf, bgp, ..."),
     ),
 }

@@ -32,6 +32,7 @@ _NEVER_NULL = {
     "queue_gauges": ("time", "link", "direction", "name"),
     "pings": ("time", "flow"),
     "events": ("time", "event"),
+    "routes": ("time", "node", "prefix", "protocol"),
 }
 
 

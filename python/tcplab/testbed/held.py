@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tcplab.testbed import frr
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
-from tcplab.testbed.layout import Interface, Layout, lay_out
+from tcplab.testbed.layout import Interface, Layout, has_routing, lay_out
 from tcplab.testbed.testbed import EMULATOR
 
 Json = dict[str, Any]
@@ -62,9 +61,9 @@ class Held:
             )
         return found
 
-    def ask(self, request: Mapping[str, Any]) -> Json:
+    def ask(self, request: Mapping[str, Any], patience: float = _PATIENCE) -> Json:
         """Give a command and return its answer; raises TestbedError when it is refused."""
-        return _ask(self.name, request)
+        return _ask(self.name, request, patience)
 
     def command(self, node: str, words: list[str]) -> list[str]:
         """The command that runs a program in a node and has its exit code."""
@@ -130,9 +129,8 @@ def up(plan: Json, name: str, scenario: str) -> Held:
         lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
         if layout.emulated:
             _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
-        for router in frr.routers(plan, layout):
-            frr.start(router, lab.ask)
-        lab.ask({"do": "hold", "about": _about(plan, layout, scenario)})
+        routers = lab.ask({"do": "route", "plan": plan})["configurations"] if has_routing(plan) else {}
+        lab.ask({"do": "hold", "about": _about(layout, scenario, routers)})
         lab.let_go()
     except BaseException:
         lab.end()
@@ -140,19 +138,19 @@ def up(plan: Json, name: str, scenario: str) -> Held:
     return find(name)
 
 
-def reach(lab: Held, pairs: list[tuple[str, str, str]], timeout: float) -> list[tuple[str, str, str]]:
-    """Wait until nodes answer each other (from, to, address); returns those that do not in time, seconds."""
-    deadline = time.monotonic() + timeout
-    waiting = list(pairs)
-    while waiting:
-        asked: dict[str, list[str]] = {}
-        for source, _, address in waiting:
-            asked.setdefault(source, []).append(address)
-        silent = lab.ask({"do": "reach", "pairs": asked})["unreachable"]
-        waiting = [one for one in waiting if one[2] in silent.get(one[0], ())]
-        if time.monotonic() > deadline:
-            break
-    return waiting
+def reach(
+    lab: Held, pairs: list[tuple[str, str, str]], timeout: float
+) -> tuple[list[tuple[str, str, str]], float]:
+    """Wait until nodes answer each other (from, to, address), `timeout` seconds at most.
+
+    Returns those that do not, and the seconds that it took.
+    """
+    asked: dict[str, list[str]] = {}
+    for source, _, address in pairs:
+        asked.setdefault(source, []).append(address)
+    answer = lab.ask({"do": "reach", "pairs": asked, "timeout": round(timeout * 1000)}, timeout + _PATIENCE)
+    silent = answer["unreachable"]
+    return [one for one in pairs if one[2] in silent.get(one[0], ())], answer["seconds"]
 
 
 def _tell(lab: LabProcess, command: Json) -> None:
@@ -177,17 +175,18 @@ def _emulation(plan: Json, layout: Layout, pids: Mapping[str, int]) -> Json:
             "ends": [end(interface) for interface in wire.ends],
             "forward": wire.plan["forward"],
             "backward": wire.plan["backward"],
+            "carrier": wire.routed,
         }
         for wire in layout.emulated
     ]
     return {"seed": plan["seed"], "links": links}
 
 
-def _about(plan: Json, layout: Layout, scenario: str) -> Json:
+def _about(layout: Layout, scenario: str, routers: Json) -> Json:
     return {
         "scenario": scenario,
         "started": time.time(),
-        "routers": {router.node: router.configuration for router in frr.routers(plan, layout)},
+        "routers": routers,
         "nodes": {
             one.node: {
                 "kind": one.kind,
@@ -225,8 +224,9 @@ def _connected(name: str) -> socket.socket:
     return one
 
 
-def _ask(name: str, request: Mapping[str, Any]) -> Json:
+def _ask(name: str, request: Mapping[str, Any], patience: float = _PATIENCE) -> Json:
     with _connected(name) as one, one.makefile("r", encoding="utf-8") as answers:
+        one.settimeout(patience)
         one.sendall(json.dumps(request, separators=(",", ":")).encode() + b"\n")
         try:
             line = answers.readline()

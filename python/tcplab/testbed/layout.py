@@ -8,7 +8,7 @@ address, is called 02:01 and the link's number.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from tcplab.testbed import netem
@@ -33,6 +33,8 @@ class Interface:
     """IPv6 likewise."""
     emulated: bool
     """A TAP device of the emulator's; else one end of a veth pair."""
+    silent: bool = True
+    """It resolves no addresses and takes no part in multicast: its neighbours are named."""
     qdiscs: tuple[tuple[str, ...], ...] = ()
     """Commands of tc that make the direction it sends into, where netem does."""
     singly: bool = False
@@ -59,12 +61,18 @@ class Wire:
         """The emulator carries its packets."""
         return self.ends[0].emulated
 
+    @property
+    def routed(self) -> bool:
+        """Routing protocols run over it."""
+        return not self.ends[0].silent
+
 
 @dataclass(frozen=True)
 class Route:
-    """The way to one address."""
+    """The way to a network, or to one address."""
 
     to: str
+    """With prefix length."""
     gateway: str | None
     interface: str
     source: str | None
@@ -130,6 +138,11 @@ def lay_out(plan: dict[str, Any], *, emulate_all: bool = False) -> Layout:
     return Layout(namespaces, wires, {name: node["routes"] for name, node in nodes.items()})
 
 
+def has_routing(plan: dict[str, Any]) -> bool:
+    """Whether a router of a plan runs routing protocols."""
+    return any(node.get("routing") for node in plan["nodes"])
+
+
 def is_cable(link: dict[str, Any]) -> bool:
     """Whether neither direction of a link does anything to packets."""
     directions = (link["forward"], link["backward"])
@@ -140,6 +153,7 @@ def _wires(
     plan: dict[str, Any], nodes: dict[str, Any], *, everything: bool, with_netem: bool
 ) -> tuple[Wire, ...]:
     count = dict.fromkeys(nodes, 0)
+    routed = _routed(plan, nodes)
     wires = []
     for number, link in enumerate(plan["links"]):
         ends = []
@@ -160,6 +174,7 @@ def _wires(
                     address=address,
                     address6=link["addresses6"][side],
                     emulated=emulated,
+                    silent=link["name"] not in routed,
                     qdiscs=tuple(map(tuple, qdiscs)),
                     # Of every link: a burst that one of them lets pass is met by the next. And where both
                     # offloads are off, which for TCP alone changes nothing (`netlink.one_by_one`).
@@ -170,6 +185,24 @@ def _wires(
             count[node] += 1
         wires.append(Wire(link["name"], (ends[0], ends[1]), link))
     return tuple(wires)
+
+
+def _routed(plan: dict[str, Any], nodes: dict[str, Any]) -> set[str]:
+    """The links in the subnets of routers with protocols, which find their neighbours by multicast and ARP.
+
+    Links that switches join are one subnet.
+    """
+    speaks = {name for name, node in nodes.items() if node.get("routing")}
+    found: set[str] = set()
+    while True:
+        more = {
+            link["name"] for link in plan["links"] if link["name"] not in found and speaks & {*link["ends"]}
+        }
+        if not more:
+            return found
+        found |= more
+        ends = {end for link in plan["links"] if link["name"] in more for end in link["ends"]}
+        speaks = {end for end in ends if nodes[end]["kind"] == "switch"}
 
 
 def _mac(address: str | None, link: int, side: int) -> str:
@@ -192,9 +225,10 @@ def _namespace(node: dict[str, Any], nodes: dict[str, Any], wires: tuple[Wire, .
     name, kind, tcp = node["name"], node["kind"], node["tcp"]
     interfaces = tuple(end for wire in wires for end in wire.ends if end.node == name)
     routes, neighbours = ([], {}) if kind == "switch" else _routes(node, nodes, wires)
+    routes = _collapsed(routes)
     if node.get("routing"):
-        # Found by its protocols.
-        routes = []
+        # Found by its protocols, neighbours included: zebra replaces those that are named.
+        routes, neighbours = [], {}
     return Namespace(
         node=name,
         kind=kind,
@@ -234,8 +268,20 @@ def _routes(
                 address = end.ip(version)
                 if address is not None:
                     gateway = None if address == next_hop else next_hop
-                    routes.append(Route(address, gateway, out.name, own))
+                    whole = f"{address}/{128 if version == 6 else 32}"
+                    routes.append(Route(whole, gateway, out.name, own))
     return routes, neighbours
+
+
+def _collapsed(routes: list[Route]) -> list[Route]:
+    """Routes of which those through the only gateway of a version of IP are the default route."""
+    found = [route for route in routes if route.gateway is None]
+    for default in ("0.0.0.0/0", "::/0"):
+        version = [route for route in routes if route.gateway and (":" in route.to) == (":" in default)]
+        if len({(route.gateway, route.interface, route.source) for route in version}) == 1:
+            version = [replace(version[0], to=default)]
+        found += version
+    return found
 
 
 def _forwarding(switch: str, nodes: dict[str, Any], wires: tuple[Wire, ...]) -> list[tuple[str, str]]:
@@ -263,7 +309,7 @@ def _forwarding(switch: str, nodes: dict[str, Any], wires: tuple[Wire, ...]) -> 
 
 def _sysctls(node: dict[str, Any], interfaces: tuple[Interface, ...]) -> dict[str, str]:
     names = ("all", "default", *(interface.name for interface in interfaces))
-    found = _quiet6(names) if node["kind"] != "switch" else {"net.ipv6.conf.all.disable_ipv6": "1"}
+    found = _quiet6(interfaces) if node["kind"] != "switch" else {"net.ipv6.conf.all.disable_ipv6": "1"}
     # Ways there and back may differ; the greater of both settings counts (ip-sysctl, rp_filter).
     found |= {f"net.ipv4.conf.{name}.rp_filter": "0" for name in names}
     if node["kind"] == "router":
@@ -285,16 +331,18 @@ def _sysctls(node: dict[str, Any], interfaces: tuple[Interface, ...]) -> dict[st
     return found | {str(key): str(value) for key, value in node.get("sysctls", {}).items()}
 
 
-def _quiet6(names: tuple[str, ...]) -> dict[str, str]:
+def _quiet6(interfaces: tuple[Interface, ...]) -> dict[str, str]:
     """Settings by which IPv6 sends no packet of its own accord.
 
     No link-local addresses, so nobody to solicit routers or to redirect; no waiting for duplicate address
-    detection. What is left, the multicast reports, the interfaces' flags forbid (netlink.silence).
+    detection. What is left, the multicast reports, the interfaces' flags forbid (netlink.silence). Routing
+    protocols talk from link-local addresses.
     """
     found = {"net.ipv6.conf.all.disable_ipv6": "0", "net.ipv6.conf.default.disable_ipv6": "0"}
-    for name in names:
+    silent = {"all": True, "default": True} | {one.name: one.silent for one in interfaces}
+    for name, is_silent in silent.items():
         found |= {
-            f"net.ipv6.conf.{name}.addr_gen_mode": "1",
+            f"net.ipv6.conf.{name}.addr_gen_mode": "1" if is_silent else "0",
             f"net.ipv6.conf.{name}.accept_dad": "0",
             f"net.ipv6.conf.{name}.accept_ra": "0",
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,9 +27,13 @@ class Testbed:
 
     __test__ = False
 
-    def __init__(self, layout: Layout, *, loads_controls: bool = False) -> None:
+    def __init__(
+        self, layout: Layout, *, loads_controls: bool = False, machines: Collection[str] = ()
+    ) -> None:
+        """Nothing starts yet. `machines` are the nodes with mounts and a host name of their own."""
         self.layout = layout
         self._loads_controls = loads_controls
+        self._machines = machines
         self.hellos: dict[str, Json] = {}
         """What each agent said of itself."""
         self.offloads: dict[str, list[str]] = {}
@@ -61,7 +65,13 @@ class Testbed:
             )
             self.agents = Agents({name: pair[0] for name, pair in pairs.items()})
             children = [
-                {"name": name, "role": role, "socket": theirs[name].fileno()} for name, role in roles.items()
+                {
+                    "name": name,
+                    "role": role,
+                    "machine": name in self._machines,
+                    "socket": theirs[name].fileno(),
+                }
+                for name, role in roles.items()
             ]
             self.pids = self._ask({"do": "spawn", "children": children})["pids"]
         finally:
@@ -79,20 +89,35 @@ class Testbed:
         built = self._ask({"do": "build", "namespaces": nodes, "cables": cables})
         self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
 
+    def route(self, plan: dict[str, Any]) -> dict[str, str]:
+        """Run the routing protocols of a plan; returns the configuration of each router."""
+        configurations: dict[str, str] = self._ask({"do": "route", "plan": plan})["configurations"]
+        return configurations
+
     def verify(self, pairs: Iterable[tuple[str, str, int]]) -> None:
         """See that hosts reach each other by a version of IP; raises TestbedError for the first pair that
         does not."""
+        for source, destination, address in self.silent(pairs, 2.0):
+            raise TestbedError(
+                f"{destination} ({address}) does not answer {source}",
+                "this should not happen: keep the run directory and report it",
+            )
+
+    def silent(self, pairs: Iterable[tuple[str, str, int]], patience: float) -> list[tuple[str, str, str]]:
+        """Those of the pairs (from, to, version of IP) that do not answer within `patience` seconds, as
+        (from, to, address)."""
         asked: dict[str, dict[str, str]] = {}
         for source, destination, version in pairs:
             address = self.layout.arrival(source, destination).ip(version)
             if address is not None:
                 asked.setdefault(source, {})[address] = destination
-        answer = self._ask({"do": "reach", "pairs": {node: list(them) for node, them in asked.items()}})
-        for node, silent in answer["unreachable"].items():
-            raise TestbedError(
-                f"{asked[node][silent[0]]} ({silent[0]}) does not answer {node}",
-                "this should not happen: keep the run directory and report it",
-            )
+        pairs_by_node = {node: list(them) for node, them in asked.items()}
+        answer = self._ask({"do": "reach", "pairs": pairs_by_node, "timeout": round(patience * 1000)})
+        return [
+            (node, asked[node][address], address)
+            for node, silent in answer["unreachable"].items()
+            for address in silent
+        ]
 
     def sysctls(self, node: str, names: list[str]) -> dict[str, str | None]:
         """Settings as a node has them."""

@@ -4,6 +4,7 @@
 
 mod flows;
 mod network;
+mod routing;
 
 use std::collections::HashSet;
 
@@ -70,6 +71,7 @@ pub(crate) fn check(layout: &Layout<'_>, document: &Document, refused: &[Path]) 
     network::queues(layout, &mut found);
     network::changes(layout, &mut found);
     network::node_settings(layout, &mut found);
+    routing::routing(layout, &mut found);
     flows::sizes(layout, &mut found);
     flows::controls(layout, document, &mut found);
     captured(layout, document, &mut found);

@@ -195,6 +195,28 @@ fn wire() -> CaptureAt {
     CaptureAt::Wire
 }
 
+/// When traffic starts in a network with routing protocols.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wait {
+    /// `converged`: when the ends of every flow reach each other.
+    #[schemars(with = "Option<WaitFor>")]
+    #[allow(dead_code, reason = "there is one thing to wait for")]
+    pub(crate) routes: Option<WaitFor>,
+    /// How long that may take; then the run fails. Default: 60 s.
+    #[serde(default = "one_minute")]
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) timeout: u64,
+}
+
+/// What routes are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WaitFor {
+    /// Those of every flow.
+    Converged,
+}
+
 /// What happens in one test.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -223,6 +245,8 @@ pub(crate) struct Scenario {
     #[serde(default = "ten_minutes")]
     #[schemars(with = "Option<kinds::PositiveMoment>")]
     pub(crate) timeout: u64,
+    /// When traffic starts in a network with routing protocols.
+    pub(crate) wait: Option<Wait>,
     /// How often what is sampled.
     #[serde(default)]
     #[schemars(with = "Option<Sample>")]
@@ -252,6 +276,10 @@ pub(crate) struct Scenario {
 
 fn ten_minutes() -> u64 {
     600_000_000_000
+}
+
+fn one_minute() -> u64 {
+    60_000_000_000
 }
 
 fn one() -> u64 {

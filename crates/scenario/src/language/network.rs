@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tcplab_plan::{Distribution, Ecn, NodeKind, Queue};
+use tcplab_plan::{Distribution, Ecn, NodeKind, Queue, Routing};
 
 use super::kinds;
 use super::{Amount, At, LinkRate, QueueTree};
@@ -339,6 +339,11 @@ pub(crate) struct Node {
     #[serde(default = "host")]
     #[schemars(with = "Option<NodeKind>")]
     pub(crate) kind: NodeKind,
+    /// Routing protocols of a router, in place of static routes along shortest paths.
+    pub(crate) routing: Option<Routing>,
+    /// File in FRR's own language that extends what `routing` says, or is all of it; relative to the scenario.
+    #[schemars(with = "Option<kinds::Text>")]
+    pub(crate) frr: Option<String>,
     /// Its TCP.
     #[serde(flatten)]
     pub(crate) settings: HostSettings,

@@ -1,0 +1,173 @@
+//! FRR's daemons in their nodes: all of a lab's routers side by side.
+//!
+//! Every daemon is private to its node: `-N NODE`, its file with `-f`, and a run-time directory, `/run/frr`, that is a
+//! file system of the node's own and vanishes with it.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::Router;
+use crate::LabError;
+use crate::child;
+use crate::namespace::RUN;
+
+/// Where the package puts the daemons.
+const PROGRAMS: &str = "/usr/lib/frr";
+const INSTALL: &str = "sudo apt-get install frr";
+/// How long zebra, or the check of a file, may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A program that runs in a node.
+pub(crate) struct Daemon {
+    pub(crate) node: String,
+    pub(crate) name: String,
+    pub(crate) pid: Pid,
+}
+
+/// Why there are no routing daemons; none if there are.
+fn missing() -> Option<LabError> {
+    let told = |message: String| LabError::Told { message, hint: INSTALL.to_owned() };
+    if !Path::new(PROGRAMS).join("zebra").exists() {
+        return Some(told("routing protocols need FRR, which is not installed".to_owned()));
+    }
+    (!Path::new(RUN).is_dir()).then(|| told(format!("FRR's run-time directory {RUN} is missing")))
+}
+
+/// Starts the daemons of every router; `process` is the one that holds a node.
+///
+/// What was started is in `started`, also when something fails.
+pub(crate) fn start(
+    routers: &[Router],
+    process: impl Fn(&str) -> Result<u32, LabError>,
+    started: &mut Vec<Daemon>,
+) -> Result<(), LabError> {
+    if let Some(problem) = missing() {
+        return Err(problem);
+    }
+    let nodes: Result<Vec<Node<'_>>, LabError> =
+        routers.iter().map(|router| Ok(Node { router, process: process(&router.node)? })).collect();
+    let nodes = nodes?;
+    for node in &nodes {
+        node.prepare().map_err(|source| LabError::Write {
+            node: node.router.node.clone(),
+            path: RUN.to_owned(),
+            source,
+        })?;
+    }
+    check_files(&nodes)?;
+    // The others talk to zebra.
+    for node in &nodes {
+        started.push(node.start("zebra")?);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    for node in &nodes {
+        while !node.path(&format!("{}/zserv.api", node.router.node)).exists() {
+            node.ended(started)?;
+            if Instant::now() > deadline {
+                return Err(node.failed("zebra", "does not start"));
+            }
+            sleep(Duration::from_millis(2));
+        }
+    }
+    for node in &nodes {
+        for daemon in node.router.daemons() {
+            started.push(node.start(daemon)?);
+        }
+    }
+    Ok(())
+}
+
+/// Has vtysh(1) read the files that scenarios name. What it says of the first that is broken is the error.
+fn check_files(nodes: &[Node<'_>]) -> Result<(), LabError> {
+    let with_file = nodes.iter().filter_map(|node| Some((node, node.router.file.as_ref()?)));
+    let mut running = Vec::new();
+    for (node, (name, text)) in with_file {
+        let failed = |source| LabError::Start { name: "vtysh".to_owned(), source };
+        fs::write(node.path("file.conf"), text).map_err(failed)?;
+        let command = ["vtysh", "-C", "-f", &format!("{RUN}/file.conf")].map(str::to_owned);
+        let pid = child::daemon(node.process, &command, &format!("{RUN}/vtysh.log")).map_err(failed)?;
+        running.push((node, name, pid));
+    }
+    for (node, name, pid) in running {
+        let status = waitpid(pid, None).map_err(|error| LabError::Kernel(error.into()))?;
+        if status != WaitStatus::Exited(pid, 0) {
+            let said = fs::read_to_string(node.path("vtysh.log")).unwrap_or_default();
+            let message = format!("{}: {name}: {}", node.router.node, plain(&said));
+            let hint = "its language: https://docs.frrouting.org".to_owned();
+            return Err(LabError::Told { message, hint });
+        }
+    }
+    Ok(())
+}
+
+/// vtysh's own words, such as `line 4: % Unknown command[25]: ip ospf bogus`, without its number for the error.
+fn plain(said: &str) -> String {
+    let lines = said.lines().filter_map(|line| {
+        let (at, rest) = line.split_once(": % ")?;
+        let (error, text) = rest.split_once(':')?;
+        let error = error.split('[').next().unwrap_or_default();
+        Some(format!("{at}: {}: {}", error.to_lowercase(), text.trim()))
+    });
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() { said.trim().to_owned() } else { lines.join("; ") }
+}
+
+struct Node<'r> {
+    router: &'r Router,
+    process: u32,
+}
+
+impl Node<'_> {
+    /// A file of the node's run-time directory, seen from here.
+    fn path(&self, file: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root{RUN}/{file}", self.process))
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        fs::create_dir(self.path(&self.router.node))?;
+        // Where vtysh(1) looks for the consoles when it is told nothing.
+        for daemon in ["zebra"].into_iter().chain(self.router.daemons()) {
+            symlink(format!("{}/{daemon}.vty", self.router.node), self.path(&format!("{daemon}.vty")))?;
+        }
+        fs::write(self.path("frr.conf"), &self.router.configuration)
+    }
+
+    fn start(&self, name: &str) -> Result<Daemon, LabError> {
+        let node = &self.router.node;
+        let words = ["-N", node, "-u", "root", "-g", "root", "-f", &format!("{RUN}/frr.conf"), "-i"];
+        let mut command = vec![format!("{PROGRAMS}/{name}")];
+        command.extend(words.map(str::to_owned));
+        command.push(format!("{RUN}/{node}/{name}.pid"));
+        command.extend(["-A", "127.0.0.1", "--log", "stdout", "--log-level", "info"].map(str::to_owned));
+        let pid = child::daemon(self.process, &command, &format!("{RUN}/{name}.log"))
+            .map_err(|source| LabError::Start { name: format!("{name} of {node}"), source })?;
+        Ok(Daemon { node: node.clone(), name: name.to_owned(), pid })
+    }
+
+    /// An error if a daemon of the node has ended.
+    fn ended(&self, started: &[Daemon]) -> Result<(), LabError> {
+        let own = started.iter().filter(|daemon| daemon.node == self.router.node);
+        for daemon in own {
+            if !matches!(waitpid(daemon.pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive)) {
+                return Err(self.failed(&daemon.name, "has ended"));
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, daemon: &str, what: &str) -> LabError {
+        let log = fs::read_to_string(self.path(&format!("{daemon}.log"))).unwrap_or_default();
+        let last = log.lines().last().unwrap_or("it said nothing");
+        LabError::Told {
+            message: format!("{}: {daemon} {what}: {last}", self.router.node),
+            hint: String::new(),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Routers that run FRR: the configuration of each, from the plan, and the daemons in its node.
+//!
+//! One file a protocol. Each gives lines in FRR's own language; which daemons a router needs follows from the lines.
+
+mod bgp;
+mod daemons;
+mod network;
+mod ospf;
+mod static_route;
+#[cfg(test)]
+mod tests;
+
+use tcplab_plan::{Node, Plan};
+
+pub(crate) use daemons::start;
+
+use network::Network;
+
+/// The daemons besides zebra, and how a line that is theirs begins.
+const DAEMONS: [(&str, &[&str]); 10] = [
+    ("staticd", &["ip route ", "ipv6 route "]),
+    ("bfdd", &["bfd"]),
+    ("bgpd", &["router bgp"]),
+    ("ospf6d", &["router ospf6"]),
+    ("ospfd", &["router ospf"]),
+    ("ripd", &["router rip"]),
+    ("ripngd", &["router ripng"]),
+    ("isisd", &["router isis"]),
+    ("eigrpd", &["router eigrp"]),
+    ("babeld", &["router babel"]),
+];
+
+/// A router that runs FRR.
+#[derive(Clone, Debug)]
+pub(crate) struct Router {
+    pub(crate) node: String,
+    pub(crate) configuration: String,
+    /// A file of the scenario that is part of the configuration: its name and its text.
+    pub(crate) file: Option<(String, String)>,
+}
+
+impl Router {
+    /// The daemons that it runs besides zebra.
+    fn daemons(&self) -> Vec<&'static str> {
+        let is_of = |prefixes: &[&str]| {
+            let begins = |line: &str, prefix: &str| {
+                line.strip_prefix(prefix).is_some_and(|rest| {
+                    prefix.ends_with(' ') || !rest.starts_with(|next: char| next.is_alphanumeric())
+                })
+            };
+            self.configuration.lines().any(|line| prefixes.iter().any(|prefix| begins(line, prefix)))
+        };
+        DAEMONS.iter().filter(|(_, prefixes)| is_of(prefixes)).map(|(daemon, _)| *daemon).collect()
+    }
+}
+
+/// The routers of a plan that run protocols.
+pub(crate) fn routers(plan: &Plan) -> Vec<Router> {
+    let network = Network::new(plan);
+    plan.nodes.iter().filter_map(|node| router(&network, node)).collect()
+}
+
+fn router(network: &Network<'_>, node: &Node) -> Option<Router> {
+    let routing = node.routing.as_ref()?;
+    // What zebra logs of a change has its time to the microsecond.
+    let mut lines = vec![format!("hostname {}", node.name), "log timestamp precision 6".to_owned()];
+    lines.extend(static_route::lines(network, node, &routing.static_routes));
+    for (version, ospf) in [(ospf::VERSION_2, &routing.ospf), (ospf::VERSION_3, &routing.ospf6)] {
+        if let Some(ospf) = ospf {
+            lines.extend(ospf::lines(network, node, ospf, &version));
+        }
+    }
+    if let Some(bgp) = &routing.bgp {
+        lines.extend(bgp::lines(network, node, bgp));
+    }
+    let detects = |bfd: bool| bfd.then_some("bfd");
+    let own = [&routing.ospf, &routing.ospf6].into_iter().flatten().any(|ospf| ospf.bfd);
+    lines.extend(detects(own || routing.bgp.as_ref().is_some_and(|bgp| bgp.bfd)).map(str::to_owned));
+    let mut configuration = lines.join("\n") + "\n";
+    if let Some(frr) = &routing.frr {
+        configuration += &format!("!\n! {}\n!\n{}\n", frr.file, frr.text.trim_end());
+    }
+    let file = routing.frr.as_ref().map(|frr| (frr.file.clone(), frr.text.clone()));
+    Some(Router { node: node.name.clone(), configuration, file })
+}

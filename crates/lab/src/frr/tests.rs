@@ -1,0 +1,93 @@
+//! What routers are told follows from the plan alone.
+
+use tcplab_scenario::{Document, Memory};
+
+use super::*;
+
+const NETWORK: &str = "
+tcplab: 1
+name: t
+network:
+  nodes:
+    - h1
+    - h2
+    - {name: s, kind: switch}
+    - {name: r1, kind: router, routing: {bgp: {as: 100}, ospf: {interfaces: [{link: r1-r2, cost: 7, area: 1}]}}}
+    - {name: r2, kind: router, routing: {bgp: {as: 200, bfd: on}, ospf: {hello_interval: 1 s, dead_interval: 4 s}}}
+    - {name: r3, kind: router, routing: {static: [{to: h1, via: r1}]}}
+    - {name: r4, kind: router, frr: r4.conf}
+  links:
+    - {ends: [h1, r1], rate: 10 Mbit/s}
+    - {ends: [r1, r2], rate: 10 Mbit/s}
+    - {ends: [r1, s]}
+    - {ends: [r2, s]}
+    - {ends: [r3, s]}
+    - {ends: [r2, h2]}
+    - {ends: [r2, r4]}
+flows: [{name: f, kind: ping, from: h1, to: h2}]
+";
+
+fn configured() -> Vec<Router> {
+    let mut around = Memory::default();
+    around.files.insert("r4.conf".to_owned(), b"router rip\n network eth0\n".to_vec());
+    let document = Document::parse(NETWORK.as_bytes(), "t.yaml").unwrap();
+    routers(&tcplab_scenario::plan(document, &[], &around).unwrap())
+}
+
+/// The lines of a section, which begins at the left and whose lines are indented.
+fn section<'t>(router: &'t Router, head: &str) -> Vec<&'t str> {
+    let lines = router.configuration.lines().skip_while(|line| *line != head).skip(1);
+    lines.take_while(|line| line.starts_with(' ')).map(str::trim).collect()
+}
+
+#[test]
+fn daemons_follow_from_the_configuration() {
+    let daemons: Vec<Vec<&str>> = configured().iter().map(Router::daemons).collect();
+    let expected: [&[&str]; 4] = [&["bgpd", "ospfd"], &["bfdd", "bgpd", "ospfd"], &["staticd"], &["ripd"]];
+    assert_eq!(daemons, expected);
+}
+
+#[test]
+fn two_ospf_routers_are_point_to_point_unless_a_switch_is_between_them() {
+    let all = configured();
+    let between = section(&all[0], "interface eth1");
+    assert!(between.contains(&"ip ospf network point-to-point"));
+    assert!(between.contains(&"ip ospf cost 7"));
+    assert!(between.contains(&"ip ospf area 0.0.0.1"));
+    let lan = section(&all[0], "interface eth2");
+    assert!(!lan.iter().any(|line| line.contains("point-to-point") || line.contains("passive")));
+    assert!(lan.contains(&"ip ospf cost 1"));
+}
+
+#[test]
+fn where_no_other_router_speaks_ospf_is_passive_and_the_cost_is_by_rate() {
+    let all = configured();
+    let to_host = section(&all[0], "interface eth0");
+    assert!(to_host.contains(&"ip ospf passive"));
+    assert!(to_host.contains(&"ip ospf cost 10"));
+}
+
+#[test]
+fn a_bgp_router_has_a_session_for_each_address_of_a_neighbour() {
+    let all = configured();
+    let bgp = section(&all[0], "router bgp 100");
+    let sessions: Vec<&&str> = bgp.iter().filter(|line| line.contains("remote-as 200")).collect();
+    assert_eq!(sessions.len(), 4, "two subnets, two families");
+    assert!(bgp.contains(&"timers bgp 60 180"));
+    assert!(bgp.contains(&"network 10.0.0.0/24"));
+    assert!(section(&all[1], "router bgp 200").contains(&"neighbor 10.0.1.1 bfd"));
+}
+
+#[test]
+fn names_in_static_routes_become_networks_and_addresses() {
+    let text = &configured()[2].configuration;
+    assert!(text.contains("\nip route 10.0.0.0/24 10.0.2.1 1\n"), "{text}");
+    assert!(text.contains("\nipv6 route fd00::/64 fd00:0:0:2::1 1\n"), "{text}");
+}
+
+#[test]
+fn a_file_is_part_of_the_configuration() {
+    let last = configured().pop().unwrap();
+    assert!(last.configuration.ends_with("router rip\n network eth0\n"));
+    assert_eq!(last.file.unwrap().0, "r4.conf");
+}

@@ -1,0 +1,122 @@
+//! Contradictions in the routing protocols of routers.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+use tcplab_plan::{NodeKind, Ospf, StaticRoute};
+
+use super::Finding;
+use super::network::{neighbour, node_names};
+use crate::layout::Layout;
+use crate::quantity::{Dimension, format, quoted};
+use crate::reader::Path;
+use crate::topology::{NodeSpec, below};
+use crate::words::near_name;
+
+const SECOND: u64 = 1_000_000_000;
+
+pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    let mut systems: HashMap<u32, &str> = HashMap::new();
+    for node in &layout.topology.nodes {
+        let place = below(&node.place, "routing");
+        if node.kind != NodeKind::Router {
+            let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
+            for key in node.routing.iter().map(|_| "routing").chain(node.frr.iter().map(|_| "frr")) {
+                let message = format!("`{key}` is for routers, and {} is a {kind}", quoted(&node.name));
+                found.push(Finding::new(below(&node.place, key), message).at_key());
+            }
+            continue;
+        }
+        if let Some((name, Err(wrong))) = &node.frr.as_ref().map(|name| (name, layout.text(name))) {
+            let near = if wrong.missing { neighbour(layout, name) } else { String::new() };
+            let message = format!("the file {} {}", quoted(name), wrong.reason);
+            found.push(Finding::new(below(&node.place, "frr"), message).suggest(near));
+        }
+        let Some(routing) = &node.routing else { continue };
+        if let Some(bgp) = &routing.bgp {
+            let place = below(&place, "bgp");
+            let number = bgp.autonomous_system;
+            if let Some(other) = systems.insert(number, &node.name) {
+                let message = format!("{} has the AS {number} too: each router is a system", quoted(other));
+                found.push(Finding::new(below(&place, "as"), message));
+            }
+            for (key, value, minimum) in [
+                ("keepalive", bgp.keepalive, 1),
+                ("hold_time", bgp.hold_time, 3),
+                ("advertisement_interval", bgp.advertisement_interval, 0),
+            ] {
+                seconds(below(&place, key), key, value.as_ns(), minimum, found);
+            }
+        }
+        for (key, ospf) in [("ospf", &routing.ospf), ("ospf6", &routing.ospf6)] {
+            if let Some(ospf) = ospf {
+                self::ospf(layout, node, &below(&place, key), ospf, found);
+            }
+        }
+        for (number, route) in routing.static_routes.iter().enumerate() {
+            static_route(layout, node, &below(&below(&place, "static"), number), route, found);
+        }
+    }
+}
+
+fn ospf(layout: &Layout<'_>, node: &NodeSpec, place: &Path, ospf: &Ospf, found: &mut Vec<Finding>) {
+    let (hello, dead) = (ospf.hello_interval.as_ns(), ospf.dead_interval.as_ns());
+    seconds(below(place, "hello_interval"), "hello_interval", hello, 1, found);
+    seconds(below(place, "dead_interval"), "dead_interval", dead, 1, found);
+    if dead <= hello {
+        let message = "`dead_interval` must be longer than `hello_interval`";
+        let suggestion = format(hello.saturating_mul(4), Dimension::Time);
+        found.push(Finding::new(below(place, "dead_interval"), message).suggest(suggestion));
+    }
+    for (number, interface) in ospf.interfaces.iter().enumerate() {
+        let own = layout.topology.links.iter().filter(|link| link.ends.contains(&node.name));
+        let names: Vec<&str> = own.map(|link| link.name.as_str()).collect();
+        if !names.contains(&interface.link.as_str()) {
+            let message = format!("no link of {} is called {}", quoted(&node.name), quoted(&interface.link));
+            let near = near_name(&interface.link, names.iter().copied());
+            let place = below(&below(&below(place, "interfaces"), number), "link");
+            found.push(Finding::new(place, message).suggest(near).depends(node_names(layout)));
+        }
+    }
+}
+
+fn static_route(
+    layout: &Layout<'_>,
+    node: &NodeSpec,
+    place: &Path,
+    route: &StaticRoute,
+    found: &mut Vec<Finding>,
+) {
+    if !is_prefix(&route.to) && layout.node(&route.to).is_none() {
+        let near = near_name(&route.to, layout.topology.nodes.iter().map(|node| node.name.as_str()));
+        let message = format!("{} is neither a node nor a prefix such as 10.0.3.0/24", quoted(&route.to));
+        found.push(Finding::new(below(place, "to"), message).suggest(near).depends(node_names(layout)));
+    }
+    let neighbours = layout.neighbours(&node.name);
+    if route.via.parse::<IpAddr>().is_err() && !neighbours.contains(&route.via.as_str()) {
+        let near = near_name(&route.via, neighbours.iter().copied());
+        let message = format!("{} is not a neighbour of {}", quoted(&route.via), quoted(&node.name));
+        found.push(Finding::new(below(place, "via"), message).suggest(near).depends(node_names(layout)));
+    }
+}
+
+/// Whether a text is an address with the length of its prefix.
+fn is_prefix(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(address, length)| {
+        let most = match address.parse::<IpAddr>() {
+            Ok(IpAddr::V4(_)) => 32,
+            Ok(IpAddr::V6(_)) => 128,
+            Err(_) => return false,
+        };
+        length.parse::<u8>().is_ok_and(|length| length <= most)
+    })
+}
+
+/// Timers that are whole seconds in the protocol's packets.
+fn seconds(place: Path, key: &str, value: u64, minimum: u64, found: &mut Vec<Finding>) {
+    if !value.is_multiple_of(SECOND) || value < minimum * SECOND || value > 65_535 * SECOND {
+        let message = format!("`{key}` is a number of whole seconds, {minimum} s to 65535 s");
+        let near = value.div_ceil(SECOND).clamp(minimum, 65_535);
+        found.push(Finding::new(place, message).suggest(format!("{near} s")));
+    }
+}

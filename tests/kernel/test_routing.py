@@ -1,0 +1,79 @@
+"""Runs on the kernel whose routers run FRR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tcplab.engine.kernel_check import FRR
+from tcplab.results import Run
+
+pytestmark = pytest.mark.skipif(not FRR.exists(), reason="FRR is not installed")
+
+TIMERS = {"hello_interval": "1 s", "dead_interval": "4 s"}
+PROBE = {"name": "probe", "kind": "ping", "interval": "20 ms", "from": "h1", "to": "h2"}
+
+
+def ring(failure: dict[str, Any], **routing: Any) -> dict[str, Any]:
+    """Two hosts at opposite routers of a ring of four; the link r1-r2 is on one of two ways."""
+    routers = [{"name": f"r{n}", "kind": "router", "routing": routing} for n in range(1, 5)]
+    around = [("r1", "r2"), ("r2", "r3"), ("r3", "r4"), ("r4", "r1")]
+    links: list[dict[str, Any]] = [{"ends": list(ends), "delay": "2 ms"} for ends in around]
+    links[0]["at"] = {"3 s": failure}
+    # The way over r4 costs more.
+    for router in (routers[2], routers[3]):
+        protocol = next(key for key in ("ospf", "ospf6") if key in routing)
+        router["routing"] = {**routing, protocol: {**routing[protocol], "cost": 50}}
+    return {
+        "nodes": ["h1", "h2", *routers],
+        "links": [{"ends": ["h1", "r1"]}, *links, {"ends": ["r3", "h2"]}],
+    }
+
+
+def outage(done: Run, after: int) -> int:
+    """From the last probe before `after` that was answered to the first after it, ns."""
+    answered = done.pings.filter(~pl.col("lost"))["time"]
+    before, then = answered.filter(answered < after), answered.filter(answered >= after)
+    assert len(before)
+    assert len(then), "the other way was found"
+    first = then.filter(then - then.shift(1).fill_null(int(before[-1])) > 100_000_000)
+    return int(first[0]) - after if len(first) else 0
+
+
+@pytest.mark.parametrize(("protocol", "version"), [("ospf", 4), ("ospf6", 6)])
+def test_ospf_finds_the_other_way_when_a_link_fails(
+    run: Callable[..., Run], protocol: str, version: int
+) -> None:
+    network = ring({"up": "off"}, **{protocol: TIMERS})
+    done = run(network, [{**PROBE, "ip": version}], duration="9 s")
+    facts = done.manifest.facts["routing"]
+    assert facts["converged"] > 0
+    # The carrier is lost: nobody waits for the dead interval.
+    assert outage(done, 3_000_000_000) < 4_000_000_000
+    there = done.routes.filter(pl.col("node") == "r1", pl.col("time") == 0, pl.col("protocol") == "ospf")
+    assert there.height
+    later = done.routes.filter(pl.col("node") == "r1", pl.col("time") > 3_000_000_000)
+    assert later.height
+    changes = done.events.filter(pl.col("event") == "adjacency")
+    assert set(changes["link"]) == {"r1-r2"}
+    assert (changes["time"] >= 3_000_000_000).all()
+    config = (done.path / "run-1/routing/r1.conf").read_text(encoding="utf-8")
+    assert "dead-interval 4" in config
+
+
+def test_without_carrier_loss_the_dead_interval_passes(run: Callable[..., Run]) -> None:
+    done = run(ring({"loss": "100 %"}, ospf=TIMERS), [PROBE], duration="12 s")
+    # A hello may have come up to its interval before.
+    assert outage(done, 3_000_000_000) > 2_900_000_000
+
+
+def test_routes_that_do_not_come_end_the_run(run: Callable[..., Run]) -> None:
+    network = ring({"up": "off"}, ospf=TIMERS)
+    network["nodes"][-2].pop("routing")
+    network["nodes"][-3].pop("routing")
+    done = run(network, [PROBE], duration="5 s", wait={"timeout": "2 s"})
+    assert done.manifest.status == "failed"
+    assert "does not answer" in done.manifest.message
