@@ -28,7 +28,7 @@ _CONVERGENCE = 60_000_000_000
 _LINE = re.compile(
     r"(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) (?P<daemon>\w+): (?:\[[^]]*\])* ?(?P<said>.*)"
 )
-_OSPF = re.compile(r"AdjChg: Nbr (?P<id>\S+?)(?:\(\S*\))? on (?P<interface>[^:]+):\S+ (?P<change>.*)")
+_OSPF = re.compile(r"AdjChg: Nbr (?P<id>[^,( ]+).* on (?P<interface>[^: ]+):\S+: (?P<change>.*)")
 _OSPF6 = re.compile(r"Neighbor state change (?P<id>\S+?)(?:%(?P<interface>\S+))?: (?P<change>.*)")
 _BGP = re.compile(r"%ADJCHANGE: neighbor (?P<id>[^ (]+)\S* in vrf \S+ (?P<change>.*)")
 
