@@ -214,10 +214,10 @@ impl EventLoop {
         }
     }
 
-    fn set_carrier(&self, run: &Run, link: usize) {
+    fn set_carrier(&mut self, run: &Run, link: usize) {
         if self.setup.links[link].carrier {
             let is_there = run.up[2 * link] || run.up[2 * link + 1];
-            self.taps[2 * link..2 * link + 2].iter().for_each(|tap| tap.set_carrier(is_there));
+            self.taps[2 * link..2 * link + 2].iter_mut().for_each(|tap| tap.set_carrier(is_there));
         }
     }
 

@@ -67,6 +67,10 @@ pub(crate) struct Tap {
     /// The counters of the namespace's devices.
     counters: File,
     name: String,
+    carrier: bool,
+    /// Frames that were dropped while there was no carrier, and the count when it was lost last.
+    unplugged: u64,
+    lost_at: u64,
 }
 
 impl Tap {
@@ -83,7 +87,16 @@ impl Tap {
         // Only a thread that is back may go on.
         enter(&own).map_err(|e| failed("leave the node's namespace", e))?;
         let (file, coalescing, timestamps) = made.map_err(|(doing, e)| failed(doing, e))?;
-        Ok(Tap { file, coalescing, timestamps, counters, name: end.interface.clone() })
+        Ok(Tap {
+            file,
+            coalescing,
+            timestamps,
+            counters,
+            name: end.interface.clone(),
+            carrier: true,
+            unplugged: 0,
+            lost_at: 0,
+        })
     }
 
     pub(crate) fn fd(&self) -> RawFd {
@@ -120,7 +133,16 @@ impl Tap {
     }
 
     /// Tells the node whether something is at the other end. A kernel before Linux 5.0 cannot.
-    pub(crate) fn set_carrier(&self, is_there: bool) {
+    pub(crate) fn set_carrier(&mut self, is_there: bool) {
+        if is_there == self.carrier {
+            return;
+        }
+        if is_there {
+            self.unplugged += self.dropped() - self.lost_at;
+        } else {
+            self.lost_at = self.dropped();
+        }
+        self.carrier = is_there;
         let value = libc::c_int::from(is_there);
         // SAFETY: the request reads an int, which outlives the call.
         unsafe { libc::ioctl(self.fd(), TUNSETCARRIER as _, &raw const value) };
@@ -128,6 +150,12 @@ impl Tap {
 
     /// Frames that found no room in the device on their way to the emulator, so far.
     pub(crate) fn overflows(&self) -> u64 {
+        let dropped = self.dropped();
+        dropped - self.unplugged - if self.carrier { 0 } else { dropped - self.lost_at }
+    }
+
+    /// Frames that the namespace's side of the device has dropped.
+    fn dropped(&self) -> u64 {
         use std::os::unix::fs::FileExt;
         let mut text = vec![0; 1 << 16];
         let len = self.counters.read_at(&mut text, 0).unwrap_or(0);

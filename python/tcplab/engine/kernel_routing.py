@@ -28,8 +28,10 @@ _CONVERGENCE = 60_000_000_000
 _LINE = re.compile(
     r"(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) (?P<daemon>\w+): (?:\[[^]]*\])* ?(?P<said>.*)"
 )
-_OSPF = re.compile(r"AdjChg: Nbr (?P<id>[^,( ]+).* on (?P<interface>[^: ]+):\S+: (?P<change>.*)")
-_OSPF6 = re.compile(r"Neighbor state change (?P<id>\S+?)(?:%(?P<interface>\S+))?: (?P<change>.*)")
+# Version 2 writes `on eth1:10.0.1.1: `, version 3 `on 10.0.1.2%eth1: `.
+_OSPF = re.compile(
+    r"AdjChg: Nbr (?P<id>[^,( ]+).* on (?:\S+%)?(?P<interface>[^:% ]+)(?::\S+)?: (?P<change>.*)"
+)
 _BGP = re.compile(r"%ADJCHANGE: neighbor (?P<id>[^ (]+)\S* in vrf \S+ (?P<change>.*)")
 
 
@@ -99,7 +101,7 @@ def _read(log: Path, layout: Layout, start: int) -> Iterator[tuple[int, str | No
         if match is None:
             continue
         said = match["said"]
-        for event, pattern in (("adjacency", _OSPF), ("adjacency", _OSPF6), ("session", _BGP)):
+        for event, pattern in (("adjacency", _OSPF), ("session", _BGP)):
             change = pattern.search(said)
             if change is None:
                 continue

@@ -24,6 +24,7 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, bgp: &Bgp) -> Vec<String
                 let (Some(other), Some(at)) = (other, far.subnet(six)) else { continue };
                 let neighbour = format!(" neighbor {}", at.address);
                 lines.push(format!("{neighbour} remote-as {}", other.autonomous_system));
+                lines.push(format!("{neighbour} timers connect {}", seconds(bgp.connect_retry)));
                 if bgp.advertisement_interval.as_ns() > 0 {
                     let interval = seconds(bgp.advertisement_interval);
                     lines.push(format!("{neighbour} advertisement-interval {interval}"));

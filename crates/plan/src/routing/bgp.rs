@@ -19,6 +19,10 @@ pub struct Bgp {
     /// A session ends when nothing has come for this long; whole seconds, 3 s at least. Default: 180 s.
     #[serde(default = "hold_time")]
     pub hold_time: Span,
+    /// Time until a session that could not be opened is tried again (ConnectRetryTimer). Default: 10 s, of FRR's profile
+    /// for data centres: routers that start together may miss each other once.
+    #[serde(default = "connect_retry")]
+    pub connect_retry: Span,
     /// Minimum time between advertisements to a neighbour (MRAI). Default: 0 s, FRR's for other systems.
     #[serde(default)]
     pub advertisement_interval: Span,
@@ -30,6 +34,10 @@ pub struct Bgp {
 
 fn keepalive() -> Span {
     Span::from_ms(60_000)
+}
+
+fn connect_retry() -> Span {
+    Span::from_ms(10_000)
 }
 
 fn hold_time() -> Span {

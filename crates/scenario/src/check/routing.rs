@@ -43,6 +43,7 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             for (key, value, minimum) in [
                 ("keepalive", bgp.keepalive, 1),
                 ("hold_time", bgp.hold_time, 3),
+                ("connect_retry", bgp.connect_retry, 1),
                 ("advertisement_interval", bgp.advertisement_interval, 0),
             ] {
                 seconds(below(&place, key), key, value.as_ns(), minimum, found);
