@@ -225,7 +225,8 @@ def _namespace(node: dict[str, Any], nodes: dict[str, Any], wires: tuple[Wire, .
     name, kind, tcp = node["name"], node["kind"], node["tcp"]
     interfaces = tuple(end for wire in wires for end in wire.ends if end.node == name)
     routes, neighbours = ([], {}) if kind == "switch" else _routes(node, nodes, wires)
-    routes = _collapsed(routes)
+    if kind == "host":
+        routes = _collapsed(routes)
     if node.get("routing"):
         # Found by its protocols, neighbours included: zebra replaces those that are named.
         routes, neighbours = [], {}

@@ -64,8 +64,8 @@ def test_segments_leave_one_by_one_where_both_offloads_are_off() -> None:
 
 def test_the_way_through_a_router_names_it_as_gateway() -> None:
     routes = {route.to: route.gateway for route in space(plan(CHAIN, AB), "a").routes}
-    four = {"10.0.0.2": None, "10.0.1.1": "10.0.0.2", "10.0.1.2": "10.0.0.2"}
-    six = {"fd00::2": None, "fd00:0:0:1::1": "fd00::2", "fd00:0:0:1::2": "fd00::2"}
+    four = {"10.0.0.2/32": None, "0.0.0.0/0": "10.0.0.2"}
+    six = {"fd00::2/128": None, "::/0": "fd00::2"}
     assert routes == four | six
 
 
@@ -77,7 +77,8 @@ def test_a_neighbour_is_known_beforehand_with_the_mac_of_its_address() -> None:
 def test_behind_switches_hosts_are_neighbours() -> None:
     found = space(plan(TREE, AB), "a")
     hosts = ["10.0.0.2", "fd00::2", "10.0.0.3", "fd00::3"]
-    assert [(route.to, route.gateway) for route in found.routes] == [(host, None) for host in hosts]
+    to = ["10.0.0.2/32", "fd00::2/128", "10.0.0.3/32", "fd00::3/128"]
+    assert [(route.to, route.gateway) for route in found.routes] == [(host, None) for host in to]
     assert [address for address, _, _ in found.neighbours] == hosts
 
 
@@ -119,3 +120,21 @@ def test_what_is_as_linux_has_it_sets_no_route_attribute() -> None:
 
 def test_packets_arrive_at_the_last_interface_of_their_way() -> None:
     assert lay_out(plan(CHAIN, AB)).arrival("a", "b").address == "10.0.1.2/24"
+
+
+def test_links_in_the_subnets_of_routing_protocols_are_not_silent() -> None:
+    """The protocols find their neighbours by multicast, and resolve their addresses."""
+    nodes: list[Any] = [
+        "a",
+        "b",
+        {"name": "s", "kind": "switch"},
+        {"name": "r1", "kind": "router", "routing": {"ospf": {}}},
+        {"name": "r2", "kind": "router"},
+    ]
+    links = [["a", "s"], ["s", "r1"], ["r1", "r2"], ["r2", "b"]]
+    routed = plan({"nodes": nodes, "links": [{"ends": ends} for ends in links]}, AB)
+    assert [wire.routed for wire in lay_out(routed).wires] == [True, True, True, False]
+    router = space(routed, "r1")
+    assert (router.routes, router.neighbours) == ((), ())
+    assert router.sysctls["net.ipv6.conf.eth0.addr_gen_mode"] == "0"
+    assert space(routed, "b").sysctls["net.ipv6.conf.eth0.addr_gen_mode"] == "1"
