@@ -170,7 +170,7 @@ pub fn end(pid: u32, node: &str, last: u8) -> End {
 
 /// One link, of which nothing is recorded.
 pub fn setup(dir: PathBuf, ends: [End; 2], forward: Direction, backward: Direction) -> Setup {
-    let links = vec![LinkSetup { name: "path".into(), ends, forward, backward }];
+    let links = vec![LinkSetup { name: "path".into(), ends, forward, backward, carrier: false }];
     Setup { seed: 1, dir: Some(dir), links, cpus: Vec::new(), sample: Sample::default(), capture: None }
 }
 
