@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import polars as pl
 
 from tcplab.analysis.copies import fingerprint
 from tcplab.analysis.estimate import Estimate, estimate
+from tcplab.analysis.outages import Outage, outages
 from tcplab.analysis.samples import EMPTY, Samples, Series
 from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
@@ -71,6 +72,8 @@ class Summary:
     omit: int | str
     flows: tuple[FlowSummary, ...]
     links: tuple[LinkSummary, ...]
+    outages: tuple[Outage, ...] = ()
+    """What each flow felt of each failure of a link."""
     notes: tuple[str, ...] = field(default=())
     """What the reader must know to read the figures rightly."""
 
@@ -104,6 +107,7 @@ class Summary:
                 }
                 for row in self.links
             ],
+            "outages": [asdict(one) for one in self.outages],
             "notes": list(self.notes),
         }
 
@@ -139,6 +143,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         omit=asked,
         flows=flows,
         links=links,
+        outages=tuple(outages(run)),
         notes=tuple(_notes(run, asked, level, flows, windows)),
     )
 

@@ -90,7 +90,7 @@ class SummaryTable(Summary):
 
     def grids(self) -> list[Grid]:
         """The tables as text cells."""
-        return [grid for grid in (flow_grid(self), link_grid(self)) if grid.rows]
+        return [grid for grid in (flow_grid(self), link_grid(self), outage_grid(self)) if grid.rows]
 
     def __str__(self) -> str:
         return self.to_text()
@@ -169,6 +169,48 @@ def link_grid(table: Summary) -> Grid:
             (row.label, row.rate_words, *_cells(columns, scales, row.figures), _names(row.flows))
             for row in rows
         ),
+    )
+
+
+def outage_grid(table: Summary) -> Grid:
+    """One row per failure of a link and flow. Columns that hold nothing are left out."""
+    rows = table.outages
+    scale = seconds_scale([])
+    columns: list[tuple[Heading, list[str]]] = [
+        (Heading("Failure", numeric=False), [one.link for one in rows]),
+        (Heading("At", "s"), [scale.number(one.at) for one in rows]),
+        (Heading("Flow", numeric=False), [one.flow for one in rows]),
+        (
+            Heading("Outage", "s", about="Longest time without an arrival, to the resolution beside it"),
+            [f"{scale.number(one.outage)} ± {scale.number(one.resolution)}" for one in rows],
+        ),
+    ]
+    further = (
+        ("Lost", "probes", "Probes lost until the link changed again", [one.lost for one in rows]),
+        (
+            "Recovered",
+            "s",
+            "From the failure until goodput is 90 % of what it was",
+            [one.recovered for one in rows],
+        ),
+        (
+            "Routes",
+            "s",
+            "From the failure to the last change of a router's table",
+            [one.routes for one in rows],
+        ),
+    )
+    for label, unit, about, values in further:
+        if any(value is not None for value in values):
+            cells = [
+                NONE if value is None else str(value) if unit == "probes" else scale.number(value)
+                for value in values
+            ]
+            columns.append((Heading(label, unit, about=about), cells))
+    return Grid(
+        title="Failures",
+        headings=tuple(heading for heading, _ in columns),
+        rows=tuple(zip(*(cells for _, cells in columns), strict=True)),
     )
 
 
