@@ -20,7 +20,7 @@ def write_tables(
     plan: Plan,
     run_dir: Path,
     losses: Mapping[tuple[str, int], int],
-    more_events: Callable[[pl.DataFrame], pl.DataFrame],
+    more_events: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> None:
     """Join the agents' streams into the run's tables, and remove them.
 
@@ -37,7 +37,9 @@ def write_tables(
     frames["flows"] = _flows(plan, frames["flows"], sending, losses)
     frames["hosts"] = _hosts(frames["hosts"])
     events = frames["events"]
-    found = [events, changes(sending, events), more_events(events)]
+    found = [events, changes(sending, events)]
+    if more_events is not None:
+        found.append(more_events(events))
     frames["events"] = pl.concat(found).sort("time", maintain_order=True)
     for name, frame in frames.items():
         write_table(run_dir, name, frame)
