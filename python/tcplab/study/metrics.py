@@ -52,6 +52,7 @@ METRICS: dict[str, Metric] = {
         Metric("rtt_p50", "ns", "median RTT in the steady state"),
         Metric("rtt_p95", "ns", "95th percentile of the RTT in the steady state"),
         Metric("rtt_p99", "ns", "99th percentile of the RTT in the steady state"),
+        Metric("rpm", "", "round trips per minute of a ping or request: 60 s over its mean RTT"),
         Metric("queueing_delay", "ns", "mean delay of the bottleneck's queue in the steady state"),
         Metric("cwnd_mean", "segments", "mean congestion window over the whole flow"),
         Metric("effective_window", "B", "goodput times mean RTT: the window that was really used"),
@@ -81,7 +82,7 @@ METRICS: dict[str, Metric] = {
 _WORST: dict[str, Callable[[Any], Any]] = {"rtt_p95": np.max, "rtt_p99": np.max, "completion_time": np.max}
 _OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
 # Of all flows together these say nothing.
-_OF_ONE_FLOW = ("effective_window", "share", "starvation_began", "starvation_ended")
+_OF_ONE_FLOW = ("rpm", "effective_window", "share", "starvation_began", "starvation_ended")
 _SUMS = (
     "goodput",
     "transferred",
@@ -121,6 +122,7 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
         "retransmits": _sum(streams, "retransmits"),
         "rtos": _sum(streams, "rtos"),
         "cwnd_mean": _mean(streams, "cwnd_mean"),
+        "rpm": 60e9 / figures["rtt_mean"] if row.kind in ("ping", "request", "echo") else math.nan,
         "effective_window": figures["goodput"] * figures["rtt_mean"] / 8e9,
         "cpu_sender": _sum(streams, "cpu_sender") / lasted * 1e9 if lasted else math.nan,
         "cpu_receiver": _sum(streams, "cpu_receiver") / lasted * 1e9 if lasted else math.nan,
