@@ -50,7 +50,7 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 	scripts/test-under-load limited $(KERNEL_TESTS)
 
 # Text that people read. Crates follow, room by room.
-SPELLED = *.md docs python scenarios scripts studies tests
+SPELLED = *.md docs python scenarios scripts studies tests cc $(addprefix crates/,control emu kernelcc lab pcap probe py traffic units)
 
 lint: lint-rust lint-python ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
 

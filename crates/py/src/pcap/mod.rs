@@ -21,7 +21,7 @@ use tcplab_pcap::read::OpenError;
 
 use crate::simulation::os_error;
 
-create_exception!(_core, CaptureError, PyValueError, "The file is no capture that can be read.");
+create_exception!(_core, CaptureError, PyValueError, "The file is not a capture that can be read.");
 create_exception!(
     _core,
     FilterError,
