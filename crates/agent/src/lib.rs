@@ -24,6 +24,8 @@ mod run;
 mod sampling;
 mod silence;
 mod waiting;
+#[cfg(feature = "local")]
+mod watch;
 
 use std::time::Duration;
 
@@ -42,6 +44,8 @@ usage:
                                   run a program in the namespaces of a process, until it or the lab's process ends
   tcplab-agent probe [SYSCTL...]  say what this machine allows a lab to do
   tcplab-agent capture INTERFACE  write the packets of an interface to standard output as pcapng, until Ctrl-C
+  tcplab-agent watch MILLISECONDS NODE=PID...
+                                  write the counters and TCP sockets of nodes as often, until nobody reads them
   tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
   tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version

@@ -3,6 +3,7 @@
 
 use tcplab_lab::Role;
 
+use crate::watch::{self, Watched};
 use crate::{controls, emu, node};
 
 /// Does what `command` says with the words after it; returns the exit code. `None`: there is no such command.
@@ -30,6 +31,7 @@ pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Resul
             }),
             _ => return Err("enter needs the processes of a lab and of a node, and a program".to_owned()),
         },
+        "watch" => watch::main(&watched(words)?),
         _ => return Ok(None),
     }))
 }
@@ -54,6 +56,16 @@ fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<tcplab_lab::O
         }
     }
     Ok(options)
+}
+
+fn watched<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Watched, String> {
+    let milliseconds = words.next().and_then(|word| word.parse().ok()).filter(|&number| number > 0);
+    let milliseconds = milliseconds.ok_or("watch needs a number of milliseconds")?;
+    let node = |word: &str| {
+        let (name, process) = word.split_once('=').ok_or("watch needs nodes with a process of each")?;
+        Ok::<_, String>((name.to_owned(), process_number(process)?))
+    };
+    Ok(Watched { milliseconds, nodes: words.map(node).collect::<Result<_, _>>()? })
 }
 
 fn process_number(word: &str) -> Result<i32, String> {

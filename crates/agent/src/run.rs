@@ -18,11 +18,13 @@ use crate::routes;
 use crate::sampling::{self, Kept};
 use crate::waiting::Waiting;
 
+/// How often there may be something to do, ns.
+const TICK: u64 = 50_000_000;
 /// How often rows are written, ns. Small batches stay in memory that is used again, large ones fault in new
 /// pages.
-const FLUSH: u64 = 250_000_000;
-/// How often progress is told, in flushes.
-const TELL: u64 = 4;
+const FLUSH: u64 = 5 * TICK;
+/// How often progress is told, ns.
+const TELL: u64 = 2 * TICK;
 /// How long threads may take to notice that the run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -104,21 +106,23 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
     }
 
     let mut writable = true;
-    let mut next = FLUSH;
+    let mut next = TICK;
     loop {
         let due = next.min(clock.duration);
-        let slept = clock::sleep_until(clock.instant(due), stop);
-        waiting.look(clock.now());
-        if writable {
-            writable = written(recorder.flush());
+        let last = !clock::sleep_until(clock.instant(due), stop) || due == clock.duration;
+        if last || next.is_multiple_of(FLUSH) {
+            waiting.look(clock.now());
+            if writable {
+                writable = written(recorder.flush());
+            }
         }
-        if next.is_multiple_of(TELL * FLUSH) || !slept || due == clock.duration {
+        if last || next.is_multiple_of(TELL) {
             progress(&clock, &handles);
         }
-        if !slept || due == clock.duration {
+        if last {
             break;
         }
-        next += FLUSH;
+        next += TICK;
     }
     stop.store(true, Ordering::Relaxed);
     let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers);

@@ -63,7 +63,7 @@ fn run(entry: &Entry) -> io::Result<u8> {
 }
 
 /// Enters the namespaces of a process: its user namespace too, if this process is in another.
-fn join(process: i32) -> io::Result<()> {
+pub fn join(process: i32) -> io::Result<()> {
     let same = |kind: &str| -> io::Result<bool> {
         let of = |who: &str| std::fs::read_link(format!("/proc/{who}/ns/{kind}"));
         Ok(of("self")? == of(&process.to_string())?)

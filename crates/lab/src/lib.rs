@@ -20,7 +20,7 @@ mod session;
 mod sysctl;
 
 pub use child::Role;
-pub use enter::{Entry, enter};
+pub use enter::{Entry, enter, join};
 pub use probe::probe;
 pub use routes::{RouteChange, RouteMonitor};
 pub use session::{Options, serve};

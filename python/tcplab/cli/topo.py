@@ -215,9 +215,10 @@ def change(
     Keys and values are those of a link's `at` in a scenario: rate, delay, loss, corrupt, duplicate, reorder,
     jitter, queue, up.
     """
+    from tcplab.testbed.link_change import DIRECTIONS
     from tcplab.testbed.testbed import EMULATOR
 
-    ways = ("forward", "backward")
+    ways = DIRECTIONS
     if direction not in ("both", *ways):
         raise CommandError(f"--direction is both, forward or backward, not {direction!r}", Code.INPUT)
     with _naming():
@@ -265,31 +266,20 @@ def wait(
 def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:
     """What a direction's settings become, as a plan says it."""
     from tcplab.safe_text import visible
-    from tcplab.scenario import ScenarioErrors, expand, from_data
+    from tcplab.scenario import ScenarioErrors
+    from tcplab.testbed.link_change import changed
 
-    given: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for text in settings:
         key, equals, value = text.partition("=")
         if not equals or not key or not value:
             raise CommandError(f"{visible(text)!r} is not KEY=VALUE", Code.INPUT, "rate=5Mbit/s")
         given[key] = value
-    # The scenario's own words and checks: a link of the same rate and delay, whose settings change.
-    link: dict[str, Any] = {"ends": ["a", "b"], "delay": f"{now['delay']} ns", "at": {"1 s": given}}
-    if now["rate"]:
-        link["rate"] = f"{now['rate']} bit/s"
-    data = {
-        "tcplab": 1,
-        "name": "set",
-        "network": {"nodes": ["a", "b"], "links": [link]},
-        "flows": [{"name": "f", "kind": "ping", "from": "a", "to": "b"}],
-    }
     try:
-        plan = expand(from_data(data))
+        return changed(now, given)
     except ScenarioErrors as problem:
         said = "; ".join(dict.fromkeys(one.message for one in problem.errors))
         raise CommandError(said, Code.INPUT, "docs/scenario.md lists the settings of a link") from None
-    changed: dict[str, Any] = plan["links"][0]["forward"]["changes"][0]
-    return changed
 
 
 def _find(lab: str | None) -> Held:

@@ -23,25 +23,17 @@ from starlette.websockets import WebSocket
 
 from tcplab.server import curves, frames, library, studies
 from tcplab.server.folder import Folder, FolderError
+from tcplab.server.labs.routes import Labs
 from tcplab.server.live import Hub
 from tcplab.server.packets import packets
+from tcplab.server.requests import RequestError, body_of
 from tcplab.server.runs import PREVIEW_PACKETS, Jobs, PreviewError, Previews, SupersededError
 from tcplab.server.security import POLICY, REPORT_POLICY, Gate, Guard
 
 PAGE = Path(__file__).parent / "page"
-# What a request may bring: a scenario of the largest size, escaped.
-_MOST_BODY = 4 << 20
 _YEAR = "public, max-age=31536000, immutable"
 
 Handler = Callable[[Request], Awaitable[Response]]
-
-
-class RequestError(Exception):
-    """A request that is refused, with HTTP's status."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass
@@ -57,6 +49,7 @@ class Server:
         self.hub = Hub()
         self.previews = Previews()
         self.jobs = Jobs(self.hub, self.folder.name)
+        self.labs = Labs(self.folder, self.hub, may_run=self.may_run)
 
     # The page.
 
@@ -71,7 +64,7 @@ class Server:
 
     async def login(self, request: Request) -> Response:
         """The token for a cookie."""
-        body = await _body(request)
+        body = await body_of(request)
         if not self.gate.knows(str(body.get("token", ""))):
             raise RequestError("the token is wrong: use the address that `tcplab ui` has printed", 401)
         answer = JSONResponse({"ok": True})
@@ -120,7 +113,7 @@ class Server:
 
     async def write(self, request: Request) -> Response:
         """Save a scenario."""
-        body = await _body(request)
+        body = await body_of(request)
         path, text, version = body.get("path"), body.get("text"), body.get("version")
         layout = body.get("layout")
         if not isinstance(path, str) or not isinstance(text, str) or not isinstance(version, str | None):
@@ -321,7 +314,7 @@ class Server:
 
     async def start_study(self, request: Request) -> Response:
         """Begin a study, or go on with one."""
-        body = await _body(request)
+        body = await body_of(request)
         self._may_write()
         if not self.may_run:
             raise RequestError("this server runs no studies: start it with --allow-run", 403)
@@ -349,7 +342,7 @@ class Server:
 
     async def _scenario(self, request: Request) -> tuple[str, str, Path, str, dict[str, Any]]:
         """The text of a request, what it is called, the directory of its files, and the engine."""
-        body = await _body(request)
+        body = await body_of(request)
         text, name = body.get("text"), body.get("path") or "scenario.yaml"
         engine = body.get("engine", "sim")
         if not isinstance(text, str) or not isinstance(name, str):
@@ -398,6 +391,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
         finally:
             watching.cancel()
             await run_in_threadpool(server.jobs.close)
+            await run_in_threadpool(server.labs.close)
             server.previews.close()
 
     api = [
@@ -420,6 +414,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
         Route("/api/study", server.study),
         Route("/api/studies", server.start_study, methods=["POST"]),
         WebSocketRoute("/api/live", server.live),
+        *server.labs.routes,
     ]
     if (PAGE / "assets").is_dir():
         api.append(Mount("/assets", _Assets(directory=PAGE / "assets")))
@@ -466,24 +461,6 @@ class _Assets(StaticFiles):
         response = super().file_response(*args, **settings)
         response.headers["cache-control"] = _YEAR
         return response
-
-
-async def _body(request: Request) -> dict[str, Any]:
-    """A request's JSON object, if it is not too large."""
-    if "application/json" not in request.headers.get("content-type", ""):
-        raise RequestError("the body must be JSON", 415)
-    data = b""
-    async for part in request.stream():
-        data += part
-        if len(data) > _MOST_BODY:
-            raise RequestError("the request is too large", 413)
-    try:
-        body = json.loads(data)
-    except (ValueError, RecursionError):
-        raise RequestError("the body must be JSON") from None
-    if not isinstance(body, dict):
-        raise RequestError("the body must be a JSON object")
-    return body
 
 
 def _number(value: Any, least: float, most: float) -> int:

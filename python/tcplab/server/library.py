@@ -1,4 +1,4 @@
-"""What the server asks of the rest of tcplab: the only file here that imports it."""
+"""What the server asks of the rest of tcplab; of networks that stay up, `labs/network.py` does."""
 
 from __future__ import annotations
 
@@ -246,6 +246,17 @@ def study_report(path: Path) -> Path:
     from tcplab.study.report import write_study_report
 
     return write_study_report(open_results(path))
+
+
+def ladder(capture: Path, flow: int, most: int = 200) -> str:
+    """The flow graph of a flow's first and last packets as SVG; raises CaptureError."""
+    from tcplab.captures.capture import read
+    from tcplab.captures.ladder import ladder as graph
+    from tcplab.captures.ladder_svg import svg
+    from tcplab.captures.packets import follow
+
+    packets, _ = follow(capture, [flow])
+    return svg(graph(read(capture).flow(flow), packets, most))
 
 
 def is_study_dir(path: Path) -> bool:

@@ -96,6 +96,30 @@ export interface StudyResults {
   metrics: Record<string, string>;
 }
 
+/** A network that stays up. */
+export interface Lab {
+  name: string;
+  scenario: string;
+  nodes: Record<string, { kind: string; addresses: string[] }>;
+  /** Those that run FRR. */
+  routers: string[];
+  links: Record<string, { ends: [string, string][]; emulated: boolean }>;
+  /** Whether this server has started flows in it. */
+  traffic: boolean;
+}
+
+/** A two-way stream with something that goes on in a lab. */
+export interface Stream {
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(): void;
+}
+
+export interface Captured {
+  capture?: string;
+  count?: number;
+  rows?: { number: number; time: number; source: string; destination: string; protocol: string; length: number; info: string; flow: number | null; note: string }[];
+}
+
 export type Event =
   | { type: "hello"; jobs: Job[] }
   | { type: "pages"; count: number }
@@ -103,6 +127,9 @@ export type Event =
   | { type: "saved"; path: string; version: string; page: string }
   | { type: "study"; job: string; path: string; cell?: string; status?: string }
   | Job
+  | { type: "labs" }
+  | { type: "lab-changed"; lab: string; link: string; settings: string }
+  | { type: "lab-trouble"; lab: string; message: string }
   | { type: "connected" }
   | { type: "lost" };
 
@@ -143,6 +170,24 @@ export interface Backend {
   startStudy(what: { path?: string; shipped?: string; resume?: string; quick: boolean }): Promise<Job>;
   reportAddress(paths: string[], download?: boolean): string;
   archiveAddress(path: string): string;
+  labs(): Promise<Lab[]>;
+  bringUp(text: string, path: string): Promise<Lab>;
+  takeDown(lab: string): Promise<void>;
+  changeLink(lab: string, link: string, settings: Record<string, string>, direction: string): Promise<void>;
+  /** Start the flows of the text that the lab was built from; null stops them. */
+  traffic(lab: string, text: string | null, path: string): Promise<void>;
+  /** A node's addresses, routes and neighbours. */
+  tables(lab: string, node: string): Promise<{ text: string }>;
+  /** Open a terminal, a capture, or what is watched; `ended` is told why it has ended. */
+  enter(
+    lab: string,
+    what: "watch" | "terminal" | "capture",
+    query: Record<string, string>,
+    told: (data: string | ArrayBuffer) => void,
+    ended: (why: string) => void,
+  ): Stream;
+  captureAddress(capture: string): string;
+  ladderAddress(capture: string, flow: number): string;
   /** Be told what goes on, until the answer is called. */
   listen(told: (event: Event) => void): () => void;
 }

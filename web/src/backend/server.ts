@@ -1,7 +1,7 @@
 // The back end behind HTTP and one WebSocket.
 
 import { decode } from "../core/frame";
-import { type Backend, BackendError, type Event, type Wanted } from "./backend";
+import { type Backend, BackendError, type Event, type Stream, type Wanted } from "./backend";
 
 const PAGE = Math.random().toString(36).slice(2);
 const LONGEST_WAIT = 5000;
@@ -70,7 +70,33 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     startStudy: (what) => json(address("studies"), send("POST", what)),
     reportAddress: (paths, download) => address("report", { path: paths, download: download ? 1 : undefined }).href,
     archiveAddress: (path) => address("archive", { path }).href,
+    labs: () => json(address("labs")),
+    bringUp: (text, path) => json(address("labs"), send("POST", { text, path })),
+    takeDown: async (lab) => void (await ask(address(`labs/${lab}/down`), { method: "POST" })),
+    changeLink: async (lab, link, settings, direction) =>
+      void (await ask(address(`labs/${lab}/change`), send("POST", { link, settings, direction }))),
+    traffic: async (lab, text, path) => void (await ask(address(`labs/${lab}/traffic`), send("POST", { text, path }))),
+    tables: (lab, node) => json(address(`labs/${lab}/tables`, { node })),
+    enter: (lab, what, query, told, ended) => enter(address(`labs/${lab}/${what}`, query), told, ended),
+    captureAddress: (capture) => address(`captures/${capture}`).href,
+    ladderAddress: (capture, flow) => address(`captures/${capture}/ladder`, { flow }).href,
     listen: (told) => listen(address("live"), told),
+  };
+}
+
+function enter(url: URL, told: (data: string | ArrayBuffer) => void, ended: (why: string) => void): Stream {
+  url.protocol = url.protocol.replace("http", "ws");
+  const socket = new WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  let closed = false;
+  socket.onmessage = (message) => told(message.data as string | ArrayBuffer);
+  socket.onclose = (event) => closed || ended(event.reason);
+  return {
+    send: (data) => socket.readyState === WebSocket.OPEN && socket.send(data),
+    close: () => {
+      closed = true;
+      socket.close();
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { addFlow, addLink, addNode, change, duplicate, removeNode, renameNode, toGeneral } from "./changes";
+import { addFlow, addLink, addNode, change, paste, removeNode, renameNode, toGeneral } from "./changes";
 import { draw } from "./network";
 import { read } from "./text";
 
@@ -52,7 +52,7 @@ flows:
   });
 
   it("copies nodes with what is between them", () => {
-    const { text } = duplicate(dumbbell(), ["h1", "r1", "r2", "h2"]);
+    const { text } = paste(dumbbell(), ["h1", "r1", "r2", "h2"]);
     const drawing = drawn(text);
     expect(drawing.nodes).toHaveLength(8);
     expect(drawing.links).toHaveLength(6);
@@ -81,6 +81,15 @@ describe("a setting", () => {
 
   it("that is emptied goes", () => {
     expect(change(text, ["network", "path", "queue"], "")).toContain("path: {rate: 1 Mbit/s, rtt: 10 ms}");
+  });
+});
+
+describe("nodes copied from another scenario", () => {
+  it("keep their names where these are free, with the links and flows between them", () => {
+    const from = dumbbell();
+    const { text, names } = paste("tcplab: 1\nname: x\nnetwork:\n  nodes: [h1]\n", ["h1", "r1"], from);
+    expect([...names]).toEqual([["h1", "h2"], ["r1", "r1"]]);
+    expect(drawn(text).links.map((link) => link.ends)).toEqual([["h2", "r1"]]);
   });
 });
 

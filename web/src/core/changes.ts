@@ -115,17 +115,18 @@ export function removeAt(text: string, path: Path): string {
   return deleteIn(text, path);
 }
 
-/** Copies of nodes, with the links and flows between them. */
-export function duplicate(text: string, names: string[]): { text: string; names: Map<string, string> } {
-  let made = toGeneral(text);
+/** Copies of nodes of a text, with the links and flows between them, in the same text or another. */
+export function paste(text: string, names: string[], from = text): { text: string; names: Map<string, string> } {
+  let made = toGeneral(ensured(text));
   const copies = new Map<string, string>();
-  const data = mapping(read(made).data);
-  const nodes = networkList(made, "nodes");
-  const taken = new Set(nodes.map(nameOf));
+  const source = toGeneral(from);
+  const data = mapping(read(source).data);
+  const nodes = networkList(source, "nodes");
+  const taken = new Set(networkList(made, "nodes").map(nameOf));
   for (const node of nodes) {
     const name = nameOf(node);
     if (!name || !names.includes(name)) continue;
-    const copy = freeName(taken as Set<string>, name.replace(/\d+$/, ""));
+    const copy = taken.has(name) ? freeName(taken as Set<string>, name.replace(/\d+$/, "")) : name;
     taken.add(copy);
     copies.set(name, copy);
     made = append(made, ["network", "nodes"], { ...(mapping(node) as Record<string, Value>), name: copy });
@@ -137,12 +138,13 @@ export function duplicate(text: string, names: string[]): { text: string; names:
       made = append(made, ["network", "links"], { ...rest, ends: ends as string[] });
     }
   }
-  const flows = new Set(list(data.flows).map((flow) => String(mapping(flow).name)));
+  const flows = new Set(list(mapping(read(made).data).flows).map((flow) => String(mapping(flow).name)));
   for (const flow of list(data.flows)) {
     const settings = mapping(flow) as Record<string, Value>;
     const [from, to] = [copies.get(String(settings.from)), copies.get(String(settings.to))];
     if (!from || !to) continue;
-    const name = freeName(flows, String(settings.name).replace(/\d+$/, ""));
+    const old = String(settings.name);
+    const name = flows.has(old) ? freeName(flows, old.replace(/\d+$/, "")) : old;
     flows.add(name);
     made = append(made, ["flows"], { ...settings, name, from, to });
   }

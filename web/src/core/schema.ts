@@ -10,6 +10,7 @@ export interface Schema {
   oneOf?: Schema[];
   properties?: Record<string, Schema>;
   additionalProperties?: boolean | Schema;
+  patternProperties?: Record<string, Schema>;
   required?: string[];
   items?: Schema;
   pattern?: string;
@@ -66,6 +67,13 @@ export function schemaOf(root: Schema, what: "node" | "link" | "path" | "side" |
   const flows = resolved(resolved(root.properties?.flows, root).items, root);
   const options = (flows.oneOf ?? flows.anyOf ?? [flows]).map((option) => resolved(option, root));
   return options.find((option) => option.properties?.kind?.const === kind) ?? options[0];
+}
+
+/** What can be changed of a link while it carries traffic: the settings of its `at`. */
+export function changeable(root: Schema): Field[] {
+  const at = resolved(long(schemaOf(root, "link") ?? {}, root)?.properties?.at, root);
+  const [listed] = Object.values(at.patternProperties ?? {});
+  return fields(listed ?? (typeof at.additionalProperties === "object" ? at.additionalProperties : undefined), root);
 }
 
 function field(key: string, schema: Schema, root: Schema, required: boolean): Field {

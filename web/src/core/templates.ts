@@ -97,4 +97,19 @@ export const TEMPLATES: Template[] = [
       "2 s",
     ),
   },
+  {
+    name: "two-as",
+    about: "Two autonomous systems whose routers speak BGP: bring it up in the tab Network",
+    text: scenario(
+      "two-as",
+      [
+        host("h1"),
+        "    - {name: r1, kind: router, routing: {bgp: {as: 65001}}}",
+        "    - {name: r2, kind: router, routing: {bgp: {as: 65002}}}",
+        host("h2"),
+      ],
+      [link("h1", "r1"), link("r1", "r2", "20 Mbit/s", "15 ms", ", queue: 1 BDP"), link("r2", "h2")],
+      [flow("across", "h1", "h2")],
+    ),
+  },
 ];

@@ -1,12 +1,13 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 import { removeAt, removeNode } from "../core/changes";
 import { Canvas } from "./Canvas";
 import { CurvesPanel } from "./CurvesPanel";
 import { Editor } from "./Editor";
 import { Files } from "./Files";
 import { Inspector } from "./Inspector";
+import { LabView } from "./lab/LabView";
 import { Locked } from "./Locked";
 import { PacketsBar } from "./PacketsBar";
 import { ResultView } from "./ResultView";
@@ -29,7 +30,18 @@ export function App() {
   useKeys(store);
 
   if (locked !== undefined) return <Locked reason={locked} />;
-  if (!session) return <main className="starting" aria-busy="true" aria-label="tcplab is starting" />;
+  if (!session) {
+    return (
+      <>
+        <header className="topbar">
+          <strong className="logo">
+            tcp<span>lab</span>
+          </strong>
+        </header>
+        <main className="starting" aria-busy="true" aria-label="tcplab is starting" />
+      </>
+    );
+  }
   return (
     <div className="app">
       <TopBar />
@@ -79,6 +91,7 @@ export function App() {
 const TABS: [Tab, string][] = [
   ["curves", "Curves"],
   ["packets", "Packets"],
+  ["lab", "Network"],
   ["result", "Result"],
 ];
 
@@ -86,17 +99,22 @@ function Lower() {
   const store = useStore();
   const tab = use((state) => state.tab);
   const result = use((state) => state.result);
+  const session = use((state) => state.session)!;
+  // Terminals stay while other tabs are looked at.
+  const [entered, setEntered] = useState(false);
+  useEffect(() => setEntered((before) => before || tab === "lab"), [tab]);
   return (
     <section className="lower" aria-label="Results">
       <div className="tabs" role="tablist" aria-label="Results">
-        {TABS.filter(([name]) => name !== "result" || result).map(([name, label]) => (
+        {TABS.filter(([name]) => (name !== "result" || result) && (name !== "lab" || session.may_run)).map(([name, label]) => (
           <button key={name} role="tab" aria-selected={tab === name} onClick={() => store.set({ tab: name })}>
             {name === "result" && result ? `${label}: ${result.path.split("/").pop()}` : label}
           </button>
         ))}
         <Status />
       </div>
-      {tab === "result" && result ? <ResultView result={result} /> : tab === "packets" ? <PacketsBar /> : <CurvesPanel />}
+      {entered && <LabView shown={tab === "lab"} />}
+      {tab === "lab" ? null : tab === "result" && result ? <ResultView result={result} /> : tab === "packets" ? <PacketsBar /> : <CurvesPanel />}
     </section>
   );
 }

@@ -17,9 +17,10 @@ import {
   useReactFlow,
 } from "@xyflow/react";
 import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { addFlow, addLink, addNode, duplicate } from "../core/changes";
+import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
 import type { NodeKind } from "../core/network";
+import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
 import { TEMPLATES } from "../core/templates";
 import { FlowEdge, LinkEdge } from "./edges";
@@ -34,6 +35,9 @@ const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
 // Room for the tools above and for arcs.
 const WHOLE: FitViewOptions = { padding: { top: "96px", right: "28px", bottom: "36px", left: "28px" }, maxZoom: 1.2 };
+// Nodes that were copied, to be put into this scenario or the next that is opened.
+type Copied = { text: string; names: string[]; places: Places };
+let clipboard: Copied | undefined;
 const DRAGGED = "application/x-tcplab-node";
 
 export function Canvas() {
@@ -174,13 +178,16 @@ function Inner() {
   );
 
   const chosen = selection.filter((one) => one.kind === "node").map((one) => one.name);
-  const copy = () => {
-    const { text: made, names } = duplicate(store.state.text, chosen);
+  const put = ({ text: from, names: copied, places: known }: Copied) => {
+    const { text: made, names } = paste(store.state.text, copied, from);
+    if (!names.size) return;
     const places = { ...store.state.placed };
-    for (const [from, to] of names) places[to] = { x: (places[from]?.x ?? 0) + 40, y: (places[from]?.y ?? 0) + 90 };
+    for (const [old, fresh] of names) places[fresh] = { x: (known[old]?.x ?? 0) + 40, y: (known[old]?.y ?? 0) + 90 };
     store.edit(made, places);
     store.set({ selection: [...names.values()].map((name) => ({ kind: "node", name })) });
   };
+  const taken = (): Copied => ({ text: store.state.text, names: chosen, places: store.state.placed });
+  const copy = () => put(taken());
   const align = () => {
     const at = chosen.map((name) => placed[name]!);
     const spread = (axis: "x" | "y") => Math.max(...at.map((one) => one[axis])) - Math.min(...at.map((one) => one[axis]));
@@ -225,9 +232,17 @@ function Inner() {
     const command = event.ctrlKey || event.metaKey;
     const key = event.key.toLowerCase();
     if ((event.target as HTMLElement).closest("input, button.plain")) return;
-    if (command && (key === "d" || key === "v") && chosen.length) {
+    if (command && key === "d" && chosen.length) {
       event.preventDefault();
       copy();
+    } else if (command && (key === "c" || key === "x") && chosen.length) {
+      event.preventDefault();
+      clipboard = taken();
+      if (key === "x") removeSelected(store);
+      store.notice(`${chosen.length === 1 ? "One node" : `${chosen.length} nodes`} copied with what is between them.`);
+    } else if (command && key === "v" && clipboard) {
+      event.preventDefault();
+      put(clipboard);
     } else if (command && key === "a") {
       event.preventDefault();
       store.set({ selection: drawing.nodes.map((node) => ({ kind: "node", name: node.name })) });

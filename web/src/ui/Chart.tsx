@@ -16,6 +16,8 @@ export interface ChartProps {
   end: number;
   phases: CurvesHeader["phases"];
   marks: CurvesHeader["marks"];
+  /** Whether its lines are named in it, where nothing above all panels does. */
+  named?: boolean;
   onZoom: (window: [number, number] | undefined) => void;
 }
 
@@ -72,9 +74,9 @@ export function Chart(props: ChartProps) {
 }
 
 // Flows are named above all panels; links only here.
-function links({ lines, colours }: ChartProps): [string, number][] {
+function links({ lines, colours, named }: ChartProps): [string, number][] {
   return lines
-    .flatMap((line, index): [string, number][] => (line.link && line.run === 0 ? [[line.label, colours[index]!]] : []))
+    .flatMap((line, index): [string, number][] => ((named || line.link) && line.run === 0 ? [[line.label, colours[index]!]] : []))
     .slice(0, 6);
 }
 

@@ -1,6 +1,6 @@
 // The page's state: what is open, what is known of it, and what goes on.
 
-import { type Backend, BackendError, type Event, type Files, type Job, type Result, type Session } from "../backend/backend";
+import { type Backend, BackendError, type Event, type Files, type Job, type Lab, type Result, type Session } from "../backend/backend";
 import type { Curves } from "../core/curves";
 import { History } from "../core/history";
 import { draw, type Drawing } from "../core/network";
@@ -12,7 +12,7 @@ import { read } from "../core/text";
 import { thisPage } from "../backend/server";
 
 export type View = "edit" | "study";
-export type Tab = "curves" | "packets" | "result";
+export type Tab = "curves" | "packets" | "lab" | "result";
 
 export interface Overlay {
   path: string;
@@ -69,6 +69,9 @@ export interface State {
   overlays: Overlay[];
   result?: Result;
   study?: string;
+  labs: Lab[];
+  /** What was last changed of a link that is up. */
+  labChange?: string;
   playing?: number;
 
   notice?: { text: string; bad: boolean };
@@ -107,6 +110,7 @@ export class Store {
     hidden: {},
     panels: ["goodput", "cwnd", "rtt", "queue"],
     overlays: [],
+    labs: [],
     sidebar: "files",
   };
   private history = new History({ text: "", places: {} });
@@ -138,8 +142,7 @@ export class Store {
   async start(token: string | null): Promise<void> {
     try {
       if (token) await this.backend.login(token);
-      const session = await this.backend.session();
-      const [files, schema] = await Promise.all([this.backend.files(), this.backend.schema()]);
+      const [session, files, schema] = await Promise.all([this.backend.session(), this.backend.files(), this.backend.schema()]);
       this.set({ session, files, schema, locked: undefined });
     } catch (problem) {
       const status = problem instanceof BackendError ? problem.status : 0;
@@ -471,6 +474,7 @@ export class Store {
       case "connected":
         this.set({ connection: "open" });
         void this.refresh();
+        void this.lookForLabs();
         this.schedule();
         break;
       case "lost":
@@ -499,7 +503,34 @@ export class Store {
         break;
       case "study":
         break;
+      case "labs":
+        void this.lookForLabs();
+        break;
+      case "lab-changed":
+        this.set({ labChange: `${event.link}: ${event.settings}` });
+        break;
+      case "lab-trouble":
+        this.notice(event.message, true);
+        break;
     }
+  }
+
+  // Networks that stay up.
+
+  /** Do something with a network; what refuses it is shown. */
+  async act(work: () => Promise<unknown>, said = ""): Promise<boolean> {
+    try {
+      await work();
+      if (said) this.notice(said);
+      return true;
+    } catch (problem) {
+      this.notice(message(problem), true);
+      return false;
+    }
+  }
+
+  private async lookForLabs(): Promise<void> {
+    if (this.state.session?.may_run) await this.act(async () => this.set({ labs: await this.backend.labs() }));
   }
 
   // The open file was changed by another hand: shown at once where nothing here would be lost.

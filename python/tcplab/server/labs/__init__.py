@@ -1,0 +1,1 @@
+"""Networks that pages keep up: built, watched, changed, entered and captured."""

@@ -1,0 +1,165 @@
+"""What the server asks of networks that stay up: of `server.labs`, the file that asks the rest of tcplab."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tcplab.server import library
+from tcplab.testbed import frr, held
+from tcplab.testbed.agent import agent_command
+from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.held import Held, NoLabError
+from tcplab.testbed.link_change import DIRECTIONS, changed
+from tcplab.testbed.testbed import EMULATOR
+
+__all__ = ["Held", "NoLabError", "TestbedError", "find", "names"]
+
+Json = dict[str, Any]
+find, names = held.find, held.names
+
+# How often a lab is looked at, ms.
+_PERIOD = 100
+# A program of a terminal is the leader of its session; the terminal becomes its own.
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
+    " os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
+
+def up(prepared_plan: Json, scenario: str) -> Held:
+    """Build the network of a plan, under the scenario's name or that with a number; raises TestbedError."""
+    if any(node.get("routing") for node in prepared_plan["nodes"]) and (why := frr.missing()):
+        raise TestbedError(f"routing protocols need FRR: {why}", frr.INSTALL)
+    taken, stem = set(held.names()), str(prepared_plan["name"])
+    name = next(one for one in (stem, *(f"{stem}-{number}" for number in range(2, 1000))) if one not in taken)
+    return held.up(prepared_plan, name, scenario)
+
+
+def down(name: str) -> None:
+    """End a lab; raises NoLabError."""
+    held.down(held.find(name).name)
+
+
+def told(lab: Held) -> Json:
+    """What a page is told of a lab."""
+    about = lab.about
+    return {
+        "name": lab.name,
+        "scenario": about.get("scenario", ""),
+        "started": about.get("started"),
+        "nodes": about["nodes"],
+        "routers": list(about.get("routers", {})),
+        "links": {
+            name: {"ends": link["ends"], "emulated": link["emulated"]}
+            for name, link in about["links"].items()
+        },
+    }
+
+
+def change(lab: Held, link: str, settings: Mapping[str, str], direction: str) -> None:
+    """Change a link now; raises NoLabError, TestbedError and ScenarioErrors."""
+    facts = lab.link(link)
+    for way in DIRECTIONS if direction == "both" else (direction,):
+        made = {"do": "change", "link": link, "direction": way, "change": changed(facts[way], settings)}
+        lab.ask({"do": "tell", "child": EMULATOR, "command": made})
+
+
+def watch_command(lab: Held) -> list[str]:
+    """What tells of the lab's interfaces and sockets, a line each tenth of a second."""
+    nodes = [f"{node}={lab.pids[node]}" for node in lab.about["nodes"]]
+    return agent_command("watch", str(_PERIOD), *nodes)
+
+
+def terminal_command(lab: Held, node: str, *, console: bool) -> list[str]:
+    """A shell in a node, or the console of a router's FRR; raises NoLabError."""
+    if console and node not in lab.about.get("routers", {}):
+        raise NoLabError(f"{node} does not run FRR", "give a router `routing`")
+    words = ["vtysh"] if console else ["bash", "--norc", "-i"]
+    return [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *lab.command(node, words)]
+
+
+def capture_command(lab: Held, link: str, node: str | None) -> list[str]:
+    """What writes a link's packets as pcapng, as a node at one of its ends sees them; raises NoLabError."""
+    ends = dict(lab.link(link)["ends"])
+    at = node or next(iter(ends))
+    if at not in ends:
+        raise NoLabError(f"link {link} does not end at {at}", f"its ends: {', '.join(ends)}")
+    return lab.command(at, agent_command("capture", ends[at]))
+
+
+def tables(lab: Held, node: str) -> str:
+    """A node's addresses, routes and neighbours, and its BGP sessions; raises NoLabError."""
+    asked = [["ip", "-brief", "address"], ["ip", "route"], ["ip", "neighbour"]]
+    if node in lab.about.get("routers", {}):
+        asked.append(["vtysh", "-c", "show ip bgp summary", "-c", "show ip route"])
+    parts = []
+    for words in asked:
+        done = subprocess.run(
+            lab.command(node, words),
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+            errors="replace",
+        )
+        parts.append(f"# {' '.join(words)}\n{done.stdout or done.stderr}")
+    return "\n".join(parts)
+
+
+class Traffic:
+    """The flows of a scenario in a lab, until they are stopped."""
+
+    def __init__(self, lab: Held, plan: Json, folder: Path, failed: Callable[[str], None]) -> None:
+        """Start them; raises TestbedError. `failed` is told of a flow that ends early."""
+        self._failed = failed
+        self._over = threading.Event()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        try:
+            self._begin(lab, plan, folder)
+        except BaseException:
+            self.stop()
+            raise
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End them."""
+        self._over.set()
+        for process in self._processes:
+            process.terminate()
+        for process in self._processes:
+            process.wait()
+
+    def _begin(self, lab: Held, plan: Json, folder: Path) -> None:
+        from tcplab.testbed import flows
+
+        self._agents = flows.start_in(lab, plan, folder, self._processes)
+
+    def _follow(self) -> None:
+        with suppress(OSError, ValueError):
+            while not self._over.is_set():
+                event = self._agents.next_event(0.5)
+                if event is not None and event.name == "error" and not self._over.is_set():
+                    self._failed(str(event.content.get("message", "")))
+                if not self._agents.alive:
+                    return
+
+
+def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> Json:
+    """The plan of a text whose network is to stay up; raises TestbedError."""
+    found = library.check(text, name, base, "kernel", root, own_code=own_code)
+    if found["errors"]:
+        raise TestbedError("; ".join(f"line {one['line']}: {one['message']}" for one in found["errors"][:3]))
+    for problem in found["problems"]:
+        # Flows do not start by themselves, and FRR does the routing of a lab.
+        spared = problem["where"].startswith("flows") or problem["where"].endswith(".routing")
+        if problem["fatal"] and not spared:
+            raise TestbedError(problem["message"], problem["hint"])
+    plan: Json = found["plan"]
+    return plan

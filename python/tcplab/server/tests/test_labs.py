@@ -1,0 +1,75 @@
+"""Networks that stay up: who may use them, and what their counters come to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from tcplab.server.app import create
+from tcplab.server.folder import Folder
+from tcplab.server.labs.rates import Rates
+from tcplab.server.security import Gate
+
+HOST = "lab.example"
+
+
+def test_without_allow_run_nothing_is_built_entered_or_listed(tmp_path: Path) -> None:
+    app = create(Folder(tmp_path.resolve()), Gate("token", 8020, frozenset({HOST})), may_run=False)
+    with TestClient(app, base_url=f"http://{HOST}:8020") as client:
+        client.post("/api/login", json={"token": "token"})
+        assert client.get("/api/labs").json() == []
+        text = "tcplab: 1\nname: x\nnetwork: {path: {rate: 1 Mbit/s, rtt: 1 ms}}\n"
+        for address in ("labs", "labs/x/down", "labs/x/change", "labs/x/traffic"):
+            refused = client.post(f"/api/{address}", json={"text": text})
+            assert refused.status_code == 403, address
+            assert "--allow-run" in refused.json()["error"]
+        assert client.get("/api/labs/x/tables?node=a").status_code == 403
+        assert client.get("/api/captures/1").status_code == 403
+        for what in ("watch", "terminal?node=a", "capture?link=a-b"):
+            with (
+                pytest.raises(WebSocketDisconnect),
+                client.websocket_connect(f"ws://{HOST}:8020/api/labs/x/{what}"),
+            ):
+                pass
+
+
+def test_a_lab_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
+    app = create(Folder(tmp_path.resolve()), Gate("token", 8020, frozenset({HOST})))
+    with TestClient(app, base_url=f"http://{HOST}:8020") as client:
+        client.post("/api/login", json={"token": "token"})
+        refused = client.post("/api/labs/no-such-lab/down")
+        assert refused.status_code == 404
+        assert "no lab is called 'no-such-lab'" in refused.json()["error"]
+
+
+def _line(time: float, received: int, acked: int) -> dict[str, object]:
+    socket = {"local_port": 1, "remote_port": 2, "cwnd": 10, "inflight": 3, "srtt": 5_000_000}
+    sockets = [{**socket, "acked": acked, "retransmits": 0, "phase": None}]
+    return {
+        "time": int(time * 1e9),
+        "nodes": {
+            "a": {"interfaces": {"eth0": [0, received]}, "sockets": sockets},
+            "b": {"interfaces": {"eth0": [received, 0]}, "sockets": []},
+        },
+    }
+
+
+def test_rates_are_what_arrives_at_the_ends_of_a_link_and_what_senders_have_acknowledged() -> None:
+    rates = Rates({"a-b": {"ends": [["a", "eth0"], ["b", "eth0"]]}})
+    assert rates.after(_line(5, 0, 0)) is None
+    told = rates.after(_line(5.5, 1000, 5000))
+    assert told is not None
+    assert told["time"] == 0.5
+    assert told["links"] == {"a-b": [16_000, 0]}
+    assert told["sockets"]["a 1>2"]["acked"] == 80_000
+
+
+def test_a_socket_that_sends_nothing_is_no_sender() -> None:
+    rates = Rates({})
+    rates.after(_line(1, 0, 0))
+    told = rates.after(_line(2, 0, 500))
+    assert told is not None
+    assert told["sockets"] == {}

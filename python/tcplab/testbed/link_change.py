@@ -1,0 +1,30 @@
+"""Settings of a link, as someone writes them, to what an emulator is told to change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DIRECTIONS = ("forward", "backward")
+
+
+def changed(now: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, Any]:
+    """The change of a direction whose plan is `now`; raises ScenarioErrors.
+
+    Keys and values are those of a link's `at` in a scenario. Its own words and checks are used: the settings
+    are read as those of a link of the same rate and delay.
+    """
+    from tcplab.scenario import expand, from_data
+
+    link: dict[str, Any] = {"ends": ["a", "b"], "delay": f"{now['delay']} ns", "at": {"1 s": dict(settings)}}
+    if now["rate"]:
+        link["rate"] = f"{now['rate']} bit/s"
+    data = {
+        "tcplab": 1,
+        "name": "set",
+        "network": {"nodes": ["a", "b"], "links": [link]},
+        "flows": [{"name": "f", "kind": "ping", "from": "a", "to": "b"}],
+    }
+    plan = expand(from_data(data))
+    found: dict[str, Any] = plan["links"][0]["forward"]["changes"][0]
+    return found

@@ -1,0 +1,55 @@
+// Settings of a link that is up, to change while it carries traffic.
+
+import { type FormEvent, useState } from "react";
+import { changeable, fits } from "../../core/schema";
+import { use, useStore } from "../use";
+
+export function ChangeLink({ lab, link }: { lab: string; link: string }) {
+  const store = useStore();
+  const schema = use((state) => state.schema);
+  const [given, setGiven] = useState<Record<string, string>>({});
+  const [direction, setDirection] = useState("both");
+  const all = schema ? changeable(schema) : [];
+  const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value.trim()));
+  const wrong = all.filter((field) => settings[field.key] !== undefined && !fits(field, settings[field.key]!));
+
+  const apply = (event: FormEvent) => {
+    event.preventDefault();
+    void store.act(() => store.backend.changeLink(lab, link, settings, direction));
+  };
+  return (
+    <form className="change" onSubmit={apply} aria-label={`Change ${link}`}>
+      {all.map((field) => (
+        <label key={field.key} className={`setting ${wrong.includes(field) ? "wrong" : ""}`} title={field.about}>
+          {field.key}
+          {field.kind === "switch" ? (
+            <select value={given[field.key] ?? ""} onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}>
+              <option value="">unchanged</option>
+              {field.choices.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
+            </select>
+          ) : (
+            <input
+              value={given[field.key] ?? ""}
+              placeholder={field.example ? `such as ${field.example}` : "unchanged"}
+              aria-invalid={wrong.includes(field)}
+              onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}
+            />
+          )}
+        </label>
+      ))}
+      <label className="setting">
+        direction
+        <select value={direction} onChange={(event) => setDirection(event.target.value)}>
+          <option value="both">both</option>
+          <option value="forward">forward</option>
+          <option value="backward">backward</option>
+        </select>
+      </label>
+      <button className="primary" disabled={!Object.keys(settings).length || wrong.length > 0}>
+        Change now
+      </button>
+    </form>
+  );
+}

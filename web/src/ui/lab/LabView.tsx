@@ -1,0 +1,179 @@
+// A network that is up: its links and TCP as they go, changes of links, and ways into its nodes.
+
+import { lazy, Suspense, useEffect, useState } from "react";
+import { use, useStore } from "../use";
+import { CaptureList } from "./CaptureList";
+import { ChangeLink } from "./ChangeLink";
+import { LiveCurves } from "./LiveCurves";
+import { Tables } from "./Tables";
+
+// The terminal is loaded when the first one is opened.
+const Terminal = lazy(() => import("./Terminal"));
+
+type Pane = { id: number; title: string } & (
+  | { kind: "terminal"; node: string; what: "bash" | "vtysh" }
+  | { kind: "tables"; node: string }
+  | { kind: "capture"; link: string }
+);
+// What is made of a pane before it has a number.
+type Wanted = Pane extends infer One ? (One extends Pane ? Omit<One, "id"> : never) : never;
+
+let numbers = 0;
+
+export function LabView({ shown }: { shown: boolean }) {
+  const store = useStore();
+  const labs = use((state) => state.labs);
+  const path = use((state) => state.path);
+  const selection = use((state) => state.selection);
+  const drawing = use((state) => state.drawing);
+  const change = use((state) => state.labChange);
+  const [chosen, setChosen] = useState<string>();
+  const [building, setBuilding] = useState(false);
+  const [panes, setPanes] = useState<Pane[]>([]);
+  const [front, setFront] = useState<number>();
+  const [node, setNode] = useState("");
+  const [link, setLink] = useState("");
+  const lab = labs.find((one) => one.name === chosen) ?? labs.find((one) => one.scenario === path);
+
+  useEffect(() => {
+    setPanes([]);
+    setNode("");
+    setLink("");
+  }, [lab?.name]);
+  // What is selected on the drawing is what is meant here.
+  useEffect(() => {
+    const one = selection[selection.length - 1];
+    if (one?.kind === "node") setNode(one.name);
+    if (one?.kind === "link") setLink(one.name);
+  }, [selection]);
+
+  if (!lab) {
+    return (
+      <div className="lab-begin" hidden={!shown}>
+        <p>
+          Bring this network up on this machine's kernel: every node gets a terminal, links change while they carry traffic, and any
+          program runs in it.
+        </p>
+        <button
+          className="primary"
+          disabled={building || drawing.nodes.length < 2}
+          onClick={async () => {
+            setBuilding(true);
+            await store.act(() => store.backend.bringUp(store.state.text, path));
+            setBuilding(false);
+          }}
+        >
+          {building ? "Building…" : "Bring the network up"}
+        </button>
+        {labs.length > 0 && (
+          <div className="row">
+            Others that are up:
+            {labs.map((one) => (
+              <button key={one.name} onClick={() => setChosen(one.name)}>
+                {one.name}
+              </button>
+            ))}
+          </div>
+        )}
+      </div>
+    );
+  }
+
+  const nodes = Object.keys(lab.nodes);
+  const links = Object.keys(lab.links);
+  const [at, over] = [nodes.includes(node) ? node : nodes[0]!, links.includes(link) ? link : links[0]!];
+  const open = (pane: Wanted) => {
+    const made = { ...pane, id: ++numbers } as Pane;
+    setPanes((before) => [...before, made]);
+    setFront(made.id);
+  };
+  const close = (id: number) => {
+    setPanes((before) => before.filter((pane) => pane.id !== id));
+    setFront((before) => (before === id ? panes.filter((pane) => pane.id !== id).pop()?.id : before));
+  };
+  return (
+    <div className="lab" hidden={!shown} data-lab={lab.name}>
+      <div className="lab-side">
+        <div className="row">
+          <span className="state done" aria-hidden="true" />
+          {labs.length > 1 ? (
+            <select aria-label="Network" value={lab.name} onChange={(event) => setChosen(event.target.value)}>
+              {labs.map((one) => (
+                <option key={one.name}>{one.name}</option>
+              ))}
+            </select>
+          ) : (
+            <strong>{lab.name}</strong>
+          )}
+          <span className="hush">is up</span>
+          <span className="space" />
+          <button onClick={() => void store.act(() => store.backend.takeDown(lab.name), `${lab.name} is down.`)}>Take down</button>
+        </div>
+        <button
+          aria-pressed={lab.traffic}
+          disabled={!lab.traffic && (lab.scenario !== path || !drawing.flows.length)}
+          title={lab.scenario === path ? "The flows of the drawing, until they are stopped" : `Open ${lab.scenario} to start its flows`}
+          onClick={() => void store.act(() => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path))}
+        >
+          {lab.traffic ? "Stop the flows" : "Start the flows"}
+        </button>
+        <fieldset>
+          <legend>Node</legend>
+          <select aria-label="Node" value={at} onChange={(event) => setNode(event.target.value)}>
+            {nodes.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+          <button onClick={() => open({ kind: "terminal", node: at, what: "bash", title: at })}>Terminal</button>
+          {lab.routers.includes(at) && (
+            <button onClick={() => open({ kind: "terminal", node: at, what: "vtysh", title: `${at} vtysh` })}>FRR console</button>
+          )}
+          <button onClick={() => open({ kind: "tables", node: at, title: `${at} routes` })}>Routes</button>
+        </fieldset>
+        <fieldset>
+          <legend>Link</legend>
+          <select aria-label="Link" value={over} onChange={(event) => setLink(event.target.value)}>
+            {links.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+          <button onClick={() => open({ kind: "capture", link: over, title: `${over} packets` })}>Capture</button>
+          <ChangeLink key={over} lab={lab.name} link={over} />
+          {change && (
+            <p className="hush" role="status">
+              {change}
+            </p>
+          )}
+        </fieldset>
+      </div>
+      <LiveCurves key={lab.name} lab={lab.name} shown={shown} />
+      {panes.length > 0 && (
+        <div className="panes">
+          <div className="tabs" role="tablist" aria-label="Nodes and captures">
+            {panes.map((pane) => (
+              <span key={pane.id} className="pane-tab">
+                <button role="tab" aria-selected={pane.id === front} onClick={() => setFront(pane.id)}>
+                  {pane.title}
+                </button>
+                <button className="plain" aria-label={`Close ${pane.title}`} onClick={() => close(pane.id)}>
+                  ✕
+                </button>
+              </span>
+            ))}
+          </div>
+          {panes.map((pane) => (
+            <div key={pane.id} className="pane" hidden={pane.id !== front}>
+              {pane.kind === "terminal" && (
+                <Suspense fallback={<p className="empty">Opening…</p>}>
+                  <Terminal lab={lab.name} node={pane.node} what={pane.what} shown={shown && pane.id === front} />
+                </Suspense>
+              )}
+              {pane.kind === "tables" && <Tables lab={lab.name} node={pane.node} />}
+              {pane.kind === "capture" && <CaptureList lab={lab.name} link={pane.link} />}
+            </div>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,103 @@
+// A terminal in a node.
+
+import { FitAddon } from "@xterm/addon-fit";
+import { Terminal as Xterm } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { useEffect, useRef } from "react";
+import { colour, useThemeChange } from "../theme";
+import { useStore } from "../use";
+
+interface Props {
+  lab: string;
+  node: string;
+  what: "bash" | "vtysh";
+  shown: boolean;
+}
+
+// The server takes messages of 64 KiB.
+const PIECE = 16384;
+
+export default function Terminal({ lab, node, what, shown }: Props) {
+  const store = useStore();
+  const host = useRef<HTMLDivElement>(null);
+  const made = useRef<{ terminal: Xterm; fit: FitAddon }>();
+  const theme = useThemeChange();
+
+  useEffect(() => {
+    const terminal = new Xterm({
+      documentOverride: documentWithNonce(),
+      cursorBlink: true,
+      fontSize: 13,
+      fontFamily: colour("mono"),
+      scrollback: 5000,
+      screenReaderMode: true,
+    });
+    const fit = new FitAddon();
+    terminal.loadAddon(fit);
+    terminal.open(host.current!);
+    made.current = { terminal, fit };
+    const stream = store.backend.enter(
+      lab,
+      "terminal",
+      { node, what },
+      (data) => {
+        terminal.write(typeof data === "string" ? data : new Uint8Array(data));
+      },
+      (why) => terminal.write(`\r\n[${why || "the program has ended"}]\r\n`),
+    );
+    const resized = ({ cols, rows }: { cols: number; rows: number }) => stream.send(JSON.stringify({ size: [cols, rows] }));
+    terminal.onResize(resized);
+    const encoder = new TextEncoder();
+    terminal.onData((text) => {
+      const bytes = encoder.encode(text);
+      for (let at = 0; at < bytes.length; at += PIECE) stream.send(bytes.slice(at, at + PIECE));
+    });
+    // Its first size is sent when the stream is open, which the first prompt shows.
+    const first = terminal.onWriteParsed(() => {
+      first.dispose();
+      resized(terminal);
+    });
+    const watch = new ResizeObserver(() => host.current!.clientWidth > 40 && fit.fit());
+    watch.observe(host.current!);
+    return () => {
+      watch.disconnect();
+      stream.close();
+      terminal.dispose();
+    };
+  }, [store, lab, node, what]);
+
+  useEffect(() => {
+    if (!made.current) return;
+    const text = colour("text");
+    made.current.terminal.options.theme = {
+      background: colour("surface"),
+      foreground: text,
+      cursor: text,
+      selectionBackground: `${colour("accent")}55`,
+    };
+  }, [theme]);
+
+  useEffect(() => {
+    if (shown) made.current?.terminal.focus();
+  }, [shown]);
+
+  return <div className="terminal" ref={host} role="group" aria-label={`Terminal of ${node}`} />;
+}
+
+// The page's policy takes style sheets that carry its nonce, and xterm.js makes some.
+function documentWithNonce(): Document {
+  const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
+  return new Proxy(document, {
+    get(target, key) {
+      if (key === "createElement") {
+        return (name: string) => {
+          const element = target.createElement(name);
+          if (name === "style") element.nonce = nonce;
+          return element;
+        };
+      }
+      const value = Reflect.get(target, key) as unknown;
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
