@@ -79,7 +79,7 @@ bench: setup-develop ui ## how fast it is, measured now on this machine
 	cargo run --release --locked --quiet -p tcplab-pcap --example bench
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
 
-docs: setup ## the figures and generated tables in docs/, made by the tool itself
+docs: setup-develop ui ## the figures and generated tables in docs/, made by the tool itself
 	@rm -rf runs/docs runs/docs-echo
 	$(RUN)/tcplab run scenarios/four-controls.yaml --output runs/docs --no-report
 	$(RUN)/tcplab report runs/docs --figures runs/docs/figures --format svg
@@ -88,6 +88,7 @@ docs: setup ## the figures and generated tables in docs/, made by the tool itsel
 	$(RUN)/tcplab run scenarios/echo-clients.yaml --output runs/docs-echo --no-report
 	$(RUN)/tcplab report runs/docs-echo --figures runs/docs-echo/figures --format svg
 	cp runs/docs-echo/figures/echo-by-size.svg docs/images/echo-by-size.svg
+	$(RUN)/python scripts/page_pictures.py
 	$(RUN)/python -m tcplab.results.reference docs/results.md
 	$(RUN)/python -m tcplab.study.reference docs/studies.md
 

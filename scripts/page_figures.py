@@ -71,7 +71,7 @@ def main() -> int:
         (root / "small.yaml").write_text(_SMALL)
         (root / "large.yaml").write_text(large())
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        with _served(root) as address:
+        with served(root) as address:
             _first_paint(browser, address)
             _edit_to_curve(browser, address)
             _frames(browser, address)
@@ -111,7 +111,7 @@ def _first_paint(browser: Browser, address: str) -> None:
 
 
 def _edit_to_curve(browser: Browser, address: str) -> None:
-    page = _opened(browser, address, "small", 2)
+    page = opened(browser, address, "small", 2)
     page.wait_for_selector(".status[data-took]")
     times = []
     for _ in range(2 * _TIMES + 1):
@@ -126,7 +126,7 @@ def _edit_to_curve(browser: Browser, address: str) -> None:
 
 
 def _frames(browser: Browser, address: str) -> None:
-    page = _opened(browser, address, "large", 50)
+    page = opened(browser, address, "large", 50)
     page.get_by_role("tab", name="Packets").click()
     page.get_by_label("Speed").select_option("0.01")
     clock = page.locator(".clock")
@@ -154,8 +154,13 @@ def _busy(said: dict[str, list[dict[str, float | str]]]) -> float:
     return next(float(one["value"]) for one in said["metrics"] if one["name"] == "TaskDuration")
 
 
-def _opened(browser: Browser, address: str, name: str, nodes: int) -> Page:
-    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+def opened(
+    browser: Browser, address: str, name: str, nodes: int, *, width: int = 1280, theme: str = "light"
+) -> Page:
+    """A page of this width that shows a scenario of so many nodes."""
+    viewport = {"width": width, "height": width * 5 // 8}
+    context = browser.new_context(viewport=viewport, color_scheme=theme)
+    page = context.new_page()
     page.set_default_timeout(120_000)
     page.goto(address)
     page.get_by_role("button", name=name, exact=True).click()
@@ -165,7 +170,8 @@ def _opened(browser: Browser, address: str, name: str, nodes: int) -> Page:
 
 
 @contextmanager
-def _served(root: Path) -> Iterator[str]:
+def served(root: Path) -> Iterator[str]:
+    """The address of a server of this directory, with its token."""
     command = [sys.executable, "-m", "tcplab", "ui", str(root), "--no-browser", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:

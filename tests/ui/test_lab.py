@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-import tcplab
 from tcplab.testbed import held
 from tcplab.testbed.machine import Grade, examine
 
@@ -53,58 +51,6 @@ def lab(page: Page, served: Served) -> Iterator[Page]:
         held.down(name)
 
 
-def typed(page: Page, text: str) -> None:
-    page.locator(".terminal .xterm-helper-textarea").focus()
-    page.keyboard.type(text)
-    page.keyboard.press("Enter")
-
-
-def screen(page: Page) -> str:
-    return "\n".join(page.locator(".xterm-accessibility-tree > div").all_inner_texts())
-
-
-def carried(page: Page) -> float:
-    """What the link carries on average over the time shown, Mbit/s."""
-    label = page.locator(".lab .chart[data-panel=Links]").get_attribute("aria-label") or ""
-    found = re.search(r"h1-h2 mean ([\d.]+) ([kMG]?)bit/s", label)
-    return float(found[1]) * {"": 1e-6, "k": 1e-3, "M": 1, "G": 1e3}[found[2]] if found else 0.0
-
-
-def test_a_terminal_in_a_node_reaches_the_other(lab: Page) -> None:
-    lab.get_by_role("button", name="Terminal").click()
-    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
-    typed(lab, "hostname; ping -c 1 -W 20 10.0.0.2")
-    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text("1 received")
-    # Its size is that of the page, and the program is told of it.
-    typed(lab, "stty size")
-    rows = int(lab.evaluate("document.querySelectorAll('.xterm-rows > div').length"))
-    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"\b{rows} \d+"))
-
-
-def test_a_link_changes_under_traffic_and_the_curves_answer(lab: Page) -> None:
-    lab.get_by_role("button", name="Start the flows").click()
-    window = lab.locator(".lab .chart[data-panel='Congestion window']")
-    expect(window).to_have_attribute("data-lines", "1")
-    while carried(lab) < 1:
-        lab.wait_for_timeout(200)
-    form = lab.get_by_role("form", name="Change h1-h2")
-    form.get_by_label("up").select_option("off")
-    form.get_by_role("button", name="Change now").click()
-    expect(lab.get_by_text("h1-h2: up off")).to_be_visible()
-    # Half a minute is shown: what was carried falls as the time with nothing grows.
-    while carried(lab) > 0.5:
-        lab.wait_for_timeout(500)
-    form.get_by_label("up").select_option("on")
-    form.get_by_label("rate").fill("1 Mbit/x")
-    expect(form.get_by_role("button", name="Change now")).to_be_disabled()
-    form.get_by_label("rate").fill("50 Mbit/s")
-    form.get_by_role("button", name="Change now").click()
-    while carried(lab) < 1:
-        lab.wait_for_timeout(500)
-    lab.get_by_role("button", name="Stop the flows").click()
-    expect(lab.get_by_role("button", name="Start the flows")).to_be_visible()
-
-
 def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> None:
     lab.get_by_role("button", name="Capture").click()
     lab.get_by_role("button", name="Start the flows").click()
@@ -132,19 +78,3 @@ def test_what_is_taken_down_is_gone(lab: Page) -> None:
     lab.get_by_role("button", name="Take down").click()
     expect(lab.get_by_role("button", name="Bring the network up")).to_be_visible()
     assert name not in held.names()
-
-
-def test_a_kernel_run_is_seen_live_and_keeps_what_it_has_when_it_is_stopped(
-    page: Page, served: Served
-) -> None:
-    opened(page, served, SCENARIO)
-    page.get_by_label("Engine").select_option("kernel")
-    page.get_by_role("button", name="Run", exact=True).click()
-    goodput = page.locator(".chart[data-panel=Goodput]")
-    expect(goodput).to_have_attribute("aria-label", re.compile(r"bulk \(now\) mean [\d.]+ [kM]bit/s"))
-    page.locator(".job").get_by_role("button", name="Stop").click()
-    expect(page.locator(".chip.run")).to_contain_text("kernel")
-    (result,) = (served.root / "runs").iterdir()
-    run = tcplab.load(result)
-    assert run.status == "interrupted"
-    assert run.intervals["bytes_received"].sum() > 0

@@ -8,15 +8,17 @@ import { Store } from "./ui/store";
 import { StoreContext } from "./ui/use";
 
 // The token came in the address' fragment, which no server and no referrer sees; it does not stay there.
-const token = /(?:^#|&)token=([^&]+)/.exec(location.hash)?.[1] ?? null;
-if (token) history.replaceState(null, "", location.pathname + location.search);
+function asked(): { token: string | null; scenario: string | null; result: string | null } {
+  const given = new URLSearchParams(location.hash.slice(1));
+  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  return { token: given.get("token"), scenario: given.get("open"), result: given.get("result") };
+}
 
-// The printed address, opened in a page that is there already.
+// The printed address, or one that was shared, opened in a page that is there already.
 window.addEventListener("hashchange", () => {
-  const given = /(?:^#|&)token=([^&]+)/.exec(location.hash)?.[1];
-  if (!given) return;
-  history.replaceState(null, "", location.pathname + location.search);
-  if (store.state.locked !== undefined) void store.start(decodeURIComponent(given));
+  const { token, ...what } = asked();
+  if (token && store.state.locked !== undefined) void store.start(token, what);
+  else if (store.state.session) void store.go(what);
 });
 
 const theme = localStorage.getItem("tcplab-theme");
@@ -28,4 +30,5 @@ createRoot(document.getElementById("root")!).render(
     <App />
   </StoreContext.Provider>,
 );
-void store.start(token && decodeURIComponent(token));
+const { token, ...what } = asked();
+void store.start(token, what);

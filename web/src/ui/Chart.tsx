@@ -89,7 +89,7 @@ function largest(lines: Line[]): number {
 // For those who hear the page: what each curve comes to.
 function described({ lines, unit }: ChartProps): string {
   return lines
-    .filter((line) => line.run === 0)
+    .filter((line) => line.run >= 0)
     .slice(0, 8)
     .map((line) => {
       let [sum, count] = [0, 0];

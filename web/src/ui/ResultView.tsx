@@ -2,6 +2,7 @@
 
 import type { Result } from "../backend/backend";
 import { Icon } from "./icons";
+import { copyLink } from "./Share";
 import { use, useStore } from "./use";
 
 export function ResultView({ result }: { result: Result }) {
@@ -32,6 +33,7 @@ export function ResultView({ result }: { result: Result }) {
         <a className="button" href={store.backend.archiveAddress(result.path)} download>
           <Icon name="download" /> Download
         </a>
+        <button onClick={() => void copyLink(store, "result", result.path)}>Copy a link</button>
       </div>
       {result.overload.map((text) => (
         <p key={text} className="overload" role="alert">

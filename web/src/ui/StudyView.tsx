@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { shown } from "../core/quantity";
 import { Icon } from "./icons";
+import { TradeOff } from "./TradeOff";
 import { message } from "./store";
 import { use, useStore } from "./use";
 
@@ -35,6 +36,7 @@ export function StudyView() {
 
   const names = Object.keys(found?.axes ?? {});
   const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(cell, name) !== undefined)) : []), [found]);
+  const open = (cell: StudyCell) => void store.inspect(found!.places[cell.cell]!);
   const [across, down] = axes ?? [names[names.length - 1] ?? "", names.length > 1 ? names[0]! : ""];
   return (
     <main className="study" aria-label={`Study ${path}`}>
@@ -84,7 +86,17 @@ export function StudyView() {
                 </label>
               ))}
           </div>
-          <Heat found={found} metric={metric} across={across} down={down} />
+          <Heat found={found} metric={metric} across={across} down={down} open={open} />
+          {metrics.length > 1 && (
+            <TradeOff
+              found={found}
+              metrics={metrics}
+              across={metric}
+              value={mean}
+              unitOf={(name) => unitOf(found, name)}
+              open={open}
+            />
+          )}
           <Cells found={found} metric={metric} names={names} />
         </>
       )}
@@ -106,12 +118,13 @@ function unitOf(found: StudyResults, metric: string): string {
 }
 
 /** Cells by two axes; where there are more, the mean over the others. */
-function Heat({ found, metric, across, down }: { found: StudyResults; metric: string; across: string; down: string }) {
+function Heat({ found, metric, across, down, open }: { found: StudyResults; metric: string; across: string; down: string; open: (cell: StudyCell) => void }) {
   const columns = found.axes[across] ?? [];
   const rows = down ? (found.axes[down] ?? []) : [""];
+  const cellsAt = (row: string, column: string) =>
+    found.cells.filter((cell) => cell.labels[across] === column && (!down || cell.labels[down] === row));
   const at = (row: string, column: string) => {
-    const cells = found.cells.filter((cell) => cell.labels[across] === column && (!down || cell.labels[down] === row));
-    const values = cells.flatMap((cell) => mean(cell, metric) ?? []);
+    const values = cellsAt(row, column).flatMap((cell) => mean(cell, metric) ?? []);
     return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined;
   };
   const all = rows.flatMap((row) => columns.flatMap((column) => at(row, column) ?? []));
@@ -142,7 +155,13 @@ function Heat({ found, metric, across, down }: { found: StudyResults; metric: st
               const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
               return (
                 <td key={column} className={share > 0.55 ? "strong" : ""} style={value === undefined ? undefined : { backgroundColor: `color-mix(in oklab, var(--accent) ${Math.round(12 + share * 78)}%, var(--surface))` }}>
-                  {shown(value, unit)}
+                  {value !== undefined && cellsAt(row, column).length === 1 ? (
+                    <button className="plain" title="Open its runs" onClick={() => open(cellsAt(row, column)[0]!)}>
+                      {shown(value, unit)}
+                    </button>
+                  ) : (
+                    shown(value, unit)
+                  )}
                 </td>
               );
             })}

@@ -3,6 +3,7 @@
 import { useState } from "react";
 import type { Job } from "../backend/backend";
 import { Icon } from "./icons";
+import { Share } from "./Share";
 import { use, useStore } from "./use";
 
 export function TopBar() {
@@ -68,6 +69,7 @@ export function TopBar() {
         >
           <Icon name="save" /> Save
         </button>
+        <Share />
       </div>
       <span className="space" />
       {others > 0 && (

@@ -139,7 +139,7 @@ export class Store {
 
   // Beginning.
 
-  async start(token: string | null): Promise<void> {
+  async start(token: string | null, what: { scenario: string | null; result: string | null } = { scenario: null, result: null }): Promise<void> {
     try {
       if (token) await this.backend.login(token);
       const [session, files, schema] = await Promise.all([this.backend.session(), this.backend.files(), this.backend.schema()]);
@@ -154,6 +154,13 @@ export class Store {
     const wanted = last && this.state.files?.scenarios.includes(last) ? last : undefined;
     if (wanted) await this.open(wanted);
     else this.fresh(draftOf(UNTITLED)?.text ?? EMPTY);
+    await this.go(what);
+  }
+
+  /** What a shared address names. */
+  async go({ scenario, result }: { scenario: string | null; result: string | null }): Promise<void> {
+    if (scenario) await this.open(scenario);
+    if (result) await this.inspect(result);
   }
 
   // Documents.

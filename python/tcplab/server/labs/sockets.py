@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import termios
@@ -200,8 +201,7 @@ async def _running(command: list[str], output: int) -> AsyncIterator[asyncio.sub
     try:
         yield process
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        _signal(process, signal.SIGTERM)
         await _ended(process)
 
 
@@ -209,6 +209,12 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     try:
         await asyncio.wait_for(process.wait(), 3)
     except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
+        _signal(process, signal.SIGKILL)
         await process.wait()
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    """As `send_signal`, which would take the exit code from the one that waits for it."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, number)

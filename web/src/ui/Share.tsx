@@ -1,0 +1,46 @@
+// A scenario to hand to someone else: as a file, or as a link for those who have the token of this server.
+
+import { Icon } from "./icons";
+import type { Store } from "./store";
+import { use, useStore } from "./use";
+
+export function Share() {
+  const store = useStore();
+  const path = use((state) => state.path);
+  const version = use((state) => state.version);
+  return (
+    <details className="choose share">
+      <summary className="button" title="Share this scenario" aria-label="Share">
+        <Icon name="download" />
+      </summary>
+      <div className="menu">
+        <button onClick={() => download(path, store.state.text)}>Download the scenario</button>
+        <button disabled={version === null} onClick={() => void copyLink(store, "open", path)}>
+          Copy a link to it
+          <small>{version === null ? "Save it first" : "For those who have this server's token"}</small>
+        </button>
+      </div>
+    </details>
+  );
+}
+
+/** Put the address of a scenario or result of this server on the clipboard. */
+export async function copyLink(store: Store, what: "open" | "result", path: string): Promise<void> {
+  const link = new URL(`#${what}=${encodeURIComponent(path)}`, document.baseURI).href;
+  try {
+    await navigator.clipboard.writeText(link);
+    store.notice("The link is on the clipboard.");
+  } catch {
+    // Browsers give the clipboard to loopback and HTTPS only.
+    store.notice(link);
+  }
+}
+
+function download(path: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = path.split("/").pop()!;
+  link.click();
+  URL.revokeObjectURL(address);
+}
