@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,6 +50,27 @@ def lab(page: Page, served: Served) -> Iterator[Page]:
     yield page
     for name in set(held.names()) - before:
         held.down(name)
+
+
+def typed(page: Page, text: str) -> None:
+    page.locator(".terminal .xterm-helper-textarea").focus()
+    page.keyboard.type(text)
+    page.keyboard.press("Enter")
+
+
+def screen(page: Page) -> str:
+    return "\n".join(page.locator(".xterm-accessibility-tree > div").all_inner_texts())
+
+
+def test_a_terminal_in_a_node_reaches_the_other(lab: Page) -> None:
+    lab.get_by_role("button", name="Terminal").click()
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
+    typed(lab, "hostname; ping -c 1 -W 20 10.0.0.2")
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text("1 received")
+    # Its size is that of the page, and the program is told of it.
+    typed(lab, "stty size")
+    rows = int(lab.evaluate("document.querySelectorAll('.xterm-rows > div').length"))
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"\b{rows} \d+"))
 
 
 def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
         <label key={field.key} className={`setting ${wrong.includes(field) ? "wrong" : ""}`} title={field.about}>
           {field.key}
           {field.kind === "switch" ? (
-            <select value={given[field.key] ?? ""} onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}>
+            <select aria-label={field.key} value={given[field.key] ?? ""} onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}>
               <option value="">unchanged</option>
               {field.choices.map((choice) => (
                 <option key={choice}>{choice}</option>
@@ -31,6 +31,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
             </select>
           ) : (
             <input
+              aria-label={field.key}
               value={given[field.key] ?? ""}
               placeholder={field.example ? `such as ${field.example}` : "unchanged"}
               aria-invalid={wrong.includes(field)}
@@ -41,7 +42,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
       ))}
       <label className="setting">
         direction
-        <select value={direction} onChange={(event) => setDirection(event.target.value)}>
+        <select aria-label="direction" value={direction} onChange={(event) => setDirection(event.target.value)}>
           <option value="both">both</option>
           <option value="forward">forward</option>
           <option value="backward">backward</option>
