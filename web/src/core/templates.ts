@@ -99,7 +99,7 @@ export const TEMPLATES: Template[] = [
   },
   {
     name: "two-as",
-    about: "Two autonomous systems whose routers speak BGP: bring it up in the tab Network",
+    about: "Two autonomous systems whose routers speak BGP: for the kernel engine and the tab Network",
     text: scenario(
       "two-as",
       [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.server import library
-from tcplab.testbed import frr, held
+from tcplab.testbed import held
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.held import Held, NoLabError
@@ -32,13 +32,11 @@ _TAKE_TERMINAL = (
 )
 
 
-def up(prepared_plan: Json, scenario: str) -> Held:
+def up(plan: Json, scenario: str) -> Held:
     """Build the network of a plan, under the scenario's name or that with a number; raises TestbedError."""
-    if any(node.get("routing") for node in prepared_plan["nodes"]) and (why := frr.missing()):
-        raise TestbedError(f"routing protocols need FRR: {why}", frr.INSTALL)
-    taken, stem = set(held.names()), str(prepared_plan["name"])
+    taken, stem = set(held.names()), str(plan["name"])
     name = next(one for one in (stem, *(f"{stem}-{number}" for number in range(2, 1000))) if one not in taken)
-    return held.up(prepared_plan, name, scenario)
+    return held.up(plan, name, scenario)
 
 
 def down(name: str) -> None:
@@ -157,9 +155,8 @@ def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> 
     if found["errors"]:
         raise TestbedError("; ".join(f"line {one['line']}: {one['message']}" for one in found["errors"][:3]))
     for problem in found["problems"]:
-        # Flows do not start by themselves, and FRR does the routing of a lab.
-        spared = problem["where"].startswith("flows") or problem["where"].endswith(".routing")
-        if problem["fatal"] and not spared:
+        # Flows do not start by themselves.
+        if problem["fatal"] and not problem["where"].startswith("flows"):
             raise TestbedError(problem["message"], problem["hint"])
     plan: Json = found["plan"]
     return plan
