@@ -44,3 +44,50 @@ def test_a_mistake_of_all_cells_is_told_once_and_names_none(tmp_path: Path) -> N
     first, _ = mistakes(tmp_path, duration="2 parsecs")
     assert first[0] == 7
     assert "cell" not in first[1]
+
+
+OWN_KEYS = """\
+tcplab: 2
+study: my study
+descripton: text
+scenario: {tcplab: 1}
+grid:
+  cc: {set: flows.bulk.cc, values: []}
+  loss: {set: a, values: {none: {b: 0 %}}}
+  rtt: 20 ms
+cells: every
+repeat: 0
+gap: 5
+expect: [{finding: better}]
+plots: [{kind: bar, metric: Goodput}]
+quick: {skip: {cc: reno}}
+"""
+
+TOLD = """\
+study.yaml:1:9: tcplab: `2` is not a version of the study language (`1`)
+study.yaml:2:8: study: `my study` is not a name: letters, digits, `-` and `_`, a letter first, at most 48 (`my-study`)
+study.yaml:3:1: descripton: unknown key `descripton` (`description`)
+study.yaml:6:28: grid.cc.values: the axis has no values
+study.yaml:7:3: grid.loss: values by label say themselves what they set: leave out `set`, or give a list
+study.yaml:8:8: grid.rtt: `20 ms` stands where a mapping of keys belongs
+study.yaml:9:8: cells: `every` is neither `full`, `zip` nor a list of grids (`full`)
+study.yaml:10:9: repeat: `0` must be at least 1 (`1`)
+study.yaml:11:6: gap: `5` has no unit (`5 ms`)
+study.yaml:12:10: expect.0: `that` is missing (`that: goodput(cc=bbr1) > goodput(cc=cubic)`)
+study.yaml:13:16: plots.0.kind: `bar` is not `bars`, `curve`, `laws`, `heatmap`, `tradeoff`, `improvement`, \
+`fairness` or `cpu` (`bars`)
+study.yaml:13:29: plots.0.metric: `Goodput` is not the name of a metric: small letters, digits and `_`
+study.yaml:14:9: quick.skip: `reno` stands where a list belongs
+"""
+
+
+def test_mistakes_of_a_studys_own_keys_are_told_as_those_of_scenarios(tmp_path: Path) -> None:
+    file = tmp_path / "study.yaml"
+    file.write_text(OWN_KEYS, encoding="utf-8")
+    with pytest.raises(ScenarioErrors) as refused:
+        load(file)
+    told = []
+    for error in refused.value.errors:
+        near = f" (`{error.suggestion}`)" if error.suggestion else ""
+        told.append(f"study.yaml:{error.line}:{error.column}: {error.path}: {error.message}{near}")
+    assert told == TOLD.splitlines()
