@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tcplab.plan.types import Control, Direction, Flow, Jitter, Limit, Link, Loss, Queue
 from tcplab.quantities import ordinal, plural, rate, seconds, size
 
 # Longer lists end with how many more there are.
@@ -30,7 +31,7 @@ def _listed(lines: Iterable[str]) -> Iterator[str]:
         yield f"  ... and {len(every) - _MOST} more"
 
 
-def _link(link: dict[str, Any]) -> Iterator[str]:
+def _link(link: Link) -> Iterator[str]:
     one, two = link["ends"]
     forward, backward = _direction(link["forward"]), _direction(link["backward"])
     if forward == backward:
@@ -40,7 +41,7 @@ def _link(link: dict[str, Any]) -> Iterator[str]:
         yield f"{two} -> {one}: {backward}"
 
 
-def _direction(direction: dict[str, Any]) -> str:
+def _direction(direction: Direction) -> str:
     said = []
     if direction.get("trace"):
         said.append("rate from a delivery trace")
@@ -69,33 +70,28 @@ def _direction(direction: dict[str, Any]) -> str:
     return ", ".join(said)
 
 
-def _queue(queue: dict[str, Any]) -> str:
+def _queue(queue: Queue) -> str:
     if "limit" not in queue:
-        return str(queue["kind"])  # what is inside of it has limits
+        return queue["kind"]  # what is inside of it has limits
     limit = f" of {_amount(queue['limit'])}" if queue["limit"] else " without limit"
     marking = f", marks above {_amount(queue['mark_above'])}" if queue.get("mark_above") else ""
     return f"{queue['kind']}{limit}{marking}"
 
 
-def _amount(amount: dict[str, int]) -> str:
+def _amount(amount: Limit) -> str:
     """A queue's limit or marking threshold."""
-    ((kind, value),) = amount.items()
-    match kind:
-        case "packets":
-            return plural(value, "packet")
-        case "bytes":
-            return size(value)
-        case _:
-            return seconds(value / 1e9)
+    if "packets" in amount:
+        return plural(amount["packets"], "packet")
+    return size(amount["bytes"]) if "bytes" in amount else seconds(amount["time"] / 1e9)
 
 
-def _jitter(jitter: dict[str, Any], *, independent: bool) -> str:
+def _jitter(jitter: Jitter, *, independent: bool) -> str:
     memory = seconds(jitter["correlation_time"] / 1e9)
     how = "independent from packet to packet" if independent else f"correlation time {memory}"
     return f"{jitter['distribution']} jitter {seconds(jitter['amount'] / 1e9)} ({how})"
 
 
-def _loss(loss: dict[str, Any]) -> str:
+def _loss(loss: Loss) -> str:
     model = loss["model"]
     where = " before the queue" if loss.get("before_queue") else ""
     match model["kind"]:
@@ -117,9 +113,9 @@ def _share(ppb: int) -> str:
     return f"{ppb / 1e7:.4g} %"
 
 
-def _flow(flow: dict[str, Any]) -> str:
+def _flow(flow: Flow) -> str:
     start = seconds(flow["start"] / 1e9)
-    stop = f" to {seconds(flow['stop'] / 1e9)}" if flow.get("stop") is not None else ""
+    stop = f" to {seconds(flow['stop'] / 1e9)}" if flow["stop"] is not None else ""
     streams = f", {flow['streams']} streams" if flow["streams"] > 1 else ""
     over = " over IPv6" if flow["ip"] == 6 else ""
     return (
@@ -127,8 +123,9 @@ def _flow(flow: dict[str, Any]) -> str:
     )
 
 
-def _traffic(flow: dict[str, Any]) -> str:
-    amount = f", {size(flow['bytes'])}" if flow.get("bytes") else ""
+def _traffic(flow: Flow) -> str:
+    total = flow.get("bytes")
+    amount = f", {size(total)}" if total else ""
     pauses = ""
     if pattern := flow.get("pattern"):
         pauses = f", {seconds(pattern['on'] / 1e9)} on and {seconds(pattern['off'] / 1e9)} off"
@@ -149,7 +146,7 @@ def _traffic(flow: dict[str, Any]) -> str:
             return f"ping every {seconds(flow['interval'] / 1e9)}"
 
 
-def _control(cc: dict[str, Any]) -> str:
+def _control(cc: Control) -> str:
     if not cc.get("params"):
         return str(cc["name"])
     params = ", ".join(f"{name} {value:g}" for name, value in cc["params"].items())
@@ -158,11 +155,8 @@ def _control(cc: dict[str, Any]) -> str:
 
 def _sampling(plan: dict[str, Any]) -> str:
     sample = plan["sample"]
-    said = [
-        f"{what} every {seconds(sample[what] / 1e9)}"
-        for what in ("sockets", "queues", "flows")
-        if sample.get(what)
-    ]
+    steps = {"sockets": sample["sockets"], "queues": sample["queues"], "flows": sample["flows"]}
+    said = [f"{what} every {seconds(step / 1e9)}" for what, step in steps.items() if step]
     if sample.get("packets"):
         said.append("every packet event")
     if capture := plan.get("capture"):

@@ -1,1 +1,5 @@
-"""A plan, read: paths, directions, its settings in words, its form as YAML."""
+"""A plan, read: its types, paths, directions, its settings in words, its form as YAML."""
+
+from .types import Plan
+
+__all__ = ["Plan"]

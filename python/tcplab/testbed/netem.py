@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-Direction = dict[str, Any]
+from tcplab.plan.types import Chance, Direction, Loss
+
 # Room for what is on its way, packets; netem counts those too, and a link does not.
 _AMPLE = 1_000_000
 _ETHERNET_HEADER = 14
@@ -79,7 +79,8 @@ def unlike(mtu: int, direction: Direction) -> Iterator[Unlike]:
     if loss and loss["model"]["kind"] == "random" and loss["model"]["chance"]["correlation"]:
         message = "netem's correlated losses are fewer than the rate asked for"
         yield Unlike("loss.correlation", message, "`model: netem` says how many they are", refused=False)
-    if direction["rate"] and queue.get("limit") and "packets" not in queue["limit"]:
+    limit = queue.get("limit")
+    if direction["rate"] and limit and "packets" not in limit:
         message = f"netem limits packets, not bytes: {_waiting(direction, mtu)} of them, as if all were full"
         yield Unlike("queue.limit", message, "give the limit in packets", refused=False)
 
@@ -102,9 +103,9 @@ def _waiting(direction: Direction, mtu: int) -> int:
     if limit is None:
         return _AMPLE
     if "packets" in limit:
-        return int(limit["packets"])
-    size = limit["bytes"] if "bytes" in limit else limit["time"] * direction["rate"] // (8 * _PPB)
-    return max(1, int(size) // frame)
+        return limit["packets"]
+    size = limit["bytes"] if "bytes" in limit else limit["time"] * (direction["rate"] or 0) // (8 * _PPB)
+    return max(1, size // frame)
 
 
 def _path(direction: Direction) -> list[str]:
@@ -115,13 +116,13 @@ def _path(direction: Direction) -> list[str]:
         words += [_time(jitter["amount"])] if jitter else []
         words += ["distribution", "normal"] if jitter and jitter["distribution"] == "normal" else []
     words += _loss(direction["loss"])
-    for key in ("corrupt", "duplicate"):
-        words += [key, *_chance(direction[key])] if direction[key] else []
+    for word, chance in (("corrupt", direction["corrupt"]), ("duplicate", direction["duplicate"])):
+        words += [word, *_chance(chance)] if chance else []
     words += ["reorder", *_chance(reorder["chance"])] if reorder else []
     return words
 
 
-def _loss(loss: dict[str, Any] | None) -> list[str]:
+def _loss(loss: Loss | None) -> list[str]:
     if not loss:
         return []
     model = loss["model"]
@@ -130,7 +131,7 @@ def _loss(loss: dict[str, Any] | None) -> list[str]:
     return ["loss", "random", *_chance(model["chance"])] if "chance" in model else []
 
 
-def _chance(chance: dict[str, int]) -> list[str]:
+def _chance(chance: Chance) -> list[str]:
     return [_percent(value) for value in (chance["rate"], chance["correlation"]) if value]
 
 

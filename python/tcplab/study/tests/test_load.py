@@ -49,7 +49,7 @@ def test_a_mistake_of_all_cells_is_told_once_and_names_none(tmp_path: Path) -> N
 OWN_KEYS = """\
 tcplab: 2
 study: my study
-descripton: text
+descriptions: text
 scenario: {tcplab: 1}
 grid:
   cc: {set: flows.bulk.cc, values: []}
@@ -65,8 +65,9 @@ quick: {skip: {cc: reno}}
 
 TOLD = """\
 study.yaml:1:9: tcplab: `2` is not a version of the study language (`1`)
-study.yaml:2:8: study: `my study` is not a name: letters, digits, `-` and `_`, a letter first, at most 48 (`my-study`)
-study.yaml:3:1: descripton: unknown key `descripton` (`description`)
+study.yaml:2:8: study: `my study` is not a name: letters, digits, `-` and `_`, a letter first, at most 48 \
+(`my-study`)
+study.yaml:3:1: descriptions: unknown key `descriptions` (`description`)
 study.yaml:6:28: grid.cc.values: the axis has no values
 study.yaml:7:3: grid.loss: values by label say themselves what they set: leave out `set`, or give a list
 study.yaml:8:8: grid.rtt: `20 ms` stands where a mapping of keys belongs

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tcplab.plan.types import Direction
 from tcplab.scenario import expand, from_data
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.netem import commands, unlike
@@ -13,10 +14,10 @@ from tcplab.testbed.netem import commands, unlike
 FLOW = {"name": "f", "kind": "tcp", "from": "a", "to": "b"}
 
 
-def direction(**settings: Any) -> dict[str, Any]:
+def direction(**settings: Any) -> Direction:
     network = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], **settings}]}
     plan = expand(from_data({"tcplab": 1, "name": "t", "network": network, "flows": [FLOW]}))
-    made: dict[str, Any] = plan["links"][0]["forward"]
+    made: Direction = plan["links"][0]["forward"]
     return made
 
 
@@ -114,5 +115,9 @@ def test_each_end_sends_into_its_own_direction_and_no_burst_passes_as_one_packet
 
 
 def test_framing_and_policers_are_the_emulators() -> None:
-    own = direction(rate="10 Mbit/s") | {"overhead": {"bytes": 24}, "policer": {"rate": 1, "burst": 1}}
+    own: Direction = {
+        **direction(rate="10 Mbit/s"),
+        "overhead": {"bytes": 24},
+        "policer": {"rate": 1, "burst": 1},
+    }
     assert [one.key for one in unlike(1500, own) if one.refused] == ["overhead", "policer"]
