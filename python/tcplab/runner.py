@@ -301,9 +301,9 @@ def _execute(
 
     _LOG.info("%s: run %d with seed %d in %s", plan["name"], repetition, plan["seed"], run_dir)
     began = time.monotonic()
-    writer = RunWriter(run_dir, plan, engine=engine.name, repetition=repetition)
+    writer = RunWriter(run_dir, engine.executed(plan), engine=engine.name, repetition=repetition)
     try:
-        outcome = engine.run(with_phases(plan), run_dir, progress)
+        outcome = engine.run(engine.executed(with_phases(plan)), run_dir, progress)
     except KeyboardInterrupt:
         outcome = Outcome(Status.INTERRUPTED)
     except BaseException as problem:

@@ -120,6 +120,8 @@ def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: H
     assert run.table("pings").filter(~pl.col("lost")).height > 10
     assert run.table("echoes").filter(pl.col("flow") == "echo")["count"].sum() == 100
     assert run.table("queues").is_empty()
+    # What the scenario says of its path is not taken for that of the run.
+    assert "links: []" in (run.out / "run-1/plan.yaml").read_text()
     facts = run.manifest["facts"]
     assert facts["hosts"]["right"]["name"] == "right"
     assert facts["hosts"]["right"]["address"] == "10.77.0.3"

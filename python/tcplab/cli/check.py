@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from tcplab.cli.failure import Code, guarded
-from tcplab.cli.options import EngineName, Json, Scenarios, Settings, Yes, engine_called
+from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
 
 EXAMPLE = "tcplab check scenarios/four-controls.yaml"
@@ -18,6 +18,7 @@ EXAMPLE = "tcplab check scenarios/four-controls.yaml"
 def check(
     scenario: Scenarios,
     engine: EngineName = "sim",
+    at: At = None,
     settings: Settings = None,
     json: Json = False,
     yes: Yes = False,
@@ -30,7 +31,7 @@ def check(
     from tcplab.scenario import ScenarioErrors, expand, warnings
     from tcplab.shipped import located
 
-    chosen = engine_called(engine)
+    chosen = engine_called(engine, at)
     reports: list[dict[str, Any]] = []
     worst = Code.DONE
     for path in map(located, scenario):

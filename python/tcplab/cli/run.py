@@ -155,7 +155,7 @@ def _print(one: Finished, level: float, *, report: bool, quiet: bool) -> None:
     from tcplab.cli.output import say, show, warn
     from tcplab.results import load
 
-    results = load(one.path, plan=one.prepared.plan)
+    results = load(one.path, plan=one.prepared.engine.executed(one.prepared.plan))
     for number, manifest in results.manifests.items():
         if manifest.overload:
             warn(f"{one.path}: run {number} overloaded: {manifest.overload}")
@@ -181,7 +181,7 @@ def _print_json(finished: list[Finished], report: bool, level: float) -> None:
     for one in finished:
         entry: dict[str, Any] = {"name": one.prepared.name, "path": str(one.path), "status": one.status.value}
         if one.status.value == "done":
-            results = load(one.path, plan=one.prepared.plan)
+            results = load(one.path, plan=one.prepared.engine.executed(one.prepared.plan))
             entry["report"] = _report(one, results, level) if report else None
             entry["warnings"] = results.warnings
             entry["summary"] = summary(results, level=level).to_json()

@@ -68,6 +68,9 @@ class Engine(Protocol):
     exclusive: bool
     """Two runs at the same time would disturb each other's results."""
 
+    def executed(self, plan: Plan) -> Plan:
+        """The plan as it will be executed: without what this engine leaves to the world."""
+
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done here, and how to fix it; empty when all is well."""
 

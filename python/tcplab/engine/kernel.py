@@ -35,6 +35,10 @@ class KernelEngine:
     name = "kernel"
     exclusive = True
 
+    def executed(self, plan: Plan) -> Plan:
+        """All of it."""
+        return plan
+
     def check(self, plan: Plan) -> list[Problem]:
         """Say what this machine cannot do of the plan, and how to mend it."""
         return problems(plan)

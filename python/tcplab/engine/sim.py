@@ -33,6 +33,10 @@ class SimEngine:
     name = "sim"
     exclusive = False
 
+    def executed(self, plan: Plan) -> Plan:
+        """All of it."""
+        return plan
+
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
         problems = [*_flows(plan), *_nodes(plan), *_routing(plan), *_emulator(plan), *_capture(plan)]

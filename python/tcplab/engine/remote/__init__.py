@@ -37,6 +37,12 @@ class RemoteEngine:
         """`places` says where each host of a plan is, by its name."""
         self._places = dict(places or {})
 
+    def executed(self, plan: Plan) -> Plan:
+        """Its hosts and flows: the path between real hosts is not the scenario's."""
+        used = hosts_of(plan)
+        nodes = [{**node, "routes": {}} for node in plan["nodes"] if node["name"] in used]
+        return {**plan, "nodes": nodes, "links": []}
+
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
         return list(problems(plan, self._places))

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# Two clocks part by no more, s a second: Linux changes the rate of each by 500 ppm at most (adjtimex(2)).
+_FASTEST = 1e-3
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -71,10 +74,10 @@ class Clock:
         apart = last.asked - first.asked
         if apart <= 0:
             return None
-        return Drift(
-            (last.offset - first.offset) / apart,
-            (first.length + last.length) / 2 / apart,
-        )
+        rate = (last.offset - first.offset) / apart
+        bound = (first.length + last.length) / 2 / apart
+        low, high = max(rate - bound, -_FASTEST), min(rate + bound, _FASTEST)
+        return Drift((low + high) / 2, (high - low) / 2)
 
     def offset_at(self, instant: int) -> tuple[int, int]:
         """Their clock less ours at an instant of ours, and the error at most, both ns.
@@ -82,7 +85,7 @@ class Clock:
         The exchange before or after it that bounds it best: what lies between may have drifted by as much as
         has been measured, with its own error.
         """
-        drift = self.drift() or Drift(0.0, 0.0)
+        drift = self.drift() or Drift(0.0, _FASTEST)
 
         def bounded(one: Exchange) -> tuple[int, int]:
             apart = instant - (one.asked + one.received) // 2
