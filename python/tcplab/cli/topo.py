@@ -200,6 +200,45 @@ def capture(
     _become(command, found, node)
 
 
+@app.command("import", epilog=_EXAMPLE + "tcplab topo import published.mn -o published.yaml")
+@guarded
+def import_topology(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="MiniEdit's .mn or containerlab's .clab.yml.", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The scenario. [default: standard output]"),
+    ] = None,
+) -> None:
+    """Write the topology of another tool as a scenario, and name what it does not say.
+
+    Nodes, kinds and settings of links are taken over. Addresses are tcplab's own. The flow is a ping.
+    """
+    from tcplab.cli.output import say, warn
+    from tcplab.cli.writing import naming, write
+    from tcplab.plan.yaml_text import dump_plan_yaml
+    from tcplab.topologies import UnreadableError, read
+
+    try:
+        with naming(file):
+            found = read(file)
+        text = dump_plan_yaml(found.scenario())
+    except UnreadableError as problem:
+        raise CommandError(f"{file}: {problem}", Code.INPUT) from None
+    for sentence in found.left_out:
+        warn(f"{file}: left out: {sentence}")
+    if out is None:
+        say(text.rstrip())
+    elif out.exists():
+        raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
+    else:
+        write(out, text)
+
+
 @app.command("set", epilog=_EXAMPLE + "tcplab topo set left-right rate=5Mbit/s loss=1%")
 @guarded
 def change(

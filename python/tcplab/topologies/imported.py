@@ -1,0 +1,40 @@
+"""What comes of a file of another tool."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class UnreadableError(ValueError):
+    """The file is not what its ending says; the message is part of a sentence."""
+
+
+@dataclass
+class Imported:
+    """A scenario, and what of the file it does not say."""
+
+    name: str
+    nodes: list[dict[str, Any]] = field(default_factory=list)
+    links: list[dict[str, Any]] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    """One sentence each."""
+
+    def scenario(self) -> dict[str, Any]:
+        """The scenario as plain data; its flow is a ping between the first and the last host.
+
+        Raises UnreadableError where there are fewer than two hosts.
+        """
+        hosts = [node["name"] for node in self.nodes if node["kind"] == "host"]
+        if len(hosts) < 2:
+            raise UnreadableError("a scenario needs two hosts, and the file has fewer")
+        probe = {"name": "probe", "kind": "ping", "from": hosts[0], "to": hosts[-1]}
+        network = {"nodes": self.nodes, "links": self.links}
+        return {"tcplab": 1, "name": self.name, "network": network, "flows": [probe]}
+
+
+def name_of(text: str) -> str:
+    """A text as a name of the scenario language: letters, digits, `-` and `_`, a letter first."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:48]
+    return plain if plain[:1].isalpha() else f"n{plain}"[:48]

@@ -1,0 +1,73 @@
+"""MiniEdit's `.mn`: JSON with hosts, switches and links, which have Mininet's options."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tcplab.topologies.imported import Imported, UnreadableError, name_of
+
+# What MiniEdit calls a switch that forwards packets, not frames.
+_ROUTER = "legacyRouter"
+# Options of a host that change what happens in the network, and have no place in a scenario.
+_OF_HOSTS = (
+    "ip",
+    "defaultRoute",
+    "cpu",
+    "vlanInterfaces",
+    "externalInterfaces",
+    "startCommand",
+    "privateDirectory",
+)
+_OF_LINKS = ("bw", "delay", "loss", "jitter", "max_queue_size")
+
+
+def read(text: str, name: str) -> Imported:
+    """The scenario of a file's text; raises UnreadableError."""
+    try:
+        data = json.loads(text)
+        made = Imported(name_of(name))
+        for host in data["hosts"]:
+            _node(made, host["opts"], "host", _OF_HOSTS)
+        for switch in data["switches"]:
+            is_router = switch["opts"].get("switchType") == _ROUTER
+            _node(made, switch["opts"], "router" if is_router else "switch", ())
+        for link in data["links"]:
+            made.links.append(_link(made, link))
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise UnreadableError(f"is not a file of MiniEdit: {type(problem).__name__}: {problem}") from None
+    if data.get("controllers"):
+        made.left_out.append("controllers: switches learn by themselves")
+    return made
+
+
+def _node(made: Imported, options: dict[str, Any], kind: str, unsaid: tuple[str, ...]) -> None:
+    name = name_of(str(options["hostname"]))
+    made.nodes.append({"name": name, "kind": kind})
+    made.left_out += [f"{name}: {key}" for key in unsaid if options.get(key)]
+
+
+def _link(made: Imported, link: dict[str, Any]) -> dict[str, Any]:
+    ends = [name_of(str(link[key])) for key in ("src", "dest")]
+    options = link.get("opts") or {}
+    found: dict[str, Any] = {"ends": ends}
+    if options.get("bw"):
+        found["rate"] = f"{options['bw']} Mbit/s"
+    for key in ("delay", "jitter"):
+        if options.get(key):
+            found[key] = _time(str(options[key]))
+    if options.get("loss"):
+        found["loss"] = f"{options['loss']} %"
+    if options.get("max_queue_size"):
+        found["queue"] = f"{options['max_queue_size']} packets"
+    made.left_out += [
+        f"link {'-'.join(ends)}: {key}" for key in options if options[key] and key not in _OF_LINKS
+    ]
+    return found
+
+
+def _time(text: str) -> str:
+    """As tc(8) reads it: a number alone is microseconds."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = text[len(number) :].strip().removesuffix("ecs").removesuffix("ec") or "us"
+    return f"{float(number):g} {unit}"

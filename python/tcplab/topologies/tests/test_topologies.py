@@ -1,0 +1,100 @@
+"""Files of MiniEdit and containerlab become scenarios; what cannot be said is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tcplab.scenario import expand, from_data
+from tcplab.topologies import UnreadableError, read
+
+MINIEDIT = {
+    "application": {"ipBase": "10.0.0.0/8"},
+    "controllers": [{"opts": {"hostname": "c0"}}],
+    "hosts": [
+        {"number": "1", "opts": {"hostname": "h1", "sched": "host", "defaultRoute": "10.0.0.254"}},
+        {"number": "2", "opts": {"hostname": "h2", "sched": "host"}},
+    ],
+    "switches": [
+        {"number": "1", "opts": {"hostname": "s1", "switchType": "ovs"}},
+        {"number": "2", "opts": {"hostname": "r2", "switchType": "legacyRouter"}},
+    ],
+    "links": [
+        {"src": "h1", "dest": "s1", "opts": {"bw": 10, "delay": "5ms", "loss": 1, "max_queue_size": 100}},
+        {"src": "s1", "dest": "r2", "opts": {"delay": "250", "speedup": 2}},
+        {"src": "r2", "dest": "h2", "opts": {}},
+    ],
+    "version": "2",
+}
+CONTAINERLAB = """\
+name: two as
+topology:
+  kinds: {linux: {image: alpine}}
+  nodes:
+    h1: {kind: linux, exec: [ip addr add 10.0.0.1/24 dev eth1]}
+    h2: {kind: linux}
+    sw: {kind: bridge}
+    r1:
+      kind: linux
+      image: quay.io/frrouting/frr:9.1.0
+      binds: ["r1/frr.conf:/etc/frr/frr.conf:ro"]
+  links:
+    - endpoints: ["h1:eth1", "r1:eth1"]
+      mtu: 9000
+    - {type: veth, endpoints: [{node: r1, interface: eth2}, {node: sw, interface: p1}]}
+    - endpoints: ["sw:p2", "h2:eth1"]
+"""
+
+
+def plan(scenario: dict[str, Any]) -> dict[str, Any]:
+    return expand(from_data(scenario))
+
+
+def test_miniedit(tmp_path: Path) -> None:
+    path = tmp_path / "published.mn"
+    path.write_text(json.dumps(MINIEDIT), encoding="utf-8")
+    found = read(path)
+    made = plan(found.scenario())
+    assert {node["name"]: node["kind"] for node in made["nodes"]} == {
+        "h1": "host",
+        "h2": "host",
+        "s1": "switch",
+        "r2": "router",
+    }
+    first, second, third = (link["forward"] for link in made["links"])
+    assert (first["rate"], first["delay"], first["queue"]["limit"]) == (10**7, 5 * 10**6, {"packets": 100})
+    # tc(8) takes a number without a unit for microseconds.
+    assert second["delay"] == 250_000
+    assert third["rate"] is None
+    assert found.left_out == [
+        "h1: defaultRoute",
+        "link s1-r2: speedup",
+        "controllers: switches learn by themselves",
+    ]
+
+
+def test_containerlab(tmp_path: Path) -> None:
+    path = tmp_path / "two.clab.yml"
+    path.write_text(CONTAINERLAB, encoding="utf-8")
+    found = read(path)
+    scenario = found.scenario()
+    assert scenario["name"] == "two-as"
+    assert scenario["network"]["nodes"] == [
+        {"name": "h1", "kind": "host"},
+        {"name": "h2", "kind": "host"},
+        {"name": "sw", "kind": "switch"},
+        {"name": "r1", "kind": "router", "frr": "r1/frr.conf"},
+    ]
+    links = [(link["ends"], link.get("mtu")) for link in scenario["network"]["links"]]
+    assert links == [(["h1", "r1"], "9000 B"), (["r1", "sw"], None), (["sw", "h2"], None)]
+    assert found.left_out == ["h1: exec"]
+
+
+@pytest.mark.parametrize("name", ["x.mn", "x.clab.yml", "x.yaml"])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"hosts": 3}', "name: x\ntopology: {nodes: [1]}"])
+def test_what_is_no_topology_is_said(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UnreadableError):
+        read(path)
