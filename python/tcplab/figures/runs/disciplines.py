@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tcplab.analysis.samples import Samples, Series
 from tcplab.figures.decimate import decimate
 from tcplab.figures.model import Figure, Line, Panel
-from tcplab.figures.palette import style
+from tcplab.figures.palette import Style, style
 from tcplab.figures.runs.source import Source, flow_styles
 from tcplab.figures.runs.timeseries import end_of, moments
 from tcplab.plan.describe import queue_words
@@ -15,7 +13,7 @@ from tcplab.plan.paths import Hop, settings
 from tcplab.results.run import Run
 
 _FEW = 8
-_TITLES = {"": "State", "ms": "Delay", "packets": "Drops so far"}
+_TITLES = {"": "State", "ms": "Time", "packets": "Drops so far"}
 
 
 def disciplines(run: Run, repetition: int | None = None) -> Figure:
@@ -26,9 +24,17 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
     """
     samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
-    hops = [hop for hop in samples.hops() if samples.queue(hop).value.any()]
-    panels = [panel for hop in hops for panel in _panels(samples, hop, several=len(hops) > 1)]
-    kinds = [f"{_name(hop)}: {queue_words(settings(samples.plan, hop))}" for hop in hops]
+    found = {hop: _series(samples, hop) for hop in samples.hops() if samples.queue(hop).value.any()}
+    found = {hop: series for hop, series in found.items() if series}
+    panels: list[Panel] = []
+    styles: dict[str, Style] = {}
+    for hop, series in found.items():
+        where = f"{_name(hop)}\n" if len(found) > 1 else ""
+        for title, unit, figures in series:
+            for name in figures:
+                styles.setdefault(name, style(len(styles)))
+            panels.append(Panel(f"{where}{title}", unit, _lines(figures, styles), height=0.8))
+    kinds = [f"{_name(hop)}: {queue_words(settings(samples.plan, hop))}" for hop in found]
     return Figure(
         name="disciplines",
         title=run.name,
@@ -36,27 +42,28 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
         panels=tuple(panels),
         x_range=(0.0, end_of([source])),
         moments=tuple(moments([source])),
-        notes=(f"What each queue discipline shows of itself: {'; '.join(kinds)}.",),
+        notes=(f"What each queue discipline shows of itself: {'; '.join(kinds)}.",) if kinds else (),
     )
 
 
-def _panels(samples: Samples, hop: Hop, *, several: bool) -> Iterator[Panel]:
-    where = f"{_name(hop)}\n" if several else ""
-    for unit, figures in samples.queue_gauges(hop).items():
-        lines = _lines(figures)
-        yield Panel(f"{where}{_TITLES.get(unit, 'State')}", unit, lines, height=0.8)
-    classes = samples.class_delays(hop)
+def _series(samples: Samples, hop: Hop) -> list[tuple[str, str, dict[str, Series]]]:
+    """Title, unit and figures of each panel. Classes' delays are one where no gauge is a time."""
+    gauges = samples.queue_gauges(hop)
+    panels = [(_TITLES.get(unit, "State"), unit, figures) for unit, figures in gauges.items()]
+    classes = {} if "ms" in gauges else samples.class_delays(hop)
     if 0 < len(classes) <= _FEW:
-        yield Panel(f"{where}Delay by class", "ms", _lines(classes, divisor=1e6), height=0.8)
+        delays = {name: Series(delay.time, delay.value / 1e6) for name, delay in classes.items()}
+        panels.append(("Delay by class", "ms", delays))
+    return panels
 
 
 def _name(hop: Hop) -> str:
     return f"{hop.link} {hop.direction}"
 
 
-def _lines(figures: dict[str, Series], divisor: float = 1.0) -> tuple[Line, ...]:
+def _lines(figures: dict[str, Series], styles: dict[str, Style]) -> tuple[Line, ...]:
     lines = []
-    for number, (name, series) in enumerate(figures.items()):
-        x, y = decimate(series.time / 1e9, series.value / divisor)
-        lines.append(Line(name, x, y, style(number)))
+    for name, series in figures.items():
+        x, y = decimate(series.time / 1e9, series.value)
+        lines.append(Line(name, x, y, styles[name]))
     return tuple(lines)
