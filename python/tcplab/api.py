@@ -95,6 +95,7 @@ def run(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario,
     *,
     engine: str = "sim",
+    at: Mapping[str, str] | None = None,
     set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
     repeat: int | None = None,
     seed: int | None = None,
@@ -107,7 +108,8 @@ def run(
     """Run a scenario and return its results.
 
     The scenario is a file, the name of a shipped one, a YAML text, a dictionary of the same shape, or one
-    that is loaded. `set` changes settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds
+    that is loaded. `at` says where its hosts are for the engine `remote`, as {"left": "ssh://left.example"}.
+    `set` changes settings by path, as {"flows.bulk.cc": "reno"}. `repeat` runs take the seeds
     from `seed` on and go on `jobs` cores at a time. A kernel run that is overloaded is made again, `attempts`
     times at most, and the best is kept. Results go to `out`, or to a new directory in `runs`. `yes` runs even
     what this machine seems to have too little memory or disk for.
@@ -121,7 +123,7 @@ def run(
     from tcplab.progress import watcher
 
     loaded, source, text = _loaded(scenario, set)
-    chosen = engines.load(engine)
+    chosen = engines.load(engine, at)
     prepared = runner.prepare(loaded, source=source, text=text, engine=chosen, repeat=repeat, seed=seed)
     refused = runner.refusals([prepared], Path(out or runner.RUNS), jobs=jobs, yes=yes)
     if any(problem.fatal for problem in refused):

@@ -81,24 +81,18 @@ def engine_called(name: str, at: list[str] | None = None) -> Engine:
     """The engine of this name; that of remote hosts with where they are."""
     from tcplab import engine
 
-    if at:
-        return _remote(name, at)
     try:
-        return engine.load(name)
+        return engine.load(name, _urls(at) if at else None)
     except engine.UnknownEngineError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
-
-
-def _remote(name: str, at: list[str]) -> Engine:
-    from tcplab.engine.remote import RemoteEngine
-    from tcplab.engine.remote.place import PlaceError, read_places
-
-    if name != RemoteEngine.name:
-        raise CommandError("--at says where real hosts are", Code.INPUT, "--engine remote")
-    try:
-        return RemoteEngine(read_places(at))
-    except PlaceError as problem:
+    except ValueError as problem:
         raise CommandError(f"--at: {problem}", Code.INPUT) from None
+
+
+def _urls(at: list[str]) -> dict[str, str]:
+    from tcplab.engine.remote.place import urls_of
+
+    return urls_of(at)
 
 
 def fits(problems: list[Problem]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,10 +29,16 @@ def names() -> list[str]:
     return list(_ENGINES)
 
 
-def load(name: str) -> Engine:
-    """The engine called `name`; raises `UnknownEngineError`."""
+def load(name: str, at: Mapping[str, str] | None = None) -> Engine:
+    """The engine called `name`; that of real hosts with the URL of each, by its name in the scenario.
+
+    Raises `UnknownEngineError`, and `ValueError` for hosts that it does not understand or have.
+    """
     if name not in _ENGINES:
         raise UnknownEngineError(name)
     module, kind = _ENGINES[name]
-    engine: Engine = getattr(importlib.import_module(module), kind)()
+    made = getattr(importlib.import_module(module), kind)
+    if at and not hasattr(made, "at"):
+        raise ValueError(f"the engine {name} has no real hosts: use remote")
+    engine: Engine = made.at(at) if at else made()
     return engine

@@ -37,6 +37,11 @@ class RemoteEngine:
         """`places` says where each host of a plan is, by its name."""
         self._places = dict(places or {})
 
+    @classmethod
+    def at(cls, urls: Mapping[str, str]) -> RemoteEngine:
+        """Real hosts by their names in the scenario; raises PlaceError."""
+        return cls({name: Place.read(url) for name, url in urls.items()})
+
     def executed(self, plan: Plan) -> Plan:
         """Its hosts and flows: the path between real hosts is not the scenario's."""
         used = hosts_of(plan)

@@ -60,14 +60,14 @@ class Place:
         return [*user, *port, "--", self.host]
 
 
-def read_places(given: Iterable[str]) -> dict[str, Place]:
-    """Places by the name of the host in the scenario, from `NAME=URL`; raises PlaceError."""
-    places = {}
+def urls_of(given: Iterable[str]) -> dict[str, str]:
+    """URLs by the name of the host in the scenario, from `NAME=URL`; raises PlaceError."""
+    places: dict[str, str] = {}
     for text in given:
         name, equals, url = text.partition("=")
         if not equals or not name:
             raise PlaceError(f"{text!r} is not NAME=ssh://HOST")
         if name in places:
             raise PlaceError(f"{name!r} has two places")
-        places[name] = Place.read(url)
+        places[name] = url
     return places

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tcplab.engine.remote.place import Place, PlaceError, read_places
+from tcplab.engine.remote.place import Place, PlaceError, urls_of
 
 
 def test_a_place_names_user_host_port_and_address() -> None:
@@ -37,4 +37,4 @@ def test_what_is_no_place_is_refused(url: str) -> None:
 @pytest.mark.parametrize("given", [["ssh://right"], ["=ssh://right"], ["a=ssh://x", "a=ssh://y"]])
 def test_each_host_has_one_place(given: list[str]) -> None:
     with pytest.raises(PlaceError):
-        read_places(given)
+        urls_of(given)
