@@ -449,3 +449,16 @@ def test_check_refuses_a_parameter_the_control_does_not_take(
         assert f"flows.bulk.cc.{parameter.split(':')[0]}: " in ended.stderr
         assert "internal error" not in ended.stderr
     assert not (here / "runs").exists()
+
+
+def test_new_writes_a_scenario_that_the_checks_accept_with_its_schema(here: Path, tcplab: Command) -> None:
+    ended = tcplab("new", "mine")
+    assert ended.returncode == 0, ended.stderr
+    text = (here / "mine.yaml").read_text()
+    assert text.startswith("# yaml-language-server: $schema=tcplab.schema.json\n")
+    assert json.loads((here / "tcplab.schema.json").read_text())["title"] == "tcplab scenario"
+    assert tcplab("check", "mine.yaml").stdout.startswith("mine: 3 runs of 30 s on sim")
+    again = tcplab("new", "mine")
+    assert (again.returncode, (here / "mine.yaml").read_text()) == (2, text)
+    assert "mine.yaml: already exists" in again.stderr
+    assert tcplab("new", "../mine").returncode == 2

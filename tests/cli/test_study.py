@@ -118,3 +118,25 @@ def test_a_flow_alone_is_deterministic_in_tables_expectations_and_queries(tcplab
     asked = "SELECT cc, count(DISTINCT goodput) AS n FROM results WHERE flow IS NULL GROUP BY cc ORDER BY cc"
     answer = json.loads(tcplab("study", "query", "out", asked, "--json").stdout)["rows"]
     assert answer == [{"cc": "cubic", "n": 1}, {"cc": "reno", "n": 1}]
+
+
+def test_a_study_is_one_line_of_the_list_and_report_writes_its_report(
+    study: Any, here: Path, tcplab: Any
+) -> None:
+    assert tcplab("study", study(), "--output", "out", "--no-report").returncode == 0
+    (listed,) = json.loads(tcplab("list", ".", "--json").stdout)["results"]
+    assert (listed["kind"], listed["path"], listed["status"]) == ("study", "out", "done")
+    shown = tcplab("show", "out")
+    assert shown.returncode == 2
+    assert "hint: tcplab study report out" in shown.stderr
+    ended = tcplab("report", "out", "--level", "90 %")
+    assert ended.stdout == "out/report.html\n", ended.stderr
+    assert "90 %" in (here / "out/report.html").read_text()
+
+
+def test_tune_announces_what_it_will_do_and_leaves_nothing(here: Path, tcplab: Any) -> None:
+    ended = tcplab("tune", "one-cubic", "--over", "cc=cubic|reno,window", "--dry-run", "--json")
+    told = json.loads(ended.stdout)
+    assert (told["space"], told["runs"], len(told["candidates"])) == (12, 24, 12)
+    assert {one["window"] for one in told["candidates"]} >= {"unchanged", "64 KiB"}
+    assert not (here / "runs").exists()
