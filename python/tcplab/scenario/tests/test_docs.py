@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from tcplab.scenario import ScenarioErrors, expand, json_schema, load
+from tcplab.scenario.reference import replaced
 from tcplab.scenario.tests.test_schema import properties
 
 ROOT = Path(__file__).parents[4]
 PAGE = (ROOT / "docs" / "scenario.md").read_text(encoding="utf-8")
+QUEUES = (ROOT / "docs" / "queues.md").read_text(encoding="utf-8")
 EXAMPLE = next(block for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if "tcplab: 1" in block)
 
 
@@ -42,7 +44,11 @@ def test_the_fragments_of_networks_work(fragment: str) -> None:
     expand(load(text))
 
 
-def test_every_key_of_the_language_is_on_the_page() -> None:
-    assert {
-        key for key, _ in properties(json_schema()) if f"`{key}" not in PAGE and f"{key}:" not in PAGE
-    } == set()
+def test_every_key_of_the_language_is_on_a_page() -> None:
+    pages = PAGE + QUEUES
+    keys = {key for key, _ in properties(json_schema())}
+    assert {key for key in keys if f"`{key}" not in pages and f"{key}:" not in pages} == set()
+
+
+def test_the_keys_of_queues_are_the_present_ones() -> None:
+    assert replaced(QUEUES) == QUEUES, "run: python -m tcplab.scenario.reference docs/queues.md"
