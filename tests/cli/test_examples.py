@@ -66,8 +66,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     for name in ("cubic", "bbr1"):
         shutil.copytree(results.path, folder / "runs" / name)
+    captured = tcplab.run(
+        ROOT / "scenarios/one-cubic.yaml",
+        set={"duration": "1 s", "capture": "headers"},
+        out=folder / "captured",
+    )
     for end in ("left", "right"):
-        shutil.copy(results.path / f"run-1/{end}-path.pcapng", folder / f"{end}.pcapng")
+        shutil.copy(captured.path / f"run-1/{end}-path.pcapng", folder / f"{end}.pcapng")
     shutil.copy(folder / "left.pcapng", folder / "capture.pcapng")
     (folder / "mine.c").write_text(starting_file("mine"), encoding="utf-8")
     (folder / "study.yaml").write_text(
