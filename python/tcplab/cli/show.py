@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limit 5"
 
 
-_NAMES = "flows|intervals|sockets|gauges|queues|packets|echoes|echo_batches|pings|hosts|events"
+_NAMES = (
+    "flows|intervals|sockets|gauges|queues|queue_classes|queue_gauges|"
+    "packets|echoes|echo_batches|pings|hosts|events|routes"
+)
 
 
 def _tables() -> list[str]:
