@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +22,8 @@ use tcplab_traffic::echo::{
 };
 use tcplab_traffic::{Settings, TrafficError};
 
-use crate::{output, process};
+use crate::output;
+use crate::told::told;
 
 /// How often a run tells how far it has come.
 const TELL: Duration = Duration::from_millis(250);
@@ -70,7 +71,7 @@ struct Run {
 /// Serves until the input ends.
 pub fn serve() -> u8 {
     let stop = Arc::new(AtomicBool::new(false));
-    let told: Serve = match told(&stop) {
+    let told: Serve = match told(&stop, "use `tcplab echo`") {
         Ok(told) => told,
         Err(code) => return code,
     };
@@ -112,7 +113,7 @@ pub fn serve() -> u8 {
 /// Runs the clients to their end.
 pub fn run() -> u8 {
     let stop = Arc::new(AtomicBool::new(false));
-    let told: Run = match told(&stop) {
+    let told: Run = match told(&stop, "use `tcplab echo`") {
         Ok(told) => told,
         Err(code) => return code,
     };
@@ -164,29 +165,6 @@ pub fn run() -> u8 {
     teller.finish();
     output::emit(&json!({"event": "done", "time": clock::now() - job.zero}));
     0
-}
-
-/// Reads what to do, and raises `stop` when the input or its patience ends.
-fn told<T: for<'de> Deserialize<'de>>(stop: &Arc<AtomicBool>) -> Result<T, u8> {
-    let refuse = |message: String| {
-        output::refuse(None, &message, "use `tcplab echo`");
-        2
-    };
-    process::raise_file_limit();
-    let raise = stop.clone();
-    let ended = process::on_end(move || raise.store(true, Ordering::Relaxed));
-    ended.map_err(|error| refuse(format!("cannot wait for signals: {error}")))?;
-    let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|error| refuse(format!("cannot read what to do: {error}")))?;
-    let told = serde_json::from_str(&line).map_err(|error| refuse(format!("cannot understand: {error}")))?;
-    let raise = stop.clone();
-    let watch = std::thread::Builder::new().name("input".into()).spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
-        raise.store(true, Ordering::Relaxed);
-    });
-    watch.map_err(|error| refuse(format!("cannot start a thread: {error}")))?;
-    Ok(told)
 }
 
 fn failed(error: &TrafficError) -> u8 {

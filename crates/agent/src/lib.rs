@@ -3,6 +3,7 @@
 //! See `docs/agent-protocol.md` for what it is told and what it answers. This library is the whole program, so that
 //! the Python module can be it too: wherever that is installed, an agent of the same version is.
 
+mod accelerate;
 mod capture;
 #[cfg(feature = "local")]
 mod controls;
@@ -23,6 +24,7 @@ mod routes;
 mod run;
 mod sampling;
 mod silence;
+mod told;
 mod waiting;
 #[cfg(feature = "local")]
 mod watch;
@@ -46,6 +48,8 @@ usage:
   tcplab-agent capture INTERFACE  write the packets of an interface to standard output as pcapng, until Ctrl-C
   tcplab-agent watch MILLISECONDS NODE=PID...
                                   write the counters and TCP sockets of nodes as often, until nobody reads them
+  tcplab-agent accelerate         split the TCP connections that this host forwards, told by the first line of input
+                                  how, until it ends
   tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
   tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version
@@ -74,6 +78,10 @@ fn run(arguments: &[String]) -> Result<u8, String> {
             let interface = words.next().ok_or("capture needs an interface")?;
             nothing_more(command, words)?;
             capture::live::main(interface)
+        }
+        "accelerate" => {
+            nothing_more(command, words)?;
+            accelerate::main()
         }
         "echo-serve" => {
             nothing_more(command, words)?;

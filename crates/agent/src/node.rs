@@ -9,12 +9,13 @@ use serde_json::json;
 use tcplab_probe::{clock, scheduling};
 use tcplab_traffic::{Clock, Prepared};
 
+use crate::accelerate::Accelerating;
 use crate::capture::{self, Capture, What};
 use crate::destination::Destination;
 use crate::host;
 use crate::output;
 use crate::process;
-use crate::protocol::{Command, Probe, Request, VERSION};
+use crate::protocol::{Accelerate, Command, Probe, Request, VERSION};
 use crate::recorder::Recorder;
 use crate::run::{Parts, Run};
 use crate::silence::Heard;
@@ -39,6 +40,7 @@ struct Session {
     captures: Vec<Capture>,
     flows: Vec<Prepared>,
     probe: Probe,
+    accelerating: Option<Accelerating>,
 }
 
 /// The run in progress, for whoever must end it.
@@ -121,6 +123,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
     let answer = match request.command {
         Command::Configure { node, dir, cpus } => session.configure(&node, dir, &cpus),
         Command::Flow(end) => session.flow(*end),
+        Command::Accelerate(asked) => session.accelerate(*asked),
         Command::Probe(probe) => session.probe(probe),
         Command::Capture { what, interfaces } => session.capture(what, interfaces),
         Command::Start { at, duration } => session.start(Clock { start: at, duration }, current),
@@ -172,6 +175,19 @@ impl Session {
         Ok(answer)
     }
 
+    fn accelerate(&mut self, asked: Accelerate) -> Answer {
+        if self.accelerating.is_some() {
+            return Err(refusal("this node has an accelerator already", "give one node one accelerator"));
+        }
+        if asked.sample == Some(0) {
+            return Err(refusal("a sampling interval is zero", "give a positive time, 1 ms or more"));
+        }
+        let accelerating = Accelerating::default();
+        accelerating.start(asked).map_err(|error| refusal(&error, error.hint()))?;
+        self.accelerating = Some(accelerating);
+        Ok(json!({}))
+    }
+
     fn probe(&mut self, probe: Probe) -> Answer {
         if probe.sockets == Some(0) || probe.hosts == Some(0) {
             return Err(refusal("a sampling interval is zero", "give a positive time, 1 ms or more"));
@@ -216,6 +232,7 @@ impl Session {
             flows: std::mem::take(&mut self.flows),
             probe: std::mem::take(&mut self.probe),
             captures: std::mem::take(&mut self.captures),
+            accelerating: self.accelerating.clone(),
             recorder,
         };
         let run = Run::start(parts, clock)

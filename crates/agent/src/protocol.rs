@@ -1,9 +1,11 @@
 //! The commands, as `docs/agent-protocol.md` lists them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use tcplab_plan::Accelerator;
 use tcplab_traffic::End;
 
 use crate::capture::What;
@@ -37,6 +39,8 @@ pub enum Command {
     },
     /// Prepare one end of a flow.
     Flow(Box<End>),
+    /// Split the connections that pass this node.
+    Accelerate(Box<Accelerate>),
     /// Prepare sampling.
     Probe(Probe),
     /// Prepare captures.
@@ -64,6 +68,31 @@ pub enum Command {
         #[serde(default)]
         sysctls: Vec<String>,
     },
+}
+
+/// An accelerator in this node, from now until the agent ends.
+#[derive(Debug, Deserialize)]
+pub struct Accelerate {
+    /// Its settings; congestion controls by their names in this kernel.
+    pub accelerator: Accelerator,
+    /// Where the streams of flows listen, so that a connection is known by its destination.
+    #[serde(default)]
+    pub streams: Vec<Destination>,
+    /// Interval of rows in `legs`, ns; none: no such rows.
+    pub sample: Option<u64>,
+}
+
+/// Where a stream listens.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Destination {
+    /// Its flow.
+    pub flow: String,
+    /// Its number.
+    pub stream: u64,
+    /// Its server's address.
+    pub address: IpAddr,
+    /// Its server's port.
+    pub port: u16,
 }
 
 /// What is sampled, and how often. Intervals in ns.

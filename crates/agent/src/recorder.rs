@@ -9,8 +9,8 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, PingRow, Pings,
-    RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, LegRow, Legs,
+    PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
@@ -58,6 +58,7 @@ pub struct Rows {
     intervals: IntervalHalves,
     sockets: Sockets,
     gauges: Gauges,
+    legs: Legs,
     hosts: Hosts,
     echoes: Echoes,
     echo_batches: EchoBatches,
@@ -150,6 +151,7 @@ impl Files {
         self.append(&rows.intervals, &rows.dictionary)?;
         self.append(&rows.sockets, &rows.dictionary)?;
         self.append(&rows.gauges, &rows.dictionary)?;
+        self.append(&rows.legs, &rows.dictionary)?;
         self.append(&rows.hosts, &rows.dictionary)?;
         self.append(&rows.echoes, &rows.dictionary)?;
         self.append(&rows.echo_batches, &rows.dictionary)?;
@@ -187,6 +189,7 @@ impl Rows {
         self.intervals.clear();
         self.sockets.clear();
         self.gauges.clear();
+        self.legs.clear();
         self.hosts.clear();
         self.echoes.clear();
         self.echo_batches.clear();
@@ -218,6 +221,11 @@ impl Rows {
     /// Appends a figure that a control publishes.
     pub fn gauge(&mut self, row: GaugeRow) {
         self.gauges.push(row);
+    }
+
+    /// Appends a leg of a split connection.
+    pub fn leg(&mut self, row: LegRow) {
+        self.legs.push(row);
     }
 
     /// Appends a host sample.

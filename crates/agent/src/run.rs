@@ -10,6 +10,7 @@ use tcplab_probe::clock;
 use tcplab_probe::sockets::{Registry, Sampler};
 use tcplab_traffic::{Clock, Context, Handle, Prepared};
 
+use crate::accelerate::Accelerating;
 use crate::capture::{Capture, Seen};
 use crate::output;
 use crate::protocol::Probe;
@@ -46,6 +47,8 @@ pub struct Parts {
     pub probe: Probe,
     /// Interfaces that are captured.
     pub captures: Vec<Capture>,
+    /// What splits connections here.
+    pub accelerating: Option<Accelerating>,
     /// Where rows go.
     pub recorder: Arc<Recorder>,
 }
@@ -89,13 +92,16 @@ impl Run {
 
 /// Carries a run out; returns what there is to say of it.
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
-    let Parts { flows, probe, captures, recorder } = parts;
+    let Parts { flows, probe, captures, accelerating, recorder } = parts;
     let registry = Arc::new(Registry::default());
     let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry };
     // Before the traffic, which they are to see from its first packet.
     let (mut helpers, seen) = launch_captures(captures, &context);
     let (samplers, kept) = launch_samplers(&probe, &context, &recorder);
     helpers.extend(samplers);
+    if let Some(accelerating) = &accelerating {
+        accelerating.record(&recorder, clock);
+    }
     let mut waiting = Waiting::new();
     let mut handles = Vec::new();
     for flow in flows {
@@ -126,10 +132,15 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
     }
     stop.store(true, Ordering::Relaxed);
     let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers);
+    let accelerated = accelerating.map(|accelerating| accelerating.finish());
     if writable {
         written(recorder.finish());
     }
-    facts(&recorder, &kept, &waiting, &seen, late)
+    let mut facts = facts(&recorder, &kept, &waiting, &seen, late);
+    if let Some(accelerated) = accelerated {
+        facts["accelerator"] = accelerated;
+    }
+    facts
 }
 
 fn launch_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {

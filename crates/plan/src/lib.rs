@@ -3,6 +3,7 @@
 //! One file a kind. Times are nanoseconds, rates bit/s, sizes bytes, probabilities parts per billion. The
 //! language (`crates/scenario`) makes plans, engines execute them; both share these types and nothing else.
 
+mod accelerator;
 mod chance;
 mod change;
 mod flow;
@@ -21,6 +22,7 @@ mod routing;
 mod tcp_settings;
 mod trace;
 
+pub use accelerator::{Accelerator, Leg, WhenFull};
 pub use chance::Chance;
 pub use change::Change;
 pub use flow::{Cc, Flow, Generator, Pattern, PatternDistribution, Traffic};

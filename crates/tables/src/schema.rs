@@ -170,6 +170,37 @@ table! {
 }
 
 table! {
+    /// Legs: one row per connection that an accelerator has split, leg and socket sample.
+    Legs, LegRow, "legs";
+    /// Time of the sample (ns).
+    time: u64,
+    /// Flow name; null for a connection that is not a flow's.
+    flow: Option<Symbol>,
+    /// Stream number.
+    stream: Option<u64>,
+    /// Node of the accelerator.
+    node: Symbol,
+    /// Number of the connection at its accelerator, from 0.
+    connection: u64,
+    /// `client`: towards the end that opened the connection; `server`: towards the other.
+    leg: Symbol,
+    /// Payload received from the far end so far (B).
+    bytes_received: u64,
+    /// Payload that the far end has acknowledged so far (B).
+    bytes_acked: u64,
+    /// Payload acknowledged to the far end that the other leg's has not acknowledged: lost if the accelerator dies (B).
+    exposed: u64,
+    /// Congestion window (segments).
+    cwnd: u64,
+    /// Smoothed RTT (ns); null before the first.
+    srtt: Option<u64>,
+    /// Segments retransmitted so far.
+    retransmits: u64,
+    /// Receive window of the far end (B).
+    rwnd: u64,
+}
+
+table! {
     /// Queues: one row per link direction and sample.
     Queues, QueueRow, "queues";
     /// Time of the sample (ns).

@@ -26,4 +26,4 @@ pub use endpoint::{Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Interval, Ping, Sink, Summary};
 pub use run::{Clock, Context, Handle, Totals};
-pub use socket::available_controls;
+pub use socket::{Clamped, available_controls, tcp as tcp_socket};

@@ -14,18 +14,23 @@ pub(crate) const ATTENTION: Duration = Duration::from_millis(100);
 
 /// A window the kernel granted less of than was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clamped {
+pub struct Clamped {
+    /// The socket option.
     pub option: &'static str,
+    /// Bytes asked.
     pub asked: u64,
+    /// Bytes granted.
     pub granted: u64,
 }
 
 impl Clamped {
+    /// In words.
     pub fn message(&self) -> String {
         let Clamped { option, asked, granted } = self;
         format!("the kernel granted {granted} bytes of {option} where {asked} were asked")
     }
 
+    /// The command that allows more.
     pub fn mend(&self) -> String {
         let sysctl = if self.option == "SO_SNDBUF" { "wmem_max" } else { "rmem_max" };
         format!("sysctl -w net.core.{sysctl}={}", self.asked)
@@ -33,7 +38,7 @@ impl Clamped {
 }
 
 /// Opens a TCP socket for `address` with `settings` and congestion control `cc`; empty: the kernel's default.
-pub(crate) fn tcp(
+pub fn tcp(
     address: SocketAddr,
     settings: &Settings,
     cc: &str,

@@ -176,6 +176,7 @@ class _Execution:
             (flow["from"], self._flow(flow, "client", self.ports.get(flow["name"], [])))
             for flow in self.plan["flows"]
         )
+        agents.ask(self._accelerators())
         agents.ask(self._probes())
         capture = self.plan.get("capture")
         if capture and capture["at"] == "host":
@@ -231,7 +232,15 @@ class _Execution:
         names = self._acting()
         at = time.monotonic_ns() + _LEAD + _LEAD_PER_AGENT * len(names)
         command = {"do": "start", "at": at, "duration": self.plan["duration"]}
-        streams = [
+        streams = self._destinations()
+        self.bed.agents.ask(
+            (name, {**command, "streams": streams} if name == EMULATOR else command) for name in names
+        )
+        return at
+
+    def _destinations(self) -> list[Json]:
+        """Where each stream's server listens."""
+        return [
             {
                 "flow": name,
                 "stream": stream,
@@ -242,10 +251,22 @@ class _Execution:
             for name in (flow["name"],)
             for stream, port in enumerate(self.ports.get(name, []))
         ]
-        self.bed.agents.ask(
-            (name, {**command, "streams": streams} if name == EMULATOR else command) for name in names
-        )
-        return at
+
+    def _accelerators(self) -> list[tuple[str, Json]]:
+        streams = self._destinations()
+        return [
+            (
+                name,
+                {
+                    "do": "accelerate",
+                    "accelerator": controls.accelerator(node["accelerate"], self.loaded),
+                    "streams": streams,
+                    "sample": self.plan["sample"]["sockets"],
+                },
+            )
+            for name, node in self.hosts.items()
+            if node.get("accelerate") is not None
+        ]
 
     def _acting(self) -> set[str]:
         """The agents that have a part in the run itself."""

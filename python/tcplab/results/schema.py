@@ -111,6 +111,28 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("value", "float", "", "its value, in `unit`"),
         ("unit", "str", "", "its unit, as the control gives it; empty for a ratio or a count"),
     ),
+    # One row per connection that an accelerator has split, leg and socket sample.
+    "legs": _columns(
+        ("time", "int", "ns", "time of the sample"),
+        ("flow", "str", "", "flow name; null for a connection that is not a flow's"),
+        ("stream", "int", "", "stream number"),
+        ("node", "str", "", "node of the accelerator"),
+        ("connection", "int", "", "number of the connection at its accelerator, from 0"),
+        ("leg", "str", "", "client: towards the end that opened the connection; server: towards the other"),
+        ("bytes_received", "int", "B", "payload received from the far end so far"),
+        ("bytes_acked", "int", "B", "payload that the far end has acknowledged so far"),
+        (
+            "exposed",
+            "int",
+            "B",
+            "payload acknowledged to the far end that the other leg's has not acknowledged: "
+            "lost if the accelerator dies",
+        ),
+        ("cwnd", "int", "segments", "congestion window"),
+        ("srtt", "int", "ns", "smoothed RTT; null before the first"),
+        ("retransmits", "int", "segments", "segments retransmitted so far"),
+        ("rwnd", "int", "B", "receive window of the far end"),
+    ),
     # One row per link direction and sample.
     "queues": _columns(
         ("time", "int", "ns", "time of the sample"),

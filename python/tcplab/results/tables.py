@@ -27,6 +27,7 @@ _NEVER_NULL = {
     "intervals": ("time", "duration", "flow", "stream"),
     "sockets": ("time", "flow", "stream"),
     "gauges": ("time", "flow", "stream", "name"),
+    "legs": ("time", "node", "connection", "leg"),
     "queues": ("time", "link", "direction"),
     "queue_classes": ("time", "link", "direction", "class"),
     "queue_gauges": ("time", "link", "direction", "name"),

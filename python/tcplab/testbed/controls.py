@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 # A scenario's names that differ from the kernel's.
 _NAMES = {"bbr1": "bbr"}
 _OURS = "tl_"
+_LEGS = ("towards_client", "towards_server")
 # How long the loader may take to say what it can do, seconds.
 _PATIENCE = 30.0
 
@@ -77,8 +78,30 @@ def ours(cc: Mapping[str, Any]) -> Ours | None:
 
 def wanted(plan: Mapping[str, Any]) -> list[Ours]:
     """The controls to load for a plan, each once."""
-    found = (ours(flow["cc"]) for flow in plan["flows"] if flow.get("cc"))
+    found = map(ours, _chosen(plan))
     return list(dict.fromkeys(control for control in found if control is not None))
+
+
+def _chosen(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The controls of flows, and of the legs of accelerators."""
+    for flow in plan["flows"]:
+        if flow.get("cc"):
+            yield flow["cc"]
+    for node in plan["nodes"]:
+        for leg in _LEGS:
+            cc = (node.get("accelerate") or {}).get(leg, {}).get("cc")
+            if cc:
+                yield cc
+
+
+def accelerator(settings: Mapping[str, Any], loaded: Loaded) -> Json:
+    """An accelerator's settings, with the names of its controls in the kernel."""
+    legs = {
+        leg: {**settings[leg], "cc": {**cc, "name": loaded.name(cc)}}
+        for leg in _LEGS
+        if (cc := settings.get(leg, {}).get("cc"))
+    }
+    return {**settings, **legs}
 
 
 def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:

@@ -1,0 +1,217 @@
+//! The thread that serves all connections.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use slab::Slab;
+use socket2::Socket;
+use tcplab_plan::{Accelerator as Settings, WhenFull};
+
+use crate::connection::{Connection, Turn};
+use crate::divert::Diversion;
+use crate::sample::{Counts, Sample};
+use crate::splice::Pipes;
+use crate::{AcceleratorError, socket};
+
+const LISTENER: Token = Token(usize::MAX - 1);
+/// Events of one wait.
+const EVENTS: usize = 1024;
+/// Of a reached limit this much must be free again, percent, before connections are split anew.
+const FREE: u64 = 10;
+/// How often the memory held is added up at least, and the end looked for.
+const REVIEW: Duration = Duration::from_millis(100);
+
+/// A split-TCP accelerator in the network namespace it was made in.
+#[derive(Debug)]
+pub struct Accelerator {
+    settings: Settings,
+    listener: Socket,
+    diversion: Diversion,
+    poll: Poll,
+    connections: Slab<Connection>,
+    /// Connections that have more to do than one turn allows.
+    ready: VecDeque<usize>,
+    pipes: Pipes,
+    counts: Counts,
+    /// Payload held, bytes, at the last review.
+    held: u64,
+    passing: bool,
+}
+
+impl Accelerator {
+    /// Listen, and divert what passes this namespace from now on.
+    pub fn open(settings: Settings) -> Result<Accelerator, AcceleratorError> {
+        let (listener, port) = socket::listen(&settings.towards_client)?;
+        // What the plan asks of the other leg is tried before the first connection needs it.
+        drop(socket::listen(&settings.towards_server)?);
+        let poll = Poll::new().map_err(AcceleratorError::Events)?;
+        poll.registry()
+            .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
+            .map_err(AcceleratorError::Events)?;
+        let diversion = Diversion::new(port, &settings.ports)?;
+        Ok(Accelerator {
+            settings,
+            listener,
+            diversion,
+            poll,
+            connections: Slab::new(),
+            ready: VecDeque::new(),
+            pipes: Pipes::default(),
+            counts: Counts::default(),
+            held: 0,
+            passing: false,
+        })
+    }
+
+    /// Serve until `over`, which is asked every 100 ms. Every `interval` `observe` is given each open connection.
+    pub fn run(
+        mut self,
+        interval: Duration,
+        over: impl Fn() -> bool,
+        mut observe: impl FnMut(&Counts, &mut dyn Iterator<Item = Sample>),
+    ) -> Result<Counts, AcceleratorError> {
+        let mut events = Events::with_capacity(EVENTS);
+        let interval = interval.min(REVIEW);
+        let mut due = Instant::now() + interval;
+        while !over() {
+            let wait = if self.ready.is_empty() {
+                due.saturating_duration_since(Instant::now())
+            } else {
+                Duration::ZERO
+            };
+            match self.poll.poll(&mut events, Some(wait)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    return Err(AcceleratorError::Events(error));
+                }
+                _ => {}
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.accept()?,
+                    Token(number) => self.ready.push_back(number / 2),
+                }
+            }
+            // Each has one turn before the sockets are asked again.
+            for _ in 0..self.ready.len() {
+                if let Some(number) = self.ready.pop_front() {
+                    self.turn(number);
+                }
+            }
+            if Instant::now() >= due {
+                due = (due + interval).max(Instant::now());
+                self.held = self.samples().map(|sample| sample.exposed_up() + sample.exposed_down()).sum();
+                observe(&self.counts, &mut self.samples());
+            }
+            self.review()?;
+        }
+        Ok(self.counts)
+    }
+
+    fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.connections.iter().filter_map(|(_, connection)| connection.sample())
+    }
+
+    fn turn(&mut self, number: usize) {
+        // It may have ended since its event, or in its turn before.
+        let Some(connection) = self.connections.get_mut(number) else { return };
+        match connection.advance(&mut self.pipes) {
+            Ok(Turn::Waits) => {}
+            Ok(Turn::Ready) => self.ready.push_back(number),
+            Ok(Turn::Over) => self.remove(number).close(),
+            Err(_) => {
+                self.counts.broken += 1;
+                drop(self.remove(number));
+            }
+        }
+    }
+
+    fn remove(&mut self, number: usize) -> Connection {
+        let connection = self.connections.remove(number);
+        for socket in connection.sockets() {
+            let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
+        }
+        self.counts.open = self.connections.len() as u64;
+        connection
+    }
+
+    fn accept(&mut self) -> Result<(), AcceleratorError> {
+        loop {
+            let (client, from) = match self.listener.accept() {
+                Ok((client, from)) => (client, from),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // The client has gone again, or no file descriptor is left for it (accept(2)).
+                Err(_) => return Ok(()),
+            };
+            if self.is_full() && self.settings.when_full == WhenFull::Reset {
+                self.counts.refused += 1;
+                let _ = client.set_linger(Some(Duration::ZERO));
+                continue;
+            }
+            if self.split(client, from.as_socket()).is_none() {
+                self.counts.broken += 1;
+            }
+        }
+    }
+
+    /// None if it came to nothing: the client is reset.
+    fn split(&mut self, client: Socket, from: Option<SocketAddr>) -> Option<()> {
+        socket::prepare(&client).ok()?;
+        let (from, to) = (plain(from?), plain(client.local_addr().ok()?.as_socket()?));
+        let server = socket::connect(from, to, &self.settings.towards_server).ok()?;
+        let number = self.counts.accepted;
+        let entry = self.connections.vacant_entry();
+        let key = entry.key();
+        let connection = entry.insert(Connection::new(number, (client, from), (server, to)));
+        let registry = self.poll.registry();
+        // Edge-triggered; an event for what is ready already comes with the registration.
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let registered = connection.sockets().into_iter().enumerate().try_for_each(|(side, socket)| {
+            registry.register(&mut SourceFd(&socket.as_raw_fd()), Token(2 * key + side), both)
+        });
+        if registered.is_err() {
+            drop(self.remove(key));
+            return None;
+        }
+        self.counts.accepted += 1;
+        self.counts.open = self.connections.len() as u64;
+        Some(())
+    }
+
+    fn is_full(&self) -> bool {
+        self.connections.len() as u64 >= u64::from(self.settings.connections)
+            || self.held >= self.settings.memory
+    }
+
+    /// Lets new connections pass while a limit is reached, and for a while after.
+    fn review(&mut self) -> Result<(), AcceleratorError> {
+        if self.settings.when_full == WhenFull::Reset {
+            return Ok(());
+        }
+        let below = |value: u64, limit: u64| value <= limit - limit.div_ceil(100 / FREE);
+        if !self.passing && self.is_full() {
+            self.passing = true;
+            self.counts.passed += 1;
+            self.diversion.open(false)?;
+        } else if self.passing
+            && below(self.connections.len() as u64, u64::from(self.settings.connections))
+            && below(self.held, self.settings.memory)
+        {
+            self.passing = false;
+            self.diversion.open(true)?;
+        }
+        Ok(())
+    }
+}
+
+/// An IPv4 address that an IPv6 socket shows as mapped, as itself.
+fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V6(ip) => SocketAddr::new(IpAddr::V6(ip).to_canonical(), address.port()),
+        IpAddr::V4(_) => address,
+    }
+}

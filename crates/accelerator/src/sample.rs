@@ -1,0 +1,57 @@
+//! What an accelerator knows of its connections.
+
+use std::net::SocketAddr;
+
+use tcplab_probe::TcpInfo;
+
+/// Connections so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Split at this moment.
+    pub open: u64,
+    /// Split so far.
+    pub accepted: u64,
+    /// Ended by an error or a reset of either end.
+    pub broken: u64,
+    /// Reset because a limit was reached.
+    pub refused: u64,
+    /// Times at which new connections began to pass, because a limit was reached.
+    pub passed: u64,
+}
+
+/// One leg at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct LegSample {
+    /// The far end.
+    pub peer: SocketAddr,
+    /// What the kernel knows of it.
+    pub info: TcpInfo,
+}
+
+/// One split connection at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Number of the connection, from 0 in the order of acceptance.
+    pub connection: u64,
+    /// Towards the end that opened the connection.
+    pub client: LegSample,
+    /// Towards the end that was asked for.
+    pub server: LegSample,
+}
+
+impl Sample {
+    /// Bytes of the client's that were acknowledged to it and not yet by the server: lost if the accelerator dies.
+    pub fn exposed_up(&self) -> u64 {
+        exposed(&self.client.info, &self.server.info)
+    }
+
+    /// Likewise of the server's.
+    pub fn exposed_down(&self) -> u64 {
+        exposed(&self.server.info, &self.client.info)
+    }
+}
+
+fn exposed(from: &TcpInfo, to: &TcpInfo) -> u64 {
+    // `bytes_acked` counts the SYN of the end that opened a connection, too (RFC 4898, `tcp_ack_snd_una`): a byte more at most.
+    from.bytes_received.saturating_sub(to.bytes_acked)
+}

@@ -1,0 +1,95 @@
+//! Transparent sockets: they stand for addresses that are not this host's.
+
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use socket2::{Domain, Socket, TcpKeepalive};
+use tcplab_plan::Leg;
+use tcplab_traffic::{Settings, tcp_socket};
+
+use crate::AcceleratorError;
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// An end that has vanished is noticed after two minutes; Linux's default is more than two hours.
+const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
+
+/// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. What it accepts towards the client has
+/// the settings of `leg`.
+pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
+    // The options of a listening socket are inherited, and buffers must be set before the handshake (tcp(7)).
+    let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
+    let socket = open(any, leg)?;
+    transparent(&socket, Domain::IPV6).map_err(AcceleratorError::Transparent)?;
+    let listened = (|| {
+        socket.set_only_v6(false)?;
+        socket.bind(&any.into())?;
+        socket.listen(BACKLOG)?;
+        socket.local_addr()
+    })();
+    let port = listened.map_err(AcceleratorError::Listen)?.as_socket().map_or(0, |address| address.port());
+    Ok((socket, port))
+}
+
+/// Begins to connect to `server` in the name of `client`.
+pub(crate) fn connect(client: SocketAddr, server: SocketAddr, leg: &Leg) -> Result<Socket, AcceleratorError> {
+    let socket = open(server, leg)?;
+    transparent(&socket, Domain::for_address(server)).map_err(AcceleratorError::Transparent)?;
+    let begun = (|| {
+        socket.set_reuse_address(true)?;
+        socket.bind(&client.into())?;
+        match socket.connect(&server.into()) {
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
+            done => done,
+        }
+    })();
+    begun.map_err(AcceleratorError::Listen)?;
+    prepare(&socket).map_err(AcceleratorError::Transparent)?;
+    Ok(socket)
+}
+
+/// Makes ready an accepted connection.
+pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)?;
+    // What has come in whole leaves whole: nothing waits for more, which the sender held back itself if it wanted to.
+    socket.set_tcp_nodelay(true)?;
+    let (idle, interval, probes) = KEEPALIVE;
+    socket.set_tcp_keepalive(
+        &TcpKeepalive::new().with_time(idle).with_interval(interval).with_retries(probes),
+    )?;
+    // If this process dies, both ends shall see an error.
+    socket.set_linger(Some(Duration::ZERO))
+}
+
+fn open(address: SocketAddr, leg: &Leg) -> Result<Socket, AcceleratorError> {
+    let settings = Settings {
+        send_buffer: leg.send_buffer,
+        receive_buffer: leg.receive_buffer,
+        max_pacing_rate: leg.max_pacing_rate,
+        ..Settings::default()
+    };
+    let (socket, _) = tcp_socket(address, &settings, &leg.cc.name)?;
+    socket.set_nonblocking(true).map_err(AcceleratorError::Transparent)?;
+    Ok(socket)
+}
+
+fn transparent(socket: &Socket, domain: Domain) -> io::Result<()> {
+    let (level, option) = match domain {
+        Domain::IPV4 => (libc::SOL_IP, libc::IP_TRANSPARENT),
+        _ => (libc::SOL_IPV6, libc::IPV6_TRANSPARENT),
+    };
+    let on: libc::c_int = 1;
+    // SAFETY: the value is a readable int.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(&on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,72 @@
+//! A split-TCP accelerator: a performance-enhancing proxy (RFC 3135) in a router.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Cc;
+
+/// Ends each TCP connection that passes the node and opens a second one to its destination.
+///
+/// Each leg has a congestion control and buffers of its own. The addresses and ports of both ends stay as they are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Accelerator {
+    /// The connection to the end that opened it.
+    pub towards_client: Leg,
+    /// The connection to the end that was asked for.
+    pub towards_server: Leg,
+    /// Destination ports; empty: all.
+    pub ports: Vec<u16>,
+    /// Connections at a time.
+    pub connections: u32,
+    /// Payload held for all connections together, bytes: acknowledged to one end and not yet by the other.
+    pub memory: u64,
+    /// What happens to a connection that finds one of the limits reached.
+    pub when_full: WhenFull,
+}
+
+impl Default for Accelerator {
+    fn default() -> Accelerator {
+        Accelerator {
+            towards_client: Leg::default(),
+            towards_server: Leg::default(),
+            ports: Vec::new(),
+            connections: 10_000,
+            memory: 1 << 30,
+            when_full: WhenFull::Pass,
+        }
+    }
+}
+
+/// One of an accelerator's two connections, at the accelerator's end. What is not given is as Linux has it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Leg {
+    /// Its congestion control. What a namespace takes by itself depends on the host.
+    pub cc: Cc,
+    /// Send buffer in bytes as given to SO_SNDBUF; none: auto-tuned.
+    pub send_buffer: Option<u64>,
+    /// Receive buffer in bytes as given to SO_RCVBUF; none: auto-tuned.
+    pub receive_buffer: Option<u64>,
+    /// Upper bound of the pacing rate, bit/s (SO_MAX_PACING_RATE).
+    pub max_pacing_rate: Option<u64>,
+}
+
+impl Default for Leg {
+    fn default() -> Leg {
+        let cc = Cc { name: "cubic".to_owned(), params: BTreeMap::new(), file: None, source: None };
+        Leg { cc, send_buffer: None, receive_buffer: None, max_pacing_rate: None }
+    }
+}
+
+/// What happens to a connection that finds the accelerator full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// It passes, and is not accelerated.
+    Pass,
+    /// It is reset.
+    Reset,
+}
