@@ -67,7 +67,7 @@ fn open(address: SocketAddr, leg: &Leg) -> Result<Socket, AcceleratorError> {
     let settings = Settings {
         send_buffer: leg.send_buffer,
         receive_buffer: leg.receive_buffer,
-        max_pacing_rate: leg.max_pacing_rate,
+        pacing: leg.pacing,
         ..Settings::default()
     };
     let (socket, _) = tcp_socket(address, &settings, &leg.cc.name)?;

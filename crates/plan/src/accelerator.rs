@@ -50,14 +50,14 @@ pub struct Leg {
     pub send_buffer: Option<u64>,
     /// Receive buffer in bytes as given to SO_RCVBUF; none: auto-tuned.
     pub receive_buffer: Option<u64>,
-    /// Upper bound of the pacing rate, bit/s (SO_MAX_PACING_RATE).
-    pub max_pacing_rate: Option<u64>,
+    /// Pace whatever the congestion control, as the fq queue discipline does.
+    pub pacing: bool,
 }
 
 impl Default for Leg {
     fn default() -> Leg {
         let cc = Cc { name: "cubic".to_owned(), params: BTreeMap::new(), file: None, source: None };
-        Leg { cc, send_buffer: None, receive_buffer: None, max_pacing_rate: None }
+        Leg { cc, send_buffer: None, receive_buffer: None, pacing: false }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Routing, TcpSettings};
+use crate::{Accelerator, Routing, TcpSettings};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub struct Node {
     /// Routing protocols of a router; none: packets go as `routes` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routing>,
+    /// Of a router: what splits the TCP connections that pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accelerate: Option<Accelerator>,
 }
 
 /// What a node does with packets that are not its own.

@@ -14,6 +14,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.intervals, dictionary)?;
     add(&dict, &tables.sockets, dictionary)?;
     add(&dict, &tables.gauges, dictionary)?;
+    add(&dict, &tables.legs, dictionary)?;
     add(&dict, &tables.queues, dictionary)?;
     add(&dict, &tables.queue_classes, dictionary)?;
     add(&dict, &tables.queue_gauges, dictionary)?;

@@ -2,16 +2,16 @@
 
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
-    Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Limit, Link, Loss,
-    LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder, Routing, Sample,
-    TcpSettings, Trace, Traffic,
+    Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Leg,
+    Limit, Link, Loss, LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder,
+    Routing, Sample, TcpSettings, Trace, Traffic,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
 use crate::addresses;
 use crate::check::{TCP_HEADER, UDP_HEADER, ip_header, source};
 use crate::document::Step;
-use crate::language::{self, Amount, HostSettings, Kind, RandomModel, SocketSettings};
+use crate::language::{self, Accelerate, Amount, HostSettings, Kind, RandomModel, SocketSettings};
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
@@ -80,6 +80,32 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
             gro: settings.gro.unwrap_or(false),
         },
         routing: routing(layout, node),
+        accelerate: node.accelerate.as_ref().map(|given| accelerator(layout, given)),
+    }
+}
+
+fn accelerator(layout: &Layout<'_>, given: &Accelerate) -> Accelerator {
+    let leg = |given: &language::Leg| {
+        let leg = Leg {
+            send_buffer: given.send_buffer,
+            receive_buffer: given.receive_buffer,
+            pacing: given.pacing.unwrap_or(false),
+            ..Leg::default()
+        };
+        match &given.cc {
+            Some(cc) => Leg { cc: control(layout, cc), ..leg },
+            None => leg,
+        }
+    };
+    let ports = given.ports.iter().flatten();
+    let default = Accelerator::default();
+    Accelerator {
+        towards_client: leg(&given.towards_client),
+        towards_server: leg(&given.towards_server),
+        ports: ports.map(|&port| u16::try_from(port).unwrap_or(u16::MAX)).collect(),
+        connections: given.connections.unwrap_or(default.connections),
+        memory: given.memory.unwrap_or(default.memory),
+        when_full: given.when_full.unwrap_or(default.when_full),
     }
 }
 

@@ -10,8 +10,8 @@ use tcplab_plan::{NodeKind, Routing};
 
 use crate::document::Step;
 use crate::language::{
-    At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Overhead, PathNetwork,
-    Policer, QueueTree, Reorder, Scenario,
+    Accelerate, At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Overhead,
+    PathNetwork, Policer, QueueTree, Reorder, Scenario,
 };
 use crate::reader::Path;
 
@@ -199,6 +199,7 @@ pub(crate) struct NodeSpec {
     pub(crate) routing: Option<Routing>,
     /// The file in FRR's own language.
     pub(crate) frr: Option<String>,
+    pub(crate) accelerate: Option<Accelerate>,
     pub(crate) places: Vec<(&'static str, Path)>,
     pub(crate) place: Path,
 }
@@ -235,6 +236,7 @@ pub(crate) fn build(scenario: &Scenario) -> Topology {
             NodeSpec {
                 routing: node.routing.clone(),
                 frr: node.frr.clone(),
+                accelerate: node.accelerate.clone(),
                 ..node_spec(&node.name, node.kind, common, &node.settings, place)
             }
         })
@@ -395,7 +397,8 @@ macro_rules! node_spec {
                 both.extend(mine.clone());
                 settings.sysctls = Some(both);
             }
-            NodeSpec { name: name.to_owned(), kind, settings, routing: None, frr: None, places, place }
+            let (routing, frr, accelerate) = (None, None, None);
+            NodeSpec { name: name.to_owned(), kind, settings, routing, frr, accelerate, places, place }
         }
     };
 }

@@ -12,11 +12,12 @@ use crate::application::Application;
 use crate::bulk::Bulk;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
-use crate::network::{DirectionId, Names, Network};
+use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
-use crate::plan::{Cc, Flow, Pattern, Plan, Traffic};
+use crate::plan::{Accelerator, Cc, Flow, Pattern, Plan, Traffic};
+use crate::relay::{self, Relay};
 use crate::request::Request;
 use crate::stream::{Ends, Interval, Stream, Work};
 use crate::tcp_stream::{Settings, TcpStream};
@@ -52,7 +53,17 @@ pub(crate) fn streams(
         let mut round_trip = path(from, to, [&flow.from, &flow.to])?;
         round_trip.extend(path(to, from, [&flow.to, &flow.from])?);
         let mtu = least_mtu(plan, &round_trip);
-        let builder = Builder { plan, controls, flow, mtu, settings: OnceCell::new() };
+        let way = path(from, to, [&flow.from, &flow.to])?;
+        let accelerator = accelerator(plan, network, flow, &way)?;
+        let builder = Builder {
+            plan,
+            controls,
+            flow,
+            mtu,
+            accelerator,
+            settings: OnceCell::new(),
+            relay: OnceCell::new(),
+        };
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
             streams.push(Stream {
@@ -63,6 +74,7 @@ pub(crate) fn streams(
                     to,
                     ip: flow.ip,
                     dscp: flow.dscp,
+                    accelerator: accelerator.map(|(node, _)| node),
                 },
                 flow: number,
                 start: flow.start,
@@ -79,6 +91,28 @@ fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
     path.iter().map(|&direction| plan.links[direction as usize / 2].mtu).min().unwrap_or(u32::MAX)
 }
 
+/// The accelerator that a flow's connections pass.
+fn accelerator<'a>(
+    plan: &'a Plan,
+    network: &Network,
+    flow: &Flow,
+    way: &[DirectionId],
+) -> Result<Option<(NodeId, &'a Accelerator)>, PlanError> {
+    if matches!(flow.traffic, Traffic::Udp { .. } | Traffic::Ping { .. }) {
+        return Ok(None);
+    }
+    let between = way.split_last().map_or(&[][..], |(_, between)| between);
+    let mut found = between.iter().filter_map(|&direction| {
+        let node = network.far_end(direction);
+        Some((node, plan.nodes[usize::from(node)].accelerate.as_ref()?))
+    });
+    let first = found.next();
+    if found.next().is_some() {
+        return Err(PlanError::Accelerators { flow: flow.name.clone() });
+    }
+    Ok(first)
+}
+
 struct Builder<'a> {
     plan: &'a Plan,
     controls: &'a Registry,
@@ -87,6 +121,10 @@ struct Builder<'a> {
     mtu: u32,
     /// What the flow's connections have in common, once it is known.
     settings: OnceCell<Arc<Settings>>,
+    /// The accelerator on its way.
+    accelerator: Option<(NodeId, &'a Accelerator)>,
+    /// Likewise what its ends there have in common.
+    relay: OnceCell<Arc<relay::Settings>>,
 }
 
 impl Builder<'_> {
@@ -191,24 +229,58 @@ impl Builder<'_> {
             }
         };
         let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
-        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn))))
+        let relay =
+            self.accelerator.map(|(node, accelerator)| self.relay(stream, node, accelerator)).transpose()?;
+        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn, relay))))
+    }
+
+    fn relay(&self, stream: u32, node: NodeId, accelerator: &Accelerator) -> Result<Relay, PlanError> {
+        let settings = match self.relay.get() {
+            Some(settings) => settings.clone(),
+            None => {
+                let host = &self.plan.nodes[usize::from(node)].tcp;
+                let [towards_client, towards_server] =
+                    [&accelerator.towards_client, &accelerator.towards_server].map(|leg| {
+                        let config = Config {
+                            send_buffer: leg.send_buffer.or(host.send_buffer),
+                            receive_buffer: leg.receive_buffer.or(host.receive_buffer),
+                            pacing: leg.pacing || host.pacing,
+                            nagle: false,
+                            ..host.clone()
+                        };
+                        Ok((self.control(&leg.cc)?, self.fitted(&config)?))
+                    });
+                let ((client, client_config), (server, server_config)) = (towards_client?, towards_server?);
+                let controls = [client, server];
+                let configs = [client_config, server_config];
+                self.relay.get_or_init(|| Arc::new(relay::Settings { node, controls, configs })).clone()
+            }
+        };
+        let isn = ["relay.client", "relay.server"].map(|end| self.seed(stream, end) as u32);
+        Ok(Relay::new(settings, isn))
     }
 
     fn settings(&self, cc: &Cc, configs: [&Config; 2]) -> Result<Settings, PlanError> {
+        let [client, server] = configs.map(|config| self.fitted(config));
+        Ok(Settings { control: self.control(cc)?, configs: [client?, server?] })
+    }
+
+    fn control(&self, cc: &Cc) -> Result<Control, PlanError> {
         let params = cc.params.iter().map(|(name, value)| (name.as_str(), *value));
-        let control = self
-            .controls
+        self.controls
             .find(cc.file.as_ref().unwrap_or(&cc.name))
             .and_then(|table| Control::of(table, params))
-            .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })?;
-        // A path with a smaller MTU than the ends' own: path MTU discovery is taken to be done.
+            .map_err(|source| PlanError::Control { flow: self.flow.name.clone(), source })
+    }
+
+    /// Settings of an end on a path with a smaller MTU than its own: path MTU discovery is taken to be done.
+    fn fitted(&self, config: &Config) -> Result<Config, PlanError> {
         let most = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
         const LEAST_MSS: u32 = 88;
         if most < LEAST_MSS {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
         }
-        let configs = configs.map(|config| Config { mss: config.mss.min(most), ..config.clone() });
-        Ok(Settings { control, configs })
+        Ok(Config { mss: config.mss.min(most), ..config.clone() })
     }
 
     fn pauses(&self, pattern: &Option<Pattern>, stream: u32) -> Option<Pauses> {

@@ -43,6 +43,12 @@ pub enum PlanError {
         /// The node that knows no further, or that packets would come back to.
         stuck: String,
     },
+    /// A connection is split once.
+    #[error("flows.{flow}: its path has two accelerators, and the simulator splits a connection once")]
+    Accelerators {
+        /// The flow.
+        flow: String,
+    },
     /// The field has six bits.
     #[error("flows.{flow}.dscp: {dscp} is not a codepoint from 0 to 63")]
     Dscp {

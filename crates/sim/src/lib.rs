@@ -19,6 +19,7 @@ mod network;
 mod pattern;
 mod ping_stream;
 mod recorder;
+mod relay;
 mod request;
 mod samplers;
 mod schedule;

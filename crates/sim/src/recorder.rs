@@ -2,8 +2,8 @@
 
 use tcplab_link::{Class, Event, Gauge, Observer, QueueSample, Stats};
 use tcplab_tables::{
-    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, PacketRow, Packets, Pings,
-    QueueClassRow, QueueClasses, QueueGaugeRow, QueueGauges, QueueRow, Queues, Sockets, Symbol,
+    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, Legs, PacketRow, Packets,
+    Pings, QueueClassRow, QueueClasses, QueueGaugeRow, QueueGauges, QueueRow, Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -29,6 +29,8 @@ pub struct Tables {
     pub sockets: Sockets,
     /// One row per socket sample and figure that a control publishes of itself.
     pub gauges: Gauges,
+    /// One row per leg of a connection that an accelerator has split, and socket sample.
+    pub legs: Legs,
     /// One row per link direction and sample.
     pub queues: Queues,
     /// One row per class of a queue discipline, link direction and sample.

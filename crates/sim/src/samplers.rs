@@ -1,13 +1,14 @@
 //! Rows taken at intervals, and at the end.
 
 use tcplab_control::Telemetry;
-use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, SocketRow, Symbol};
+use tcplab_tables::{FlowRow, GaugeRow, IntervalRow, LegRow, SocketRow, Symbol};
 use tcplab_tcp::Info;
 use tcplab_units::{Span, Time};
 
 use crate::capture;
 use crate::histogram::Summary;
 use crate::plan::{Plan, Traffic};
+use crate::relay::Leg;
 use crate::stream::{Counts, Stream, Work};
 use crate::tcp_stream::{CLIENT, state_name};
 use crate::world::World;
@@ -49,6 +50,35 @@ pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: T
             }
             world.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
         }
+        if let Some((node, both)) = tcp.legs(now) {
+            let node = &plan.nodes[usize::from(node)].name;
+            legs(world, now, stream.ends.stream, node, &both);
+        }
+    }
+}
+
+/// One row for each leg of every connection that an accelerator has split.
+fn legs(world: &mut World, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) {
+    let (flow, number) = world.recorder.stream(stream);
+    let node = world.recorder.symbol(node);
+    for (leg, name) in legs.iter().zip(["client", "server"]) {
+        let Leg { info, bytes_received, bytes_acked, retransmits, exposed } = leg;
+        let row = LegRow {
+            time: now.as_ns(),
+            flow: Some(flow),
+            stream: Some(number),
+            node,
+            connection: u64::from(stream),
+            leg: world.recorder.symbol(name),
+            bytes_received: *bytes_received,
+            bytes_acked: *bytes_acked,
+            exposed: *exposed,
+            cwnd: u64::from(info.cwnd),
+            srtt: (info.srtt > Span::ZERO).then_some(info.srtt.as_ns()),
+            retransmits: *retransmits,
+            rwnd: info.rwnd,
+        };
+        world.recorder.tables.legs.push(row);
     }
 }
 

@@ -245,7 +245,12 @@ impl Simulation {
         } else {
             let body = self.world.bodies.get(&packet);
             self.world.bodies.release(packet.body);
-            self.streams[stream].receive::<M>(&body, packet.forward(), &mut self.world);
+            let receiver = &mut self.streams[stream];
+            if receiver.ends.accelerator == Some(node) {
+                receiver.relay::<M>(&body, packet.forward(), &mut self.world);
+            } else {
+                receiver.receive::<M>(&body, packet.forward(), &mut self.world);
+            }
         }
         self.note_finished(stream)
     }

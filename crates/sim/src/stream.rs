@@ -26,13 +26,26 @@ pub(crate) struct Ends {
     pub(crate) ip: IpVersion,
     /// Differentiated services codepoint of its packets, there and back.
     pub(crate) dscp: u8,
+    /// Where an accelerator splits the connection.
+    pub(crate) accelerator: Option<NodeId>,
 }
 
 impl Ends {
-    /// Sends `body` from one end to the other, there or back.
+    /// Sends `body` from one end to the other, or to the accelerator before it; there or back.
     #[inline]
     pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) {
         let (from, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
+        self.send_on::<M>(body, forward, from, self.accelerator.unwrap_or(to), world);
+    }
+
+    /// Sends `body` from the accelerator to the end beyond it.
+    pub(crate) fn relay<M: Mode>(&self, body: Body, forward: bool, world: &mut World) {
+        let Some(accelerator) = self.accelerator else { return };
+        self.send_on::<M>(body, forward, accelerator, if forward { self.to } else { self.from }, world);
+    }
+
+    #[inline]
+    fn send_on<M: Mode>(&self, body: Body, forward: bool, from: NodeId, to: NodeId, world: &mut World) {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
         let packet = Packet {
             frame_len: body.frame_len(self.ip),
@@ -105,6 +118,13 @@ impl Stream {
             Work::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.ends, world),
             Work::Udp(udp) => udp.receive(body, world.now()),
             Work::Ping(ping) => ping.receive::<M>(body, &self.ends, world),
+        }
+    }
+
+    /// A packet of the stream arrived at the accelerator on its way.
+    pub(crate) fn relay<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
+        if let Work::Tcp(tcp) = &mut self.work {
+            tcp.relay::<M>(body, forward, &self.ends, world);
         }
     }
 

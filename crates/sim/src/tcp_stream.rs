@@ -8,8 +8,10 @@ use tcplab_units::Time;
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
+use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
 use crate::recorder::Mode;
+use crate::relay::{Leg, Relay};
 use crate::stream::Ends;
 use crate::world::{Timer, World};
 
@@ -38,6 +40,8 @@ pub(crate) struct TcpStream {
     pub(crate) application: Box<dyn Application>,
     /// The end that sends most of the payload.
     data_end: usize,
+    /// An accelerator on the way, which each end then talks to.
+    relay: Option<Box<Relay>>,
     rtt: Histogram,
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
@@ -97,6 +101,7 @@ impl TcpStream {
         application: Box<dyn Application>,
         settings: Arc<Settings>,
         initial_sequence: [u32; 2],
+        relay: Option<Relay>,
     ) -> TcpStream {
         TcpStream {
             ends: [None, None],
@@ -108,6 +113,7 @@ impl TcpStream {
             aborted: false,
             data_end: application.data_end(),
             application,
+            relay: relay.map(Box::new),
             rtt: Histogram::default(),
             last_delivery: Time::ZERO,
             delivered: [0; 2],
@@ -133,6 +139,12 @@ impl TcpStream {
             }
             Timer::Sender => CLIENT,
             Timer::Receiver => SERVER,
+            Timer::Relay => {
+                if let Some(relay) = &mut self.relay {
+                    relay.wake::<M>(ends, world);
+                }
+                return;
+            }
         };
         if timer != Timer::Application
             && let Some(connection) = &mut self.ends[end]
@@ -160,6 +172,13 @@ impl TcpStream {
             self.accept(segment, now);
         }
         self.drive::<M>(end, ends, world);
+    }
+
+    /// A segment arrived at the accelerator on the way.
+    pub(crate) fn relay<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
+        if let (Some(relay), Body::Tcp(segment)) = (&mut self.relay, body) {
+            relay.receive::<M>(segment, forward, ends, world);
+        }
     }
 
     /// The server's end comes into being with the first SYN.
@@ -322,6 +341,12 @@ impl TcpStream {
     /// Whether `end` sends payload.
     fn sends(&self, end: usize) -> bool {
         end == CLIENT || self.application.answers()
+    }
+
+    /// Where an accelerator on the way is, and figures of its two legs.
+    pub(crate) fn legs(&self, now: Time) -> Option<(NodeId, [Leg; 2])> {
+        let relay = self.relay.as_ref()?;
+        Some((relay.node(), relay.legs(now)?))
     }
 
     /// What the ends that send payload have sent and lost.

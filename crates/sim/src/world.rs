@@ -18,12 +18,14 @@ pub(crate) enum Timer {
     Sender = 1,
     /// The TCP endpoint's at the flow's `to`.
     Receiver = 2,
+    /// Those of an accelerator's two endpoints on the way.
+    Relay = 3,
 }
 
 impl Timer {
     /// How many a stream has.
-    pub(crate) const COUNT: u32 = 3;
-    pub(crate) const ALL: [Timer; 3] = [Timer::Application, Timer::Sender, Timer::Receiver];
+    pub(crate) const COUNT: u32 = 4;
+    pub(crate) const ALL: [Timer; 4] = [Timer::Application, Timer::Sender, Timer::Receiver, Timer::Relay];
 }
 
 /// Everything outside the streams.

@@ -321,6 +321,21 @@ impl Connection {
         }
     }
 
+    /// The application gives the connection up: the peer is sent a reset (RFC 9293, section 3.10.5).
+    pub fn reset(&mut self, now: Time) {
+        self.set_now(now);
+        if matches!(self.state, State::Aborted | State::Closed) {
+            return;
+        }
+        self.send_reset(self.sk.snd_nxt);
+        self.abort();
+    }
+
+    /// Whether the send buffer has taken all that was offered.
+    pub fn has_taken_all(&self) -> bool {
+        self.nothing_offered()
+    }
+
     /// Whether the application reads at once whatever arrives (true unless changed).
     pub fn read_at_once(&mut self, yes: bool) {
         self.rcv.reads_at_once = yes;

@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    fn send_reset(&mut self, seq: u32) {
+    pub(crate) fn send_reset(&mut self, seq: u32) {
         let mut reset = self.header();
         reset.flags = RST;
         reset.seq = seq;

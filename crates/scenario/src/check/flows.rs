@@ -8,7 +8,7 @@ use super::network::{neighbour, node_names};
 use super::{Finding, everything};
 use crate::addresses::LEAST_IPV6_MTU;
 use crate::document::Document;
-use crate::language::{Amount, Kind};
+use crate::language::{Amount, Control, Flow, Kind};
 use crate::layout::Layout;
 use crate::nearest::nearest;
 use crate::quantity::{LARGEST, quoted, round};
@@ -186,9 +186,7 @@ pub(super) fn buffers(
 }
 
 pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec<Finding>) {
-    for flow in &layout.scenario.flows {
-        let Some(control) = flow.control() else { continue };
-        let place = at!["flows", flow.number, "cc"];
+    for (control, place) in chosen(layout) {
         let at_name = below(&place, "name");
         let name = control.name.as_str();
         if document.node(&place).is_some_and(|node| node.is_mapping() && node.get("name").is_none()) {
@@ -246,6 +244,22 @@ pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec
             }
         }
     }
+}
+
+/// The controls that a scenario names, and where.
+fn chosen<'a>(layout: &'a Layout<'_>) -> Vec<(&'a Control, Path)> {
+    let of_flow = |flow: &'a Flow| Some((flow.control()?, at!["flows", flow.number, "cc"]));
+    let mut found: Vec<_> = layout.scenario.flows.iter().filter_map(of_flow).collect();
+    for node in &layout.topology.nodes {
+        let Some(given) = &node.accelerate else { continue };
+        for (leg, key) in
+            [(&given.towards_client, "towards_client"), (&given.towards_server, "towards_server")]
+        {
+            let place = below(&below(&below(&node.place, "accelerate"), key), "cc");
+            found.extend(leg.cc.as_ref().map(|cc| (cc, place)));
+        }
+    }
+    found
 }
 
 /// The text of a control's file; a message and a suggestion where it cannot be had.

@@ -13,7 +13,7 @@ use crate::language::Amount;
 use crate::layout::Layout;
 use crate::quantity::{LARGEST, quoted};
 use crate::reader::Path;
-use crate::topology::{Setting, at, below};
+use crate::topology::{NodeSpec, Setting, at, below};
 use crate::words::near_name;
 
 pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
@@ -192,6 +192,7 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
 pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     let bdps = layout.node_bdps();
     for node in &layout.topology.nodes {
+        accelerators(node, found);
         if node.kind == NodeKind::Host {
             let place = |key: &str| node.place_of(key).clone();
             let given = Buffers {
@@ -211,6 +212,22 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 let message = format!("{} is for hosts, and {} is a {kind}", quoted(key), quoted(&node.name));
                 found.push(Finding::new(place.clone(), message).at_key());
             }
+        }
+    }
+}
+
+fn accelerators(node: &NodeSpec, found: &mut Vec<Finding>) {
+    let Some(given) = &node.accelerate else { return };
+    let place = below(&node.place, "accelerate");
+    if node.kind != NodeKind::Router {
+        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
+        let message = format!("`accelerate` is for routers, and {} is a {kind}", quoted(&node.name));
+        found.push(Finding::new(place.clone(), message).at_key());
+    }
+    for (number, port) in given.ports.iter().flatten().enumerate() {
+        if u16::try_from(*port).is_err() {
+            let at = below(&below(&place, "ports"), number);
+            found.push(Finding::new(at, format!("{port} is not a port from 1 to 65535")));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a person may write, as types: their JSON Schema, with the documentation of every key, drives the reader, and
 //! what was read fills them.
 
+mod accelerator;
 mod flows;
 pub(crate) mod kinds;
 mod network;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use tcplab_plan::{CaptureAt, Emulator};
 
+pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use flows::{Control, Flow, Kind, Pattern, SocketSettings};
 pub(crate) use network::{
     Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Overhead,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tcplab_plan::{Distribution, Ecn, NodeKind, Queue, Routing};
 
+use super::accelerator::Accelerate;
 use super::kinds;
 use super::{Amount, At, LinkRate, QueueTree};
 
@@ -344,6 +345,8 @@ pub(crate) struct Node {
     /// File in FRR's own language that extends what `routing` says, or is all of it; relative to the scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) frr: Option<String>,
+    /// Of a router: split the TCP connections that pass (`accelerate: {}`).
+    pub(crate) accelerate: Option<Accelerate>,
     /// Its TCP.
     #[serde(flatten)]
     pub(crate) settings: HostSettings,

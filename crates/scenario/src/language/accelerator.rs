@@ -1,0 +1,52 @@
+//! Accelerators: `accelerate` of a router.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tcplab_plan::WhenFull;
+
+use super::flows::Control;
+use super::kinds;
+
+/// A split-TCP accelerator (a performance-enhancing proxy, RFC 3135).
+///
+/// It ends each TCP connection that passes the router and opens a second one to its destination, in the name of the
+/// first.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Accelerate {
+    /// The leg to the end that opened the connection.
+    #[serde(default)]
+    pub(crate) towards_client: Leg,
+    /// The leg to the end that was asked for.
+    #[serde(default)]
+    pub(crate) towards_server: Leg,
+    /// Destination ports of the connections that are split; default: all.
+    #[schemars(with = "Option<Vec<kinds::Count>>", length(min = 1))]
+    pub(crate) ports: Option<Vec<u64>>,
+    /// Connections at a time (default 10000).
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) connections: Option<u32>,
+    /// Payload held for all connections together: acknowledged to one end and not yet by the other (default 1 GiB).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) memory: Option<u64>,
+    /// What happens to a connection that finds a limit reached: `pass` (default; it is not split) or `reset`.
+    pub(crate) when_full: Option<WhenFull>,
+}
+
+/// One of the two connections, at the accelerator's end.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Leg {
+    /// Congestion control (default cubic).
+    #[schemars(with = "Option<kinds::Control>")]
+    pub(crate) cc: Option<Control>,
+    /// Send buffer, as SO_SNDBUF; default: auto-tuned.
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) send_buffer: Option<u64>,
+    /// Receive buffer, as SO_RCVBUF; default: auto-tuned.
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) receive_buffer: Option<u64>,
+    /// Pace whatever the congestion control, as the fq queue discipline does (default off).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) pacing: Option<bool>,
+}
