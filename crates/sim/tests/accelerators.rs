@@ -1,0 +1,104 @@
+//! What an accelerator on the way of a connection does.
+
+mod common;
+
+use common::*;
+use serde_json::{Value, json};
+
+/// A client, a router and a server: 100 Mbit/s and 2 ms to the router, then 50 Mbit/s and `rtt`, of which one packet in `every`
+/// is lost on the way to the server.
+fn plan_of(accelerate: Option<Value>, rtt: u64, every: Option<u64>, flow_settings: Value) -> Value {
+    let mut router = node("r", "router", &[("a", "lan"), ("b", "wan")]);
+    if let Some(accelerate) = accelerate {
+        router["accelerate"] = accelerate;
+    }
+    let nodes = [
+        node("a", "host", &[("b", "lan"), ("r", "lan")]),
+        router,
+        node("b", "host", &[("a", "wan"), ("r", "wan")]),
+    ];
+    let lan = || direction(100_000_000, MS);
+    let wan = || direction(50_000_000, rtt / 2);
+    let loss = every.map(|packets| {
+        json!({"model": {"kind": "every", "packets": packets, "first": packets}, "before_queue": false})
+    });
+    let links = [
+        link("lan", ["a", "r"], lan(), lan()),
+        link("wan", ["r", "b"], with(wan(), json!({"loss": loss})), wan()),
+    ];
+    let flow = with(flow("f", tcp("cubic")), json!({"stop": null}));
+    let mut plan = plan(&nodes, &links, vec![with(flow, flow_settings)]);
+    plan["duration"] = json!(40 * SECOND);
+    plan
+}
+
+fn goodput(plan: &Value) -> f64 {
+    let run = run(plan);
+    let row = run.flow("f");
+    run.tables.flows.goodput.get(row).expect("a goodput")
+}
+
+#[test]
+fn a_long_lossy_path_is_five_times_faster_with_another_control_on_its_leg() {
+    let rtt = 300 * MS;
+    let alone = goodput(&plan_of(None, rtt, Some(1000), json!({})));
+    let leg = json!({"towards_server": {"cc": {"name": "bbr1"}, "send_buffer": 8 << 20}});
+    let split = goodput(&plan_of(Some(leg), rtt, Some(1000), json!({})));
+    assert!(split > 5.0 * alone, "{:.1} and {:.1} Mbit/s", split / 1e6, alone / 1e6);
+}
+
+#[test]
+fn a_short_clean_path_gains_nothing() {
+    let settings = json!({"bytes": 20_000_000});
+    let alone = goodput(&plan_of(None, 4 * MS, None, settings.clone()));
+    let split = goodput(&plan_of(Some(json!({})), 4 * MS, None, settings));
+    assert!((split / alone - 1.0).abs() < 0.02, "{:.2} and {:.2} Mbit/s", split / 1e6, alone / 1e6);
+}
+
+#[test]
+fn every_byte_arrives_and_both_ends_close() {
+    let run = run(&plan_of(Some(json!({})), 50 * MS, Some(100), json!({"bytes": 3_000_000})));
+    let (flows, row) = (&run.tables.flows, run.flow("f"));
+    assert_eq!(flows.bytes_received.get(row), Some(3_000_000));
+    assert_eq!(flows.complete.get(row), Some(true));
+    assert!(run.facts.simulated.as_ns() < 40 * SECOND, "it ends by itself");
+    let legs = &run.tables.legs;
+    let last = |name: &str| {
+        legs.leg
+            .symbols()
+            .enumerate()
+            .filter(|(_, leg)| run.string(*leg) == name)
+            .last()
+            .map(|(row, _)| row)
+            .expect("rows of each leg")
+    };
+    assert_eq!(legs.bytes_received.get(last("client")), Some(3_000_000));
+    assert!(legs.retransmits.get(last("server")) > Some(10), "the losses are this leg's");
+    assert_eq!(legs.retransmits.get(last("client")), Some(0));
+}
+
+#[test]
+fn what_an_accelerator_holds_is_bounded_by_its_buffers() {
+    // The second leg is 100 times slower than the first; the flow sends as long as it may.
+    let accelerate = json!({
+        "towards_client": {"receive_buffer": 200_000}, "towards_server": {"send_buffer": 200_000},
+    });
+    let mut plan = plan_of(Some(accelerate), 50 * MS, None, json!({}));
+    plan["links"][1]["forward"]["rate"] = json!(1_000_000);
+    let run = run(&plan);
+    let most = run.tables.legs.exposed.iter().flatten().max().expect("rows");
+    // Twice each buffer for Linux's overhead, and a pipe of 256 KiB.
+    assert!((200_000..800_000 + (256 << 10)).contains(&most), "{most} bytes");
+}
+
+#[test]
+fn requests_and_echoes_pass() {
+    let request = json!({
+        "kind": "request", "cc": {"name": "cubic"}, "request": 100, "response": 100_000, "think": 0,
+        "count": 20, "sender": {}, "receiver": {}, "stop": null,
+    });
+    let run = run(&plan_of(Some(json!({})), 50 * MS, Some(200), request));
+    let (flows, row) = (&run.tables.flows, run.flow("f"));
+    assert_eq!(flows.bytes_received.get(row), Some(20 * 100_100));
+    assert_eq!(flows.complete.get(row), Some(true));
+}
