@@ -1,0 +1,82 @@
+"""Accelerators on the real stack: what they gain, what they count, and what the simulator says of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tcplab.results import Run
+
+LONG = {"rate": "20 Mbit/s", "delay": "100 ms", "queue": "500 packets", "forward": {"loss": {"every": "300 packets"}}}
+BBR = {"towards_server": {"cc": "bbr1", "send_buffer": "4 MB"}}
+
+
+def network(accelerate: dict[str, Any] | None, link: dict[str, Any]) -> dict[str, Any]:
+    gateway = {"name": "gateway", "kind": "router"}
+    if accelerate is not None:
+        gateway |= {"accelerate": accelerate}
+    links = [
+        {"ends": ["client", "gateway"], "rate": "100 Mbit/s", "delay": "1 ms"},
+        {"ends": ["gateway", "server"], **link},
+    ]
+    return {"nodes": ["client", gateway, "server"], "links": links}
+
+
+def flow(**more: Any) -> dict[str, Any]:
+    return {"name": "f", "kind": "tcp", "from": "client", "to": "server", **more}
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_both_engines_split_and_count_the_same(ip: int, run: Callable[..., Run]) -> None:
+    for engine in ("sim", "kernel"):
+        link = {"rate": "50 Mbit/s", "delay": "10 ms", "forward": {"loss": {"every": "200 packets"}}}
+        done = run(network({}, link), [flow(ip=ip, bytes="4 MB")], engine=engine, timeout="60 s")
+        (row,) = done.flows.to_dicts()
+        assert row["bytes_received"] == 4_000_000
+        assert row["complete"]
+        assert row["retransmits"] == 0, "losses are those of the second leg"
+        last = done.table("legs").sort("time").group_by("leg").last()
+        legs = {leg["leg"]: leg for leg in last.to_dicts()}
+        assert legs["client"]["flow"] == legs["server"]["flow"] == "f"
+        assert legs["client"]["bytes_received"] == 4_000_000
+        # 4 MB are 2,763 segments, of which every 200th was lost.
+        assert legs["server"]["retransmits"] >= 10
+        assert 1e6 < legs["client"]["srtt"] < 20e6 < legs["server"]["srtt"]
+
+
+def test_a_long_lossy_path_gains_in_both_engines(run: Callable[..., Run]) -> None:
+    for engine in ("sim", "kernel"):
+        alone, split = (
+            run(network(accelerate, LONG), [flow()], engine=engine, duration="15 s").flows["goodput"][0]
+            for accelerate in (None, BBR)
+        )
+        assert split > 2.5 * alone, engine
+
+
+def test_the_buffers_bound_what_it_holds(run: Callable[..., Run]) -> None:
+    buffers = {"towards_client": {"receive_buffer": "200 kB"}, "towards_server": {"send_buffer": "200 kB"}}
+    slow = {"rate": "1 Mbit/s", "delay": "10 ms"}
+    for engine in ("sim", "kernel"):
+        done = run(network(buffers, slow), [flow()], engine=engine, duration="5 s")
+        most = done.table("legs").select(pl.col("exposed").max()).item()
+        # Twice each buffer, as Linux grants it, and a pipe of 256 KiB.
+        assert 200_000 < most < 800_000 + (256 << 10), engine
+
+
+def test_requests_echoes_and_datagrams_pass(run: Callable[..., Run]) -> None:
+    flows = [
+        flow(name="ask", kind="request", request="400 B", response="20 kB", count=20),
+        flow(name="echo", kind="echo", sizes=[1000], iterations=20),
+        flow(name="udp", kind="udp", rate="1 Mbit/s", duration="1 s"),
+        flow(name="ping", kind="ping", count=5),
+    ]
+    for engine in ("sim", "kernel"):
+        done = run(network({}, {"rate": "20 Mbit/s", "delay": "5 ms"}), flows, engine=engine, timeout="30 s")
+        rows = {row["flow"]: row for row in done.flows.to_dicts()}
+        assert rows["ask"]["bytes_received"] == 20 * 20_400
+        assert rows["echo"]["complete"]
+        assert done.pings["lost"].sum() == 0
+        assert set(done.table("legs")["flow"]) == {"ask", "echo"}
