@@ -1,4 +1,4 @@
-"""Accelerators on the real stack: what they gain, what they count, and what the simulator says of the same."""
+"""Accelerators on the real stack: what they gain and count, and what the simulator says of the same."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ import pytest
 
 from tcplab.results import Run
 
-LONG = {"rate": "20 Mbit/s", "delay": "100 ms", "queue": "500 packets", "forward": {"loss": {"every": "300 packets"}}}
+LONG = {
+    "rate": "20 Mbit/s",
+    "delay": "100 ms",
+    "queue": "500 packets",
+    "forward": {"loss": {"every": "300 packets"}},
+}
 BBR = {"towards_server": {"cc": "bbr1", "send_buffer": "4 MB"}}
 
 

@@ -250,6 +250,11 @@ class Samples:
         within = sampled.filter(pl.col("time") >= rows["time"].min()).unique().sort("time")
         return _series(within.join(rows, on="time", how="left"), "value")
 
+    def legs(self, flow: str) -> pl.DataFrame:
+        """The legs at an accelerator of the flow's first stream: rows of the table `legs`, by time."""
+        rows = self._table("legs").filter(pl.col("flow") == flow)
+        return rows.filter(pl.col("stream") == pl.col("stream").min()).sort("time")
+
     def mss(self, flow: str) -> float | None:
         """Largest segment payload seen, bytes."""
         rows = self._sockets.get(flow)

@@ -27,6 +27,8 @@ FRR = Path("/usr/lib/frr/zebra")
 _NODE_MEMORY = 24 << 20
 # A stream takes a thread at each end.
 _MOST_STREAMS = 4000
+# Programs that bring connections to an accelerator, and their packages.
+_DIVERTING = (("nft", "nftables"), ("ip", "iproute2"))
 _MOST_NODES = 500
 # The kernel doubles a buffer's size into an int.
 _LARGEST_BUFFER = (1 << 30) - 1
@@ -135,6 +137,14 @@ def _size(plan: Plan) -> Iterator[Problem]:
 def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
     usable = os.sched_getaffinity(0)
     for node in plan["nodes"]:
+        for program, package in _DIVERTING if node.get("accelerate") is not None else ():
+            if shutil.which(program) is None:
+                where = f"nodes.{node['name']}.accelerate"
+                yield Problem(
+                    where,
+                    f"an accelerator needs `{program}`, which is missing",
+                    f"sudo apt install {package}",
+                )
         foreign = sorted(set(node["cpus"]) - usable)
         if foreign:
             yield Problem(

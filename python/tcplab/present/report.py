@@ -84,6 +84,7 @@ def report_html(
     from tcplab.figures.runs.disciplines import disciplines
     from tcplab.figures.runs.distributions import cdf
     from tcplab.figures.runs.gauges import gauges
+    from tcplab.figures.runs.legs import legs
     from tcplab.figures.runs.timeseries import timeseries
 
     summary = summary_of(run, omit=omit, level=level)
@@ -92,6 +93,7 @@ def report_html(
     series = [timeseries(run, repetition) for repetition in shown]
     published = [gauges(run, repetition) for repetition in shown]
     queues = [disciplines(run, repetition) for repetition in shown]
+    split = [legs(run, repetition) for repetition in shown]
     echo = echo_part(run)
     template = page_environment().get_template("report.html.j2")
     return template.render(
@@ -111,6 +113,8 @@ def report_html(
         gauge_notes=published[0].notes,
         disciplines=[figure_json(figure) for figure in queues if figure.panels],
         discipline_notes=queues[0].notes,
+        legs=[figure_json(figure) for figure in split if figure.panels],
+        leg_notes=split[0].notes,
         distributions=figure_json(distributions) if distributions.panels else None,
         distribution_notes=distributions.notes,
         echo=echo,

@@ -9,6 +9,7 @@ from tcplab.figures.images import FORMATS, write_images
 from tcplab.figures.runs.disciplines import disciplines
 from tcplab.figures.runs.distributions import cdf
 from tcplab.figures.runs.gauges import gauges
+from tcplab.figures.runs.legs import legs
 from tcplab.figures.runs.timeseries import timeseries
 from tcplab.present.echo import echo_part
 from tcplab.results.run import Run
@@ -23,5 +24,5 @@ def write_figures(
     """
     echo = echo_part(run)
     echoes = [figure for _, figure in echo.figures] if echo is not None else []
-    figures = [timeseries(run), gauges(run), disciplines(run), cdf(run, omit=omit), *echoes]
+    figures = [timeseries(run), gauges(run), disciplines(run), legs(run), cdf(run, omit=omit), *echoes]
     return write_images(figures, Path(directory), formats)

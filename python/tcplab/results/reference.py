@@ -26,6 +26,8 @@ _ROWS = {
     "sockets": "One row per sending TCP socket and sample.",
     "gauges": "One row per socket sample and figure that the congestion control publishes of itself "
     "(docs/controls.md lists them); none while the control has no value for it.",
+    "legs": "One row per connection that an accelerator has split, leg and socket sample "
+    "(docs/accelerators.md).",
     "queues": "One row per link direction and sample.",
     "queue_classes": "One row per class, link direction and sample, for a queue discipline with classes. "
     "Of more than 16 classes only those have a row in which packets wait.",
