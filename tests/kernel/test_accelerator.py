@@ -20,7 +20,7 @@ BBR = {"towards_server": {"cc": "bbr1", "send_buffer": "4 MB"}}
 
 
 def network(accelerate: dict[str, Any] | None, link: dict[str, Any]) -> dict[str, Any]:
-    gateway = {"name": "gateway", "kind": "router"}
+    gateway: dict[str, Any] = {"name": "gateway", "kind": "router"}
     if accelerate is not None:
         gateway |= {"accelerate": accelerate}
     links = [
@@ -43,7 +43,7 @@ def test_both_engines_split_and_count_the_same(ip: int, run: Callable[..., Run])
         assert row["bytes_received"] == 4_000_000
         assert row["complete"]
         assert row["retransmits"] == 0, "losses are those of the second leg"
-        last = done.table("legs").sort("time").group_by("leg").last()
+        last = done.legs.sort("time").group_by("leg").last()
         legs = {leg["leg"]: leg for leg in last.to_dicts()}
         assert legs["client"]["flow"] == legs["server"]["flow"] == "f"
         assert legs["client"]["bytes_received"] == 4_000_000
@@ -66,7 +66,7 @@ def test_the_buffers_bound_what_it_holds(run: Callable[..., Run]) -> None:
     slow = {"rate": "1 Mbit/s", "delay": "10 ms"}
     for engine in ("sim", "kernel"):
         done = run(network(buffers, slow), [flow()], engine=engine, duration="5 s")
-        most = done.table("legs").select(pl.col("exposed").max()).item()
+        most = done.legs.select(pl.col("exposed").max()).item()
         # Twice each buffer, as Linux grants it, and a pipe of 256 KiB.
         assert 200_000 < most < 800_000 + (256 << 10), engine
 
@@ -84,4 +84,4 @@ def test_requests_echoes_and_datagrams_pass(run: Callable[..., Run]) -> None:
         assert rows["ask"]["bytes_received"] == 20 * 20_400
         assert rows["echo"]["complete"]
         assert done.pings["lost"].sum() == 0
-        assert set(done.table("legs")["flow"]) == {"ask", "echo"}
+        assert set(done.legs["flow"]) == {"ask", "echo"}
