@@ -20,6 +20,7 @@ mod output;
 mod process;
 mod protocol;
 mod recorder;
+#[cfg(feature = "local")]
 mod routes;
 mod run;
 mod sampling;

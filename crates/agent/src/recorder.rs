@@ -208,6 +208,7 @@ impl Rows {
         self.dictionary.symbol(&self.node)
     }
 
+    #[cfg(feature = "local")]
     /// Appends a route that is new or gone.
     pub fn route(&mut self, row: RouteRow) {
         self.routes.push(row);

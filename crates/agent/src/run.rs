@@ -15,6 +15,7 @@ use crate::capture::{Capture, Seen};
 use crate::output;
 use crate::protocol::Probe;
 use crate::recorder::Recorder;
+#[cfg(feature = "local")]
 use crate::routes;
 use crate::sampling::{self, Kept};
 use crate::waiting::Waiting;
@@ -204,6 +205,7 @@ fn launch_samplers(
             );
         }));
     }
+    #[cfg(feature = "local")]
     if probe.routes {
         let (context, recorder) = (context.clone(), recorder.clone());
         threads.push(thread::Builder::new().name("routes".into()).spawn(move || {
