@@ -18,17 +18,23 @@ EVERYTHING = """\
 tcplab: 1
 name: everything
 network:
-  path:
-    rate: 10 Mbit/s
-    rtt: 20 ms
-    queue: 20 packets
-    loss: 1 %
-    at: {500 ms: {rate: 5 Mbit/s}}
+  nodes:
+    - left
+    - {name: middle, kind: router, accelerate: {}}
+    - right
+  links:
+    - {ends: [left, middle], rate: 100 Mbit/s, delay: 1 ms}
+    - ends: [middle, right]
+      rate: 10 Mbit/s
+      delay: 10 ms
+      queue: fq_codel
+      loss: 1 %
+      at: {500 ms: {rate: 5 Mbit/s}}
 flows:
-  - {name: bulk, kind: tcp, cc: bbr1, streams: 2}
-  - {name: noise, kind: udp, rate: 2 Mbit/s}
-  - {name: web, kind: request, request: 200 B, response: 20 kB}
-  - {name: probe, kind: ping, interval: 50 ms}
+  - {name: bulk, from: left, to: right, kind: tcp, cc: bbr1, streams: 2}
+  - {name: noise, from: left, to: right, kind: udp, rate: 2 Mbit/s}
+  - {name: web, from: left, to: right, kind: request, request: 200 B, response: 20 kB}
+  - {name: probe, from: left, to: right, kind: ping, interval: 50 ms}
 sample: {packets: on}
 duration: 1 s
 """

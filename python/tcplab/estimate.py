@@ -167,6 +167,8 @@ class _Load:
     there: list[Plan]
     """Directions from `from` to `to`, and back."""
     back: list[Plan]
+    accelerator: Plan | None = None
+    """What splits its connections on the way."""
     seconds: float = 0.0
     """How long it is active."""
     end: float = 0.0
@@ -189,7 +191,12 @@ class _Traffic:
         self._links = {link["name"]: link for link in plan["links"]}
         self._routes = {node["name"]: node["routes"] for node in plan["nodes"]}
         self.loads = [
-            _Load(flow, self._way(flow["from"], flow["to"]), self._way(flow["to"], flow["from"]))
+            _Load(
+                flow,
+                self._way(flow["from"], flow["to"]),
+                self._way(flow["to"], flow["from"]),
+                self._accelerator(flow["from"], flow["to"]),
+            )
             for flow in plan["flows"]
         ]
         self._share()
@@ -206,6 +213,17 @@ class _Traffic:
             way.append(link["forward" if forward else "backward"])
             node = link["ends"][1 if forward else 0]
         return way
+
+    def _accelerator(self, node: str, destination: str) -> Plan | None:
+        accelerators: dict[str, Plan] = {
+            one["name"]: one["accelerate"] for one in self.plan["nodes"] if one.get("accelerate")
+        }
+        while accelerators and node != destination:
+            ends = self._links[self._routes[node][destination]]["ends"]
+            node = ends[1] if ends[0] == node else ends[0]
+            if node in accelerators:
+                return accelerators[node]
+        return None
 
     def _share(self) -> None:
         """Divide the links between the flows that carry data in bulk."""
@@ -334,7 +352,11 @@ def _cap(load: _Load, time: float) -> float:
     window = min(sender["send_buffer"] or _DEFAULT_WINDOW, receiver["receive_buffer"] or _DEFAULT_WINDOW)
     mss = sender["mss"]
     one = window * 8 / rtt
-    loss, name = _loss(_carrying(load)), flow["cc"]["name"].removeprefix("tl_")
+    loss, cc = _loss(_carrying(load)), flow["cc"]
+    if load.accelerator:
+        # Each leg has its own window; loss is taken to be that of the leg towards the server.
+        one, cc = math.inf, load.accelerator["towards_server"]["cc"]
+    name = cc["name"].removeprefix("tl_")
     if loss > 0 and not name.startswith(_LOSS_BLIND):
         path = Path(_UNLIMITED, rtt, loss, mss)
         one = min(one, mathis(path) if name in _RENO_LIKE else max(mathis(path), cubic_response(path)))

@@ -388,7 +388,7 @@ def test_a_way_out_is_a_hint_on_a_line_of_its_own(here: Path, tcplab: Command) -
 
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_help_lists_the_engines(command: str, tcplab: Command) -> None:
-    assert f"--engine <{'|'.join(engine.names())}> " in tcplab(command, "--help").stdout
+    assert f"--engine <{'|'.join(engine.names())}>" in tcplab(command, "--help").stdout
 
 
 def test_a_scenario_is_read_from_standard_input(here: Path, environment: dict[str, str]) -> None:

@@ -139,7 +139,7 @@ def test_a_missing_server_and_wrong_options_are_told_apart(tcplab: Call) -> None
     for option, value, message in (
         ("--sizes", "8..4", "goes down"),
         ("--level", "120 %", "between 0 and 100 %"),
-        ("--labels", "de", "there are en and pt"),
+        ("--labels", "de", "'de' is not one of 'en', 'pt'"),
         ("--timeout", "10", "unit"),
         ("--cpus", "a", "numbers such as 0,1"),
     ):

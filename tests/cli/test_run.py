@@ -236,7 +236,7 @@ def test_ctrl_c_leaves_later_repetitions_unstarted(here: Path, start: Start) -> 
     running.send_signal(signal.SIGINT)
     output, _ = running.communicate(timeout=20)
     assert running.returncode == 130
-    assert json.loads(output)[0]["status"] == "interrupted"
+    assert json.loads(output)["runs"][0]["status"] == "interrupted"
     assert [path.name for path in (here / "out").glob("run-*")] == ["run-1"]
 
 

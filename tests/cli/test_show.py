@@ -56,7 +56,7 @@ def test_other_formats_hold_every_row(run: Path, form: str) -> None:
         (("--table", "sockets", "--columns", "cwdn"), "has no column cwdn"),
         (("--table", "sockets", "--where", "cwnd >"), "--where cwnd >"),
         (("--table", "sockets", "--where", "nonesuch > 1"), "--where nonesuch > 1"),
-        (("--table", "sockets", "--format", "xml"), "there is csv, parquet, json"),
+        (("--table", "sockets", "--format", "xml"), "'xml' is not one of 'csv', 'parquet', 'json'"),
         (("--flow", "one"), "add --table NAME"),
     ],
 )

@@ -208,8 +208,8 @@ impl Rows {
         self.dictionary.symbol(&self.node)
     }
 
-    #[cfg(feature = "local")]
     /// Appends a route that is new or gone.
+    #[cfg_attr(not(feature = "local"), allow(dead_code))] // only labs have routing protocols
     pub fn route(&mut self, row: RouteRow) {
         self.routes.push(row);
     }

@@ -49,6 +49,8 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
         return run.tables[table].filter(pl.col("repetition") == repetition)
 
     changes = rows("events").filter(pl.col("event") == "link_change").sort("time")
+    if changes.is_empty():
+        return
     flows = [flow["name"] for flow in run.plan.get("flows", ())]
     for link, at, end in _failures(changes, int(run.plan["duration"])):
         moved = rows("routes").filter(pl.col("time").is_between(at, end, closed="left"))["time"]

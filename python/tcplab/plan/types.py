@@ -122,6 +122,7 @@ class Node(TypedDict):
     cpus: NotRequired[ReadOnly[list[int]]]
     offloads: NotRequired[ReadOnly[dict[str, bool]]]
     routing: NotRequired[ReadOnly[dict[str, Any]]]
+    accelerate: NotRequired[ReadOnly[dict[str, Any]]]
 
 
 class Control(TypedDict):

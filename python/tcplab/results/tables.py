@@ -97,7 +97,7 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:
-        raise ResultsError(path, f"not a readable table: {error}") from error
+        raise ResultsError(path, f"not a readable table: {str(error).partition(chr(10))[0]}") from error
     for column in _NEVER_NULL.get(name, ()):
         if frame[column].null_count():
             raise ResultsError(path, f"not a table of tcplab: {column} is missing in some rows")

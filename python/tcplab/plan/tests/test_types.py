@@ -20,7 +20,8 @@ PARTS = {
     "Control": SCHEMA["$defs"]["Cc"],
 }
 # Python carries these as they are.
-OPAQUE = {"tcp", "sender", "receiver", "offloads", "model", "queue", "overhead", "policer", "routing"}
+OPAQUE = {"tcp", "sender", "receiver", "offloads", "model", "queue", "overhead", "policer"}
+OPAQUE |= {"routing", "accelerate"}
 
 
 def hints(name: str) -> dict[str, Any]:

@@ -45,9 +45,8 @@ def test_the_fragments_of_networks_work(fragment: str) -> None:
 
 
 def test_every_key_of_the_language_is_on_a_page() -> None:
-    pages = "".join(
-        (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("scenario", "queues", "routing")
-    )
+    names = ("scenario", "queues", "routing", "accelerators")
+    pages = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in names)
     keys = {key for key, _ in properties(json_schema())}
     assert {key for key in keys if f"`{key}" not in pages and f"{key}:" not in pages} == set()
 
