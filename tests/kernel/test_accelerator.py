@@ -46,7 +46,8 @@ def test_both_engines_split_and_count_the_same(ip: int, run: Callable[..., Run])
         last = done.legs.sort("time").group_by("leg").last()
         legs = {leg["leg"]: leg for leg in last.to_dicts()}
         assert legs["client"]["flow"] == legs["server"]["flow"] == "f"
-        assert legs["client"]["bytes_received"] == 4_000_000
+        # Linux counts the FIN among the bytes received (`tcp_rcv_nxt_update`).
+        assert legs["client"]["bytes_received"] - 4_000_000 in (0, 1)
         # 4 MB are 2,763 segments, of which every 200th was lost.
         assert legs["server"]["retransmits"] >= 10
         assert 1e6 < legs["client"]["srtt"] < 20e6 < legs["server"]["srtt"]

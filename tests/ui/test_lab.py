@@ -19,6 +19,9 @@ from .test_page import opened
 
 expect.set_options(timeout=PATIENCE)
 
+# Names of labs are the machine's: two pages would bring up the same.
+pytestmark = pytest.mark.xdist_group("labs")
+
 SCENARIO = """tcplab: 1
 name: page-lab
 network:
@@ -70,7 +73,7 @@ def test_a_terminal_in_a_node_reaches_the_other(lab: Page) -> None:
     # Its size is that of the page, and the program is told of it.
     typed(lab, "stty size")
     rows = int(lab.evaluate("document.querySelectorAll('.xterm-rows > div').length"))
-    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"\b{rows} \d+"))
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"stty size\s*{rows} \d+"))
 
 
 def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> None:

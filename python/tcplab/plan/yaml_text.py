@@ -47,7 +47,10 @@ def _mapping(data: dict[str, Any], indent: int, lead: str, lines: list[str]) -> 
         elif isinstance(value, list) and any(isinstance(item, dict) and item for item in value):
             lines.append(start)
             for item in value:
-                _mapping(item, indent + 2, " " * indent + "- ", lines)
+                if isinstance(item, dict) and item:
+                    _mapping(item, indent + 2, " " * indent + "- ", lines)
+                else:
+                    lines.append(f"{' ' * indent}- {_scalar(item)}")
         elif isinstance(value, list) and value:
             _flow_list(value, start, indent + 2, lines)
         else:

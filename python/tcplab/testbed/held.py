@@ -232,6 +232,8 @@ def _ask(name: str, request: Mapping[str, Any], patience: float = _PATIENCE) -> 
             line = answers.readline()
         except TimeoutError:
             raise TestbedError(f"lab {name} does not answer", "end it: tcplab topo down " + name) from None
+        except ConnectionResetError:
+            line = ""
     if not line:
         raise TestbedError(f"lab {name} has ended")
     return answered(json.loads(line))

@@ -31,3 +31,8 @@ def test_a_delivery_trace_survives_between_other_settings() -> None:
 def test_what_is_not_a_mapping_is_not_a_plan(text: str) -> None:
     with pytest.raises(ValueError, match=r"mapping|empty"):
         load_plan_yaml(text)
+
+
+def test_a_list_may_mix_mappings_and_short_forms() -> None:
+    data = {"nodes": ["client", {"name": "r", "kind": "router"}, {}, "server"]}
+    assert load_plan_yaml(dump_plan_yaml(data)) == data

@@ -48,7 +48,7 @@ async def while_open(socket: WebSocket, work: Awaitable[None], said: Callable[[A
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    with contextlib.suppress(RuntimeError):
+    with contextlib.suppress(RuntimeError, WebSocketDisconnect):
         await socket.close()
 
 
