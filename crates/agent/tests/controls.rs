@@ -124,7 +124,10 @@ fn parameters_take_effect_and_two_sets_of_one_control_live_side_by_side() {
             (0..4).map(|stream| rows.iter().filter(|row| row["stream"] == stream).collect()).collect();
         let mut ratios: Vec<f64> = (by_stream.iter().flat_map(|rows| rows.windows(2)))
             .filter(|pair| !reducing(pair[0]) && reducing(pair[1]))
-            .filter_map(|pair| Some(pair[1]["ssthresh"].as_f64()? / pair[0]["cwnd"].as_f64()?))
+            .filter_map(|pair| Some((pair[1]["ssthresh"].as_f64()?, pair[0]["cwnd"].as_f64()?)))
+            // No window is reduced below two segments (RFC 5681, section 3.1): of a small one that says nothing of beta.
+            .filter(|(_, window)| beta * window >= 2.0)
+            .map(|(threshold, window)| threshold / window)
             .collect();
         ratios.sort_by(f64::total_cmp);
         assert!(ratios.len() >= 3, "{beta}: {ratios:?}");
