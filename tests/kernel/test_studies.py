@@ -17,6 +17,8 @@ from tcplab.study.task import Made, Task, make
 
 # Long enough for every flow to begin and to be sampled; what the studies find is not judged here.
 SHORT: dict[str, dict[str, object]] = {
+    "aqm": {"duration": "1 s", "omit": "200 ms"},
+    "bufferbloat": {"duration": "1 s", "omit": "200 ms"},
     "bbr2-mininet": {"duration": "1 s"},
     "echo": {"flows.echo.iterations": 100},
     "latency": {"duration": "1 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},

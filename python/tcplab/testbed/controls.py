@@ -87,7 +87,7 @@ def _chosen(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for flow in plan["flows"]:
         if flow.get("cc"):
             yield flow["cc"]
-    for node in plan["nodes"]:
+    for node in plan.get("nodes", ()):
         for leg in _LEGS:
             cc = (node.get("accelerate") or {}).get(leg, {}).get("cc")
             if cc:
