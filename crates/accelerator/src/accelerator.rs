@@ -104,6 +104,8 @@ impl Accelerator {
             }
             if Instant::now() >= due {
                 due = (due + interval).max(Instant::now());
+                // What found no file descriptor when it came is told by no further event.
+                self.accept()?;
                 self.held = self.samples().map(|sample| sample.exposed_up() + sample.exposed_down()).sum();
                 observe(&self.counts, &mut self.samples());
             }

@@ -354,7 +354,7 @@ mod tests {
         prepare(&mut open, "reno", &[768, 900], "tl_reno_7", None).unwrap();
         let data = open.maps().find(|map| map.name().to_string_lossy().ends_with(".rodata")).unwrap();
         let value = data.initial_value().unwrap();
-        assert!(value.len() >= 12 + 8, "the table is there, too");
+        assert_eq!(value.len(), 28);
         assert_eq!(value[place], [768u32.to_ne_bytes(), 900u32.to_ne_bytes()].concat());
     }
 }
