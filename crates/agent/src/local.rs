@@ -6,7 +6,7 @@ use tcplab_lab::Role;
 use crate::watch::{self, Watched};
 use crate::{controls, emu, node};
 
-/// Does what `command` says with the words after it; returns the exit code. `None`: there is no such command.
+/// Does what `command` says with the words after it; returns the exit code. `None`: unknown command.
 pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
     Ok(Some(match command {
         "emu" => {

@@ -55,7 +55,7 @@ impl Surroundings for Disk {
     }
 }
 
-/// None: there is no such control. True: there is one. A text: why it is not one. Else its name and parameters.
+/// None: unknown control. True: known, without details. A text: why it cannot be used. Else its name and parameters.
 fn known(said: &Bound<'_, PyAny>) -> PyResult<Known> {
     if said.is_none() {
         return Ok(Known::Unknown);

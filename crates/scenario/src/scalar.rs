@@ -31,7 +31,7 @@ fn error(message: String, suggestion: impl Into<String>) -> QuantityError {
     QuantityError::new(message, suggestion)
 }
 
-/// The value of a kind, if it is within the bounds; none if there is no such kind.
+/// The value of a kind, if it is within the bounds; none for an unknown kind.
 pub(crate) fn bounded(kind: &str, node: &Node, least: Option<u64>, most: Option<u64>) -> Option<Reading> {
     if kind == "integer" {
         return Some(whole(&node.read(), least.unwrap_or(0), most.unwrap_or(LARGEST)));
@@ -52,7 +52,7 @@ fn shown(kind: &str, bound: u64) -> String {
     }
 }
 
-/// The value of a kind; none if there is no such kind.
+/// The value of a kind; none for an unknown kind.
 pub fn read(kind: &str, node: &Node) -> Option<Reading> {
     let read = node.read();
     Some(match kind {

@@ -7,7 +7,7 @@ use crate::quantity::{QuantityError, Read, quoted};
 
 type Reading = Result<Json, QuantityError>;
 
-/// The value of a kind; none if there is no such kind.
+/// The value of a kind; none for an unknown kind.
 pub(crate) fn read(kind: &str, node: &Node) -> Option<Reading> {
     Some(match kind {
         "words" => words(node),

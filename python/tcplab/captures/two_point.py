@@ -170,8 +170,8 @@ def clock_words(ends: Ends) -> str:
     ahead = "ahead of" if ends.offset >= 0 else "behind"
     return (
         f"clock of {ends.paths[1].name}: {time(abs(ends.offset))} {ahead} that of {ends.paths[0].name}, "
-        f"running {ends.skew * 1e6:+.3g} ppm against it; both removed, taking the least delays of both "
-        "directions for equal"
+        f"running {ends.skew * 1e6:+.3g} ppm against it; both removed, assuming equal minimum delays in both "
+        "directions"
     )
 
 

@@ -92,7 +92,7 @@ def usage_errors() -> Iterator[None]:
     try:
         yield
     except _UsageError as problem:
-        # A group without a command prints its help, which is no message of an error.
+        # A group without a command prints its help, which is not an error message.
         if type(problem).__name__ == "NoArgsIsHelpError":
             raise
         path = problem.ctx.command_path if problem.ctx is not None else "tcplab"
