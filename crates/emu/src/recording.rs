@@ -3,10 +3,9 @@
 //! Rows are only collected here; `writer` encodes and writes them in a thread of its own, so that no disk
 //! holds up a packet.
 
-use tcplab_link::{Class, Event, Gauge, Observer, QueueSample, Stats};
+use tcplab_link::{Event, Observer, QueueTables};
 use tcplab_tables::{
-    Dictionary, EventRow, Events, PacketRow, Packets, QueueClassRow, QueueClasses, QueueGaugeRow,
-    QueueGauges, QueueRow, Queues, Symbol, Table,
+    Dictionary, EventRow, Events, PacketRow, Packets, QueueClasses, QueueGauges, Queues, Symbol, Table,
 };
 use tcplab_units::Time;
 
@@ -17,9 +16,6 @@ use crate::headers::{read_u32, sequence};
 use crate::layout::Transport;
 use crate::streams::Streams;
 use crate::wire::Wire;
-
-/// Of more classes only those are sampled in which something waits.
-const FEW_CLASSES: usize = 16;
 
 /// Rows that are not written yet.
 #[derive(Clone, Debug, Default)]
@@ -99,52 +95,15 @@ impl Recording {
         self.rows.packets.rows()
     }
 
-    /// A sample of a queue.
-    pub(crate) fn queue(&mut self, time: Time, number: usize, queue: QueueSample, stats: &Stats) {
-        self.rows.queues.push(QueueRow {
-            time: time.as_ns(),
-            link: self.names[number][0],
-            direction: self.names[number][1],
-            packets: u64::from(queue.packets),
-            bytes: queue.bytes,
-            sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
-            drops: stats.dropped,
-            marks: stats.marked,
-            lost: stats.lost,
-            bytes_out: stats.bytes_serialised,
-        });
+    /// The names of a direction's link and of the direction.
+    pub(crate) fn names(&self, number: usize) -> [Symbol; 2] {
+        self.names[number]
     }
 
-    /// What a queue discipline shows of itself, beside its sample.
-    pub(crate) fn discipline(&mut self, time: Time, way: usize, classes: &[Class], gauges: &[Gauge]) {
-        let (link, direction) = self.names[way].into();
-        let time_ns = time.as_ns();
-        for class in classes {
-            // Of hashed ones most are empty.
-            if classes.len() > FEW_CLASSES && class.backlog.packets == 0 {
-                continue;
-            }
-            let name = self.rows.dictionary.symbol(&class.name);
-            self.rows.queue_classes.push(QueueClassRow {
-                time: time_ns,
-                link,
-                direction,
-                class: name,
-                packets: u64::from(class.backlog.packets),
-                bytes: class.backlog.bytes,
-                sojourn: class.head_since.map(|since| time.since(since).as_ns()),
-                drops: class.dropped,
-                marks: class.marked,
-                packets_out: class.packets_out,
-                bytes_out: class.bytes_out,
-            });
-        }
-        for gauge in gauges {
-            let (name, unit) =
-                (self.rows.dictionary.symbol(gauge.name), self.rows.dictionary.symbol(gauge.unit));
-            let value = gauge.value;
-            self.rows.queue_gauges.push(QueueGaugeRow { time: time_ns, link, direction, name, value, unit });
-        }
+    /// Where samples of queues go.
+    pub(crate) fn queues(&mut self) -> QueueTables<'_> {
+        let Rows { dictionary, queues, queue_classes: classes, queue_gauges: gauges, .. } = &mut self.rows;
+        QueueTables { dictionary, queues, classes, gauges }
     }
 
     /// A link's settings changed.

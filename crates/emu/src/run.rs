@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcplab_link::{Link, component_seed};
+use tcplab_link::{Link, Sampled, component_seed};
 use tcplab_units::{Span, Time};
 
 use crate::capture::Captures;
@@ -192,8 +192,9 @@ impl EventLoop {
                     Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
                 let queue = link.sample(run.next_sample, &mut watch);
                 let (classes, gauges) = (link.classes(), link.gauges(run.next_sample, &mut watch));
-                self.recording.queue(run.next_sample, number, queue, link.stats());
-                self.recording.discipline(run.next_sample, number, &classes, &gauges);
+                let (names, stats, time) = (self.recording.names(number), link.stats(), run.next_sample);
+                let sampled = Sampled { time, names, queue, stats, classes: &classes, gauges: &gauges };
+                self.recording.queues().push(&sampled);
             }
             run.next_sample += interval;
         }

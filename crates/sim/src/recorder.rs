@@ -1,9 +1,9 @@
 //! What a run writes down.
 
-use tcplab_link::{Class, Event, Gauge, Observer, QueueSample, Stats};
+use tcplab_link::{Event, Observer, QueueTables};
 use tcplab_tables::{
     Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, Legs, PacketRow, Packets,
-    Pings, QueueClassRow, QueueClasses, QueueGaugeRow, QueueGauges, QueueRow, Queues, Sockets, Symbol,
+    Pings, QueueClasses, QueueGauges, Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -12,9 +12,6 @@ use crate::capture::Capture;
 use crate::network::DirectionId;
 use crate::packet::{Body, Packet};
 use crate::plan::Plan;
-
-/// Of more classes only those are sampled in which something waits.
-const FEW_CLASSES: usize = 16;
 
 /// The tables of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,64 +134,16 @@ impl Recorder {
         });
     }
 
-    /// A sample of a link direction's queue.
-    pub(crate) fn queue_sample(
-        &mut self,
-        time: Time,
-        direction: DirectionId,
-        queue: QueueSample,
-        stats: &Stats,
-    ) {
-        self.tables.queues.push(QueueRow {
-            time: time.as_ns(),
-            link: self.link_names[direction as usize / 2],
-            direction: self.direction_names[direction as usize % 2],
-            packets: u64::from(queue.packets),
-            bytes: queue.bytes,
-            sojourn: (queue.packets > 0).then_some(queue.head_sojourn.as_ns()),
-            drops: stats.dropped,
-            marks: stats.marked,
-            lost: stats.lost,
-            bytes_out: stats.bytes_serialised,
-        });
+    /// The names of a direction's link and of the direction.
+    pub(crate) fn names(&self, direction: DirectionId) -> [Symbol; 2] {
+        [self.link_names[direction as usize / 2], self.direction_names[direction as usize % 2]]
     }
 
-    /// What a queue discipline shows of itself, beside its sample.
-    pub(crate) fn discipline(&mut self, time: Time, of: DirectionId, classes: &[Class], gauges: &[Gauge]) {
-        let (link, direction) = (self.link_names[of as usize / 2], self.direction_names[of as usize % 2]);
-        let time_ns = time.as_ns();
-        for class in classes {
-            // Of hashed ones most are empty.
-            if classes.len() > FEW_CLASSES && class.backlog.packets == 0 {
-                continue;
-            }
-            let name = self.symbol(&class.name);
-            self.tables.queue_classes.push(QueueClassRow {
-                time: time_ns,
-                link,
-                direction,
-                class: name,
-                packets: u64::from(class.backlog.packets),
-                bytes: class.backlog.bytes,
-                sojourn: class.head_since.map(|since| time.since(since).as_ns()),
-                drops: class.dropped,
-                marks: class.marked,
-                packets_out: class.packets_out,
-                bytes_out: class.bytes_out,
-            });
-        }
-        for gauge in gauges {
-            let (name, unit) = (self.symbol(gauge.name), self.symbol(gauge.unit));
-            let value = gauge.value;
-            self.tables.queue_gauges.push(QueueGaugeRow {
-                time: time_ns,
-                link,
-                direction,
-                name,
-                value,
-                unit,
-            });
-        }
+    /// Where samples of queues go.
+    pub(crate) fn queues(&mut self) -> QueueTables<'_> {
+        let Tables { dictionary, queues, queue_classes: classes, queue_gauges: gauges, .. } =
+            &mut self.tables;
+        QueueTables { dictionary, queues, classes, gauges }
     }
 
     fn packet_event(

@@ -1,5 +1,6 @@
 //! What streams act on: the clock, the network, the record.
 
+use tcplab_link::Sampled;
 use tcplab_units::Time;
 
 use crate::bodies::Bodies;
@@ -96,8 +97,9 @@ impl World {
             let link = self.network.link(direction);
             let queue = link.sample(now, &mut watch);
             let (classes, gauges) = (link.classes(), link.gauges(now, &mut watch));
-            self.recorder.queue_sample(now, direction, queue, link.stats());
-            self.recorder.discipline(now, direction, &classes, &gauges);
+            let (names, stats) = (self.recorder.names(direction), link.stats());
+            let sampled = Sampled { time: now, names, queue, stats, classes: &classes, gauges: &gauges };
+            self.recorder.queues().push(&sampled);
         }
     }
 
