@@ -89,6 +89,10 @@ macro_rules! choice {
                 $each!(self, queue => queue.dequeue(now, sink))
             }
 
+            fn hold(&mut self, bytes: u64, now: Time) {
+                $each!(self, queue => queue.hold(bytes, now));
+            }
+
             #[$inline]
             fn next_ready(&self, now: Time) -> Time {
                 $each!(self, queue => queue.next_ready(now))

@@ -51,6 +51,10 @@ pub trait Qdisc<P: Packet> {
     /// Where it returns none, `next_ready(now)` is later than `now` from then on.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>>;
 
+    /// A shaper around it holds `bytes` of what it has handed over: a packet that waits for tokens, and so has not left.
+    #[inline]
+    fn hold(&mut self, _bytes: u64, _now: Time) {}
+
     /// When `dequeue` can return a packet: no later than `now` where it can at once, `NEVER` where nothing waits.
     #[inline]
     fn next_ready(&self, now: Time) -> Time {

@@ -15,6 +15,8 @@ use crate::threshold::Threshold;
 #[derive(Clone, Debug)]
 pub(crate) struct Pie<P> {
     queue: Fifo<P>,
+    /// Bytes that a shaper around it holds. They count as waiting, as Linux has it (`qdisc_peek_dequeued`).
+    held: u64,
     limit: Threshold,
     config: config::Pie,
     draws: Draws,
@@ -35,6 +37,7 @@ impl<P: Packet> Pie<P> {
     pub(crate) fn new(config: &config::Pie, rate: Option<Rate>, seed: u64) -> Pie<P> {
         Pie {
             queue: Fifo::new(),
+            held: 0,
             limit: Threshold::new(Some(config.limit), rate),
             config: config::Pie { tupdate: config.tupdate.max(Span::from_us(1)), ..*config },
             draws: Draws::new(seed, "pie"),
@@ -108,8 +111,10 @@ impl<P: Packet> Pie<P> {
         let (low, high) = if self.config.docsis {
             (qdelay < Span::from_ms(5) && old < Span::from_ms(5), qdelay > Span::from_ms(200))
         } else {
-            // Linux adds the latter; a delay this long means that the probability is far off.
-            (qdelay == Span::ZERO && old == Span::ZERO, qdelay > Span::from_ms(250))
+            // A packet that waits although no delay was measured is no idle link, and Linux keeps the probability. It also adds
+            // the latter: a delay this long means that the probability is far off.
+            let idle = qdelay == Span::ZERO && old == Span::ZERO && self.waiting() == 0;
+            (idle, qdelay > Span::from_ms(250))
         };
         if low {
             prob = prob * 98 / 100;
@@ -131,7 +136,7 @@ impl<P: Packet> Pie<P> {
         }
         // Never while the link could run dry.
         let is_short = self.qdelay_old < self.config.target / 2 && self.drop_prob < ONE / 5;
-        if is_short || self.queue.bytes() <= 2 * u64::from(self.mean_packet()) {
+        if is_short || self.waiting() <= 2 * u64::from(self.mean_packet()) {
             return false;
         }
         let mut prob = self.drop_prob;
@@ -152,6 +157,11 @@ impl<P: Packet> Pie<P> {
             self.accu_prob = 0;
         }
         strikes
+    }
+
+    /// Bytes that wait.
+    fn waiting(&self) -> u64 {
+        self.queue.bytes() + self.held
     }
 
     fn mean_packet(&self) -> u32 {
@@ -186,6 +196,11 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
             sink.marked(&packet.packet);
         }
         self.queue.push(packet);
+    }
+
+    fn hold(&mut self, bytes: u64, now: Time) {
+        self.catch_up(now);
+        self.held = bytes;
     }
 
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<Queued<P>> {

@@ -40,10 +40,15 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
         if self.head.is_none() {
             let next = self.queue.dequeue(now, sink)?;
-            let admitted = self.bucket.admit(now, next.packet.frame_len());
-            self.head = Some((admitted.max(self.peak_free), next));
+            let len = next.packet.frame_len();
+            let leaves = self.bucket.admit(now, len).max(self.peak_free);
+            if leaves > now {
+                self.queue.hold(u64::from(len), now);
+            }
+            self.head = Some((leaves, next));
         }
         let (_, packet) = self.head.take_if(|(leaves, _)| *leaves <= now)?;
+        self.queue.hold(0, now);
         if let Some(peak) = &mut self.peak {
             let follows = self.peak_free == now;
             self.peak_free = peak.send(now, follows, packet.packet.frame_len());
