@@ -84,7 +84,7 @@ impl Direction {
                     Some(pipe) => pipe,
                     None => pipes.take()?,
                 };
-                let came = some(splice_all(from, &pipe.into, PIPE as usize))?;
+                let came = some(move_bytes(from, &pipe.into, PIPE as usize))?;
                 match came {
                     Some(0) => self.source_ended = true,
                     Some(bytes) => {
@@ -100,7 +100,7 @@ impl Direction {
             }
             while self.held > 0 {
                 let Some(pipe) = &self.pipe else { break };
-                match some(splice_all(&pipe.out, to, self.held))? {
+                match some(move_bytes(&pipe.out, to, self.held))? {
                     Some(bytes) => self.held -= bytes,
                     None => return Ok(Moved::Waits),
                 }
@@ -119,7 +119,7 @@ impl Direction {
     }
 }
 
-fn splice_all(from: impl AsFd, to: impl AsFd, bytes: usize) -> Result<usize, Errno> {
+fn move_bytes(from: impl AsFd, to: impl AsFd, bytes: usize) -> Result<usize, Errno> {
     let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
     splice(from, None, to, None, bytes, flags)
 }
