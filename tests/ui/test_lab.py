@@ -45,13 +45,13 @@ def able() -> None:
 @pytest.fixture
 def lab(page: Page, served: Served) -> Iterator[Page]:
     """The page with its network up."""
-    before = set(held.names())
     opened(page, served, SCENARIO)
     page.get_by_role("tab", name="Network").click()
     page.get_by_role("button", name="Bring the network up").click()
     expect(page.locator(".lab")).to_be_visible()
+    name = str(page.locator(".lab").get_attribute("data-lab"))
     yield page
-    for name in set(held.names()) - before:
+    if name in held.names():
         held.down(name)
 
 

@@ -104,7 +104,7 @@ def list_labs(json: Json = False) -> None:
     from tcplab.testbed import held
 
     with _naming():
-        labs = [held.find(name) for name in held.names()]
+        labs = held.every()
     if json:
         say_json({"labs": [_as_json(lab) for lab in labs]})
     elif not labs:

@@ -21,7 +21,7 @@ from tcplab.testbed.testbed import EMULATOR
 __all__ = ["Held", "NoLabError", "TestbedError", "find", "names"]
 
 Json = dict[str, Any]
-find, names = held.find, held.names
+find, every = held.find, held.every
 
 # How often a lab is looked at, ms.
 _PERIOD = 100

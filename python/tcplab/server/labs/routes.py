@@ -202,15 +202,7 @@ class Labs:
     # Parts.
 
     def _told(self) -> list[Json]:
-        found = []
-        for name in network.names():
-            try:
-                lab = network.find(name)
-            except network.TestbedError:
-                # It has ended meanwhile.
-                continue
-            found.append(self._about(lab))
-        return found
+        return [self._about(lab) for lab in network.every()]
 
     def _about(self, lab: network.Held) -> Json:
         """What pages are told of a network; its scenario by the name that they know it by."""
