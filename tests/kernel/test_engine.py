@@ -243,8 +243,14 @@ def command(folder: Path, scenario: str = SCENARIO) -> subprocess.Popen[str]:
 
 
 def wait_for_rows(folder: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not (folder / "out" / "run-1" / "intervals.right.arrows").exists() and time.monotonic() < deadline:
+    """Wait until a table on disk has grown: it begins with its columns, rows come after them."""
+    path, deadline = folder / "out" / "run-1" / "intervals.right.arrows", time.monotonic() + 60
+    begun = 0
+    while time.monotonic() < deadline:
+        size = path.stat().st_size if path.exists() else 0
+        if begun and size > begun:
+            return
+        begun = begun or size
         time.sleep(0.05)
 
 
