@@ -18,7 +18,6 @@ import numpy as np
 import polars as pl
 
 from tcplab.results import Run
-from tcplab.results.manifest import Manifest
 
 # Figures leave out the beginning of a run, seconds.
 WARM_UP = 5
@@ -116,7 +115,7 @@ def rows(groups: list[Group], folder: Path, run: RunIt, kept: Path) -> Iterator[
 def _on_the_kernel(given: dict[str, Any], folder: Path, run: RunIt) -> dict[str, Any]:
     """Medians of the repetitions that nothing disturbed; of all, and marked, where there were none."""
     done = run(given, "kernel", folder, repeat=REPETITIONS, attempts=ATTEMPTS)
-    clean = [number for number, each in done.manifests.items() if not _disturbed(each)]
+    clean = [number for number, each in done.manifests.items() if not each.overload]
     counted = clean or list(done.manifests)
     each = [figures for number, figures in _figures(done).items() if number in counted]
     spread = {
@@ -124,11 +123,6 @@ def _on_the_kernel(given: dict[str, Any], folder: Path, run: RunIt) -> dict[str,
         for flow in each[0]
     }
     return {"figures": _medians(each), "spread": spread, "counted": counted, "clean": len(clean)}
-
-
-def _disturbed(manifest: Manifest) -> bool:
-    """Whether a run says that packets, or a flow's thread, waited for a CPU."""
-    return bool(manifest.overload) or any("held up" in said for said in manifest.warnings)
 
 
 def _medians(each: list[Figures]) -> Figures:

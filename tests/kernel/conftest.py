@@ -16,7 +16,7 @@ from tcplab.testbed.machine import Grade, examine
 
 Scenario = dict[str, Any]
 # How a run that is not overloaded says that its times and rates are the machine's: see `Run.warnings`.
-DISTURBED = ("held up", "for want of a reader", "not sent in time")
+DISTURBED = ("for want of a reader", "not sent in time")
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
 # How often a run that was disturbed is made before a test gives up.

@@ -71,7 +71,8 @@ class Findings:
             self.warnings.append(f"{said} ({mend})" if mend else said)
         elif event.name == "done":
             self.facts["nodes"][event.agent] = event.content["facts"]
-            self.warnings += held_up(event.agent, event.content["facts"])
+            if why := held_up(event.agent, event.content["facts"]):
+                self.warnings.append(why)
 
     def ended(self, agents: RemoteAgents, start: int, duration: int) -> None:
         """What the connections have shown."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcplab.engine.kernel_facts import held_up, verdict
+import pytest
+
+from tcplab.engine.kernel_facts import Findings, held_up, late
+from tcplab.testbed.agents import Event
+from tcplab.testbed.layout import Layout
 
 
 def test_a_sender_without_a_cpu_is_named_with_how_long_and_when() -> None:
     worst = {"thread": "bulk.0", "time": 1.5, "waited": 0.2, "share": 0.8}
-    (said,) = held_up("left", {"waiting": {"total": 0.3, "worst": worst}})
+    said = held_up("left", {"waiting": {"total": 0.3, "worst": worst}})
+    assert said is not None
     assert said.startswith("left: bulk.0 was held up: for 200 ms of the 250 ms before 1.50 s")
-    assert held_up("left", {"waiting": {"total": 0.3, "worst": {**worst, "share": 0.2}}}) == []
-    assert held_up("left", {"waiting": {"total": 0.0, "worst": None}}) == []
+    assert held_up("left", {"waiting": {"total": 0.3, "worst": {**worst, "share": 0.2}}}) is None
+    assert held_up("left", {"waiting": {"total": 0.0, "worst": None}}) is None
 
 
 def facts(late_share: float = 0.0, stall: float = 0.0, overflows: int = 0) -> dict[str, Any]:
@@ -26,9 +31,21 @@ def facts(late_share: float = 0.0, stall: float = 0.0, overflows: int = 0) -> di
 
 
 def test_the_verdict_names_what_exceeds_its_limit() -> None:
-    set_by = "the machine, not TCP, set the result"
-    assert verdict(facts(late_share=0.091)) == f"9.1% of the packets were delivered late: {set_by}"
-    assert verdict(facts(0.004, stall=14.2)) == f"link path stood still for up to 71 ms: {set_by}"
-    both = verdict(facts(0.02, stall=2.0, overflows=7))
-    assert both.startswith("7 packets found no room between a node and the emulator and 2.0% of")
-    assert "link path stood still for up to 10 ms" in both
+    assert late(facts(late_share=0.091)) == ["9.1% of the packets were delivered late"]
+    assert late(facts(0.004, stall=14.2)) == ["link path stood still for up to 71 ms"]
+    lost, share, still = late(facts(0.02, stall=2.0, overflows=7))
+    assert lost == "7 packets found no room between a node and the emulator"
+    assert share.startswith("2.0% of")
+    assert still == "link path stood still for up to 10 ms"
+
+
+def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
+    plan: dict[str, Any] = {"flows": [], "nodes": []}
+    findings = Findings(plan, Layout((), (), {}))
+    findings.note(Event(":emulator", "done", {"facts": {**facts(), "excess": 0.2, "overloaded": False}}))
+    assert "overload" not in findings.to_facts()
+    worst = {"thread": "bulk.0", "time": 1.5, "waited": 0.2, "share": 0.8}
+    findings.note(Event("left", "done", {"facts": {"waiting": {"total": 0.3, "worst": worst}}}))
+    assert findings.excess == pytest.approx(3.2)
+    assert "bulk.0 was held up" in findings.to_facts()["overload"]
+    assert findings.to_facts()["overload"].endswith("the machine, not TCP, set the result")

@@ -18,7 +18,7 @@ from tcplab.testbed.held import Held, NoLabError
 from tcplab.testbed.link_change import DIRECTIONS, changed
 from tcplab.testbed.testbed import EMULATOR
 
-__all__ = ["Held", "NoLabError", "TestbedError", "find", "names"]
+__all__ = ["Held", "NoLabError", "TestbedError", "every", "find"]
 
 Json = dict[str, Any]
 find, every = held.find, held.every
