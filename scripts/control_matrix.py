@@ -28,13 +28,13 @@ REPETITIONS = 3
 FAST = 100
 # Left out of every run, seconds.
 WARM_UP = 5
-GOODPUT, RTT, RESENT = 0.05, 0.10, 1.5
+GOODPUT, RTT, WITHIN = 0.05, 0.10, 1.5
 # Fewer segments than this in all repetitions are too few for their ratio to mean anything.
 FEW = 20
 COLUMNS = [
     *("path", "control", "Mbit/s: kernel's", "ours", "sim"),
     *("RTT ms: kernel's", "ours", "sim"),
-    *("resent: kernel's", "ours", "sim", "ours off by", "sim off by"),
+    *("retransmitted: kernel's", "ours", "sim", "ours off by", "sim off by"),
 ]
 
 Measured = dict[str, float]
@@ -95,12 +95,12 @@ def _figures(run: Run, flow: str) -> Measured:
 
 
 def _of_one(intervals: pl.DataFrame, sockets: pl.DataFrame) -> Measured:
-    resent = float(intervals["retransmits"].sum())
+    retransmitted = float(intervals["retransmits"].sum())
     return {
         "goodput": float(intervals["bytes_received"].sum()) * 8e9 / float(intervals["duration"].sum()) / 1e6,
         "rtt": float(np.mean(sockets["srtt"].drop_nulls().to_numpy())) / 1e6,
-        "resent": resent / (float(intervals["bytes_sent"].sum()) / 1448),
-        "count": resent,
+        "retransmitted": retransmitted / (float(intervals["bytes_sent"].sum()) / 1448),
+        "count": retransmitted,
     }
 
 
@@ -112,7 +112,7 @@ def _row(path: str, name: str, measured: dict[str, Measured]) -> list[str]:
         name,
         *(f"{one['goodput']:.2f}" for one in columns),
         *(f"{one['rtt']:.1f}" for one in columns),
-        *(f"{100 * one['resent']:.3f} %" for one in columns),
+        *(f"{100 * one['retransmitted']:.3f} %" for one in columns),
         _verdict(ours, own),
         _verdict(sim, ours),
     ]
@@ -124,8 +124,8 @@ def _verdict(one: Measured, other: Measured) -> str:
     found = [f"goodput {goodput:+.1%}"] if abs(goodput) > GOODPUT else []
     found += [f"RTT {rtt:+.1%}"] if abs(rtt) > RTT else []
     if max(one["count"], other["count"]) >= FEW:
-        if 0 in (one["resent"], other["resent"]):
-            found += ["resent against none" if one["resent"] else "none resent"]
-        elif not 1 / RESENT <= (factor := one["resent"] / other["resent"]) <= RESENT:
-            found += [f"resent x {factor:.2g}"]
+        if 0 in (one["retransmitted"], other["retransmitted"]):
+            found += ["retransmitted against none" if one["retransmitted"] else "none retransmitted"]
+        elif not 1 / WITHIN <= (factor := one["retransmitted"] / other["retransmitted"]) <= WITHIN:
+            found += [f"retransmitted x {factor:.2g}"]
     return f"**{', '.join(found)}**" if found else ""

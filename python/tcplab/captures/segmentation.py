@@ -62,7 +62,7 @@ class Cut:
     fragments: int
     too_big: int
     path_mtu: int | None
-    resent: int
+    retransmitted: int
     messages: tuple[Message, ...]
 
     @property
@@ -105,7 +105,7 @@ def cuts(flow: Flow, packets: Packets) -> list[Cut]:
                 fragments=half.fragments,
                 too_big=0 if half.tcp is None else half.tcp.too_big,
                 path_mtu=None if half.tcp is None else half.tcp.path_mtu,
-                resent=int(np.isin(data.kind, RETRANSMISSIONS).sum()),
+                retransmitted=int(np.isin(data.kind, RETRANSMISSIONS).sum()),
                 messages=tuple(messages[direction].values()),
             )
         )

@@ -169,12 +169,12 @@ def _run(name: str, source: Source) -> tuple[Step, _Ran | None]:
         run: Any = load(place)
         received = int(run.flows["bytes_received"].sum())
         phases = tuple(dict.fromkeys(run.sockets["phase"].drop_nulls().to_list()))
-        resent = int(run.flows["retransmits"].sum())
+        retransmitted = int(run.flows["retransmits"].sum())
         overload = next((one.overload for one in run.manifests.values() if one.overload), "")
     if not received:
         return Step(name, Verdict.FAILED, "nothing arrived"), None
     goodput = received * 8 / smoke.SECONDS
-    return Step(name, Verdict.OK, _came_to(goodput, resent, phases)), _Ran(goodput, overload)
+    return Step(name, Verdict.OK, _came_to(goodput, retransmitted, phases)), _Ran(goodput, overload)
 
 
 def _came_to(goodput: float, retransmits: int, phases: tuple[str, ...]) -> str:
