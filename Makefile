@@ -57,7 +57,7 @@ lint: lint-rust lint-python ## formatting, warnings, types, dependencies, licenc
 lint-rust: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo build --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
+	cargo check --locked --target wasm32-unknown-unknown -p tcplab-units -p tcplab-plan -p tcplab-control -p tcplab-tcp -p tcplab-link -p tcplab-sim -p tcplab-scenario
 	cargo deny --log-level error check licenses bans sources
 
 lint-python: setup-develop

@@ -109,7 +109,7 @@ def check_control(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The C file.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Try a control out: compile it, have the kernel verify it, run it for 5 s in both engines.
+    """Test a control: compile it, have the kernel verify it, run it for 5 s in both engines.
 
     What the machine does not allow is skipped with the reason. Exit code 1 when a step fails, 2 when the
     file cannot be read, 3 when this machine can try nothing.

@@ -23,7 +23,7 @@ class Code(IntEnum):
 
     DONE = 0
     NO = 1
-    """The test's answer is no."""
+    """A check or an expectation failed."""
     INPUT = 2
     """What was given is wrong."""
     MACHINE = 3

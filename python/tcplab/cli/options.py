@@ -53,7 +53,7 @@ Settings = Annotated[
 ]
 Yes = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="Run what this machine seems to have too little memory or disk for."),
+    typer.Option("--yes", "-y", help="Run even if memory or disk seem too small."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to standard output and nothing else.")]
 

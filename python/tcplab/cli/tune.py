@@ -51,7 +51,7 @@ def tune(
         typer.Option(min=4, metavar="N", help="Sample so many candidates (Optuna's TPE) and race the best."),
     ] = None,
     confirm: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="Run the best there too: kernel.")
+        str | None, typer.Option(metavar="ENGINE", help="Also run the best on this engine: kernel.")
     ] = None,
     output: Annotated[
         Path | None,
