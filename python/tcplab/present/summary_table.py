@@ -122,7 +122,7 @@ def flow_grid(table: Summary) -> Grid:
     columns = [column for column in _FLOW_COLUMNS if any(row.figures[column[0]].known for row in rows)]
     scales = _shared_scales(columns, [row.figures for row in rows])
     warm_up = seconds_scale(())
-    headings = [Heading("Flow", numeric=False), Heading("Control", numeric=False)]
+    headings = [Heading("Flow", numeric=False), Heading("CC", numeric=False, about="Congestion control")]
     headings += [
         Heading(label, scales[key].unit, about=about, minor=_MINOR.get(key, 0))
         for key, label, _, _, about in columns
@@ -163,7 +163,7 @@ def link_grid(table: Summary) -> Grid:
     ]
     headings += [Heading("Flows", numeric=False)]
     return Grid(
-        title="Bottlenecks",
+        title="Bottlenecks, steady state",
         headings=tuple(headings),
         rows=tuple(
             (row.label, row.rate_words, *_cells(columns, scales, row.figures), _names(row.flows))
