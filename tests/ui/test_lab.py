@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
+import tcplab
 from tcplab.testbed import held
 from tcplab.testbed.machine import Grade, examine
 
@@ -74,6 +75,56 @@ def test_a_terminal_in_a_node_reaches_the_other(lab: Page) -> None:
     typed(lab, "stty size")
     rows = int(lab.evaluate("document.querySelectorAll('.xterm-rows > div').length"))
     expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"stty size\s*{rows} \d+"))
+
+
+def test_a_terminal_says_why_it_ended(lab: Page) -> None:
+    lab.get_by_role("button", name="Terminal").click()
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
+    typed(lab, "exit 7")
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text("has ended with exit code 7")
+    lab.get_by_role("button", name="Close h1").click()
+    lab.get_by_role("button", name="Terminal").click()
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
+    typed(lab, "kill -KILL $$")
+    expect(lab.locator(".xterm-accessibility-tree")).to_contain_text("was ended by SIGKILL")
+
+
+def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
+    carried = lab.locator(".chart[data-panel=Links] output").first
+    lab.get_by_role("button", name="Start the flows").click()
+    rate_is(lab, carried, "> 2e6")
+    change = lab.get_by_role("form", name="Change h1-h2")
+    change.get_by_label("rate").fill("1 Mbit/s")
+    change.get_by_role("button", name="Change now").click()
+    expect(lab.locator(".lab-side [role=status]")).to_have_text("h1-h2: rate 1 Mbit/s")
+    rate_is(lab, carried, "< 1.5e6")
+    # A setting that the link cannot have is refused in words, and the link keeps what it has.
+    change.get_by_label("rate").fill("fast")
+    expect(change.get_by_role("button", name="Change now")).to_be_disabled()
+
+
+def rate_is(page: Page, carried: Locator, wanted: str) -> None:
+    """Wait until a link carries what is wanted, bit/s."""
+    expect(carried).to_be_visible()
+    page.wait_for_function(f"(one) => Number(one.dataset.last) {wanted}", arg=carried.element_handle())
+
+
+def test_a_kernel_run_that_is_stopped_shows_what_was_recorded(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO)
+    page.get_by_label("Engine").select_option("kernel")
+    page.get_by_role("button", name="Run", exact=True).click()
+    goodput = page.locator(".chart[data-panel=Goodput]")
+    # The simulation has a curve of its own; it is too long to be made while editing, and waits for Run.
+    expect(goodput).to_have_attribute("data-lines", "1")
+    progress = page.get_by_label("Progress of page-lab")
+    page.wait_for_function("(one) => one.value > 0", arg=progress.element_handle())
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".chip.run")).to_contain_text("kernel")
+    expect(page.locator(".chart[data-panel='Congestion window']")).to_have_attribute("data-lines", "1")
+    (result,) = (served.root / "runs").iterdir()
+    kept = tcplab.load(result)
+    assert kept.status == "interrupted"
+    assert kept.tables["sockets"].height > 0
 
 
 def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> None:

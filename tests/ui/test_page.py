@@ -163,6 +163,26 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
 
 
+def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(2)
+    # The simulation, the ghost of the former one, and both runs.
+    expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "4")
+    # What is hidden is hidden in every panel, and taken away with its chip.
+    page.locator(".chip.run").first.get_by_role("button").first.click()
+    expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "3")
+    with page.context.expect_page() as opening:
+        page.get_by_role("link", name="Compare in a report").click()
+    expect(opening.value.locator("body")).to_contain_text("cubic")
+    page.locator(".chip.run").first.get_by_role("button", name="Remove").click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+
+
 def test_packets_move_along_their_links(page: Page, served: Served) -> None:
     opened(page, served)
     page.get_by_role("tab", name="Packets").click()

@@ -90,7 +90,7 @@ function enter(url: URL, told: (data: string | ArrayBuffer) => void, ended: (why
   socket.binaryType = "arraybuffer";
   let closed = false;
   socket.onmessage = (message) => told(message.data as string | ArrayBuffer);
-  socket.onclose = (event) => closed || ended(event.reason);
+  socket.onclose = (event) => closed || ended(event.reason || (event.wasClean ? "" : "the connection to the server is lost"));
   return {
     send: (data) => socket.readyState === WebSocket.OPEN && socket.send(data),
     close: () => {

@@ -16,7 +16,7 @@ export interface ChartProps {
   end: number;
   phases: CurvesHeader["phases"];
   marks: CurvesHeader["marks"];
-  /** Whether its lines are named in it, where nothing above all panels does. */
+  /** Whether it names its lines, each with its last value, where nothing above all panels names them. */
   named?: boolean;
   onZoom: (window: [number, number] | undefined) => void;
 }
@@ -62,9 +62,10 @@ export function Chart(props: ChartProps) {
     <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length}>
       <figcaption>
         {props.title} <span className="hush">{scale.unit}</span>
-        {links(props).map(([label, tint]) => (
-          <span key={label} className={`of-link flow-${tint % 10}`}>
-            <span className="swatch" aria-hidden="true" /> {label}
+        {namedHere(props).map(([line, tint]) => (
+          <span key={line.label} className={`of-link flow-${tint % 10}`}>
+            <span className="swatch" aria-hidden="true" /> {line.label}
+            {props.named && <output data-last={last(line)}> {shown(last(line), props.unit)}</output>}
           </span>
         ))}
       </figcaption>
@@ -74,11 +75,13 @@ export function Chart(props: ChartProps) {
 }
 
 // Flows are named above all panels; links only here.
-function links({ lines, colours, named }: ChartProps): [string, number][] {
+function namedHere({ lines, colours, named }: ChartProps): [Line, number][] {
   return lines
-    .flatMap((line, index): [string, number][] => ((named || line.link) && line.run === 0 ? [[line.label, colours[index]!]] : []))
+    .flatMap((line, index): [Line, number][] => ((named || line.link) && line.run === 0 ? [[line, colours[index]!]] : []))
     .slice(0, 6);
 }
+
+const last = ({ y }: Line): number | undefined => y[y.length - 1];
 
 function largest(lines: Line[]): number {
   let most = 0;

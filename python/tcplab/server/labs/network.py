@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import subprocess
 import sys
 import threading
@@ -25,6 +27,8 @@ find, every = held.find, held.every
 
 # How often a lab is looked at, ms.
 _PERIOD = 100
+# How many tenths of a second a lab may take to end after its programs.
+_LOOKS = 10
 # A program of a terminal is the leader of its session; the terminal becomes its own.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
@@ -80,6 +84,20 @@ def terminal_command(lab: Held, node: str, *, console: bool) -> list[str]:
         raise NoLabError(f"{node} does not run FRR", "give a router `routing`")
     words = ["vtysh"] if console else ["bash", "--norc", "-i"]
     return [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *lab.command(node, words)]
+
+
+async def why_ended(lab: Held, code: int) -> str:
+    """Why a program in a lab ended with this exit code, negative for a signal."""
+    for _ in range(_LOOKS if code else 1):
+        if lab.name not in held.names():
+            return f"lab {lab.name} has ended"
+        # A lab kills its programs first.
+        await asyncio.sleep(0.1 if code else 0)
+    # The program has its own exit code, or 128 and the number of a signal, from the one that runs it.
+    number = -code if code < 0 else code - 128
+    if number in set(signal.Signals):
+        return f"the program was ended by {signal.Signals(number).name}"
+    return f"the program has ended with exit code {code}" if code else "the program has ended"
 
 
 def capture_command(lab: Held, link: str, node: str | None) -> list[str]:

@@ -180,7 +180,7 @@ class Labs:
             "TCPLAB_NODE": node,
             "PS1": f"{node}\\$ ",
         }
-        await sockets.terminal(socket, command, environment)
+        await sockets.terminal(socket, command, environment, lambda code: network.why_ended(lab, code))
 
     async def capture(self, socket: WebSocket) -> None:
         """Capture on a link: packets as they come; the first message names the capture."""

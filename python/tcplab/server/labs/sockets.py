@@ -30,8 +30,11 @@ MOST_CAPTURED = 128 << 20
 _PERIOD, _ROWS = 0.2, 200
 
 
-async def while_open(socket: WebSocket, work: Awaitable[None], said: Callable[[Any], None]) -> None:
-    """Do `work` until it ends or the page leaves; `said` gets what the page says meanwhile."""
+async def while_open(socket: WebSocket, work: Awaitable[str | None], said: Callable[[Any], None]) -> None:
+    """Do `work` until it ends or the page leaves; `said` gets what the page says meanwhile.
+
+    What `work` returns is the reason that the page is given for the end.
+    """
 
     async def listen() -> None:
         with contextlib.suppress(WebSocketDisconnect):
@@ -47,15 +50,21 @@ async def while_open(socket: WebSocket, work: Awaitable[None], said: Callable[[A
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        reason, _ = await asyncio.gather(*tasks, return_exceptions=True)
     with contextlib.suppress(RuntimeError, WebSocketDisconnect):
-        await socket.close()
+        await socket.close(reason=reason if isinstance(reason, str) else None)
 
 
-async def terminal(socket: WebSocket, command: list[str], environment: Mapping[str, str]) -> None:
+async def terminal(
+    socket: WebSocket,
+    command: list[str],
+    environment: Mapping[str, str],
+    why: Callable[[int], Awaitable[str]],
+) -> None:
     """A program on a terminal of its own.
 
-    Bytes are what it says and what is typed; text is `{"size": [columns, rows]}`.
+    Bytes are what it says and what is typed; text is `{"size": [columns, rows]}`. `why` is given its exit
+    code, negative for a signal, and returns the reason with which the socket is closed.
     """
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
@@ -73,9 +82,10 @@ async def terminal(socket: WebSocket, command: list[str], environment: Mapping[s
         else:
             _resize(ours, message)
 
-    async def show() -> None:
+    async def show() -> str:
         while data := await _read(ours):
             await socket.send_bytes(data)
+        return await why(await _ended(process))
 
     async def write() -> None:
         while True:
@@ -205,12 +215,12 @@ async def _running(command: list[str], output: int) -> AsyncIterator[asyncio.sub
         await _ended(process)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _ended(process: asyncio.subprocess.Process) -> int:
     try:
-        await asyncio.wait_for(process.wait(), 3)
+        return await asyncio.wait_for(process.wait(), 3)
     except TimeoutError:
         _signal(process, signal.SIGKILL)
-        await process.wait()
+        return await process.wait()
 
 
 def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
