@@ -10,12 +10,6 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2021",
     chunkSizeWarningLimit: 1600,
-    rollupOptions: {
-      output: {
-        // What is needed at once, and what only the editor or the automatic layout needs.
-        manualChunks: (id) => (/codemirror|@lezer/.test(id) ? "editor" : undefined),
-      },
-    },
   },
   server: { proxy: { "/api": { target: "http://127.0.0.1:8020", ws: true } } },
 });

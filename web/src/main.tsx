@@ -1,34 +1,10 @@
-import { createRoot } from "react-dom/client";
+// The first look: the style sheets, the theme, and the page's frame, which is in index.html. The rest is loaded after it.
+
 import "@xyflow/react/dist/base.css";
 import "uplot/dist/uPlot.min.css";
 import "./ui/styles.css";
-import { server } from "./backend/server";
-import { App } from "./ui/App";
-import { Store } from "./ui/store";
-import { StoreContext } from "./ui/use";
-
-// The token came in the address' fragment, which no server and no referrer sees; it does not stay there.
-function asked(): { token: string | null; scenario: string | null; result: string | null } {
-  const given = new URLSearchParams(location.hash.slice(1));
-  if (location.hash) history.replaceState(null, "", location.pathname + location.search);
-  return { token: given.get("token"), scenario: given.get("open"), result: given.get("result") };
-}
-
-// The printed address, or one that was shared, opened in a page that is there already.
-window.addEventListener("hashchange", () => {
-  const { token, ...what } = asked();
-  if (token && store.state.locked !== undefined) void store.start(token, what);
-  else if (store.state.session) void store.go(what);
-});
 
 const theme = localStorage.getItem("tcplab-theme");
 if (theme) document.documentElement.dataset.theme = theme;
 
-const store = new Store(server());
-createRoot(document.getElementById("root")!).render(
-  <StoreContext.Provider value={store}>
-    <App />
-  </StoreContext.Provider>,
-);
-const { token, ...what } = asked();
-void store.start(token, what);
+void import("./ui/start");

@@ -1,10 +1,9 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { removeAt, removeNode } from "../core/changes";
 import { Canvas } from "./Canvas";
 import { CurvesPanel } from "./CurvesPanel";
-import { Editor } from "./Editor";
 import { Files } from "./Files";
 import { Inspector } from "./Inspector";
 import { LabView } from "./lab/LabView";
@@ -16,6 +15,10 @@ import type { Store, Tab } from "./store";
 import { StudyView } from "./StudyView";
 import { TopBar } from "./TopBar";
 import { use, useStore } from "./use";
+
+// The largest part of the page: the drawing does not wait for it.
+const editor = import("./Editor");
+const Editor = lazy(() => editor);
 
 export function App() {
   const store = useStore();
@@ -34,9 +37,9 @@ export function App() {
     return (
       <>
         <header className="topbar">
-          <strong className="logo">
+          <h1 className="logo">
             tcp<span>lab</span>
-          </strong>
+          </h1>
         </header>
         <main className="starting" aria-busy="true" aria-label="tcplab is starting" />
       </>
@@ -69,7 +72,9 @@ export function App() {
             <div className="upper" style={{ gridTemplateColumns: `minmax(200px, 1fr) 5px ${side.share * 100}%` }}>
               <Canvas />
               <div {...side.handle} aria-label="Width of the text" />
-              <Editor />
+              <Suspense fallback={<section className="editor" aria-busy="true" aria-label="Scenario as YAML" />}>
+                <Editor />
+              </Suspense>
             </div>
             <div {...lower.handle} aria-label="Height of the curves" />
             <Lower />
@@ -105,12 +110,14 @@ function Lower() {
   useEffect(() => setEntered((before) => before || tab === "lab"), [tab]);
   return (
     <section className="lower" aria-label="Results">
-      <div className="tabs" role="tablist" aria-label="Results">
-        {TABS.filter(([name]) => (name !== "result" || result) && (name !== "lab" || session.may_run)).map(([name, label]) => (
-          <button key={name} role="tab" aria-selected={tab === name} onClick={() => store.set({ tab: name })}>
-            {name === "result" && result ? `${label}: ${result.path.split("/").pop()}` : label}
-          </button>
-        ))}
+      <div className="tabs">
+        <div role="tablist" aria-label="Results">
+          {TABS.filter(([name]) => (name !== "result" || result) && (name !== "lab" || session.may_run)).map(([name, label]) => (
+            <button key={name} role="tab" aria-selected={tab === name} onClick={() => store.set({ tab: name })}>
+              {name === "result" && result ? `${label}: ${result.path.split("/").pop()}` : label}
+            </button>
+          ))}
+        </div>
         <Status />
       </div>
       {entered && <LabView shown={tab === "lab"} />}

@@ -18,7 +18,7 @@ import { use, useStore } from "./use";
 
 const fromStore = Annotation.define<boolean>();
 
-export function Editor() {
+export default function Editor() {
   const store = useStore();
   const host = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>();
@@ -105,7 +105,7 @@ function extensions(store: Store) {
     autocompletion({ override: [(context: CompletionContext) => offered(store, context)] }),
     // Undo and redo are the page's, since they go over the drawing as well.
     keymap.of([indentWithTab, ...completionKeymap, ...defaultKeymap, ...searchKeymap, ...lintKeymap]),
-    EditorView.contentAttributes.of({ "aria-label": "Scenario as YAML", spellcheck: "false" }),
+    EditorView.contentAttributes.of({ "aria-label": "Scenario as YAML", spellcheck: "false", tabindex: "0" }),
     EditorView.updateListener.of((update) => {
       if (!update.docChanged || update.transactions.some((one) => one.annotation(fromStore))) return;
       store.edit(update.state.doc.toString(), undefined, "type");

@@ -26,9 +26,9 @@ export function TopBar() {
 
   return (
     <header className="topbar">
-      <strong className="logo" aria-label="tcplab">
+      <h1 className="logo" aria-label="tcplab">
         tcp<span>lab</span>
-      </strong>
+      </h1>
       {naming === undefined ? (
         <button className="filename plain" title="Rename, or save a copy" onClick={() => setNaming(path)}>
           {path}

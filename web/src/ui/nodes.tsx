@@ -16,7 +16,8 @@ export const DeviceNode = memo(function DeviceNode({ data, selected }: NodeProps
   return (
     <div className={`device ${data.kind} ${selected ? "selected" : ""} ${data.wrong ? "wrong" : ""}`} title={data.wrong?.join("\n")} data-node={data.name}>
       {SIDES.map((side) => (
-        <Handle key={side} id={side} type="source" position={side} aria-label={`Link from ${data.name}`} />
+        // For the pointer alone: the keys L and F do the same.
+        <Handle key={side} id={side} type="source" position={side} aria-hidden="true" />
       ))}
       <Icon name={data.kind} />
       <span>{data.name}</span>

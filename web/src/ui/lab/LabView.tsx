@@ -149,17 +149,21 @@ export function LabView({ shown }: { shown: boolean }) {
       <LiveCurves key={lab.name} lab={lab.name} shown={shown} />
       {panes.length > 0 && (
         <div className="panes">
-          <div className="tabs" role="tablist" aria-label="Nodes and captures">
-            {panes.map((pane) => (
-              <span key={pane.id} className="pane-tab">
-                <button role="tab" aria-selected={pane.id === front} onClick={() => setFront(pane.id)}>
+          <div className="tabs">
+            <div role="tablist" aria-label="Nodes and captures">
+              {panes.map((pane) => (
+                <button key={pane.id} role="tab" aria-selected={pane.id === front} onClick={() => setFront(pane.id)}>
                   {pane.title}
                 </button>
-                <button className="plain" aria-label={`Close ${pane.title}`} onClick={() => close(pane.id)}>
+              ))}
+            </div>
+            {panes
+              .filter((pane) => pane.id === front)
+              .map((pane) => (
+                <button key={pane.id} className="plain" aria-label={`Close ${pane.title}`} onClick={() => close(pane.id)}>
                   ✕
                 </button>
-              </span>
-            ))}
+              ))}
           </div>
           {panes.map((pane) => (
             <div key={pane.id} className="pane" hidden={pane.id !== front}>

@@ -1,0 +1,91 @@
+"""Who cannot use a mouse or see the page: keys reach everything, and axe-core finds nothing against it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .conftest import PATIENCE, Served
+from .test_page import chart, opened, write
+
+expect.set_options(timeout=PATIENCE)
+
+Theme = Literal["light", "dark"]
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def complaints(page: Page) -> list[str]:
+    """What axe-core has against the page: WCAG 2.1 A and AA, and its best practices."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    # What moves is judged where it comes to rest.
+    page.wait_for_function("document.getAnimations().every((one) => one.playState !== 'running')")
+    found: Any = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {one['help']}: {json.dumps(node['target'])} {node['failureSummary']}"
+        for one in found["violations"]
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_against_the_page(browser: Browser, served: Served, theme: Theme) -> None:
+    if not AXE.is_file():
+        pytest.skip("axe-core is not installed: make ui")
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(served.address)
+    expect(page.get_by_role("heading", name="tcplab")).to_be_visible()
+    assert complaints(page) == []
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
+    assert complaints(page) == []
+    opened(page, served)
+    expect(chart(page, "Goodput")).to_be_visible()
+    page.locator(".arc-label").click()
+    expect(page.get_by_label("Congestion control")).to_be_visible()
+    assert complaints(page) == []
+    page.get_by_role("tab", name="Packets").click()
+    expect(page.get_by_label("Time of the run")).to_be_visible()
+    assert complaints(page) == []
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_role("tab", name="Files").click()
+    page.locator(".result .item").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+    assert complaints(page) == []
+    write(page, "tcplab: 2")
+    expect(page.get_by_label("Mistakes and warnings")).to_be_visible()
+    assert complaints(page) == []
+    context.close()
+
+
+def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
+    tools = page.get_by_role("toolbar", name="Draw")
+    reach(page, "Host")
+    for count in (1, 2):
+        page.keyboard.press("Enter")
+        expect(page.locator(".device")).to_have_count(count)
+    expect(tools.get_by_role("button", name="Host")).to_be_focused()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("l")
+    expect(page.locator(".wire-label")).to_have_count(1)
+    page.keyboard.press("Control+a")
+    page.keyboard.press("f")
+    expect(page.locator(".arc-label")).to_have_text("flow1 · cubic")
+    expect(chart(page, "Congestion window")).to_have_attribute("data-lines", "1")
+
+
+def reach(page: Page, name: str) -> None:
+    """Press Tab until the focus is on the button of this name."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText?.trim()") == name:
+            return
+    raise AssertionError(f"Tab does not reach {name}")
