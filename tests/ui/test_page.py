@@ -6,7 +6,7 @@ import re
 import signal
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 import tcplab
 from tcplab.scenario import expand, load
@@ -267,6 +267,38 @@ def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Serve
     other.get_by_role("button", name="Take the other text").click()
     expect(other.locator(".arc-label")).to_have_text("bulk · hybla")
     other.context.close()
+
+
+MINIEDIT = """{"version": "2", "application": {"startCLI": "0"}, "controllers": [],
+"hosts": [{"number": "1", "x": "100", "y": "100", "opts": {"hostname": "h1", "nodeNum": 1}},
+          {"number": "2", "x": "500", "y": "100", "opts": {"hostname": "h2", "nodeNum": 2}}],
+"switches": [{"number": "1", "x": "300", "y": "100", "opts": {"hostname": "s1", "nodeNum": 1}}],
+"links": [{"src": "h1", "dest": "s1", "opts": {"bw": 10, "delay": "5ms"}},
+          {"src": "s1", "dest": "h2", "opts": {}}]}"""
+CONTAINERLAB = """name: pair
+topology:
+  nodes: {a: {kind: linux}, b: {kind: linux}}
+  links: [{endpoints: ["a:eth1", "b:eth1"]}]
+"""
+
+
+def test_topologies_of_other_tools_are_opened(page: Page, served: Served) -> None:
+    page.goto(served.key)
+    for name, text, nodes in (("old.mn", MINIEDIT, 3), ("pair.clab.yml", CONTAINERLAB, 2)):
+        open_file(page, name, text)
+        expect(page.locator(".device")).to_have_count(nodes)
+        expect(page.locator(".arc-label")).to_contain_text("probe")
+    open_file(page, "broken.mn", "not MiniEdit's")
+    expect(page.locator(".notice")).to_contain_text("broken.mn")
+    # What was drawn stays.
+    expect(page.locator(".device")).to_have_count(2)
+
+
+def open_file(page: Page, name: str, text: str) -> None:
+    page.get_by_text("New", exact=True).click()
+    page.get_by_label("Open a file").set_input_files(
+        FilePayload(name=name, mimeType="", buffer=text.encode())
+    )
 
 
 def test_a_study_fills_its_grid(page: Page, served: Served) -> None:

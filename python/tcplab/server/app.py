@@ -134,6 +134,17 @@ class Server:
         )
         return JSONResponse(found)
 
+    async def imported(self, request: Request) -> Response:
+        """The topology of another tool as a scenario."""
+        body = await body_of(request)
+        text, name = body.get("text"), body.get("name")
+        if not isinstance(text, str) or not isinstance(name, str):
+            raise RequestError("text and name are needed")
+        try:
+            return JSONResponse(await run_in_threadpool(library.imported, text, name))
+        except library.UnreadableError as problem:
+            raise RequestError(f"{name}: {problem}", 422) from None
+
     async def preview(self, request: Request) -> Response:
         """Simulate a text now, and answer with its curves."""
         text, name, base, _, body = await self._scenario(request)
@@ -403,6 +414,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
         Route("/api/file", server.read),
         Route("/api/file", server.write, methods=["PUT"]),
         Route("/api/check", server.check, methods=["POST"]),
+        Route("/api/import", server.imported, methods=["POST"]),
         Route("/api/preview", server.preview, methods=["POST"]),
         Route("/api/runs", server.run, methods=["POST"]),
         Route("/api/jobs/{job}/stop", server.stop, methods=["POST"]),

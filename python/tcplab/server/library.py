@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tcplab import engine as engines
-from tcplab import runner
+from tcplab import runner, topologies
 from tcplab.engine.base import Outcome, Progress, Status
 from tcplab.results import Listed, ResultsError, Run, list_results, load, run_dir_of
 from tcplab.scenario import ScenarioErrors, expand, from_document, json_schema, read_text, warnings
@@ -28,6 +28,7 @@ __all__ = [
     "Run",
     "ScenarioErrors",
     "Status",
+    "UnreadableError",
     "UnsupportedError",
     "declares_scenario",
     "json_schema",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 UnsupportedError = runner.UnsupportedError
+UnreadableError = topologies.UnreadableError
 Prepared = runner.Prepared
 
 
@@ -264,6 +266,17 @@ def is_study_dir(path: Path) -> bool:
     from tcplab.study.store import Store
 
     return Store(path).taken
+
+
+def imported(text: str, name: str) -> dict[str, Any]:
+    """The topology of another tool, from a file of this name, as a scenario: `text`, `name` and `left_out`.
+
+    `left_out` has a sentence for each thing that the scenario does not say. Raises UnreadableError.
+    """
+    from tcplab.plan.yaml_text import dump_plan_yaml
+
+    found = topologies.read_text(text, name)
+    return {"text": dump_plan_yaml(found.scenario()), "name": found.name, "left_out": found.left_out}
 
 
 def _scenario(

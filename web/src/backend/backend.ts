@@ -159,6 +159,8 @@ export interface Backend {
   open(path: string): Promise<Opened>;
   save(path: string, text: string, version: string | null, layout: { places: Places } | null): Promise<{ version: string }>;
   check(text: string, path: string, engine: string, signal: AbortSignal): Promise<Checked>;
+  /** The topology of MiniEdit or containerlab as a scenario; `name` is that of its file. */
+  imported(text: string, name: string): Promise<{ text: string; name: string; left_out: string[] }>;
   /** Simulate now; undefined when a newer call has taken its place. */
   preview(text: string, path: string, wanted: Wanted & { packets?: boolean }, signal: AbortSignal): Promise<Curves | undefined>;
   run(text: string, path: string, engine: string, packets: boolean): Promise<Job>;

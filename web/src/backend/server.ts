@@ -56,6 +56,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     save: (path, text, version, layout) =>
       json(address("file"), send("PUT", { path, text, version, layout, page: PAGE })),
     check: (text, path, engine, signal) => json(address("check"), send("POST", { text, path, engine }, signal)),
+    imported: (text, name) => json(address("import"), send("POST", { text, name })),
     preview: async (text, path, { points, panels, packets }, signal) => {
       const body = { text, path, page: PAGE, points: Math.round(points), panels, packets };
       const response = await ask(address("preview"), send("POST", body, signal));

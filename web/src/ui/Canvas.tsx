@@ -255,6 +255,11 @@ function Inner() {
   };
 
   const dropped = (event: DragEvent) => {
+    const [file] = event.dataTransfer.files;
+    if (file) {
+      event.preventDefault();
+      return void store.take(file);
+    }
     const kind = event.dataTransfer.getData(DRAGGED) as NodeKind;
     if (!kind) return;
     event.preventDefault();

@@ -42,6 +42,22 @@ export function Files() {
                 <small>Draw it yourself</small>
               </button>
             </li>
+            <li>
+              <label className="open-file">
+                <b>Open a file</b>
+                <small>A scenario, or a topology of MiniEdit (.mn) or containerlab (.clab.yml)</small>
+                <input
+                  type="file"
+                  accept=".yaml,.yml,.mn"
+                  onChange={(event) => {
+                    close(event.currentTarget);
+                    const file = event.currentTarget.files?.[0];
+                    if (file) void store.take(file);
+                    event.currentTarget.value = "";
+                  }}
+                />
+              </label>
+            </li>
             {TEMPLATES.map((template) => (
               <li key={template.name}>
                 <button onClick={(event) => (close(event.currentTarget), store.fresh(template.text, `${template.name}.yaml`))}>

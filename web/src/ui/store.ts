@@ -80,6 +80,7 @@ export interface State {
 
 const NO_DRAWING: Drawing = { nodes: [], links: [], flows: [], short: false };
 const DRAFTS = "tcplab-draft:";
+const MOST_BYTES = 1 << 20;
 const UNTITLED = "untitled.yaml";
 const CHECK_AFTER = 120;
 const PREVIEW_AFTER = 30;
@@ -186,6 +187,20 @@ export class Store {
     let path = name;
     for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
     this.show(path, null, "", {}, { text, places: {} });
+  }
+
+  /** A file of this machine: a scenario, or the topology of another tool. */
+  async take(file: File): Promise<void> {
+    if (file.size > MOST_BYTES) return this.notice(`${file.name} is larger than a scenario may be.`, true);
+    try {
+      const text = await file.text();
+      if (!/\.(mn|clab\.ya?ml)$/.test(file.name)) return this.fresh(text, `${file.name.replace(/\.ya?ml$/, "")}.yaml`);
+      const made = await this.backend.imported(text, file.name);
+      this.fresh(made.text, `${made.name}.yaml`);
+      if (made.left_out.length) this.notice(`Left out of ${file.name}: ${made.left_out.join(" ")}`, true);
+    } catch (problem) {
+      this.notice(`Not opened: ${message(problem)}`, true);
+    }
   }
 
   private show(path: string, version: string | null, text: string, known: Places, draft?: { text: string; places: Places }): void {
