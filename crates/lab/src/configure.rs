@@ -68,7 +68,10 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
     }
     let settings = RouteSettings { initcwnd: node.initcwnd, rto_min: node.rto_min, quickack: node.quickack };
     for route in node.routes.iter().filter(|route| six || route.to.address.is_ipv4()) {
-        requests.push(netlink::route(route.to, route.gateway, at(&route.interface)?, route.source, settings));
+        let index = at(&route.interface)?;
+        let others = route.others.iter().map(|(gateway, name)| Ok((*gateway, at(name)?)));
+        let others = others.collect::<Result<Vec<_>, LabError>>()?;
+        requests.push(netlink::route(route.to, route.gateway, index, &others, route.source, settings));
     }
     kernel.carry_out(requests)?.map_err(refused)?;
     shape(&node.interfaces)

@@ -71,6 +71,8 @@ pub(crate) struct Route {
     pub(crate) gateway: Option<IpAddr>,
     pub(crate) interface: String,
     pub(crate) source: Option<IpAddr>,
+    /// More gateways of equal cost with their interfaces, between which flows are shared.
+    pub(crate) others: Vec<(IpAddr, String)>,
 }
 
 /// An Ethernet address, written as six hexadecimal numbers with colons.

@@ -17,7 +17,8 @@ use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteNextHop, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -158,11 +159,13 @@ pub(crate) struct RouteSettings {
     pub(crate) quickack: bool,
 }
 
-/// Sends packets to a network by an interface, through a gateway or directly.
+/// Sends packets to a network by an interface, through a gateway or directly, or shares their flows between `others`
+/// too: gateways and the interfaces to them.
 pub(crate) fn route(
     Subnet { address: to, prefix }: Subnet,
     gateway: Option<IpAddr>,
     index: u32,
+    others: &[(IpAddr, u32)],
     source: Option<IpAddr>,
     settings: RouteSettings,
 ) -> Request {
@@ -173,11 +176,19 @@ pub(crate) fn route(
     message.header.protocol = RouteProtocol::Static;
     message.header.scope = if gateway.is_some() { RouteScope::Universe } else { RouteScope::Link };
     message.header.kind = RouteType::Unicast;
-    message.attributes = vec![RouteAttribute::Oif(index)];
     if prefix > 0 {
         message.attributes.push(RouteAttribute::Destination(to.into()));
     }
-    message.attributes.extend(gateway.map(|at| RouteAttribute::Gateway(at.into())));
+    match gateway {
+        Some(gateway) if !others.is_empty() => {
+            let hops = [(gateway, index)].into_iter().chain(others.iter().copied());
+            message.attributes.push(RouteAttribute::MultiPath(hops.map(next_hop).collect()));
+        }
+        _ => {
+            message.attributes.push(RouteAttribute::Oif(index));
+            message.attributes.extend(gateway.map(|at| RouteAttribute::Gateway(at.into())));
+        }
+    }
     message.attributes.extend(source.map(|at| RouteAttribute::PrefSource(at.into())));
     let mut metrics = Vec::new();
     metrics.extend(settings.initcwnd.map(RouteMetric::InitCwnd));
@@ -191,6 +202,13 @@ pub(crate) fn route(
         NLM_F_CREATE | NLM_F_REPLACE,
         RouteNetlinkMessage::NewRoute(message),
     )
+}
+
+fn next_hop((gateway, index): (IpAddr, u32)) -> RouteNextHop {
+    let mut hop = RouteNextHop::default();
+    hop.interface_index = index;
+    hop.attributes = vec![RouteAttribute::Gateway(gateway.into())];
+    hop
 }
 
 /// Knows the MAC of a neighbour for good, so that nobody is ever asked for it.

@@ -10,11 +10,14 @@ pub(crate) fn path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(parts)
 }
 
+/// Of Linux 6.11 and later. Before, all namespaces shared one seed.
+const MULTIPATH_SEED: &str = "net.ipv4.fib_multipath_hash_seed";
+
 /// Sets a setting. One of IPv6 that a kernel without IPv6 lacks is left out.
 pub(crate) fn write(name: &str, value: &str) -> Result<(), String> {
     match fs::write(path(name), value) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if name.starts_with("net.ipv6.") {
+            if name.starts_with("net.ipv6.") || name == MULTIPATH_SEED {
                 return Ok(());
             }
             Err(format!("this kernel has no setting {name} in a network namespace"))

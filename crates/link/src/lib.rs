@@ -44,6 +44,6 @@ pub use link::Link;
 pub use observer::{Event, Observer};
 pub use packet::{Ecn, Packet};
 pub use qdisc::{Class, Gauge};
-pub use random::component_seed;
+pub use random::{component_seed, mix};
 pub use rows::{QueueTables, Sampled};
 pub use stats::{QueueSample, Stats};

@@ -62,9 +62,9 @@ impl Stream {
     }
 }
 
-/// SplitMix64: one step and its finaliser.
+/// SplitMix64: one step and its finaliser, by which neighbouring values become unrelated.
 #[inline]
-const fn mix(value: u64) -> u64 {
+pub const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(GAMMA);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -18,6 +18,9 @@ pub struct Node {
     pub tcp: TcpSettings,
     /// Where packets go: destination node to the name of the link they leave by.
     pub routes: BTreeMap<String, String>,
+    /// Of a router with equal-cost multipath: the destinations that several links lead to, that of `routes` first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub multipath: BTreeMap<String, Vec<String>>,
     /// Kernel settings by name, for engines with a kernel.
     #[serde(default)]
     pub sysctls: BTreeMap<String, String>,

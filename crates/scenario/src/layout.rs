@@ -28,6 +28,8 @@ pub(crate) struct Layout<'s> {
     pub(crate) topology: Topology,
     pub(crate) routes: Routes,
     pub(crate) ways: Vec<Option<Way>>,
+    /// Per flow, the links that its packets may cross in either direction.
+    crossed: Vec<BTreeSet<usize>>,
     pub(crate) traces: BTreeMap<String, Result<Vec<u64>, Unreadable>>,
     nodes: HashMap<String, usize>,
     /// Per link, the flows that cross it.
@@ -53,15 +55,20 @@ impl<'s> Layout<'s> {
             .filter_map(|spec| spec.settings.trace.as_ref().map(|trace| &trace.value))
             .collect();
         let traces = named.into_iter().map(|name| (name.clone(), trace::read(name, around))).collect();
+        let links = |[sender, receiver]: &[Option<String>; 2]| {
+            let (Some(sender), Some(receiver)) = (sender, receiver) else { return BTreeSet::new() };
+            let there = routes.between(&topology, sender, receiver);
+            &there | &routes.between(&topology, receiver, sender)
+        };
+        let crossed: Vec<BTreeSet<usize>> = topology.ends.iter().map(links).collect();
         let mut crossing = vec![Vec::new(); topology.links.len()];
-        for (flow, way) in ways.iter().enumerate() {
-            let links: BTreeSet<usize> = way.iter().flatten().flatten().map(|hop| hop.link).collect();
-            for link in links {
+        for (flow, links) in crossed.iter().enumerate() {
+            for &link in links {
                 crossing[link].push(flow);
             }
         }
         let nodes = topology.nodes.iter().enumerate().map(|(n, node)| (node.name.clone(), n)).collect();
-        Layout { scenario, around, topology, routes, ways, traces, nodes, crossing }
+        Layout { scenario, around, topology, routes, ways, crossed, traces, nodes, crossing }
     }
 
     /// The node of this name; the last of several.
@@ -164,8 +171,7 @@ impl<'s> Layout<'s> {
 
     /// The lowest MTU on a flow's way there and back.
     pub(crate) fn path_mtu(&self, flow: usize) -> u32 {
-        let hops = self.ways[flow].iter().flatten().flatten();
-        hops.map(|hop| self.topology.links[hop.link].mtu).min().unwrap_or(MTU)
+        self.crossed[flow].iter().map(|&link| self.topology.links[link].mtu).min().unwrap_or(MTU)
     }
 }
 

@@ -1,10 +1,11 @@
-//! Static routes: shortest paths by number of links, ties by the order in which links are declared.
+//! Static routes: shortest paths by number of links, ties by the order in which links are declared, or shared
+//! between all of them.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use tcplab_plan::NodeKind;
 
-use crate::topology::Topology;
+use crate::topology::{NodeSpec, Topology};
 
 /// One link of a route, left at its end `to`.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Routes {
     pub(crate) links: HashMap<String, Vec<usize>>,
     /// Per node: destination to link number.
     pub(crate) tables: HashMap<String, BTreeMap<String, usize>>,
+    /// Per node with equal-cost multipath: destination to the numbers of its links, where there are several.
+    pub(crate) multipath: HashMap<String, BTreeMap<String, Vec<usize>>>,
 }
 
 impl Routes {
@@ -38,7 +41,10 @@ impl Routes {
             }
         }
         let tables = topology.nodes.iter().map(|node| (node.name.clone(), BTreeMap::new())).collect();
-        let mut routes = Routes { links, tables };
+        let shares = |node: &&NodeSpec| node.ecmp == Some(true);
+        let multipath = topology.nodes.iter().filter(shares).map(|node| (node.name.clone(), BTreeMap::new()));
+        let multipath = multipath.collect();
+        let mut routes = Routes { links, tables, multipath };
         for node in &topology.nodes {
             if node.kind != NodeKind::Switch {
                 routes.towards(topology, &node.name);
@@ -73,12 +79,39 @@ impl Routes {
                 let neighbour = topology.links[**link].other(node);
                 passes(neighbour) && distance.get(neighbour).is_some_and(|away| away + 1 == distance[node])
             };
-            if let Some(&link) = self.links[node].iter().find(nearer)
-                && let Some(table) = self.tables.get_mut(node)
+            let mut ways = self.links[node].iter().filter(nearer).copied();
+            let Some(first) = ways.next() else { continue };
+            if let Some(table) = self.tables.get_mut(node) {
+                table.insert(destination.to_owned(), first);
+            }
+            if let Some(table) = self.multipath.get_mut(node)
+                && let Some(second) = ways.next()
             {
-                table.insert(destination.to_owned(), link);
+                table.insert(destination.to_owned(), [first, second].into_iter().chain(ways).collect());
             }
         }
+    }
+
+    /// The links by which packets for `destination` leave `node`.
+    fn next(&self, node: &str, destination: &str) -> &[usize] {
+        let shared = self.multipath.get(node).and_then(|table| table.get(destination));
+        let only =
+            || self.tables.get(node).and_then(|table| table.get(destination)).map(std::slice::from_ref);
+        shared.map(Vec::as_slice).or_else(only).unwrap_or_default()
+    }
+
+    /// The links of all ways from one node to another; none if there is no way.
+    pub(crate) fn between(&self, topology: &Topology, source: &str, destination: &str) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut waiting = vec![source];
+        while let Some(node) = waiting.pop() {
+            for &link in self.next(node, destination) {
+                if found.insert(link) {
+                    waiting.push(topology.links[link].other(node));
+                }
+            }
+        }
+        found
     }
 
     /// The links from one node to another in order; none if there is no way.

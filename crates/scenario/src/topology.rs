@@ -199,6 +199,7 @@ pub(crate) struct NodeSpec {
     pub(crate) routing: Option<Routing>,
     /// The file in FRR's own language.
     pub(crate) frr: Option<String>,
+    pub(crate) ecmp: Option<bool>,
     pub(crate) accelerate: Option<Accelerate>,
     pub(crate) places: Vec<(&'static str, Path)>,
     pub(crate) place: Path,
@@ -236,6 +237,7 @@ pub(crate) fn build(scenario: &Scenario) -> Topology {
             NodeSpec {
                 routing: node.routing.clone(),
                 frr: node.frr.clone(),
+                ecmp: node.ecmp,
                 accelerate: node.accelerate.clone(),
                 ..node_spec(&node.name, node.kind, common, &node.settings, place)
             }
@@ -397,8 +399,9 @@ macro_rules! node_spec {
                 both.extend(mine.clone());
                 settings.sysctls = Some(both);
             }
-            let (routing, frr, accelerate) = (None, None, None);
-            NodeSpec { name: name.to_owned(), kind, settings, routing, frr, accelerate, places, place }
+            let (routing, frr, ecmp, accelerate) = (None, None, None, None);
+            let name = name.to_owned();
+            NodeSpec { name, kind, settings, routing, frr, ecmp, accelerate, places, place }
         }
     };
 }

@@ -175,12 +175,25 @@ impl Builder<'_> {
 
     /// Where a round trip takes no time, a connection would exchange segments for ever at one instant.
     fn takes_time(&self, round_trip: &[DirectionId]) -> Result<(), PlanError> {
-        let takes_time = round_trip.iter().any(|&direction| {
-            let link = &self.plan.links[direction as usize / 2];
-            let settings = if direction % 2 == 0 { &link.forward } else { &link.backward };
-            settings.rate.is_some() || settings.trace.is_some() || settings.delay > Span::ZERO
-        });
-        if takes_time { Ok(()) } else { Err(PlanError::NoTime { flow: self.flow.name.clone() }) }
+        let is_instant = |direction: &&DirectionId| {
+            let link = &self.plan.links[**direction as usize / 2];
+            let settings = if **direction % 2 == 0 { &link.forward } else { &link.backward };
+            settings.rate.is_none() && settings.trace.is_none() && settings.delay == Span::ZERO
+        };
+        let instant: Vec<DirectionId> = round_trip.iter().filter(is_instant).copied().collect();
+        let leads = |from: &String, to: &String| {
+            let mut reached = vec![from];
+            for &direction in &instant {
+                let ends = &self.plan.links[direction as usize / 2].ends;
+                let [near, far] = [0, 1].map(|end| &ends[end ^ (direction as usize % 2)]);
+                if reached.contains(&near) {
+                    reached.push(far);
+                }
+            }
+            reached.contains(&to)
+        };
+        let no_time = leads(&self.flow.from, &self.flow.to) && leads(&self.flow.to, &self.flow.from);
+        if no_time { Err(PlanError::NoTime { flow: self.flow.name.clone() }) } else { Ok(()) }
     }
 
     fn work(&self, stream: u32) -> Result<Work, PlanError> {

@@ -254,24 +254,22 @@ fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 
 /// Switches pass frames on as they are; hosts and routers put their own addresses on them.
 fn hops(plan: &Plan, network: &Network, path: &[DirectionId]) -> Result<Vec<Hop>, PlanError> {
     let is_switch = |node: NodeId| plan.nodes[usize::from(node)].kind == NodeKind::Switch;
-    let mut hops = Vec::new();
-    let mut source = Ipv4Addr::UNSPECIFIED;
-    let mut ttl = DEFAULT_TTL;
-    for (index, &direction) in path.iter().enumerate() {
-        if let Some(own) = address(plan, direction, Sender)? {
-            source = own;
+    let near_end = |direction: DirectionId| network.far_end(direction ^ 1);
+    let mut hops: Vec<Hop> = Vec::new();
+    for &direction in path {
+        let node = near_end(direction);
+        let before = hops.iter().find(|hop| network.far_end(hop.direction) == node);
+        let ttl = before.map_or(DEFAULT_TTL, |hop| hop.ttl.saturating_sub(u8::from(!is_switch(node))));
+        let passed_on = || before.map_or(mac(Ipv4Addr::UNSPECIFIED), |hop| hop.source_mac);
+        let source_mac = address(plan, direction, Sender)?.map_or_else(passed_on, mac);
+        let mut last = direction;
+        while is_switch(network.far_end(last))
+            && let Some(&next) = path.iter().find(|&&next| near_end(next) == network.far_end(last))
+        {
+            last = next;
         }
-        let mut next = Ipv4Addr::UNSPECIFIED;
-        for &ahead in &path[index..] {
-            if !is_switch(network.far_end(ahead)) {
-                next = address(plan, ahead, Receiver)?.unwrap_or(next);
-                break;
-            }
-        }
-        hops.push(Hop { direction, source_mac: mac(source), destination_mac: mac(next), ttl });
-        if !is_switch(network.far_end(direction)) {
-            ttl = ttl.saturating_sub(1);
-        }
+        let next = address(plan, last, Receiver)?.unwrap_or(Ipv4Addr::UNSPECIFIED);
+        hops.push(Hop { direction, source_mac, destination_mac: mac(next), ttl });
     }
     Ok(hops)
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tcplab_link::{Link, component_seed};
+use tcplab_link::{Link, Packet as _, component_seed, mix};
 
 use crate::error::PlanError;
 use crate::packet::Packet;
-use crate::plan::Plan;
+use crate::plan::{Node, Plan};
 
 /// A node's number: its place in the plan.
 pub(crate) type NodeId = u16;
@@ -15,15 +15,36 @@ pub(crate) type NodeId = u16;
 pub(crate) type DirectionId = u32;
 
 const NOWHERE: DirectionId = DirectionId::MAX;
+/// The first number that is not a direction but a choice of several.
+const CHOICES: DirectionId = 1 << 30;
 
 /// The links with what is in them, and the routes between nodes.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
     far_ends: Vec<NodeId>,
-    /// By node and destination: the direction by which to leave.
+    /// By node and destination: the direction by which to leave, or the number of a choice.
     routes: Vec<DirectionId>,
+    choices: Vec<Choice>,
     nodes: usize,
+}
+
+/// Directions of equal cost, between which a router shares flows.
+#[derive(Debug)]
+struct Choice {
+    directions: Vec<DirectionId>,
+    /// The router's own, or flows that one router sends the same way would all go the same way at the next.
+    seed: u64,
+}
+
+impl Choice {
+    /// The direction for a flow: hashes are divided into equal ranges, one for each direction (RFC 2992 section 1,
+    /// "hash-threshold"), as Linux does.
+    fn of(&self, flow_hash: u32) -> DirectionId {
+        let draw = mix(self.seed ^ u64::from(flow_hash));
+        let place = (u128::from(draw) * self.directions.len() as u128) >> 64;
+        self.directions[place as usize]
+    }
 }
 
 /// The numbers of nodes by their names.
@@ -58,25 +79,38 @@ impl Network {
                 far_ends.push(far_end);
             }
         }
+        let leaving = |node: &Node, link: &str| -> Result<DirectionId, PlanError> {
+            let number = *link_names.get(link).ok_or_else(|| PlanError::Unknown {
+                place: format!("nodes.{}.routes", node.name),
+                what: "link",
+                name: link.to_owned(),
+            })?;
+            let forward = 2 * DirectionId::from(number);
+            let starts_here = |direction: &DirectionId| {
+                let link = &plan.links[*direction as usize / 2];
+                link.ends[*direction as usize % 2] == node.name
+            };
+            let foreign = || PlanError::ForeignLink { node: node.name.clone(), link: link.to_owned() };
+            [forward, forward + 1].into_iter().find(starts_here).ok_or_else(foreign)
+        };
         let mut routes = vec![NOWHERE; nodes * nodes];
+        let mut choices: Vec<Choice> = Vec::new();
         for (from, node) in plan.nodes.iter().enumerate() {
-            let place = || format!("nodes.{}.routes", node.name);
+            let seed = component_seed(plan.seed, &format!("node.{}.multipath", node.name));
+            let place = |to: &str| {
+                let to = names.node(to, || format!("nodes.{}.routes", node.name))?;
+                Ok(from * nodes + usize::from(to))
+            };
             for (to, link) in &node.routes {
-                let to = names.node(to, place)?;
-                let number = *link_names.get(link.as_str()).ok_or_else(|| PlanError::Unknown {
-                    place: place(),
-                    what: "link",
-                    name: link.clone(),
-                })?;
-                let forward = 2 * DirectionId::from(number);
-                let leaving = [forward, forward + 1]
-                    .into_iter()
-                    .find(|&direction| usize::from(far_ends[(direction ^ 1) as usize]) == from)
-                    .ok_or_else(|| PlanError::ForeignLink { node: node.name.clone(), link: link.clone() })?;
-                routes[from * nodes + usize::from(to)] = leaving;
+                routes[place(to)?] = leaving(node, link)?;
+            }
+            for (to, links) in node.multipath.iter().filter(|(_, links)| links.len() > 1) {
+                let directions = links.iter().map(|link| leaving(node, link)).collect::<Result<_, _>>()?;
+                routes[place(to)?] = CHOICES + choices.len() as DirectionId;
+                choices.push(Choice { directions, seed });
             }
         }
-        Ok((Network { links, far_ends, routes, nodes }, names))
+        Ok((Network { links, far_ends, routes, choices, nodes }, names))
     }
 
     /// Number of link directions.
@@ -84,11 +118,23 @@ impl Network {
         self.links.len()
     }
 
-    /// The direction by which packets for `destination` leave `node`.
+    /// The direction by which `packet` leaves `node`.
     #[inline]
-    pub(crate) fn next_hop(&self, node: NodeId, destination: NodeId) -> Option<DirectionId> {
-        let direction = self.routes[usize::from(node) * self.nodes + usize::from(destination)];
-        (direction != NOWHERE).then_some(direction)
+    pub(crate) fn next_hop(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
+        let direction = self.route(node, packet.destination);
+        if direction < CHOICES {
+            return Some(direction);
+        }
+        self.choice(direction).map(|choice| choice.of(packet.flow_hash()))
+    }
+
+    #[inline]
+    fn route(&self, node: NodeId, destination: NodeId) -> DirectionId {
+        self.routes[usize::from(node) * self.nodes + usize::from(destination)]
+    }
+
+    fn choice(&self, number: DirectionId) -> Option<&Choice> {
+        self.choices.get((number - CHOICES) as usize)
     }
 
     /// The node that packets of `direction` arrive at.
@@ -97,20 +143,32 @@ impl Network {
         self.far_ends[direction as usize]
     }
 
-    /// The link directions from `from` to `to`, or the node where packets would get stuck.
+    /// The link directions that packets from `from` to `to` may pass, or the node where they would get stuck.
     pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Result<Vec<DirectionId>, NodeId> {
         let mut path = Vec::new();
-        let mut node = from;
-        while node != to {
-            let direction = self.next_hop(node, to).ok_or(node)?;
-            node = self.far_end(direction);
-            path.push(direction);
-            // A path without loops visits each node once.
-            if path.len() >= self.nodes {
-                return Err(node);
+        let mut here = vec![from];
+        // A path without loops visits each node once.
+        for _ in 1..self.nodes {
+            let mut next = Vec::new();
+            for node in here {
+                let direction = self.route(node, to);
+                let directions = match self.choice(direction.max(CHOICES)) {
+                    Some(choice) if direction >= CHOICES => choice.directions.as_slice(),
+                    _ if direction == NOWHERE => return Err(node),
+                    _ => std::slice::from_ref(&direction),
+                };
+                path.extend(directions);
+                next.extend(directions.iter().map(|&direction| self.far_end(direction)));
             }
+            next.retain(|&node| node != to);
+            next.sort_unstable();
+            next.dedup();
+            if next.is_empty() {
+                return Ok(path);
+            }
+            here = next;
         }
-        if path.is_empty() { Err(from) } else { Ok(path) }
+        Err(here[0])
     }
 
     /// The link direction itself.

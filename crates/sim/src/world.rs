@@ -71,7 +71,7 @@ impl World {
     /// Sends `packet` on from `node`. Routes were checked when the plan was read.
     #[inline]
     pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) {
-        let Some(direction) = self.network.next_hop(node, packet.destination) else {
+        let Some(direction) = self.network.next_hop(node, &packet) else {
             return self.bodies.release(packet.body);
         };
         let now = self.schedule.now();

@@ -118,6 +118,7 @@ class Node(TypedDict):
     kind: ReadOnly[str]
     tcp: ReadOnly[dict[str, Any]]
     routes: ReadOnly[dict[str, str]]
+    multipath: NotRequired[ReadOnly[dict[str, list[str]]]]
     sysctls: NotRequired[ReadOnly[dict[str, str]]]
     cpus: NotRequired[ReadOnly[list[int]]]
     offloads: NotRequired[ReadOnly[dict[str, bool]]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
+from zlib import crc32
 
 from tcplab.testbed import netem
 
@@ -76,6 +77,8 @@ class Route:
     gateway: str | None
     interface: str
     source: str | None
+    others: tuple[tuple[str, str], ...] = ()
+    """More gateways of equal cost with their interfaces, between which flows are shared."""
 
 
 @dataclass(frozen=True)
@@ -256,22 +259,41 @@ def _routes(
     routes: list[Route] = []
     neighbours: dict[tuple[str, str, str], None] = {}
     for destination, link in node["routes"].items():
-        out = _near(by_name[link], node["name"])
-        hop = _far(by_name[link], node["name"])
-        while nodes[hop.node]["kind"] == "switch":
-            hop = _far(by_name[nodes[hop.node]["routes"][destination]], hop.node)
+        links = node.get("multipath", {}).get(destination, [link])
+        hops = [_next_hop(by_name, nodes, node["name"], one, destination) for one in links]
         for version in (4, 6):
-            own, next_hop = out.ip(version), hop.ip(version)
-            if own is None or next_hop is None:
-                continue
-            neighbours[next_hop, hop.mac, out.name] = None
-            for end in ends.get(destination, []):
+            # Address of the next hop, interface that leads to it, and this one's own address.
+            ways: list[tuple[str, str, str]] = []
+            for out, hop in hops:
+                own, next_hop = out.ip(version), hop.ip(version)
+                if own is not None and next_hop is not None:
+                    neighbours[next_hop, hop.mac, out.name] = None
+                    ways.append((next_hop, out.name, own))
+            for end in ends.get(destination, []) if ways else []:
                 address = end.ip(version)
                 if address is not None:
-                    gateway = None if address == next_hop else next_hop
                     whole = f"{address}/{128 if version == 6 else 32}"
-                    routes.append(Route(whole, gateway, out.name, own))
+                    routes.append(_route(whole, address, ways))
     return routes, neighbours
+
+
+def _next_hop(
+    wires: dict[str, Wire], nodes: dict[str, Any], node: str, link: str, destination: str
+) -> tuple[Interface, Interface]:
+    """The interface by which a link is left, and that of the next host or router."""
+    out, hop = _near(wires[link], node), _far(wires[link], node)
+    while nodes[hop.node]["kind"] == "switch":
+        hop = _far(wires[nodes[hop.node]["routes"][destination]], hop.node)
+    return out, hop
+
+
+def _route(whole: str, address: str, ways: list[tuple[str, str, str]]) -> Route:
+    """Directly where one of the ways leads to the address itself, else through the gateways of all."""
+    for next_hop, interface, own in ways:
+        if next_hop == address:
+            return Route(whole, None, interface, own)
+    (gateway, interface, own), *others = ways
+    return Route(whole, gateway, interface, own, tuple((one[0], one[1]) for one in others))
 
 
 def _collapsed(routes: list[Route]) -> list[Route]:
@@ -317,6 +339,11 @@ def _sysctls(node: dict[str, Any], interfaces: tuple[Interface, ...]) -> dict[st
         found["net.ipv4.ip_forward"] = "1"
         found["net.ipv6.conf.all.forwarding"] = "1"
         found |= {f"net.ipv4.conf.{name}.send_redirects": "0" for name in names}
+    if node.get("multipath"):
+        # By addresses, protocol and ports (ip-sysctl, "Layer 4").
+        found |= {f"net.ipv{version}.fib_multipath_hash_policy": "1" for version in (4, 6)}
+        # Each router divides in a way of its own, or the second of two would see one half of the hashes only.
+        found["net.ipv4.fib_multipath_hash_seed"] = str(crc32(node["name"].encode()) | 1)
     if node["kind"] == "host":
         tcp = node["tcp"]
         found |= {

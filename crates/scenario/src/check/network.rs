@@ -193,6 +193,7 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     let bdps = layout.node_bdps();
     for node in &layout.topology.nodes {
         accelerators(node, found);
+        multipath(layout, node, found);
         if node.kind == NodeKind::Host {
             let place = |key: &str| node.place_of(key).clone();
             let given = Buffers {
@@ -213,6 +214,26 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 found.push(Finding::new(place.clone(), message).at_key());
             }
         }
+    }
+}
+
+fn multipath(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
+    if node.ecmp != Some(true) {
+        return;
+    }
+    let place = below(&node.place, "ecmp");
+    if node.kind != NodeKind::Router {
+        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
+        let message = format!("`ecmp` is for routers, and {} is a {kind}", quoted(&node.name));
+        found.push(Finding::new(place, message).at_key());
+    } else if node.routing.is_some() || node.frr.is_some() {
+        let message = format!("the routing protocols of {} choose its paths", quoted(&node.name));
+        found.push(Finding::new(place, message).at_key());
+    } else if let Some(other) = layout.topology.nodes.iter().find(|node| node.accelerate.is_some()) {
+        // It must see every packet of a connection that it splits.
+        let message =
+            format!("`ecmp` could lead connections past the accelerator of {}", quoted(&other.name));
+        found.push(Finding::new(place, message).at_key().depends(vec![other.place.clone()]));
     }
 }
 

@@ -345,6 +345,9 @@ pub(crate) struct Node {
     /// File in FRR's own language that extends what `routing` says, or is all of it; relative to the scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) frr: Option<String>,
+    /// Of a router: share flows between all shortest paths by a hash of addresses and ports (default off).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) ecmp: Option<bool>,
     /// Of a router: split the TCP connections that pass (`accelerate: {}`).
     pub(crate) accelerate: Option<Accelerate>,
     /// Its TCP.

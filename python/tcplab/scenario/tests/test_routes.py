@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from tcplab.scenario import expand, load
+import pytest
+
+from tcplab.scenario import ScenarioErrors, expand, load
 
 
 def plan(nodes: str, links: str) -> dict[str, Any]:
@@ -33,6 +35,45 @@ def test_of_equal_ways_the_one_declared_first_wins() -> None:
         "{ends: [a, r]}, {name: one, ends: [r, t]}, {ends: [r, s]}, {ends: [s, b]}, {ends: [t, b]}",
     )
     assert routes(made, "r")["b"] == "one"
+
+
+def test_a_router_with_ecmp_uses_all_equal_ways() -> None:
+    made = plan(
+        "a, b, {name: r, kind: router, ecmp: on}, {name: s, kind: router}, {name: t, kind: router}",
+        "{ends: [a, r]}, {name: x, ends: [r, t]}, {name: y, ends: [r, s]}, {ends: [s, b]}, {ends: [t, b]}",
+    )
+    shared = {node["name"]: node.get("multipath") for node in made["nodes"]}
+    assert shared == {"a": None, "b": None, "r": {"b": ["x", "y"]}, "s": None, "t": None}
+    assert routes(made, "r")["b"] == "x"
+
+
+def test_the_largest_segment_fits_all_ways() -> None:
+    made = plan(
+        "a, b, {name: r, kind: router, ecmp: on}, {name: s, kind: router}, {name: t, kind: router}",
+        "{ends: [a, r]}, {ends: [r, t]}, {ends: [r, s], mtu: 1000 B}, {ends: [s, b]}, {ends: [t, b]}",
+    )
+    assert made["flows"][0]["sender"]["mss"] == 960
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ("{name: r, ecmp: on}", "`ecmp` is for routers, and `r` is a host"),
+        ("{name: r, kind: switch, ecmp: on}", "`ecmp` is for routers, and `r` is a switch"),
+        (
+            "{name: r, kind: router, ecmp: on, routing: {ospf: {}}}",
+            "the routing protocols of `r` choose its paths",
+        ),
+        (
+            "{name: r, kind: router, ecmp: on, accelerate: {}}",
+            "`ecmp` could lead connections past the accelerator of `r`",
+        ),
+    ],
+)
+def test_ecmp_is_refused_where_it_cannot_be(nodes: str, message: str) -> None:
+    with pytest.raises(ScenarioErrors) as refused:
+        plan(f"a, b, {nodes}", "{ends: [a, r]}, {ends: [r, b]}, {ends: [a, b]}")
+    assert message in str(refused.value)
 
 
 def test_parallel_links_between_two_nodes_use_the_first() -> None:

@@ -69,6 +69,21 @@ def test_the_way_through_a_router_names_it_as_gateway() -> None:
     assert routes == four | six
 
 
+def test_a_router_with_ecmp_has_routes_with_several_gateways() -> None:
+    network = {
+        "nodes": ["a", "b", {"name": "r", "kind": "router", "ecmp": "on"}]
+        + [{"name": name, "kind": "router"} for name in "st"],
+        "links": [{"ends": ends} for ends in (["a", "r"], ["r", "s"], ["r", "t"], ["s", "b"], ["t", "b"])],
+    }
+    found = space(plan(network, AB), "r")
+    shared = {route.to: (route.gateway, route.others) for route in found.routes if route.others}
+    via = ("10.0.1.2", (("10.0.2.2", "eth2"),)), ("fd00:0:0:1::2", (("fd00:0:0:2::2", "eth2"),))
+    four, six = (["10.0.3.2/32", "10.0.4.2/32"], ["fd00:0:0:3::2/128", "fd00:0:0:4::2/128"])
+    assert shared == dict.fromkeys(four, via[0]) | dict.fromkeys(six, via[1])
+    assert found.sysctls["net.ipv4.fib_multipath_hash_policy"] == "1"
+    assert "net.ipv4.fib_multipath_hash_policy" not in space(plan(network, AB), "s").sysctls
+
+
 def test_a_neighbour_is_known_beforehand_with_the_mac_of_its_address() -> None:
     mac = "02:00:0a:00:00:02"
     assert space(plan(CHAIN, AB), "a").neighbours == (("10.0.0.2", mac, "eth0"), ("fd00::2", mac, "eth0"))
