@@ -47,6 +47,7 @@ _DISK = {
     "gauges": 1,
     "packets": 12,
     "echoes": 5,
+    "fetches": 8,
     "pings": 5,
 }
 _MEMORY = {
@@ -56,6 +57,7 @@ _MEMORY = {
     "gauges": 130,
     "packets": 150,
     "echoes": 120,
+    "fetches": 160,
     "pings": 100,
 }
 # A run directory and its process before the first row.
@@ -192,7 +194,7 @@ class _Traffic:
         self._routes = {node["name"]: node["routes"] for node in plan["nodes"]}
         self.loads = [
             _Load(
-                flow,
+                _as_requests(flow) if flow["kind"] == "http" else flow,
                 self._way(flow["from"], flow["to"]),
                 self._way(flow["to"], flow["from"]),
                 self._accelerator(flow["from"], flow["to"]),
@@ -255,6 +257,21 @@ class _Traffic:
         inside = sorted(moment for moment in moments if moment <= self.duration)
         step = max(1, len(inside) // _MOMENTS)
         return [*inside[:-1:step], inside[-1]]
+
+
+def _as_requests(flow: Plan) -> Plan:
+    """An http flow as requests of the mean size, as many on each connection."""
+    web, streams = flow["web"], flow["streams"]
+    fetches = web["page"] * web["ranges"]
+    return {
+        **flow,
+        "kind": "request",
+        "request": 100,
+        "response": 250 + math.ceil(sum(web["sizes"]) / len(web["sizes"]) / web["ranges"]),
+        # Connections that find no work wait for the others.
+        "think": web["think"] * min(streams, fetches) // fetches,
+        "count": None if web["count"] is None else math.ceil(web["count"] * fetches / streams),
+    }
 
 
 def _active(load: _Load, time: float, duration: float) -> bool:
@@ -461,7 +478,7 @@ def _rows(plan: Plan, traffic: _Traffic) -> dict[str, float]:
             rows["sockets"] += sockets
             rows["gauges"] += _GAUGES * sockets
         if flow["kind"] == "request":
-            rows["echoes"] += load.trips
+            rows["fetches" if "web" in flow else "echoes"] += load.trips
         if flow["kind"] == "ping":
             rows["pings"] += load.trips
         else:

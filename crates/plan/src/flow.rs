@@ -8,6 +8,10 @@ use tcplab_units::{Rate, Span, Time};
 
 use crate::{IpVersion, TcpSettings};
 
+mod http;
+
+pub use http::{Object, Popularity, Requests, Web};
+
 /// One named traffic source and sink.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Flow {
@@ -24,7 +28,7 @@ pub struct Flow {
     /// The propagation there and back.
     #[serde(default)]
     pub base_rtt: Span,
-    /// Connections (tcp, request) or sources (udp, ping).
+    /// Connections (tcp, request, http) or sources (udp, ping).
     pub streams: u32,
     /// Version of IP.
     #[serde(default)]
@@ -87,6 +91,17 @@ pub enum Traffic {
         think: Span,
         /// Requests per stream; none: as many as the time allows.
         count: Option<u64>,
+        /// The client's settings.
+        sender: Box<TcpSettings>,
+        /// The server's settings.
+        receiver: Box<TcpSettings>,
+    },
+    /// A client that loads pages over persistent HTTP/1.1 connections; a stream is a connection.
+    Http {
+        /// Congestion control of both ends.
+        cc: Cc,
+        /// What is asked for.
+        web: Web,
         /// The client's settings.
         sender: Box<TcpSettings>,
         /// The server's settings.

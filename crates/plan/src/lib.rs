@@ -25,7 +25,9 @@ mod trace;
 pub use accelerator::{Accelerator, Leg, WhenFull};
 pub use chance::Chance;
 pub use change::Change;
-pub use flow::{Cc, Flow, Generator, Pattern, PatternDistribution, Traffic};
+pub use flow::{
+    Cc, Flow, Generator, Object, Pattern, PatternDistribution, Popularity, Requests, Traffic, Web,
+};
 pub use ip::IpVersion;
 pub use jitter::{Distribution, Jitter};
 pub use link::{Direction, Link};

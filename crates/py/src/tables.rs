@@ -21,6 +21,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.packets, dictionary)?;
     add(&dict, &tables.echoes, dictionary)?;
     add(&dict, &tables.echo_batches, dictionary)?;
+    add(&dict, &tables.fetches, dictionary)?;
     add(&dict, &tables.pings, dictionary)?;
     add(&dict, &tables.events, dictionary)?;
     Ok(dict)

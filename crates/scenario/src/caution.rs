@@ -186,6 +186,7 @@ fn ends(flow: &Flow) -> Option<(&TcpSettings, &TcpSettings)> {
     match &flow.traffic {
         Traffic::Tcp { sender, receiver, .. }
         | Traffic::Request { sender, receiver, .. }
+        | Traffic::Http { sender, receiver, .. }
         | Traffic::Echo { sender, receiver, .. } => Some((sender, receiver)),
         Traffic::Udp { .. } | Traffic::Ping { .. } => None,
     }

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 use tcplab_plan::{
     Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Leg,
     Limit, Link, Loss, LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder,
-    Routing, Sample, TcpSettings, Trace, Traffic,
+    Routing, Sample, TcpSettings, Trace, Traffic, Web,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -411,6 +411,20 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
             count: request.count,
             sender: end(&from, &request.sockets),
             receiver: end(&to, &request.sockets),
+        },
+        Kind::Http(http) => Traffic::Http {
+            cc: control(layout, &http.cc),
+            web: Web {
+                objects: http.objects,
+                sizes: http.sizes.clone(),
+                popularity: http.popularity,
+                page: http.page,
+                ranges: http.ranges,
+                think: Span::from_ns(http.think),
+                count: http.count,
+            },
+            sender: end(&from, &http.sockets),
+            receiver: end(&to, &http.sockets),
         },
         Kind::Echo(echo) => Traffic::Echo {
             cc: control(layout, &echo.cc),

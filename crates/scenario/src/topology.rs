@@ -19,6 +19,8 @@ use crate::reader::Path;
 pub(crate) const LINK_LIMIT: u64 = 1000;
 /// Never the bottleneck of ACKs, yet no memory leak when something is sent the other way.
 const REVERSE_LIMIT: u64 = 10_000;
+/// The delay of the link between a host and the gateway beside it, ns.
+const ACCESS_DELAY: u64 = 50_000;
 /// The MTU of Ethernet.
 pub(crate) const MTU: u32 = 1500;
 
@@ -268,9 +270,20 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
             nodes.push(node_spec(&name, NodeKind::Host, common.clone(), &own, below(&place, key)));
         }
         let [forward, backward] = path_directions(given, &place);
+        let mut near_end = format!("left{suffix}");
+        if let Some(accelerate) = &given.accelerate {
+            let gateway = format!("gateway{suffix}");
+            links.push(access_link(format!("access{suffix}"), [near_end, gateway.clone()], given, &place));
+            let bare = HostSettings::default();
+            nodes.push(NodeSpec {
+                accelerate: Some(accelerate.clone()),
+                ..node_spec(&gateway, NodeKind::Router, bare.clone(), &bare, place.clone())
+            });
+            near_end = gateway;
+        }
         links.push(LinkSpec {
             name: format!("path{suffix}"),
-            ends: [format!("left{suffix}"), format!("right{suffix}")],
+            ends: [near_end, format!("right{suffix}")],
             mtu: given.mtu.unwrap_or(MTU),
             forward,
             backward,
@@ -287,6 +300,24 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
         })
     });
     Topology { ends: ends.collect(), nodes, links }
+}
+
+/// The link between a host and the gateway beside it.
+fn access_link(name: String, ends: [String; 2], given: &PathNetwork, place: &[Step]) -> LinkSpec {
+    let delay = Some(Setting { value: ACCESS_DELAY, place: place.to_vec() });
+    let direction = || DirectionSpec {
+        place: place.to_vec(),
+        settings: Settings { delay: delay.clone(), ..Settings::default() },
+        changes: BTreeMap::new(),
+    };
+    LinkSpec {
+        name,
+        ends,
+        mtu: given.mtu.unwrap_or(MTU),
+        forward: direction(),
+        backward: direction(),
+        place: place.to_vec(),
+    }
 }
 
 /// The path's settings go forward; rate, overhead, delay and being up also hold for the way back.

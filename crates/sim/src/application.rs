@@ -4,6 +4,7 @@ use tcplab_tables::{EchoBatches, Echoes, Symbol};
 use tcplab_tcp::Connection;
 use tcplab_units::Time;
 
+use crate::http::Browser;
 use crate::stream::Ends;
 use crate::tcp_stream::CLIENT;
 use crate::world::{Timer, World};
@@ -68,6 +69,17 @@ impl Context<'_> {
         (names, (&mut tables.echoes, &mut tables.echo_batches))
     }
 
+    /// The client that the flow's connections work for; none but of http flows.
+    pub(crate) fn browser(&mut self) -> Option<&mut Browser> {
+        self.world.browsers[self.ends.flow as usize].as_mut()
+    }
+
+    /// Wakes those of its connections that have found work.
+    pub(crate) fn wake_browser(&mut self) {
+        let woken = self.browser().map_or(Vec::new(), Browser::woken);
+        self.wake_now(&woken);
+    }
+
     /// Waits until all clients of the flow have come so far.
     pub(crate) fn arrive_at_gate(&mut self) {
         let passing = self.world.gates[self.ends.flow as usize].arrive(self.ends.stream);
@@ -80,7 +92,8 @@ impl Context<'_> {
         self.wake_now(&passing);
     }
 
-    fn wake_now(&mut self, streams: &[u32]) {
+    /// Wakes the applications of `streams`.
+    pub(crate) fn wake_now(&mut self, streams: &[u32]) {
         let now = self.now();
         for &stream in streams {
             self.world.set_timer(stream, Timer::Application, now);

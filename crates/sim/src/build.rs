@@ -12,6 +12,7 @@ use crate::application::Application;
 use crate::bulk::Bulk;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
+use crate::http::{Browser, Http};
 use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
@@ -87,6 +88,18 @@ pub(crate) fn streams(
     Ok(streams)
 }
 
+/// The clients of http flows, by the flow's place in the plan.
+pub(crate) fn browsers(plan: &Plan) -> Vec<Option<Browser>> {
+    let browser = |flow: &Flow| match &flow.traffic {
+        Traffic::Http { web, .. } => {
+            let seed = component_seed(plan.seed, &format!("flow.{}.requests", flow.name));
+            Some(Browser::new(web, seed, flow.stop.unwrap_or(Time::NEVER)))
+        }
+        _ => None,
+    };
+    plan.flows.iter().map(browser).collect()
+}
+
 fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
     path.iter().map(|&direction| plan.links[direction as usize / 2].mtu).min().unwrap_or(u32::MAX)
 }
@@ -156,6 +169,12 @@ impl Builder<'_> {
                 zero(*response == 0, "response")?;
                 self.takes_time(round_trip)
             }
+            Traffic::Http { web, .. } => {
+                zero(web.objects == 0, "objects")?;
+                zero(web.page == 0, "page")?;
+                zero(web.sizes.is_empty() || web.sizes.contains(&0), "sizes")?;
+                self.takes_time(round_trip)
+            }
             Traffic::Echo { sizes, iterations, .. } => {
                 zero(sizes.is_empty() || sizes.contains(&0), "sizes")?;
                 zero(*iterations == 0, "iterations")?;
@@ -206,6 +225,9 @@ impl Builder<'_> {
             Traffic::Request { cc, request, response, think, count, sender, receiver } => {
                 let application = Request::new(*request, *response, *think, *count, stop);
                 self.connection(stream, Box::new(application), cc, [sender, receiver])?
+            }
+            Traffic::Http { cc, web, sender, receiver } => {
+                self.connection(stream, Box::new(Http::new(web, stop)), cc, [sender, receiver])?
             }
             Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver, .. } => {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);

@@ -15,6 +15,7 @@ mod bulk;
 mod echo;
 mod error;
 mod histogram;
+mod http;
 mod network;
 mod pattern;
 mod ping_stream;

@@ -2,8 +2,8 @@
 
 use tcplab_link::{Event, Observer, QueueTables};
 use tcplab_tables::{
-    Dictionary, EchoBatches, Echoes, EventRow, Events, Flows, Gauges, Intervals, Legs, PacketRow, Packets,
-    Pings, QueueClasses, QueueGauges, Queues, Sockets, Symbol,
+    Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, PacketRow,
+    Packets, Pings, QueueClasses, QueueGauges, Queues, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -40,6 +40,8 @@ pub struct Tables {
     pub echoes: Echoes,
     /// One row per batch of echoes that are too many for a row each.
     pub echo_batches: EchoBatches,
+    /// One row per request of an http flow that was answered.
+    pub fetches: Fetches,
     /// One row per probe.
     pub pings: Pings,
     /// One row per change of state.

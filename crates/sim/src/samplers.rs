@@ -203,6 +203,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         let (kind, cc) = match &flow.traffic {
             Traffic::Tcp { cc, .. } => ("tcp", Some(symbol(&cc.name))),
             Traffic::Request { cc, .. } => ("request", Some(symbol(&cc.name))),
+            Traffic::Http { cc, .. } => ("http", Some(symbol(&cc.name))),
             Traffic::Echo { cc, .. } => ("echo", Some(symbol(&cc.name))),
             Traffic::Udp { .. } => ("udp", None),
             Traffic::Ping { .. } => ("ping", None),

@@ -83,6 +83,7 @@ impl Simulation {
             recorder: Recorder::new(plan),
             packets: 0,
             gates,
+            browsers: crate::build::browsers(plan),
         };
         for stream in &streams {
             world.set_timer(stream.ends.stream, Timer::Application, stream.start);

@@ -5,6 +5,7 @@ use tcplab_units::Time;
 
 use crate::bodies::Bodies;
 use crate::echo::Gate;
+use crate::http::Browser;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
 use crate::recorder::{Mode, Recorder, Watch};
@@ -39,6 +40,8 @@ pub(crate) struct World {
     pub(crate) packets: u64,
     /// Where the clients of echo flows wait for each other, by the flow's place in the plan.
     pub(crate) gates: Vec<Gate>,
+    /// The clients of http flows, likewise.
+    pub(crate) browsers: Vec<Option<Browser>>,
 }
 
 impl World {

@@ -20,7 +20,7 @@ table! {
     from_port: Option<u64>,
     /// Its port at the receiving node; null where there is none.
     to_port: Option<u64>,
-    /// `tcp`, `udp`, `request`, `echo` or ping.
+    /// `tcp`, `udp`, `request`, `http`, `echo` or `ping`.
     kind: Symbol,
     /// Congestion control; null where there is none.
     cc: Option<Symbol>,
@@ -310,6 +310,31 @@ table! {
     rtt: u64,
     /// How many exchanges the row stands for.
     count: u64,
+}
+
+table! {
+    /// Fetches: one row per request of an http flow that was answered.
+    Fetches, FetchRow, "fetches";
+    /// Flow name.
+    flow: Symbol,
+    /// Stream (connection) number.
+    stream: u64,
+    /// Number of the page, from 0.
+    page: u64,
+    /// Number of the object, from 0, the most popular.
+    object: u64,
+    /// Bytes of the object (B).
+    size: u64,
+    /// Where the range asked for begins in the object (B).
+    offset: u64,
+    /// Bytes of the range asked for (B).
+    bytes: u64,
+    /// When the request was sent (ns).
+    time: u64,
+    /// From then to the first byte of the response (ns).
+    first_byte: u64,
+    /// From then to the last byte of the response (ns).
+    duration: u64,
 }
 
 table! {

@@ -30,7 +30,7 @@ def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str |
 
 def _alone(plan: dict[str, Any]) -> bool:
     flows = plan.get("flows", ())
-    if len(flows) != 1 or flows[0].get("kind") == "request" or flows[0].get("pattern"):
+    if len(flows) != 1 or flows[0].get("kind") in ("request", "http") or flows[0].get("pattern"):
         return False
     ways = [link[way] for link in plan.get("links", ()) for way in ("forward", "backward")]
     losses = [way["loss"]["model"]["kind"] for way in ways if way.get("loss")]

@@ -13,6 +13,8 @@ import polars as pl
 
 from tcplab.analysis.copies import fingerprint
 from tcplab.analysis.estimate import Estimate, estimate
+from tcplab.analysis.fetches import Fetches, fetches
+from tcplab.analysis.leg_summaries import LegSummary, leg_summaries
 from tcplab.analysis.outages import Outage, outages
 from tcplab.analysis.samples import EMPTY, Samples, Series
 from tcplab.analysis.sharing import convergence, starvation
@@ -74,6 +76,10 @@ class Summary:
     links: tuple[LinkSummary, ...]
     outages: tuple[Outage, ...] = ()
     """What each flow felt of each failure of a link."""
+    legs: tuple[LegSummary, ...] = ()
+    """What the legs of accelerated connections did."""
+    fetches: tuple[Fetches, ...] = ()
+    """Objects fetched over HTTP, by size."""
     notes: tuple[str, ...] = field(default=())
     """What the reader must know to read the figures rightly."""
 
@@ -108,8 +114,16 @@ class Summary:
                 for row in self.links
             ],
             "outages": [asdict(one) for one in self.outages],
+            "legs": [_plain(one) for one in self.legs],
+            "fetches": [_plain(one) for one in self.fetches],
             "notes": list(self.notes),
         }
+
+
+def _plain(row: LegSummary | Fetches) -> dict[str, Any]:
+    return {
+        key: value.to_json() if isinstance(value, Estimate) else value for key, value in vars(row).items()
+    }
 
 
 def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> Summary:
@@ -144,6 +158,8 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
         flows=flows,
         links=links,
         outages=tuple(outages(run)),
+        legs=tuple(leg_summaries(run, level)),
+        fetches=tuple(fetches(run, level)),
         notes=tuple(_notes(run, asked, level, flows, windows)),
     )
 

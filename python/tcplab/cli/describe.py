@@ -137,6 +137,9 @@ def _traffic(flow: Flow) -> str:
         case "request":
             exchange = f"{size(flow['request'])} asked, {size(flow['response'])} answered"
             return f"requests with {_control(flow['cc'])}, {exchange}"
+        case "http":
+            web = flow["web"]
+            return f"http with {_control(flow['cc'])}, pages of {web['page']} of {web['objects']} objects"
         case "echo":
             sizes = flow["sizes"]
             spread = f"{len(sizes)} sizes, {size(min(sizes))} to " if len(sizes) > 1 else ""

@@ -64,6 +64,19 @@ def run(
         ),
     ] = ATTEMPTS,
     level: Level = None,
+    with_accelerator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AT",
+            help="Compare the scenario with itself accelerated, at a router or at `left` of a path.",
+        ),
+    ] = None,
+    streams: Annotated[
+        int | None,
+        typer.Option(
+            min=2, metavar="N", help="Compare it with each transfer divided over N connections or ranges."
+        ),
+    ] = None,
     json: Json = False,
     report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
     yes: Yes = False,
@@ -74,6 +87,26 @@ def run(
     from tcplab.progress import watcher
 
     confidence = level_of(level)
+    if with_accelerator is not None or streams is not None:
+        from tcplab.cli.remedies import run_remedies
+        from tcplab.study.remedies import Remedies
+
+        remedies = Remedies(with_accelerator, streams)
+        run_remedies(
+            scenario,
+            remedies,
+            engine=engine,
+            settings=settings,
+            repeat=repeat,
+            seed=seed,
+            output=output,
+            jobs=jobs,
+            level=confidence,
+            json=json,
+            report=report,
+            yes=yes,
+        )
+        return
     chosen = engine_called(engine, at)
     loaded = scenarios(scenario, settings)
     prepared = _prepare(scenario, loaded, chosen, repeat, seed)

@@ -131,14 +131,14 @@ def run(
     if dry_run:
         _print_cells(found, todo, jobs, json=json)
         return
-    _check_size(found, todo, store, jobs, yes)
+    check_size(found, todo, store, jobs, yes)
     _claim(found, store, todo, resume)
     executor = _dask(dask, storage, store) if dask is not None else None
     outcome = execute.execute(
         found, store, watcher=Lines(), jobs=jobs, exclusive_jobs=kernel_jobs, executor=executor
     )
     answered = StudyResults(found, store, outcome, level=confidence)
-    _answer(answered, json=json, report=report, junit=junit)
+    answer(answered, json=json, report=report, junit=junit)
 
 
 @app.command(
@@ -241,7 +241,7 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
         store.create(study)
 
 
-def _check_size(study: Study, todo: Work, store: Store, jobs: int | None, yes: bool) -> None:
+def check_size(study: Study, todo: Work, store: Store, jobs: int | None, yes: bool) -> None:
     """Warn of runs with many rows; refuse what this machine has too little memory or disk for."""
     from collections import Counter
 
@@ -301,7 +301,8 @@ def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> N
     )
 
 
-def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None) -> None:
+def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None = None) -> None:
+    """Print a study's results and write its report; CommandError and Exit say what it comes to."""
     from tcplab.cli.output import say, say_json, show
     from tcplab.study.judge import Verdict
 
@@ -315,12 +316,15 @@ def _answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None
     if json:
         say_json(_json(found))
     else:
+        from tcplab.study.remedies import recommendation
         from tcplab.study.summary import flows_of
 
         show(found.summary())
         for flow in flows_of(found.results):
             show(found.summary(flow=flow).grid())
         _print_verdicts(judged)
+        for line in recommendation(found.summary()):
+            say(line)
         say(f"results  {found.path}")
         if report and not outcome.interrupted:
             from tcplab.study.report import write_study_report

@@ -53,7 +53,7 @@ def problems(plan: Plan) -> list[Problem]:
     loading = loader() if wanted(plan) else {}
     for flow in plan["flows"]:
         found += [*_control(flow, controls, loading), *_generator(flow), *_family(flow, probed)]
-        found += _polling(flow)
+        found += [*_polling(flow), *_web(flow)]
     return [*found, *_windows(plan["flows"]), *_sampling(plan)]
 
 
@@ -287,6 +287,12 @@ def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
         yield Problem(
             where, f"iperf3 is too old: {program} is {has}", f"install {wanted} or newer from a backport"
         )
+
+
+def _web(flow: dict[str, Any]) -> Iterator[Problem]:
+    if flow["kind"] == "http":
+        where = f"flows.{flow['name']}.kind"
+        yield Problem(where, "real hosts have no http traffic yet", "use `--engine sim`, or `kind: request`")
 
 
 def _polling(flow: dict[str, Any]) -> Iterator[Problem]:

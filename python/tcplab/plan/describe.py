@@ -136,6 +136,8 @@ def traffic_words(flow: Settings) -> str:
         think = f", pause {time_text(flow['think'])}" if flow.get("think") else ""
         sizes = f"requests of {bytes_text(flow['request'])}, responses of {bytes_text(flow['response'])}"
         return sizes + think + count
+    if kind == "http":
+        return _web_words(flow["web"])
     if kind == "echo":
         sizes = flow["sizes"]
         spread = f"{len(sizes)} sizes from {bytes_text(min(sizes))} to " if len(sizes) > 1 else ""
@@ -145,6 +147,17 @@ def traffic_words(flow: Settings) -> str:
     if kind == "ping":
         return f"ping every {time_text(flow['interval'])}, {flow['payload']} B"
     return f"TCP bulk{_amount(flow)}{pauses}"
+
+
+def _web_words(web: Settings) -> str:
+    """What an http flow asks for."""
+    sizes = sorted(set(web["sizes"]))
+    spread = f"{bytes_text(sizes[0])} to " if len(sizes) > 1 else ""
+    pages = "pages" if web["count"] is None else f"{web['count']} pages"
+    parts = [f"{pages} of {web['page']} of {web['objects']} objects ({spread}{bytes_text(sizes[-1])})"]
+    parts += [f"{web['ranges']} ranges each"] if web["ranges"] > 1 else []
+    parts += [f"pause {time_text(web['think'])}"] if web["think"] else []
+    return ", ".join(parts)
 
 
 def control_words(flow: Settings) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 
 def goes_both_ways(flow: Mapping[str, Any]) -> bool:
     """Whether both of a flow's nodes send payload, so that its figures are those of both together."""
-    return flow.get("kind") in ("request", "echo")
+    return flow.get("kind") in ("request", "http", "echo")
 
 
 def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
     """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
     source, target = flow["from"], flow["to"]
-    if flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0):
+    answers = flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0)
+    if answers or flow.get("kind") == "http":
         source, target = target, source
     return source, target

@@ -143,6 +143,18 @@ class Pattern(TypedDict):
     distribution: ReadOnly[str]
 
 
+class Web(TypedDict):
+    """What an http flow asks for."""
+
+    objects: ReadOnly[int]
+    sizes: ReadOnly[list[int]]
+    popularity: ReadOnly[str]
+    page: ReadOnly[int]
+    ranges: ReadOnly[int]
+    think: ReadOnly[int]
+    count: ReadOnly[int | None]
+
+
 # `from` is a word of Python's, so that this type cannot be a class.
 _Ends = TypedDict("_Ends", {"from": "ReadOnly[str]", "to": "ReadOnly[str]"})
 
@@ -151,7 +163,7 @@ class Flow(_Ends):
     """One traffic source and sink; which of the other keys it has depends on its kind."""
 
     name: ReadOnly[str]
-    kind: ReadOnly[Literal["tcp", "udp", "request", "echo", "ping"]]
+    kind: ReadOnly[Literal["tcp", "udp", "request", "http", "echo", "ping"]]
     start: ReadOnly[int]
     stop: ReadOnly[int | None]
     streams: ReadOnly[int]
@@ -170,6 +182,7 @@ class Flow(_Ends):
     response: NotRequired[ReadOnly[int]]
     think: NotRequired[ReadOnly[int]]
     count: NotRequired[ReadOnly[int | None]]
+    web: NotRequired[ReadOnly[Web]]
     sizes: NotRequired[ReadOnly[list[int]]]
     iterations: NotRequired[ReadOnly[int]]
     warmup: NotRequired[ReadOnly[int]]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tcplab.analysis.estimate import Estimate
 from tcplab.analysis.summaries import FlowSummary, LinkSummary, Summary
 from tcplab.analysis.summaries import summary as summarised
+from tcplab.present.remedy_grids import fetch_grid, leg_grid
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import (
     NONE,
@@ -90,7 +91,14 @@ class SummaryTable(Summary):
 
     def grids(self) -> list[Grid]:
         """The tables as text cells."""
-        return [grid for grid in (flow_grid(self), link_grid(self), outage_grid(self)) if grid.rows]
+        grids = (
+            flow_grid(self),
+            link_grid(self),
+            outage_grid(self),
+            leg_grid(self.legs),
+            fetch_grid(self.fetches),
+        )
+        return [grid for grid in grids if grid.rows]
 
     def __str__(self) -> str:
         return self.to_text()

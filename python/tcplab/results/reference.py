@@ -19,7 +19,7 @@ BEGIN = "<!-- generated from the schema: begin -->"
 END = "<!-- generated from the schema: end -->"
 
 _ROWS = {
-    "flows": "One row per stream. Of a request or echo flow, which goes both ways, counts are "
+    "flows": "One row per stream. Of a request, http or echo flow, which goes both ways, counts are "
     "those of both ends.",
     "intervals": "One row per stream and flow sample: what happened in (time - duration, time], "
     "counted as in `flows`.",
@@ -37,6 +37,7 @@ _ROWS = {
     "echoes": "One row per request and response. Of an echo flow with more than 1,000,000 of them the first "
     "100 of each client and size have a row each, the others a row per client, size and round-trip time.",
     "echo_batches": "Where `echoes` holds histograms: up to 512 batches of consecutive ones each.",
+    "fetches": "One row per request of an `http` flow that was answered.",
     "pings": "One row per probe.",
     "hosts": "One row per host sample.",
     "events": "One row per change of state.",

@@ -196,6 +196,19 @@ TABLES: dict[str, tuple[Column, ...]] = {
         ("rtt", "int", "ns", "from the request's first byte written to the response's last byte read"),
         ("count", "int", "", "exchanges the row stands for; rtt is then within 0.1 %"),
     ),
+    # One row per request of an http flow that was answered.
+    "fetches": _columns(
+        ("flow", "str", "", "flow name"),
+        ("stream", "int", "", "stream (connection) number"),
+        ("page", "int", "", "number of the page, from 0"),
+        ("object", "int", "", "number of the object, from 0, the most popular"),
+        ("size", "int", "B", "bytes of the object"),
+        ("offset", "int", "B", "where the range asked for begins in the object"),
+        ("bytes", "int", "B", "bytes of the range asked for"),
+        ("time", "int", "ns", "when the request was sent"),
+        ("first_byte", "int", "ns", "from then to the first byte of the response"),
+        ("duration", "int", "ns", "from then to the last byte of the response"),
+    ),
     # Where echoes are histograms: one row per batch of consecutive ones.
     "echo_batches": _columns(
         ("flow", "str", "", "flow name"),

@@ -31,6 +31,7 @@ _NEVER_NULL = {
     "queues": ("time", "link", "direction"),
     "queue_classes": ("time", "link", "direction", "class"),
     "queue_gauges": ("time", "link", "direction", "name"),
+    "fetches": ("flow", "stream", "page", "object", "time"),
     "pings": ("time", "flow"),
     "events": ("time", "event"),
     "routes": ("time", "node", "prefix", "protocol"),

@@ -23,7 +23,7 @@ RESERVED = (
 )
 """Columns of the results, which no axis may be called."""
 
-AXES_NEEDED = {"curve": 1, "laws": 1, "heatmap": 2}
+AXES_NEEDED = {"curve": 1, "laws": 1, "heatmap": 2, "map": 2}
 """How many axes a figure of this kind needs; those it does not name are chosen."""
 
 

@@ -20,6 +20,7 @@ from tcplab.study.definition import AXES_NEEDED, Plot
 from tcplab.study.fairness_figure import over_time
 from tcplab.study.grid import label_of
 from tcplab.study.load import Study, varied_axes
+from tcplab.study.map_figure import best_by_field
 from tcplab.study.metrics import METRICS
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
@@ -61,6 +62,8 @@ def _chart(
             return _with_laws(plot, rows, study, name)
         case "heatmap":
             return _heatmap(plot, rows, name)
+        case "map":
+            return best_by_field(plot, rows, study.file.baseline, name)
         case "improvement":
             return _improvement(plot, rows, name)
         case "tradeoff":
@@ -81,7 +84,7 @@ def with_axes(study: Study, plot: Plot) -> Plot:
     free.sort(key=lambda axis: not _is_amount(study, axis))
     over = plot.over or next(iter(free), None)
     by = plot.by
-    if plot.kind == "heatmap" and by is None:
+    if plot.kind in ("heatmap", "map") and by is None:
         by = next((axis for axis in free if axis != over), None)
     return replace(plot, over=over, by=by)
 

@@ -8,6 +8,7 @@ from tcplab.analysis.statistics import DETERMINISTIC
 from tcplab.quantities import rate_text
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Judgement, Verdict
+from tcplab.study.remedies import recommendation
 from tcplab.study.summary import CellSummary, StudySummary
 
 _MEANS_SOMETHING = 0.05
@@ -15,8 +16,11 @@ _MOST = 4
 
 
 def findings(summary: StudySummary, judged: Sequence[Judgement]) -> list[str]:
-    """Sentences: the best and the worst, what differs from the baseline, what held, how sure that is."""
-    return list(_sentences(summary, judged))
+    """Sentences: the best and the worst, what differs from the baseline, what held, how sure that is.
+
+    Of a study of remedies, which of them to take.
+    """
+    return recommendation(summary) or list(_sentences(summary, judged))
 
 
 def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[str]:

@@ -68,7 +68,9 @@ export function addFlow(text: string, from: string, to: string, kind = "tcp"): {
         ? { rate: "10 Mbit/s" }
         : kind === "request"
           ? { request: "200 B", response: "100 kB" }
-          : {};
+          : kind === "http"
+            ? { sizes: ["10 kB", "100 kB", "1 MB"] }
+            : {};
   return { text: append(text, ["flows"], { name, kind, ...ends, ...special }), name };
 }
 

@@ -104,9 +104,9 @@ function drawFlow(flow: Mapping, index: number, path?: Mapping): DrawnFlow | und
   const from = typeof flow.from === "string" ? flow.from : path ? `left${tail}` : "";
   const to = typeof flow.to === "string" ? flow.to : path ? `right${tail}` : "";
   const cc = typeof flow.cc === "string" ? flow.cc : String(mapping(flow.cc).name ?? "cubic");
-  const carries = kind === "tcp" || kind === "request" || kind === "echo";
+  const carries = ["tcp", "request", "http", "echo"].includes(kind);
   const control = carries ? (cc.split("/").pop() ?? cc) : "";
-  const streams = Number(flow.streams ?? flow.clients ?? 1);
+  const streams = Number(flow.streams ?? flow.clients ?? flow.connections ?? 1);
   const label = [
     name,
     carries ? control : kind,

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tcplab_plan::{Generator, PatternDistribution};
 
 use super::Amount;
+use super::http::Http;
 use super::kinds;
 
 /// A congestion control; short form: its name.
@@ -20,7 +21,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    fn cubic() -> Control {
+    pub(super) fn cubic() -> Control {
         Control { name: "cubic".to_owned(), params: BTreeMap::new() }
     }
 }
@@ -274,6 +275,8 @@ pub(crate) enum Kind {
     Udp(Udp),
     /// Requests and responses over TCP.
     Request(Request),
+    /// Pages loaded over HTTP/1.1.
+    Http(Http),
     /// Messages echoed over TCP.
     Echo(Echo),
     /// Echo requests, as ICMP.
@@ -299,9 +302,10 @@ impl Flow {
     /// Its congestion control, if it has one.
     pub(crate) fn control(&self) -> Option<&Control> {
         match &self.kind {
-            Kind::Tcp(Tcp { cc, .. }) | Kind::Request(Request { cc, .. }) | Kind::Echo(Echo { cc, .. }) => {
-                Some(cc)
-            }
+            Kind::Tcp(Tcp { cc, .. })
+            | Kind::Request(Request { cc, .. })
+            | Kind::Http(Http { cc, .. })
+            | Kind::Echo(Echo { cc, .. }) => Some(cc),
             Kind::Udp(_) | Kind::Ping(_) => None,
         }
     }
@@ -311,6 +315,7 @@ impl Flow {
         match &self.kind {
             Kind::Tcp(Tcp { sockets, .. })
             | Kind::Request(Request { sockets, .. })
+            | Kind::Http(Http { sockets, .. })
             | Kind::Echo(Echo { sockets, .. }) => Some(sockets),
             Kind::Udp(_) | Kind::Ping(_) => None,
         }
@@ -324,6 +329,7 @@ impl Flow {
             | Kind::Request(Request { streams, .. })
             | Kind::Ping(Ping { streams, .. }) => *streams,
             Kind::Echo(Echo { clients, .. }) => *clients,
+            Kind::Http(Http { connections, .. }) => *connections,
         }
     }
 
@@ -332,6 +338,7 @@ impl Flow {
         match &self.kind {
             Kind::Tcp(Tcp { bytes, .. }) | Kind::Udp(Udp { bytes, .. }) => bytes.is_some(),
             Kind::Request(Request { count, .. }) | Kind::Ping(Ping { count, .. }) => count.is_some(),
+            Kind::Http(http) => http.count.is_some(),
             Kind::Echo(_) => true,
         }
     }

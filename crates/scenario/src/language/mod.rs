@@ -3,6 +3,7 @@
 
 mod accelerator;
 mod flows;
+mod http;
 pub(crate) mod kinds;
 mod network;
 mod study;

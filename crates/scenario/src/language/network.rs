@@ -425,6 +425,8 @@ pub(crate) struct PathNetwork {
     #[serde(default)]
     #[schemars(with = "Option<kinds::Switch>")]
     pub(crate) per_flow: bool,
+    /// A split-TCP accelerator in a router, `gateway`, beside the host `left`: a link `access` of 0.1 ms RTT joins them.
+    pub(crate) accelerate: Option<Accelerate>,
 }
 
 /// The network: either `path`, or `nodes` and `links`.

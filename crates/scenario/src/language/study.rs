@@ -126,7 +126,7 @@ struct Combine {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Plot {
     /// bars: one a cell with intervals; curve: over an axis; laws: a curve of goodput with what the laws of TCP allow;
-    /// heatmap: over two axes; tradeoff: throughput against delay; improvement: percent over the baseline; fairness:
+    /// heatmap: over two axes; map: which cell gains most over its baseline, over two axes; tradeoff: throughput against delay; improvement: percent over the baseline; fairness:
     /// Jain's index over time; cpu: CPU against goodput.
     kind: PlotKind,
     /// What is drawn.
@@ -156,6 +156,7 @@ enum PlotKind {
     Curve,
     Laws,
     Heatmap,
+    Map,
     Tradeoff,
     Improvement,
     Fairness,

@@ -34,6 +34,11 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
             )
     for flow in plan["flows"]:
         yield from _control(flow)
+        if flow["kind"] == "http":
+            where = f"flows.{flow['name']}.kind"
+            yield Problem(
+                where, "real hosts have no http traffic yet", "use `--engine sim`, or `kind: request`"
+            )
     if plan.get("capture"):
         yield Problem("capture", "remote hosts are not captured", "leave out `capture`")
     yield Problem(

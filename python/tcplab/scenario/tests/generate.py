@@ -134,6 +134,18 @@ kinds: dict[str, tuple[dict[str, st.SearchStrategy[Any]], dict[str, st.SearchStr
         {"request": st.just("1 kB"), "response": st.just("100 kB")},
         {"cc": controls, "think": times, "count": st.integers(1, 100)},
     ),
+    "http": (
+        {"sizes": st.sampled_from([["10 kB"], ["1 kB", "1 kB", "1 MB"]])},
+        {
+            "cc": controls,
+            "objects": st.integers(1, 1000),
+            "popularity": st.sampled_from(["zipf", "uniform"]),
+            "page": st.integers(1, 20),
+            "ranges": st.integers(1, 8),
+            "think": times,
+            "count": st.integers(1, 100),
+        },
+    ),
     "echo": (
         {},
         {
@@ -162,6 +174,8 @@ def flow(draw: st.DrawFn, number: int, hosts: list[str] | None) -> dict[str, Any
     made |= draw(spans) | draw(lengths)
     if kind == "echo" and "streams" in made:
         made["clients"] = made.pop("streams")
+    if kind == "http" and "streams" in made:
+        made["connections"] = made.pop("streams")
     if hosts is not None:
         made["from"], made["to"] = draw(st.permutations(hosts))[:2]
     return made

@@ -1,0 +1,64 @@
+//! Web traffic: `kind: http`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tcplab_plan::Popularity;
+
+use super::flows::{Control, SocketSettings};
+use super::kinds;
+
+/// A client that loads pages, one after the other, over persistent HTTP/1.1 connections.
+///
+/// It asks for all objects of a page at once, as far as it has connections, and thinks when all have come.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct Http {
+    /// Connections to the server, which stay open (default 6).
+    #[serde(default = "six")]
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) connections: u32,
+    /// Congestion control of both ends (default cubic).
+    #[serde(default = "Control::cubic")]
+    #[schemars(with = "Option<kinds::Control>")]
+    pub(crate) cc: Control,
+    /// Objects that the server has (default 1000).
+    #[serde(default = "thousand")]
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) objects: u32,
+    /// Sizes of objects: each object has one of them, and a size that stands twice is twice as likely.
+    #[schemars(with = "Vec<kinds::PositiveSize>", length(min = 1))]
+    pub(crate) sizes: Vec<u64>,
+    /// How often each object is asked for: by Zipf's law (default), or all equally often.
+    #[serde(default)]
+    #[schemars(with = "Option<Popularity>")]
+    pub(crate) popularity: Popularity,
+    /// Objects of a page (default 1).
+    #[serde(default = "one")]
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) page: u32,
+    /// Ranges that an object is divided into, fetched in parallel as far as there are connections (default 1).
+    #[serde(default = "one")]
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) ranges: u32,
+    /// Pause between a page and the next (default none).
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::TimeSpan>")]
+    pub(crate) think: u64,
+    /// Pages; default: as many as the time allows.
+    #[schemars(with = "Option<kinds::Count>")]
+    pub(crate) count: Option<u64>,
+    /// Its sockets.
+    #[serde(flatten)]
+    pub(crate) sockets: SocketSettings,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn six() -> u32 {
+    6
+}
+
+fn thousand() -> u32 {
+    1000
+}

@@ -1,0 +1,62 @@
+"""Tables of objects fetched over HTTP and of the legs of accelerated connections, as text cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from tcplab.analysis.estimate import Estimate
+from tcplab.analysis.fetches import Fetches
+from tcplab.analysis.leg_summaries import LegSummary
+from tcplab.present.text_table import Grid, Heading
+from tcplab.quantities import Scale, bytes_text, count_scale, size_scale, time_scale
+
+
+def fetch_grid(rows: Sequence[Fetches]) -> Grid:
+    """One row per flow and size of objects."""
+    columns = (
+        ("First byte", time_scale, "From the request to the first byte", [row.first_byte for row in rows]),
+        (
+            "Completion",
+            time_scale,
+            "From the first request to the last byte",
+            [row.completion for row in rows],
+        ),
+        ("Completion p95", time_scale, "95th percentile", [row.completion_p95 for row in rows]),
+    )
+    texts = [(row.flow, bytes_text(row.size), str(row.objects)) for row in rows]
+    headings = (Heading("Flow", numeric=False), Heading("Object"), Heading("n", about="Objects fetched"))
+    return _grid("Objects fetched", headings, texts, columns)
+
+
+def leg_grid(rows: Sequence[LegSummary]) -> Grid:
+    """One row per flow, accelerator and leg."""
+    columns = (
+        ("RTT", time_scale, "Smoothed round-trip time of the leg", [row.rtt for row in rows]),
+        ("Window", count_scale, "Mean congestion window, segments", [row.window for row in rows]),
+        ("Retransmitted", count_scale, "Segments, by the accelerator", [row.retransmits for row in rows]),
+        (
+            "Exposed",
+            size_scale,
+            "The most that is lost, although acknowledged, if the accelerator dies",
+            [row.exposed for row in rows],
+        ),
+    )
+    texts = [(row.flow, row.node, f"towards the {row.leg}") for row in rows]
+    headings = tuple(Heading(label, numeric=False) for label in ("Flow", "Accelerator", "Leg"))
+    return _grid("Legs", headings, texts, columns)
+
+
+_Column = tuple[str, Callable[[Iterable[float]], Scale], str, list[Estimate]]
+
+
+def _grid(
+    title: str, headings: Sequence[Heading], texts: Sequence[tuple[str, ...]], columns: Sequence[_Column]
+) -> Grid:
+    made = list(headings)
+    cells = [list(text) for text in texts]
+    for label, scaler, about, figures in columns:
+        scale = scaler([figure.value for figure in figures])
+        made.append(Heading(label, scale.unit, about=about))
+        for row, figure in zip(cells, figures, strict=True):
+            row.append(scale.measured(figure.value, figure.interval.half_width))
+    return Grid(title=title, headings=tuple(made), rows=tuple(tuple(row) for row in cells))

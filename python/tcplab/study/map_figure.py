@@ -1,0 +1,70 @@
+"""A map over two axes: which change from the baseline gains most in each field, and how much."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from tcplab.figures.charts.model import Heatmap
+from tcplab.study.definition import Plot
+from tcplab.study.metrics import METRICS
+from tcplab.study.summary import CellSummary
+
+# A smaller gain is not worth a change.
+_PAYS = 1.1
+_SIGNIFICANT = 0.05
+
+
+def best_by_field(
+    plot: Plot, rows: Sequence[CellSummary], baseline: Mapping[str, object], name: str
+) -> Heatmap | None:
+    """The cell with the greatest gain over its baseline in each field; None without axes or changes.
+
+    A cell is called by its values of the axes that the baseline fixes. A gain below 10 %, or one that chance
+    explains (Welch's p of 0.05 or more), leaves the baseline's name in the field.
+    """
+    known = [row for row in rows if row.figures[plot.metric].known]
+    if plot.over is None or plot.by is None or not any(row.changes for row in known):
+        return None
+    columns = list(dict.fromkeys(row.cell.labels.get(plot.over, "unchanged") for row in known))
+    lines = list(dict.fromkeys(row.cell.labels.get(plot.by, "unchanged") for row in known))
+    plain = ", ".join(str(label) for label in baseline.values()) or "baseline"
+    gains = np.full((len(lines), len(columns)), math.nan)
+    names = [[plain] * len(columns) for _ in lines]
+    for row in known:
+        line = lines.index(row.cell.labels.get(plot.by, "unchanged"))
+        column = columns.index(row.cell.labels.get(plot.over, "unchanged"))
+        gain = _gain(row, plot.metric)
+        if not gain <= gains[line, column]:
+            gains[line, column] = gain
+            if gain > 1:
+                names[line][column] = ", ".join(row.cell.labels[axis] for axis in baseline)
+    metric = METRICS[plot.metric]
+    return Heatmap(
+        name=name,
+        title=f"Greatest gain over {plain} by {plot.over} and {plot.by}",
+        x_label=plot.over,
+        y_label=plot.by,
+        z_label=f"{plot.metric.replace('_', ' ')} over that of {plain}",
+        columns=tuple(columns),
+        rows=tuple(lines),
+        values=gains,
+        texts=tuple(
+            tuple(
+                "" if math.isnan(gain) else f"{label} {gain:.1f} times" if gain > 1 else label
+                for gain, label in zip(gain_line, name_line, strict=True)
+            )
+            for gain_line, name_line in zip(gains, names, strict=True)
+        ),
+        notes=(f"{metric.doc.capitalize()}. {plain}: nothing gains 10 % or more beyond chance.",),
+    )
+
+
+def _gain(row: CellSummary, metric: str) -> float:
+    """Over the baseline; 1 for a baseline itself, and for what is not surely better by a tenth."""
+    change = row.changes.get(metric)
+    if change is None or change.p >= _SIGNIFICANT or not change.percent >= 100 * (_PAYS - 1):
+        return 1.0
+    return 1 + change.percent / 100

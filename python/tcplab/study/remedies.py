@@ -1,0 +1,153 @@
+"""What remedies do for a scenario: a study of it as it is, with each of them, and with all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tcplab.quantities import rate_text
+
+if TYPE_CHECKING:
+    from tcplab.study.summary import CellSummary, StudySummary
+
+AXIS, AS_IS, TOGETHER = "remedy", "as is", "all together"
+# The accelerator tried: a control that does not take every loss for congestion, and auto-tuned buffers.
+_ACCELERATOR = {"towards_client": {"cc": "bbr1"}, "towards_server": {"cc": "bbr1"}}
+# A remedy pays from here on, and another one is worth more effort from here on, as shares of the goodput.
+_PAYS, _MORE = 1.1, 1.1
+_SIGNIFICANT = 0.05
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """The remedies asked for."""
+
+    accelerator: str | None = None
+    """Where: a router, or `left` on a path."""
+    streams: int | None = None
+    """Connections, or ranges of an object, that each transfer is divided into."""
+
+    def __bool__(self) -> bool:
+        return self.accelerator is not None or self.streams is not None
+
+
+class RemedyError(ValueError):
+    """A remedy that the scenario has no place for."""
+
+
+def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat: int, seed: int) -> Settings:
+    """The study, as its file would say it.
+
+    `scenario` is the scenario's file and `plan` what it comes to. Raises RemedyError.
+    """
+    values: dict[str, Settings] = {AS_IS: {}}
+    if remedies.accelerator is not None:
+        values["accelerator"] = _accelerated(plan, remedies.accelerator)
+    if remedies.streams is not None:
+        values[f"{remedies.streams} streams"] = _divided(plan, remedies.streams)
+    if len(values) > 2:
+        values[TOGETHER] = {key: value for one in values.values() for key, value in one.items()}
+    return {
+        "tcplab": 1,
+        "study": f"{plan['name']}-remedies",
+        "description": f"What remedies do for {plan['name']}.",
+        "scenario": scenario,
+        "grid": {AXIS: {"values": values}},
+        "repeat": repeat,
+        "seed": seed,
+        "baseline": {AXIS: AS_IS},
+    }
+
+
+def _accelerated(plan: Mapping[str, Any], at: str) -> Settings:
+    nodes = {node["name"]: node for node in plan["nodes"]}
+    if any(node.get("accelerate") for node in nodes.values()):
+        raise RemedyError("the scenario has an accelerator already")
+    if at in nodes and nodes[at]["kind"] == "router":
+        return {f"network.nodes.{at}.accelerate": _ACCELERATOR}
+    routers = [name for name, node in nodes.items() if node["kind"] == "router"]
+    if routers:
+        raise RemedyError(f"{at!r} is not a router; there is {', '.join(routers)}")
+    on_path = {name.partition("-")[0] for name in nodes} == {"left", "right"}
+    if on_path and at == "left":
+        return {"network.path.accelerate": _ACCELERATOR}
+    where = "an accelerator on a path is at `left`" if on_path else "the network has no router"
+    raise RemedyError(f"no accelerator can be at {at!r}: {where}")
+
+
+def _divided(plan: Mapping[str, Any], streams: int) -> Settings:
+    """Each bulk transfer over so many connections, and each object in so many ranges."""
+    settings: Settings = {}
+    for flow in plan["flows"]:
+        place = f"flows.{flow['name']}"
+        if flow["kind"] == "tcp":
+            settings[f"{place}.streams"] = streams
+            if flow["bytes"] is not None:
+                settings[f"{place}.bytes"] = f"{math.ceil(flow['bytes'] * flow['streams'] / streams)} B"
+        elif flow["kind"] == "http":
+            settings[f"{place}.ranges"] = streams
+            settings[f"{place}.connections"] = max(streams, flow["streams"])
+    if not settings:
+        raise RemedyError("no flow of the scenario can be divided: none is of kind tcp or http")
+    return settings
+
+
+def recommendation(summary: StudySummary) -> list[str]:
+    """What each remedy changed, what limited the flow before and after, and which one to take.
+
+    Empty for a study of something else. Of remedies that are about as good, the first is recommended.
+    """
+    if summary.axes != (AXIS,):
+        return []
+    rows = {row.cell.labels[AXIS]: row for row in summary.cells if row.figures["goodput"].known}
+    plain = rows.pop(AS_IS, None)
+    if plain is None or not rows:
+        return []
+    said = [f"As is: {_rate(plain)}, limited by {plain.limited_by or 'nothing known'}."]
+    said += [_told(name, row, plain) for name, row in rows.items()]
+    paying = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS and _sure(row)}
+    if not paying:
+        return [*said, "Recommendation: leave it as it is; no remedy tried gains 10 % or more."]
+    best = max(_goodput(row) for row in paying.values())
+    name, row = next((name, row) for name, row in paying.items() if _goodput(row) * _MORE >= best)
+    limit = f", which is then limited by {row.limited_by}" if row.limited_by else ""
+    return [*said, f"Recommendation: {name}{limit}."]
+
+
+def _told(name: str, row: CellSummary, plain: CellSummary) -> str:
+    gain = _gain(row, plain)
+    change = row.changes.get("goodput")
+    test = "" if change is None or math.isnan(change.p) else f", p {_p(change.p)}"
+    limit = f", limited by {row.limited_by}" if row.limited_by else ""
+    return f"With {name}: {_rate(row)}, {gain:.2f} times as much{test}{limit}."
+
+
+def _p(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
+
+
+def _sure(row: CellSummary) -> bool:
+    """Whether the difference is significant, or cannot be judged at all."""
+    change = row.changes.get("goodput")
+    return change is None or not change.p >= _SIGNIFICANT
+
+
+def _gain(row: CellSummary, plain: CellSummary) -> float:
+    before = _goodput(plain)
+    return _goodput(row) / before if before else math.inf
+
+
+def _goodput(row: CellSummary) -> float:
+    return row.figures["goodput"].value
+
+
+def _rate(row: CellSummary) -> str:
+    figure = row.figures["goodput"]
+    text = rate_text(float(f"{figure.value:.4g}"))
+    if not figure.interval.known:
+        return text
+    return f"{text} ± {rate_text(float(f'{figure.interval.half_width:.2g}'))}"
