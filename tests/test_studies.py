@@ -32,7 +32,9 @@ def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str
 
 def test_every_study_says_what_it_is_about() -> None:
     assert all(about for _, about in described())
-    assert {"tuning", "starvation", "latency", "bbr2-mininet", "bufferbloat", "aqm"} <= set(study_names())
+    assert {"tuning", "starvation", "latency", "bbr2-mininet", "bufferbloat", "aqm", "remedies"} <= set(
+        study_names()
+    )
 
 
 def test_the_package_ships_every_study_s_files() -> None:

@@ -22,6 +22,7 @@ SHORT: dict[str, dict[str, object]] = {
     "bbr2-mininet": {"duration": "1 s"},
     "echo": {"flows.echo.iterations": 100},
     "latency": {"duration": "1 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},
+    "remedies": {"duration": "1 s"},
     "starvation": {"duration": "1 s", "omit": "200 ms"},
     "tuning": {"duration": "1 s", "omit": "200 ms"},
 }

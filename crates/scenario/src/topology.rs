@@ -304,20 +304,14 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
 
 /// The link between a host and the gateway beside it.
 fn access_link(name: String, ends: [String; 2], given: &PathNetwork, place: &[Step]) -> LinkSpec {
-    let delay = Some(Setting { value: ACCESS_DELAY, place: place.to_vec() });
+    let place = below(place, "accelerate");
+    let delay = Some(Setting { value: ACCESS_DELAY, place: place.clone() });
     let direction = || DirectionSpec {
-        place: place.to_vec(),
+        place: place.clone(),
         settings: Settings { delay: delay.clone(), ..Settings::default() },
         changes: BTreeMap::new(),
     };
-    LinkSpec {
-        name,
-        ends,
-        mtu: given.mtu.unwrap_or(MTU),
-        forward: direction(),
-        backward: direction(),
-        place: place.to_vec(),
-    }
+    LinkSpec { name, ends, mtu: given.mtu.unwrap_or(MTU), forward: direction(), backward: direction(), place }
 }
 
 /// The path's settings go forward; rate, overhead, delay and being up also hold for the way back.

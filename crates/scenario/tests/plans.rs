@@ -93,3 +93,17 @@ fn settings_seldom_meant_are_told() {
             .contains("the change at 9 s comes after the run's end at 4 s")
     );
 }
+
+#[test]
+fn an_accelerated_path_has_a_gateway_beside_its_left_host() {
+    let plan = made(", accelerate: {towards_server: {cc: bbr1}}", "");
+    let named = |name: &str| plan.nodes.iter().find(|node| node.name == name).expect("a node");
+    let gateway = named("gateway").accelerate.as_ref().expect("an accelerator");
+    assert_eq!(gateway.towards_server.cc.name, "bbr1");
+    assert_eq!(named("left").routes["right"], "access");
+    assert_eq!(named("gateway").routes["right"], "path");
+    assert_eq!(named("right").routes["left"], "path");
+    let path = plan.links.iter().find(|link| link.name == "path").expect("the path");
+    assert_eq!(path.ends, ["gateway".to_owned(), "right".to_owned()]);
+    assert_eq!(plan.flows[0].base_rtt, Span::from_us(40_100));
+}

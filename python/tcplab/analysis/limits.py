@@ -55,6 +55,17 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilizatio
     return longest if (waited[longest] or 0.0) > _OFTEN else "slow start"
 
 
+def split_limit(limit: str, utilization: float | None) -> str:
+    """What limits a flow that an accelerator splits, by what limits its sender.
+
+    Where the sender waits for the accelerator's receive window, the other leg is the slower one: its link
+    where that is filled, else the leg itself.
+    """
+    if limit != "receive window":
+        return limit
+    return "link" if (utilization or 0.0) >= _FULL else "the accelerator's other leg"
+
+
 def path_of(plan: Plan, flow: str) -> Path | None:
     """The path of a flow of the plan, as the laws need it; None without a rate or a route."""
     planned: dict[str, Any] | None = next((f for f in plan["flows"] if f["name"] == flow), None)

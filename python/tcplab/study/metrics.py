@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.copies import fingerprint
-from tcplab.analysis.limits import Windows, limited_by
+from tcplab.analysis.limits import Windows, limited_by, split_limit
 from tcplab.analysis.samples import Samples, Series
 from tcplab.analysis.starvation import faring
 from tcplab.analysis.statistics import jain
@@ -135,6 +135,8 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
     }
     found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
     limit = limited_by(found, _windows(samples, row, found, sockets), found["utilization"])
+    if len(samples.legs(row.flow)):
+        limit = split_limit(limit, found["utilization"])
     return {**found, "limited_by": limit if row.kind == "tcp" else None}
 
 
