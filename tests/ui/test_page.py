@@ -26,12 +26,12 @@ duration: 3 s
 """
 
 
-def opened(page: Page, served: Served, text: str = SCENARIO) -> None:
+def opened(page: Page, served: Served, text: str = SCENARIO, nodes: int = 2) -> None:
     """The page with this scenario open."""
     (served.root / "small.yaml").write_text(text)
     page.goto(served.key)
     page.get_by_role("button", name="small", exact=True).click()
-    expect(page.locator(".device")).to_have_count(2)
+    expect(page.locator(".device")).to_have_count(nodes)
 
 
 def chart(page: Page, title: str) -> Locator:
@@ -267,6 +267,53 @@ def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Serve
     other.get_by_role("button", name="Take the other text").click()
     expect(other.locator(".arc-label")).to_have_text("bulk · hybla")
     other.context.close()
+
+
+ROUTED = """tcplab: 1
+name: routed
+network:
+  nodes: [h1, {name: r1, kind: router}, h2]
+  links:
+    - {ends: [h1, r1], rate: 10 Mbit/s, delay: 5 ms, queue: 20 packets}
+    - {ends: [r1, h2], rate: 10 Mbit/s, delay: 5 ms}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, from: h1, to: h2}
+duration: 2 s
+"""
+
+
+def test_kinds_of_queues_and_what_routers_do_have_their_settings(page: Page, served: Served) -> None:
+    opened(page, served, ROUTED, nodes=3)
+    page.get_by_label("Link h1-r1").focus()
+    page.keyboard.press("Enter")
+    queue = group(page, "queue")
+    queue.get_by_label("kind").select_option("codel")
+    expect(queue.get_by_label("target", exact=True)).to_be_visible()
+    queue.get_by_label("target", exact=True).fill("10 ms")
+    page.keyboard.press("Enter")
+    overhead = group(page, "overhead")
+    overhead.get_by_label("framing").select_option("ethernet")
+    page.locator("[data-node=r1]").click()
+    expect(page.locator(".inspector").get_by_label("initial_window")).to_have_count(0)
+    group(page, "accelerate").get_by_role("button", name="Add accelerate").click()
+    expect(page.locator(".cm-content")).to_contain_text("accelerate: {}")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".notice")).to_contain_text("Saved")
+    plan = expand(load(served.root / "small.yaml"))
+    assert plan["links"][0]["forward"]["queue"]["kind"] == "codel"
+    assert plan["links"][0]["forward"]["queue"]["target"] == 10_000_000
+    expect(page.get_by_label("Mistakes and warnings")).to_have_count(0)
+
+
+def group(page: Page, name: str) -> Locator:
+    """The settings of this name, opened; not those of a link's directions, which are further below."""
+    named = page.locator("> summary", has_text=re.compile(rf"^{name}"))
+    outer = ".inspector > .group, .inspector > details:not(.group) > .group"
+    found = page.locator(outer).filter(has=named)
+    if not found.is_visible():
+        page.locator(".inspector > details > summary", has_text="More settings").click()
+    found.locator("summary").first.click()
+    return found
 
 
 MINIEDIT = """{"version": "2", "application": {"startCLI": "0"}, "controllers": [],

@@ -5,7 +5,7 @@ import { half } from "./quantity";
 import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
 
 // The key that a short form gives: `queue: 50 ms` is `queue: {limit: 50 ms}`.
-const SHORT_FORMS: Record<string, string> = {
+export const SHORT_FORMS: Record<string, string> = {
   queue: "limit",
   loss: "rate",
   corrupt: "rate",
@@ -14,6 +14,7 @@ const SHORT_FORMS: Record<string, string> = {
   jitter: "amount",
   capture: "what",
   cc: "name",
+  overhead: "framing",
 };
 
 /** Set a setting; a short form on the way is written out. An empty value removes it. */

@@ -1,7 +1,7 @@
 // What could be written at a place of a scenario's text: keys of the mapping around it, or values of its key.
 
 import { isMap, isPair, isScalar, isSeq, type Node, parseDocument } from "yaml";
-import { fields, long, resolved, type Schema } from "./schema";
+import { fields, long, resolved, type Schema, words } from "./schema";
 
 export interface Offer {
   label: string;
@@ -89,7 +89,7 @@ const map = (schema: Schema, root: Schema) =>
 function fieldValues(schema: Schema | undefined, root: Schema): string[] {
   const found = resolved(schema, root);
   const options = [found, ...(found.anyOf ?? []).map((option) => resolved(option, root))];
-  const words = options.flatMap((option) => option.enum ?? (option.const === undefined ? [] : [option.const]));
+  const taken = words(found, root);
   const examples = options.flatMap((option) => option.examples ?? []);
-  return [...new Set([...words, ...(words.length ? [] : examples)].filter((word) => typeof word !== "boolean").map(String))];
+  return [...new Set([...taken, ...(taken.length ? [] : examples)].filter((word) => typeof word !== "boolean").map(String))];
 }

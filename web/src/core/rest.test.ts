@@ -102,21 +102,49 @@ describe("a form", () => {
           rate: { type: "string", pattern: "^\\d+ Mbit/s$", examples: ["10 Mbit/s"], description: "Speed." },
           up: { enum: ["on", "off", true, false] },
           queue: { anyOf: [{ type: "string" }, { $ref: "#/$defs/Queue" }] },
+          ecn: { oneOf: [{ const: "off" }, { const: "on" }, { const: "passive" }] },
         },
       },
-      Queue: { type: "object", properties: { limit: { type: "string" }, kind: { enum: ["droptail", "codel"] } } },
+      Queue: {
+        oneOf: [
+          { type: "object", properties: { kind: { const: "droptail" }, limit: { type: "string" } } },
+          { type: "object", properties: { kind: { const: "codel" }, target: { type: "string" } } },
+        ],
+      },
     },
     properties: { network: { properties: { links: { items: { $ref: "#/$defs/Link" } } } } },
   };
 
   it("has a field for each key of the schema", () => {
     const found = fields(schemaOf(root, "link"), root);
-    expect(found.map(({ key, kind }) => [key, kind])).toEqual([["rate", "text"], ["up", "switch"], ["queue", "group"]]);
-    expect(found[2]!.fields().map(({ key, kind, choices }) => [key, kind, choices])).toEqual([
-      ["limit", "text", []],
-      ["kind", "choice", ["droptail", "codel"]],
-    ]);
+    expect(found.map(({ key, kind }) => [key, kind])).toEqual([["rate", "text"], ["up", "switch"], ["queue", "group"], ["ecn", "switch"]]);
+    expect(found[3]!.choices).toEqual(["off", "on", "passive"]);
     expect([fits(found[0]!, "10 Mbit/s"), fits(found[0]!, "10"), fits(found[0]!, "")]).toEqual([true, false, true]);
+  });
+});
+
+describe("a form of something that has kinds", () => {
+  const kinds: Schema = {
+    anyOf: [
+      { type: "string", pattern: "^\\d+ packets$" },
+      {
+        oneOf: [
+          { properties: { kind: { const: "droptail" }, limit: { type: "string" } } },
+          { properties: { kind: { const: "codel" }, target: { type: "string" } } },
+        ],
+      },
+    ],
+  };
+  const [queue] = fields({ properties: { queue: kinds } }, {});
+  const keys = (kind?: string) => queue!.fields(kind).map(({ key }) => key);
+
+  it("has the fields of the kind that is chosen, and a choice of them all", () => {
+    expect([keys("codel"), keys("droptail"), keys("")]).toEqual([["kind", "target"], ["kind", "limit"], ["kind", "limit"]]);
+    expect(queue!.fields("codel")[0]!.choices).toEqual(["droptail", "codel"]);
+  });
+
+  it("takes the short form by its pattern", () => {
+    expect([fits(queue!, "20 packets"), fits(queue!, "20")]).toEqual([true, false]);
   });
 });
 

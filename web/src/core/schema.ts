@@ -26,8 +26,8 @@ export interface Field {
   choices: string[];
   pattern?: string;
   example: string;
-  /** The fields below it; asked for when it is opened, since groups hold groups. */
-  fields: () => Field[];
+  /** The fields below it, of this kind where it has kinds; asked for when it is opened, since groups hold groups. */
+  fields: (kind?: string) => Field[];
   required: boolean;
   initial?: string;
 }
@@ -42,16 +42,34 @@ export function resolved(schema: Schema | undefined, root: Schema): Schema {
   return found;
 }
 
-/** The object among the alternatives of a schema: the long form. */
-export function long(schema: Schema, root: Schema): Schema | undefined {
+/** What a schema comes to, its alternatives and theirs: each is of one form. */
+function forms(schema: Schema, root: Schema): Schema[] {
   const found = resolved(schema, root);
-  if (found.properties) return found;
-  return (found.anyOf ?? found.oneOf ?? []).map((option) => resolved(option, root)).find((option) => option.properties);
+  const options = found.anyOf ?? found.oneOf;
+  return options ? options.flatMap((option) => forms(option, root)) : [found];
 }
 
-/** The fields of an object; `without` names keys that the drawing itself shows. */
-export function fields(schema: Schema | undefined, root: Schema, without: string[] = []): Field[] {
-  const object = schema && long(schema, root);
+/** The words that a schema takes. */
+export function words(schema: Schema, root: Schema): unknown[] {
+  return forms(schema, root).flatMap((form) => form.enum ?? (form.const === undefined ? [] : [form.const]));
+}
+
+/**
+ * The object among the alternatives of a schema: the long form. Where there are several kinds of it, that of `kind`, the first
+ * for a kind that is not known, and for undefined whatever one of them has.
+ */
+export function long(schema: Schema, root: Schema, kind?: string): Schema | undefined {
+  const all = forms(schema, root).filter((form) => form.properties);
+  const kinds = all.flatMap((form) => form.properties!.kind?.const ?? []);
+  if (all.length < 2) return all[0];
+  const chosen = kind === undefined ? undefined : (all.find((form) => form.properties!.kind?.const === kind) ?? all[0]!);
+  const properties: Record<string, Schema> = Object.assign({}, ...(chosen ? [chosen] : all).map((form) => form.properties));
+  return { ...chosen, properties: kinds.length ? { ...properties, kind: { description: properties.kind?.description, enum: kinds } } : properties };
+}
+
+/** The fields of an object, of this kind where it has kinds; `without` names keys that the drawing itself shows. */
+export function fields(schema: Schema | undefined, root: Schema, without: string[] = [], kind?: string): Field[] {
+  const object = schema && long(schema, root, kind);
   return Object.entries(object?.properties ?? {})
     .filter(([key]) => !without.includes(key))
     .map(([key, inner]) => field(key, inner, root, object?.required?.includes(key) ?? false));
@@ -78,10 +96,12 @@ export function changeable(root: Schema): Field[] {
 
 function field(key: string, schema: Schema, root: Schema, required: boolean): Field {
   const found = resolved(schema, root);
-  const options = (found.anyOf ?? found.oneOf ?? [found]).map((option) => resolved(option, root));
+  const options = forms(schema, root);
   const about = schema.description ?? found.description ?? "";
-  const words = options.flatMap((option) => option.enum ?? (option.const === undefined ? [] : [option.const]));
-  const object = options.find((option) => option.properties);
+  // `on` and `off` may be written as YAML's booleans.
+  const choices = words(schema, root).filter((word) => typeof word !== "boolean").map(String);
+  const object = options.some((option) => option.properties);
+  const texts = options.filter((option) => !option.properties);
   const pattern = options.find((option) => option.pattern)?.pattern;
   const examples = options.flatMap((option) => option.examples ?? []);
   const made: Field = {
@@ -89,20 +109,17 @@ function field(key: string, schema: Schema, root: Schema, required: boolean): Fi
     about,
     kind: "text",
     choices: [],
-    pattern: options.length === 1 || (options.length === 2 && object) ? pattern : undefined,
+    pattern: texts.length === 1 ? pattern : undefined,
     example: examples.length ? String(examples[0]) : "",
-    fields: () => fields(schema, root),
+    fields: (kind = "") => fields(schema, root, [], kind),
     required,
     initial: found.default === undefined || typeof found.default === "object" ? undefined : String(found.default),
   };
-  if (words.includes("on") && words.includes("off") && words.length <= 4) {
-    made.kind = "switch";
-    made.choices = ["on", "off"];
-  } else if (words.length && !pattern) {
-    made.kind = "choice";
-    made.choices = words.map(String);
-  } else if (object) {
+  if (object) {
     made.kind = "group";
+  } else if (choices.length && !pattern) {
+    made.kind = choices.includes("on") && choices.includes("off") ? "switch" : "choice";
+    made.choices = choices;
   } else if (options.some((option) => option.type === "array")) {
     made.kind = "list";
   } else if (options.every((option) => option.type === "integer" || option.type === "number")) {

@@ -7,10 +7,10 @@ import {
   type Connection,
   ConnectionMode,
   type Edge,
+  type EdgeChange,
   type FitViewOptions,
   MiniMap,
   type NodeChange,
-  type OnSelectionChangeParams,
   ReactFlow,
   ReactFlowProvider,
   SelectionMode,
@@ -39,6 +39,12 @@ const WHOLE: FitViewOptions = { padding: { top: "96px", right: "28px", bottom: "
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
 const DRAGGED = "application/x-tcplab-node";
+
+/** The link or flow that an edge stands for. */
+function lineOf(id: string): Drawn {
+  const [kind, ...rest] = id.split(" ");
+  return { kind: kind as "link" | "flow", name: rest.join(" ") };
+}
 
 export function Canvas() {
   return (
@@ -117,36 +123,36 @@ function Inner() {
     return [...links, ...arcs];
   }, [drawing, selection, wrong]);
 
-  const select = useCallback(
-    ({ nodes: some, edges: lines }: OnSelectionChangeParams) => {
-      const found: Drawn[] = [
-        ...some.map((node) => ({ kind: "node" as const, name: node.id })),
-        ...lines.map((line) => {
-          const [kind, ...rest] = line.id.split(" ");
-          return { kind: kind as "link" | "flow", name: rest.join(" ") };
-        }),
-      ];
-      const key = (one: Drawn) => `${one.kind} ${one.name}`;
-      const before = store.state.selection;
-      // In the order in which they were chosen: a flow goes from the first to the second.
-      const kept = before.filter((one) => found.some((other) => key(other) === key(one)));
-      const next = [...kept, ...found.filter((one) => !kept.some((other) => key(other) === key(one)))];
-      if (next.map(key).join() === before.map(key).join()) return;
+  const chosenBy = useCallback(
+    (changes: { type: string; id?: string; selected?: boolean }[], of: (id: string) => Drawn) => {
+      const same = (a: Drawn, b: Drawn) => a.kind === b.kind && a.name === b.name;
+      let next = store.state.selection;
+      for (const one of changes) {
+        if (one.type !== "select") continue;
+        const drawn = of(one.id!);
+        const there = next.some((other) => same(other, drawn));
+        // In the order in which they were chosen: a flow goes from the first to the second.
+        if (one.selected && !there) next = [...next, drawn];
+        if (!one.selected && there) next = next.filter((other) => !same(other, drawn));
+      }
+      if (next === store.state.selection) return;
       store.set({ selection: next, ...(next.length === 1 ? { sidebar: "settings" } : {}) });
     },
     [store],
   );
+  const edgesChanged = useCallback((changes: EdgeChange[]) => chosenBy(changes, lineOf), [chosenBy]);
 
   const changed = useCallback(
     (changes: NodeChange<Device>[]) => {
       setNodes((before) => applyNodeChanges(changes, before));
+      chosenBy(changes, (name) => ({ kind: "node", name }));
       // Arrow keys move without a drag: their end is a change that is not one.
       const moved = changes.flatMap((one) =>
         one.type === "position" && one.dragging === false && one.position ? [[one.id, one.position] as const] : [],
       );
       if (moved.length) store.move(Object.fromEntries(moved), "move");
     },
-    [store],
+    [store, chosenBy],
   );
 
   const add = useCallback(
@@ -319,7 +325,7 @@ function Inner() {
         nodeTypes={NODE_TYPES}
         edgeTypes={EDGE_TYPES}
         onNodesChange={changed}
-        onSelectionChange={select}
+        onEdgesChange={edgesChanged}
         onConnect={(made: Connection) => join(made.source, made.target, tool)}
         connectionMode={ConnectionMode.Loose}
         connectionRadius={36}

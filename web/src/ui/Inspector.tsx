@@ -1,7 +1,7 @@
 // The settings of what is selected, from the JSON Schema: each with its unit, its default and what it does.
 
 import { useEffect, useState } from "react";
-import { at, change, renameNode } from "../core/changes";
+import { at, change, renameNode, SHORT_FORMS } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
 import { type Field, fields, fits, schemaOf } from "../core/schema";
@@ -40,8 +40,7 @@ export function Inspector() {
   const what = short ? (one.kind === "node" ? "side" : "path") : one.kind;
   const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to"]);
   const node = one.kind === "node" ? drawing.nodes.find((other) => other.name === one.name) : undefined;
-  // The settings of TCP are for hosts.
-  if (node && node.kind !== "host") all.splice(0, all.length, ...all.filter((field) => field.key === "kind"));
+  if (node) all.splice(0, all.length, ...all.filter((field) => ofKind(field.key, node.kind)));
   const order = FIRST[one.kind]!;
   const first = order.flatMap((key) => all.filter((field) => field.key === key));
   const rest = all.filter((field) => !order.includes(field.key));
@@ -68,6 +67,10 @@ export function Inspector() {
     </div>
   );
 }
+
+// The settings of TCP are for hosts, those of what forwards packets for routers.
+const OF_ROUTERS = ["routing", "frr", "accelerate"];
+const ofKind = (key: string, kind: string) => key === "kind" || (kind !== "switch" && OF_ROUTERS.includes(key) === (kind === "router"));
 
 /** Nothing is selected: the scenario's own settings. */
 function General() {
@@ -142,7 +145,8 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   if (field.kind === "group") {
     const isShort = value !== undefined && typeof value !== "object";
     const main = isShort || value === undefined;
-    const inner = field.fields();
+    const inner = field.fields(String(mapping(value).kind ?? ""));
+    const empty = value === undefined && !SHORT_FORMS[field.key] && !inner.some((one) => one.required);
     return (
       <details className="group" open={open && value !== undefined && !main ? true : undefined}>
         <summary title={field.about}>
@@ -150,9 +154,10 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
           <span className="value">{main ? String(value ?? "") : summary(value)}</span>
         </summary>
         {inner.map((one) => {
-          const shortHere = isShort && one.key === SHORT[field.key];
+          const shortHere = isShort && one.key === SHORT_FORMS[field.key];
           return <Setting key={one.key} field={one} path={shortHere ? path : [...path, one.key]} text={text} />;
         })}
+        {empty && <button onClick={() => store.edit(change(store.state.text, path, {}))}>Add {field.key}</button>}
         {value !== undefined && (
           <button className="plain" onClick={() => set("")}>
             Remove {field.key}
@@ -196,8 +201,6 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
     />
   );
 }
-
-const SHORT: Record<string, string> = { queue: "limit", loss: "rate", corrupt: "rate", duplicate: "rate", reorder: "rate", jitter: "amount", capture: "what" };
 
 function summary(value: unknown): string {
   return Object.values(mapping(value))
