@@ -34,6 +34,7 @@ flows:
   - {name: bulk, from: left, to: right, kind: tcp, cc: bbr1, streams: 2}
   - {name: noise, from: left, to: right, kind: udp, rate: 2 Mbit/s}
   - {name: web, from: left, to: right, kind: request, request: 200 B, response: 20 kB}
+  - {name: pages, from: left, to: right, kind: http, sizes: [1 kB, 5 kB]}
   - {name: probe, from: left, to: right, kind: ping, interval: 50 ms}
 sample: {packets: on}
 duration: 1 s
