@@ -16,6 +16,7 @@ from tcplab.testbed import held
 from tcplab.testbed.machine import Grade, examine
 
 from .conftest import PATIENCE, Served
+from .test_access import AXE, complaints
 from .test_page import opened
 
 expect.set_options(timeout=PATIENCE)
@@ -151,6 +152,8 @@ def test_what_is_taken_down_is_gone(lab: Page) -> None:
     assert name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout
     lab.get_by_role("button", name="Routes").click()
     expect(lab.get_by_label("Routes of h1")).to_contain_text("10.0.0.1/24")
+    if AXE.is_file():
+        assert complaints(lab) == []
     lab.get_by_role("button", name="Take down").click()
     expect(lab.get_by_role("button", name="Bring the network up")).to_be_visible()
     assert name not in held.names()
