@@ -99,4 +99,5 @@ def test_losses_are_those_asked_for(unspoilt: Run) -> None:
 def test_what_netem_does_not_tell_is_not_made_up(run: Run) -> None:
     assert run.queues.is_empty()
     assert run.flows["losses_true"].null_count() == run.flows.height
-    assert run.manifest.overload is None
+    # Threads of flows that wait for a CPU are counted all the same.
+    assert "packets" not in (run.manifest.overload or "")
