@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.cc import trial
+from tcplab import control_trial
 from tcplab.cc.compiler import Source
 from tcplab.cc.loading import Held
 from tcplab.cc.smoke import Smoke
 from tcplab.cc.template import starting_file
-from tcplab.cc.trial import Verdict, steps
+from tcplab.control_trial import Verdict, steps
 from tcplab.testbed.controls import Ours, loader
 
 pytestmark = pytest.mark.alone
@@ -48,7 +48,7 @@ def loading() -> None:
         pytest.skip(obstacle["message"])
 
 
-def checked(file: Path) -> dict[str, trial.Step]:
+def checked(file: Path) -> dict[str, control_trial.Step]:
     return {step.name: step for step in steps(file)}
 
 
@@ -82,7 +82,7 @@ def test_no_parameters_are_no_obstacle(tmp_path: Path) -> None:
 def test_what_judges_is_the_factor_between_the_engines() -> None:
     def verdict(simulated: float, ran: float, overload: str = "") -> Verdict:
         smoke = Smoke(simulated, 0, ())
-        return trial._agreement(smoke, trial._Ran(ran, overload)).verdict
+        return control_trial._agreement(smoke, control_trial._Ran(ran, overload)).verdict
 
     assert verdict(10e6, 14e6) is verdict(14e6, 10e6) is Verdict.OK
     assert verdict(18.2e6, 2.12e6) is verdict(0.59e6, 10.65e6) is Verdict.FAILED

@@ -14,7 +14,7 @@ from tcplab.cli.options import Json
 
 if TYPE_CHECKING:
     from tcplab.cc.places import Listed, Place
-    from tcplab.cc.trial import Step
+    from tcplab.control_trial import Step
     from tcplab.testbed.controls import Ours
 
 app = typer.Typer(
@@ -115,8 +115,8 @@ def check_control(
     file cannot be read, 3 when this machine can try nothing.
     """
     from tcplab.cc.errors import ControlFileError
-    from tcplab.cc.trial import Verdict, steps
     from tcplab.cli.output import say, say_json
+    from tcplab.control_trial import Verdict, steps
 
     done: list[Step] = []
     try:
