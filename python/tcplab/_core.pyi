@@ -189,6 +189,12 @@ def schema(of: str) -> str:
 def warnings(plan: str) -> list[str]:
     """Tell what a person should know about a plan (JSON) before running it."""
 
+def tables() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
+    """Give the result tables: name, what it has a row for, columns (name, type, unit, what it holds)."""
+
+def describe(what: str, text: str) -> str:
+    """Tell in words (JSON) what a `plan`, or its part, does: a `direction`, a `flow` or a `limit` (JSON)."""
+
 def repetition(plan: str, number: int) -> str:
     """Give the plan (JSON) of a repetition, counted from 1."""
 

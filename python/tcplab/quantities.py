@@ -166,13 +166,6 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}{ending}"
 
 
-def ordinal(number: int) -> str:
-    """`1st`, `2nd`, `11th`, `102nd`."""
-    endings = {1: "st", 2: "nd", 3: "rd"}
-    teen = number // 10 % 10 == 1
-    return f"{number}{'th' if teen else endings.get(number % 10, 'th')}"
-
-
 def _three(value: float) -> str:
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
     text = f"{value:.{digits}f}"

@@ -101,9 +101,9 @@ def test_check_says_what_would_run(tcplab: Command) -> None:
 @pytest.mark.parametrize(
     ("queue", "said"),
     [
-        ("{limit: 100 packets, mark_above: 20 packets}", "droptail of 100 packets, marks above 20 packets"),
-        ("{limit: 40 ms, mark_above: 5 ms}", "droptail of 40 ms, marks above 5 ms"),
-        ("{limit: unlimited, mark_above: 10 kB}", "droptail without limit, marks above 10 kB"),
+        ("{limit: 100 packets, mark_above: 20 packets}", "droptail of 100 packets (marks above 20 packets)"),
+        ("{limit: 40 ms, mark_above: 5 ms}", "droptail of 40 ms (marks above 5 ms)"),
+        ("{limit: unlimited, mark_above: 10 kB}", "droptail without limit (marks above 10 kB)"),
     ],
 )
 def test_check_says_where_a_queue_marks(queue: str, said: str, here: Path, tcplab: Command) -> None:

@@ -1,5 +1,7 @@
 //! Random events with correlation.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Probability;
@@ -12,4 +14,11 @@ pub struct Chance {
     pub rate: Probability,
     /// How much one packet's fate resembles its predecessor's, 0 to 1; the mean rate is kept.
     pub correlation: Probability,
+}
+
+impl fmt::Display for Chance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.rate)?;
+        if self.correlation.is_zero() { Ok(()) } else { write!(f, " (correlation {})", self.correlation) }
+    }
 }

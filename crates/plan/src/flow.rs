@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span, Time};
 
+use crate::describe::Bytes;
 use crate::{IpVersion, TcpSettings};
 
 mod http;
@@ -190,4 +193,79 @@ pub enum Generator {
     Native,
     /// iperf3.
     Iperf3,
+}
+
+impl fmt::Display for Cc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        if self.params.is_empty() {
+            return Ok(());
+        }
+        let params: Vec<String> = self.params.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        write!(f, " ({})", params.join(", "))
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distribution = match self.distribution {
+            PatternDistribution::Constant => "constant",
+            PatternDistribution::Exponential => "exponential",
+        };
+        write!(f, "{} on and {} off ({distribution})", self.on, self.off)
+    }
+}
+
+/// What is sent, without the control.
+impl fmt::Display for Traffic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Traffic::Tcp { .. } => f.write_str("tcp")?,
+            Traffic::Udp { rate, payload, .. } => write!(f, "udp at {rate}, {payload} B datagrams")?,
+            Traffic::Request { request, response, think, count, .. } => {
+                write!(f, "requests of {}, responses of {}", Bytes(*request), Bytes(*response))?;
+                if *think != Span::ZERO {
+                    write!(f, ", pauses of {think}")?;
+                }
+                count.map_or(Ok(()), |count| write!(f, ", {count} times"))?;
+            }
+            Traffic::Echo { sizes, iterations, interval, busy_poll, .. } => {
+                let (least, most) = (sizes.iter().min(), sizes.iter().max());
+                let size = |bytes: Option<&u32>| Bytes(bytes.copied().unwrap_or(0).into());
+                f.write_str("echoes of ")?;
+                if least != most {
+                    write!(f, "{} sizes from {} to ", sizes.len(), size(least))?;
+                }
+                write!(f, "{}, {iterations} of each", size(most))?;
+                if *interval != Span::ZERO {
+                    write!(f, ", {interval} apart")?;
+                }
+                f.write_str(if *busy_poll { ", both ends polling" } else { "" })?;
+            }
+            Traffic::Http { web, .. } => web.fmt(f)?,
+            Traffic::Ping { interval, payload, .. } => write!(f, "ping every {interval}, {payload} B")?,
+        }
+        if let Traffic::Tcp { bytes: Some(bytes), .. } | Traffic::Udp { bytes: Some(bytes), .. } = self {
+            write!(f, ", {} a stream", Bytes(*bytes))?;
+        }
+        if let Traffic::Tcp { pattern: Some(pattern), .. } | Traffic::Udp { pattern: Some(pattern), .. } =
+            self
+        {
+            write!(f, ", {pattern}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Traffic {
+    /// The congestion control; none: it has no connections.
+    pub fn cc(&self) -> Option<&Cc> {
+        match self {
+            Traffic::Tcp { cc, .. }
+            | Traffic::Request { cc, .. }
+            | Traffic::Http { cc, .. }
+            | Traffic::Echo { cc, .. } => Some(cc),
+            Traffic::Udp { .. } | Traffic::Ping { .. } => None,
+        }
+    }
 }

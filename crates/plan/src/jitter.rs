@@ -1,5 +1,7 @@
 //! Random variation of the delay.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -27,4 +29,20 @@ pub enum Distribution {
     Normal,
     /// Heavy-tailed (shape 3), only lengthens the delay.
     Pareto,
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Distribution::Uniform => "uniform",
+            Distribution::Normal => "normal",
+            Distribution::Pareto => "Pareto",
+        })
+    }
+}
+
+impl fmt::Display for Jitter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} jitter of {}", self.distribution, self.amount)
+    }
 }

@@ -6,6 +6,7 @@
 mod accelerator;
 mod chance;
 mod change;
+mod describe;
 mod flow;
 mod ip;
 mod jitter;
@@ -25,6 +26,7 @@ mod trace;
 pub use accelerator::{Accelerator, Leg, WhenFull};
 pub use chance::Chance;
 pub use change::Change;
+pub use describe::{DirectionWords, FlowWords};
 pub use flow::{
     Cc, Flow, Generator, Object, Pattern, PatternDistribution, Popularity, Requests, Traffic, Web,
 };

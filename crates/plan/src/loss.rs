@@ -1,10 +1,13 @@
 //! Loss processes.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Probability;
 
 use crate::Chance;
+use crate::describe::ordinal;
 
 /// Which packets are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,4 +56,28 @@ pub enum LossModel {
         /// The first one lost, counted from 1.
         first: u64,
     },
+}
+
+/// Longer lists of packets end with "and more".
+const LISTED: usize = 8;
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.model {
+            LossModel::Random { chance } => write!(f, "{chance} lost at random")?,
+            LossModel::Netem { chance } => write!(f, "{chance} lost by netem's recursion")?,
+            LossModel::GilbertElliott { p, r, bad, good } => {
+                write!(f, "Gilbert-Elliott loss (p {p}, r {r}, bad {bad}, good {good})")?;
+            }
+            LossModel::List { packets } => {
+                let shown: Vec<String> = packets.iter().take(LISTED).map(u64::to_string).collect();
+                let more = if packets.len() > LISTED { " and more" } else { "" };
+                write!(f, "packets {}{more} lost", shown.join(", "))?;
+            }
+            LossModel::Every { packets, first } => {
+                write!(f, "every {} packet lost, from number {first} on", ordinal(*packets))?;
+            }
+        }
+        f.write_str(if self.before_queue { ", before the queue" } else { "" })
+    }
 }

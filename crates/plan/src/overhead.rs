@@ -1,5 +1,7 @@
 //! What a link's framing adds to packets.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +35,16 @@ impl Overhead {
     pub fn len_on_wire(&self, frame_len: u32) -> u32 {
         let len = frame_len.saturating_add(self.bytes).max(self.minimum);
         if self.atm { len.div_ceil(CELL_PAYLOAD).saturating_mul(CELL) } else { len }
+    }
+}
+
+impl fmt::Display for Overhead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B of overhead a frame", self.bytes)?;
+        if self.minimum > 0 {
+            write!(f, ", {} B at least", self.minimum)?;
+        }
+        f.write_str(if self.atm { ", in ATM cells" } else { "" })
     }
 }
 

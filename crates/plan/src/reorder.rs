@@ -1,5 +1,7 @@
 //! Packets that overtake others.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -14,4 +16,11 @@ pub struct Reorder {
     pub chance: Chance,
     /// How much of the delay they skip; none: all of it.
     pub by: Option<Span>,
+}
+
+impl fmt::Display for Reorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} reordered", self.chance)?;
+        self.by.map_or(Ok(()), |by| write!(f, " by {by}"))
+    }
 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
 use serde_json::Value as Json;
-use tcplab_plan::Plan;
+use tcplab_plan::{Direction, Flow, Limit, Plan};
 use tcplab_scenario::quantity::{self, Dimension, QuantityError};
 use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
@@ -100,7 +100,7 @@ fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn read_plan(text: &str) -> PyResult<Plan> {
+fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
@@ -203,19 +203,31 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
 /// What a person should know about a plan before running it, one sentence each.
 #[pyfunction]
 pub(crate) fn warnings(plan: &str) -> PyResult<Vec<String>> {
-    Ok(tcplab_scenario::warnings(&read_plan(plan)?))
+    Ok(tcplab_scenario::warnings(&read(plan)?))
+}
+
+/// A plan, or a part of one, in words; as JSON.
+#[pyfunction]
+pub(crate) fn describe(what: &str, text: &str) -> PyResult<String> {
+    match what {
+        "plan" => json(&read::<Plan>(text)?.describe()),
+        "direction" => json(&read::<Direction>(text)?.describe()),
+        "flow" => json(&read::<Flow>(text)?.describe()),
+        "limit" => json(&read::<Limit>(text)?.to_string()),
+        _ => Err(PyValueError::new_err(format!("no part of a plan is called {what:?}"))),
+    }
 }
 
 /// The plan of a repetition, counted from 1.
 #[pyfunction]
 pub(crate) fn repetition(plan: &str, number: u64) -> PyResult<String> {
-    json(&tcplab_scenario::repetition(read_plan(plan)?, number))
+    json(&tcplab_scenario::repetition(read(plan)?, number))
 }
 
 /// The plan as an engine executes it: each flow starts and stops later by its phase.
 #[pyfunction]
 pub(crate) fn with_phases(plan: &str) -> PyResult<String> {
-    json(&tcplab_scenario::with_phases(read_plan(plan)?))
+    json(&tcplab_scenario::with_phases(read(plan)?))
 }
 
 /// The share of packets lost in the long run by netem's recursion.
@@ -283,6 +295,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(mistake_text, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(warnings, module)?)?;
+    module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(repetition, module)?)?;
     module.add_function(wrap_pyfunction!(with_phases, module)?)?;
     module.add_function(wrap_pyfunction!(effective_loss, module)?)?;

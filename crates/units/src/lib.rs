@@ -11,5 +11,5 @@ mod schema;
 mod time;
 
 pub use probability::Probability;
-pub use rate::Rate;
+pub use rate::{Rate, write_scaled};
 pub use time::{Span, Time};

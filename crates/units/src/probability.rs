@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Probability(u32);
 
+/// Parts per billion.
+const PERCENT: u32 = 10_000_000;
+
 impl Probability {
     /// Never.
     pub const ZERO: Probability = Probability(0);
@@ -41,7 +44,12 @@ impl Probability {
 
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} %", self.as_f64() * 100.0)
+        // Not by floating point, in which 7 % is 7.000000000000001 %.
+        let (whole, rest) = (self.0 / PERCENT, self.0 % PERCENT);
+        let decimals = format!("{rest:07}");
+        let decimals = decimals.trim_end_matches('0');
+        let point = if decimals.is_empty() { "" } else { "." };
+        write!(f, "{whole}{point}{decimals} %")
     }
 }
 
@@ -53,6 +61,14 @@ mod tests {
     fn certainty_is_certain() {
         assert!(Probability::ONE.hit(u64::MAX) && Probability::ONE.hit(0));
         assert!(!Probability::ZERO.hit(0));
+    }
+
+    #[test]
+    fn prints_exactly() {
+        let printed = |ppb| Probability::from_ppb(ppb).to_string();
+        assert_eq!(printed(70_000_000), "7 %");
+        assert_eq!(printed(1), "0.0000001 %");
+        assert_eq!(printed(5_500_000), "0.55 %");
     }
 
     #[test]

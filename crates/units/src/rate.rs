@@ -54,7 +54,7 @@ impl fmt::Display for Rate {
 }
 
 /// `value / scale` with up to three decimals and no trailing zeros, then the unit.
-pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: u64, unit: &str) -> fmt::Result {
+pub fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, scale: u64, unit: &str) -> fmt::Result {
     let thousandths = (value % scale) as u128 * 1000 / scale as u128;
     let mut decimals = format!("{thousandths:03}");
     while decimals.ends_with('0') {

@@ -130,7 +130,7 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         let (unit, scale) = match ns {
-            1_000_000_000.. => ("s", 1_000_000_000),
+            0 | 1_000_000_000.. => ("s", 1_000_000_000),
             1_000_000.. => ("ms", 1_000_000),
             1_000.. => ("us", 1_000),
             _ => ("ns", 1),
@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(Span::from_ms(25).to_string(), "25 ms");
         assert_eq!(Span::from_us(1500).to_string(), "1.5 ms");
         assert_eq!(Span::from_ns(999).to_string(), "999 ns");
+        assert_eq!(Span::ZERO.to_string(), "0 s");
         assert_eq!(Time::NEVER.to_string(), "never");
     }
 

@@ -20,7 +20,7 @@ from tcplab.analysis.samples import EMPTY, Samples, Series
 from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
-from tcplab.plan.describe import rate_words
+from tcplab.plan.describe import describe_direction
 from tcplab.plan.paths import Hop, nominal_rate, settings
 from tcplab.results.run import Run
 
@@ -265,7 +265,7 @@ def _link_summary(
         hop=hop,
         label=label,
         rate=nominal_rate(settings(first.plan, hop)),
-        rate_words=rate_words(settings(first.plan, hop)),
+        rate_words=describe_direction(settings(first.plan, hop)).rate,
         flows=tuple(flows),
         figures={
             "utilization": estimate([_mean(series) for series in use], level, use[0]),

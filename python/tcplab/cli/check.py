@@ -110,13 +110,13 @@ def problem_line(problem: Any) -> str:
 
 def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:
     """What would run, in words."""
-    from tcplab.cli.describe import describe
+    from tcplab.plan.describe import describe_plan
     from tcplab.quantities import plural, seconds
 
     seeds = f"seed {plan['seed']}" if repeat == 1 else f"seeds {plan['seed']} to {plan['seed'] + repeat - 1}"
     times = plural(repeat, "run")
     head = f"{plan['name']}: {times} of {seconds(plan['duration'] / 1e9)} on {engine}, {seeds}"
-    return [head, *(f"  {line}" for line in describe(plan))]
+    return [head, *(f"  {line}" for line in describe_plan(plan))]
 
 
 def _error(mistake: Any) -> dict[str, Any]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 
-from tcplab.plan.describe import change_words, direction_words, impairment_words, limit_words, rate_words
+from tcplab.plan.describe import describe_direction
 from tcplab.plan.flow_direction import data_ends
 from tcplab.plan.paths import Plan
-from tcplab.quantities import time_text
 
 MOST_NODES = 24
 """Larger networks are listed, not drawn."""
@@ -136,21 +135,15 @@ def _link(link: Plan, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnL
     forward = "forward"
     if a.x > b.x:
         a, b, forward = b, a, "backward"
-    direction = link[forward]
+    words = describe_direction(link[forward])
     half = _BOX_X / 2 if a.x != b.x else 0.0
-    limit = (direction.get("queue") or {}).get("limit")
-    above = f"{rate_words(direction)} · {time_text(direction.get('delay') or 0)}"
-    notable = impairment_words(direction)
-    if change_words(direction):
-        notable.append("changes over time")
-    below = [f"queue {limit_words(limit)}"] if limit else []
-    if notable:
-        below.append(_short("; ".join(notable)))
-    title = f"{link['name']} {forward}: {direction_words(direction)}"
+    notable = [*words.impairments, *(["changes over time"] if words.changes else [])]
+    below = [_short(text) for text in (words.queue, "; ".join(notable)) if text]
     # Links that fan out from a node have room near their other end.
     at = (
         0.5 if a.y == b.y or ends[a.name] == ends[b.name] else (0.36 if ends[a.name] < ends[b.name] else 0.64)
     )
+    above, title = f"{words.rate} · {words.delay}", f"{link['name']} {forward}: {words.line}"
     return DrawnLink(a.x + half, a.y, b.x - half, b.y, above, tuple(below), title, at)
 
 

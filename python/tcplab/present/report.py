@@ -11,15 +11,7 @@ from typing import Any
 
 from tcplab.analysis.event_counts import event_rows
 from tcplab.figures.model import Figure
-from tcplab.plan.describe import (
-    change_words,
-    control_words,
-    impairment_words,
-    queue_words,
-    rate_words,
-    time_words,
-    traffic_words,
-)
+from tcplab.plan.describe import describe_direction, describe_flow
 from tcplab.present.comparison import Comparison, compare
 from tcplab.present.echo import EchoPart, echo_part
 from tcplab.present.network_drawing import draw_network
@@ -212,30 +204,30 @@ def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
         {
             "links": ", ".join(names) if len(names) <= 6 else f"{names[0]} and {len(names) - 1} more alike",
             "direction": direction,
-            "rate": rate_words(settings),
-            "delay": time_text(settings.get("delay") or 0),
-            "queue": queue_words(settings),
-            "impairments": "; ".join(impairment_words(settings)) or "none",
-            "changes": "; ".join(change_words(settings)),
+            "rate": words.rate,
+            "delay": words.delay,
+            "queue": words.queue,
+            "impairments": "; ".join(words.impairments) or "none",
+            "changes": "; ".join(words.changes),
         }
         for names, settings, direction in groups.values()
+        for words in (describe_direction(settings),)
     ]
 
 
 def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
-    flows = plan.get("flows", ())
-    rows = [
+    return [
         {
             "name": flow["name"],
             "ends": f"{flow['from']} → {flow['to']}",
-            "control": control_words(flow),
-            "traffic": traffic_words(flow),
+            "control": words.control,
+            "traffic": words.traffic,
             "streams": str(flow.get("streams", 1)),
-            "time": time_words(flow),
+            "time": words.time,
         }
-        for flow in flows
+        for flow in plan.get("flows", ())[:_MOST_FLOWS]
+        for words in (describe_flow(flow),)
     ]
-    return rows[:_MOST_FLOWS]
 
 
 def _sampling(run: Run) -> str:

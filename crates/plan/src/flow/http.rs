@@ -1,8 +1,12 @@
 //! Web traffic: what a server has, and what its clients ask for.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
+
+use crate::describe::Bytes;
 
 /// Pages that a client loads one after the other, and the objects they are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +25,24 @@ pub struct Web {
     pub think: Span,
     /// Pages; none: as many as the time allows.
     pub count: Option<u64>,
+}
+
+impl fmt::Display for Web {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let least = Bytes(self.sizes.iter().min().copied().unwrap_or(0));
+        let most = Bytes(self.sizes.iter().max().copied().unwrap_or(0));
+        f.write_str("http, ")?;
+        self.count.map_or(Ok(()), |count| write!(f, "{count} "))?;
+        write!(f, "pages of {} of {} objects of ", self.page, self.objects)?;
+        if least.0 != most.0 {
+            write!(f, "{least} to ")?;
+        }
+        write!(f, "{most}")?;
+        if self.ranges > 1 {
+            write!(f, ", {} ranges each", self.ranges)?;
+        }
+        if self.think == Span::ZERO { Ok(()) } else { write!(f, ", pauses of {}", self.think) }
+    }
 }
 
 /// How often each object is asked for.
@@ -122,6 +144,25 @@ mod tests {
         let uniform = drawn(Popularity::Uniform, 100_000);
         assert!((share(&uniform, 0) - 0.01).abs() < 0.002);
         assert!((share(&uniform, 99) - 0.01).abs() < 0.002);
+    }
+
+    #[test]
+    fn pages_in_words() {
+        let mut web = Web {
+            objects: 100,
+            sizes: vec![50_000, 1000],
+            popularity: Popularity::Zipf,
+            page: 10,
+            ranges: 1,
+            think: Span::ZERO,
+            count: None,
+        };
+        assert_eq!(web.to_string(), "http, pages of 10 of 100 objects of 1 kB to 50 kB");
+        (web.count, web.ranges, web.think) = (Some(3), 2, Span::from_ms(500));
+        assert_eq!(
+            web.to_string(),
+            "http, 3 pages of 10 of 100 objects of 1 kB to 50 kB, 2 ranges each, pauses of 500 ms"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! CoDel (RFC 8289), with the names and defaults of `tc-codel(8)`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -36,5 +38,12 @@ impl Default for Codel {
             ecn: false,
             ce_threshold: None,
         }
+    }
+}
+
+impl fmt::Display for Codel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ecn = if self.ecn { ", marks" } else { "" };
+        write!(f, "codel of {} (target {}, interval {}{ecn})", self.limit, self.target, self.interval)
     }
 }

@@ -1,9 +1,11 @@
 //! Deficit round robin.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Limit;
+use super::{Limit, of_limit};
 
 /// Flows take turns, each with as many bytes as the others (M. Shreedhar, G. Varghese, "Efficient fair queuing using
 /// deficit round robin", 1996).
@@ -32,4 +34,10 @@ fn default_quantum() -> u32 {
 /// As Linux's fq_codel has.
 fn default_flows() -> u32 {
     1024
+}
+
+impl fmt::Display for Drr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "drr{} (quantum {} B)", of_limit(self.limit), self.quantum)
+    }
 }

@@ -1,5 +1,7 @@
 //! DualPI2 (RFC 9332), with the names and defaults of `tc-dualpi2(8)`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Probability, Span};
@@ -47,5 +49,11 @@ impl Default for Dualpi2 {
             step_thresh: Span::from_ms(1),
             classic_protection: Probability::from_ppb(100_000_000),
         }
+    }
+}
+
+impl fmt::Display for Dualpi2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "dualpi2 of {} (target {}, step at {})", self.limit, self.target, self.step_thresh)
     }
 }

@@ -1,5 +1,7 @@
 //! FlowQueue-CoDel (RFC 8290), with the names and defaults of `tc-fq_codel(8)`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -44,5 +46,12 @@ impl Default for FqCodel {
             ecn: true,
             ce_threshold: None,
         }
+    }
+}
+
+impl fmt::Display for FqCodel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ecn = if self.ecn { ", marks" } else { "" };
+        write!(f, "fq_codel of {} (target {}, interval {}{ecn})", self.limit, self.target, self.interval)
     }
 }

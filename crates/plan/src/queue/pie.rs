@@ -1,5 +1,7 @@
 //! PIE (RFC 8033), with the names and defaults of `tc-pie(8)`, and DOCSIS-PIE (RFC 8034).
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
@@ -67,5 +69,13 @@ impl Pie {
             docsis: true,
             ..Pie::default()
         }
+    }
+}
+
+impl fmt::Display for Pie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let law = if self.docsis { ", DOCSIS" } else { "" };
+        let ecn = if self.ecn { ", marks" } else { "" };
+        write!(f, "pie of {} (target {}{law}{ecn})", self.limit, self.target)
     }
 }

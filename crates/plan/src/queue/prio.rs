@@ -1,5 +1,7 @@
 //! Strict priority.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,4 +28,20 @@ pub struct Band {
     pub dscp: Vec<u8>,
     /// The queue in which its packets wait.
     pub queue: Queue,
+}
+
+impl fmt::Display for Prio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let band = |band: &Band| {
+            let codepoints: Vec<String> = band.dscp.iter().map(u8::to_string).collect();
+            let who = if codepoints.is_empty() {
+                "others".into()
+            } else {
+                format!("DSCP {}", codepoints.join(", "))
+            };
+            format!("{who}: {}", band.queue)
+        };
+        let bands: Vec<String> = self.bands.iter().map(band).collect();
+        write!(f, "prio ({})", bands.join("; "))
+    }
 }

@@ -1,5 +1,7 @@
 //! RED and adaptive RED, with the names of `tc-red(8)`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Probability;
@@ -51,5 +53,17 @@ impl Default for Red {
             adaptive: false,
             ecn: false,
         }
+    }
+}
+
+impl fmt::Display for Red {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "red of {} ({} from {} to {}", self.limit, self.probability, self.min, self.max)?;
+        for (on, word) in [(self.gentle, "gentle"), (self.adaptive, "adaptive"), (self.ecn, "marks")] {
+            if on {
+                write!(f, ", {word}")?;
+            }
+        }
+        f.write_str(")")
     }
 }

@@ -1,10 +1,13 @@
 //! A token bucket that shapes.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
 use super::Queue;
+use crate::describe::Bytes;
 
 /// A token bucket: packets leave at `rate` on average, and as many bytes as have been saved up at once.
 ///
@@ -23,4 +26,10 @@ pub struct Tbf {
     /// The queue in which packets wait for tokens. The one at the head, which takes the next tokens, does not count
     /// toward its limit; a limit given as time is converted at this bucket's rate.
     pub queue: Box<Queue>,
+}
+
+impl fmt::Display for Tbf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tbf at {} with bursts of {} ({})", self.rate, Bytes(self.burst), self.queue)
+    }
 }

@@ -8,7 +8,7 @@ from tcplab.figures.model import Figure, Line, Panel
 from tcplab.figures.palette import Style, style
 from tcplab.figures.runs.source import Source, flow_styles
 from tcplab.figures.runs.timeseries import end_of, moments
-from tcplab.plan.describe import queue_words
+from tcplab.plan.describe import describe_direction
 from tcplab.plan.paths import Hop, settings
 from tcplab.results.run import Run
 
@@ -34,7 +34,7 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
             for name in figures:
                 styles.setdefault(name, style(len(styles)))
             panels.append(Panel(f"{where}{title}", unit, _lines(figures, styles), height=0.8))
-    kinds = [f"{_name(hop)}: {queue_words(settings(samples.plan, hop))}" for hop in found]
+    kinds = [f"{_name(hop)}: {describe_direction(settings(samples.plan, hop)).queue}" for hop in found]
     return Figure(
         name="disciplines",
         title=run.name,
