@@ -1,6 +1,6 @@
 //! Result tables as one node knows them: what only the other end can know is null here.
 //!
-//! Columns and units are those of `python/tcplab/results/schema.py`.
+//! Columns and units are those of `tcplab_tables`.
 
 use tcplab_tables::{Symbol, table};
 
@@ -88,23 +88,4 @@ table! {
     duplicates: Option<u64>,
     /// Interarrival jitter (ns).
     jitter: Option<f64>,
-}
-
-table! {
-    /// Hosts: one row per host sample and process.
-    Hosts, HostRow, "hosts";
-    /// Time of the sample (ns).
-    time: u64,
-    /// Node name; null for the whole machine.
-    node: Option<Symbol>,
-    /// Process name; null for all.
-    process: Option<Symbol>,
-    /// CPU time in user mode, so far (s).
-    cpu_user: Option<f64>,
-    /// CPU time in the kernel, so far (s).
-    cpu_system: Option<f64>,
-    /// CPU time in softirq, so far (s).
-    cpu_softirq: Option<f64>,
-    /// Resident memory (B).
-    memory: Option<u64>,
 }

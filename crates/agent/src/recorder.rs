@@ -9,13 +9,13 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, LegRow, Legs,
-    PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, HostRow, Hosts,
+    LegRow, Legs, PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
 use crate::destination::Destination;
-use crate::halves::{FlowHalf, FlowHalves, HostRow, Hosts, IntervalHalf, IntervalHalves};
+use crate::halves::{FlowHalf, FlowHalves, IntervalHalf, IntervalHalves};
 use crate::output;
 
 /// Why rows could not be written.

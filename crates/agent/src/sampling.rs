@@ -10,10 +10,9 @@ use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Sample, Sampler};
 use tcplab_probe::{DiagError, Published, clock, scheduling};
-use tcplab_tables::{GaugeRow, SocketRow, Symbol};
+use tcplab_tables::{GaugeRow, HostRow, SocketRow, Symbol};
 use tcplab_traffic::{Clock, Context};
 
-use crate::halves::HostRow;
 use crate::output;
 use crate::protocol::{LoadedControl, LoadedGauge};
 use crate::recorder::{Recorder, Rows};

@@ -30,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     pcap::register(module)?;
     module.add_function(wrap_pyfunction!(agent_main, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::tables, module)?)?;
     scenario::register(module)?;
     module.add_function(wrap_pyfunction!(controls::control, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;

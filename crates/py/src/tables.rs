@@ -4,7 +4,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use tcplab_sim::Tables;
-use tcplab_tables::{Dictionary, Table, arrow};
+use tcplab_tables::{ColumnSchema, Dictionary, Table, TableSchema, arrow, schema};
+
+/// A table: its name, what it has a row for, and its columns, each with its name, type, unit and what it holds.
+type Described = (&'static str, String, Vec<(&'static str, &'static str, &'static str, String)>);
+
+/// What the tables hold.
+#[pyfunction]
+pub(crate) fn tables() -> Vec<Described> {
+    let column = |column: ColumnSchema| (column.name, column.kind, column.unit, column.doc);
+    let described =
+        |table: TableSchema| (table.name, table.doc, table.columns.into_iter().map(column).collect());
+    schema().into_iter().map(described).collect()
+}
 
 /// All tables by name.
 pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound<'py, PyDict>> {

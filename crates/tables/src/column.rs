@@ -129,6 +129,8 @@ pub enum Column<'a> {
 pub trait Cell {
     /// The column's type.
     type Column: Default;
+    /// The type's name: `int`, `float`, `bool` or `str`.
+    const KIND: &'static str;
     /// Appends this value to `column`.
     fn push_to(self, column: &mut Self::Column);
     /// Forgets the rows of `column` and keeps their memory.
@@ -138,9 +140,10 @@ pub trait Cell {
 }
 
 macro_rules! cell {
-    ($value:ty => $column:ident, $convert:expr) => {
+    ($value:ty => $column:ident, $kind:literal, $convert:expr) => {
         impl Cell for $value {
             type Column = $column;
+            const KIND: &'static str = $kind;
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(Some($convert(self)));
@@ -155,6 +158,7 @@ macro_rules! cell {
 
         impl Cell for Option<$value> {
             type Column = $column;
+            const KIND: &'static str = $kind;
             #[inline]
             fn push_to(self, column: &mut $column) {
                 column.push(self.map($convert));
@@ -170,11 +174,11 @@ macro_rules! cell {
 }
 
 // Counts beyond 2^63 cannot occur in a run; saturation keeps the conversion total.
-cell!(u64 => Ints, |value: u64| i64::try_from(value).unwrap_or(i64::MAX));
-cell!(i64 => Ints, |value: i64| value);
-cell!(f64 => Floats, |value: f64| value);
-cell!(bool => Bools, |value: bool| value);
-cell!(Symbol => Strings, Symbol::code);
+cell!(u64 => Ints, "int", |value: u64| i64::try_from(value).unwrap_or(i64::MAX));
+cell!(i64 => Ints, "int", |value: i64| value);
+cell!(f64 => Floats, "float", |value: f64| value);
+cell!(bool => Bools, "bool", |value: bool| value);
+cell!(Symbol => Strings, "str", Symbol::code);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,7 @@
 //! Typed column buffers of the result tables, and their Arrow encoding.
 //!
 //! A recorder pushes rows; each value goes straight into its column's buffer. Strings are kept once per
-//! run in a [`Dictionary`] and referred to by [`Symbol`]. The columns of every table are those of
-//! `python/tcplab/results/schema.py`.
+//! run in a [`Dictionary`] and referred to by [`Symbol`]. [`schema()`] says what every table holds.
 
 #[macro_use]
 mod table;
@@ -17,5 +16,5 @@ mod tally;
 pub use column::{Bools, Cell, Column, Floats, Ints, Strings, Validity};
 pub use dictionary::{Dictionary, Symbol};
 pub use schema::*;
-pub use table::Table;
+pub use table::{ColumnSchema, Table, TableSchema, paragraph};
 pub use tally::{Batch, ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};

@@ -1,12 +1,35 @@
-//! The tables, column for column as in `python/tcplab/results/schema.py`.
+//! The result tables, whichever engine ran: their only home. Python reads them from here, and `docs/results.md` is made
+//! from them.
 //!
 //! Times are nanoseconds since the run's start, rates bit/s, sizes bytes, windows segments. A column that
 //! the engine does not know for a row is null.
 
-use crate::Symbol;
+use crate::{Symbol, TableSchema};
+
+/// Every table, in the order of the documentation.
+pub fn schema() -> Vec<TableSchema> {
+    vec![
+        Flows::schema(),
+        Intervals::schema(),
+        Sockets::schema(),
+        Gauges::schema(),
+        Legs::schema(),
+        Queues::schema(),
+        QueueClasses::schema(),
+        QueueGauges::schema(),
+        Packets::schema(),
+        Echoes::schema(),
+        Fetches::schema(),
+        EchoBatches::schema(),
+        Pings::schema(),
+        Hosts::schema(),
+        Events::schema(),
+        Routes::schema(),
+    ]
+}
 
 table! {
-    /// Flows: one row per stream.
+    /// One row per stream. Of a request, http or echo flow, which goes both ways, counts are those of both ends.
     Flows, FlowRow, "flows";
     /// Flow name.
     flow: Symbol,
@@ -24,78 +47,78 @@ table! {
     kind: Symbol,
     /// Congestion control; null where there is none.
     cc: Option<Symbol>,
-    /// When the stream started (ns).
-    start: u64,
-    /// When its last byte was delivered, or the run ended (ns).
-    end: u64,
-    /// Payload sent for the first time (B).
-    bytes_sent: u64,
-    /// Payload delivered in order to the receiving application (B).
-    bytes_received: u64,
-    /// `bytes_received` over start to end (bit/s).
-    goodput: f64,
+    /// When the stream started.
+    start: u64 ["ns"],
+    /// When its last byte was delivered, or the run ended.
+    end: u64 ["ns"],
+    /// Payload sent for the first time.
+    bytes_sent: u64 ["B"],
+    /// Payload delivered in order to the receiving application.
+    bytes_received: u64 ["B"],
+    /// `bytes_received` over start to end.
+    goodput: f64 ["bit/s"],
     /// Segments or datagrams sent, retransmissions included.
-    segments_sent: Option<u64>,
-    /// Segments sent again.
-    retransmits: Option<u64>,
+    segments_sent: Option<u64> ["segments"],
+    /// Segments retransmitted.
+    retransmits: Option<u64> ["segments"],
     /// Retransmission timeouts.
     rtos: Option<u64>,
-    /// Packets of the sending direction that the links dropped or lost.
-    losses_true: Option<u64>,
+    /// Packets of payload's direction that the links dropped or lost.
+    losses_true: Option<u64> ["packets"],
     /// Segments the sender took for lost.
-    losses_detected: Option<u64>,
-    /// Mean of all RTT samples (ns).
-    rtt_mean: Option<f64>,
-    /// Median RTT sample (ns).
-    rtt_p50: Option<f64>,
-    /// 95th percentile of the RTT samples (ns).
-    rtt_p95: Option<f64>,
-    /// 99th percentile of the RTT samples (ns).
-    rtt_p99: Option<f64>,
-    /// Mean congestion window over time (segments).
-    cwnd_mean: Option<f64>,
+    losses_detected: Option<u64> ["segments"],
+    /// Mean of all RTT samples.
+    rtt_mean: Option<f64> ["ns"],
+    /// Median RTT sample.
+    rtt_p50: Option<f64> ["ns"],
+    /// 95th percentile of the RTT samples.
+    rtt_p95: Option<f64> ["ns"],
+    /// 99th percentile of the RTT samples.
+    rtt_p99: Option<f64> ["ns"],
+    /// Mean congestion window over time, of who sends most payload.
+    cwnd_mean: Option<f64> ["segments"],
     /// CPU time of the sender.
-    cpu_sender: Option<f64>,
-    /// CPU time of the receiver (s).
-    cpu_receiver: Option<f64>,
+    cpu_sender: Option<f64> ["s"],
+    /// CPU time of the receiver.
+    cpu_receiver: Option<f64> ["s"],
     /// The stream did all it was asked to (false: cut off by the end of the run).
     complete: bool,
 }
 
 table! {
-    /// Intervals: one row per stream and flow sample.
+    /// One row per stream and flow sample: what happened in (time - duration, time], counted as in `flows`.
     Intervals, IntervalRow, "intervals";
-    /// End of the interval (ns).
-    time: u64,
-    /// Length of the interval (ns).
-    duration: u64,
+    /// End of the interval.
+    time: u64 ["ns"],
+    /// Length of the interval.
+    duration: u64 ["ns"],
     /// Flow name.
     flow: Symbol,
     /// Stream number.
     stream: u64,
-    /// Payload delivered in the interval (B).
-    bytes_received: u64,
-    /// Payload sent for the first time in the interval (B).
-    bytes_sent: u64,
-    /// `bytes_received` over duration (bit/s).
-    goodput: f64,
-    /// Segments sent again in the interval; null for udp.
-    retransmits: Option<u64>,
-    /// Datagrams of the stream missing in the interval; null for tcp (packets).
-    lost: Option<i64>,
-    /// Datagrams that came after a later one; null for tcp (packets).
-    out_of_order: Option<u64>,
-    /// Datagrams that came twice; null for tcp (packets).
-    duplicates: Option<u64>,
-    /// Interarrival jitter (RFC 3550, section 6.4.1); null for tcp (ns).
-    jitter: Option<f64>,
+    /// Payload delivered in the interval.
+    bytes_received: u64 ["B"],
+    /// Payload sent for the first time in the interval.
+    bytes_sent: u64 ["B"],
+    /// `bytes_received` over duration.
+    goodput: f64 ["bit/s"],
+    /// Segments retransmitted in the interval; null for udp.
+    retransmits: Option<u64> ["segments"],
+    /// Datagrams of the stream missing in the interval; null for tcp.
+    lost: Option<i64> ["packets"],
+    /// Datagrams that came after a later one; null for tcp.
+    out_of_order: Option<u64> ["packets"],
+    /// Datagrams that came twice; null for tcp.
+    duplicates: Option<u64> ["packets"],
+    /// Interarrival jitter (RFC 3550, section 6.4.1); null for tcp.
+    jitter: Option<f64> ["ns"],
 }
 
 table! {
-    /// Sockets: one row per sending TCP socket and sample.
+    /// One row per sending TCP socket and sample.
     Sockets, SocketRow, "sockets";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Flow name.
     flow: Symbol,
     /// Stream number.
@@ -104,46 +127,46 @@ table! {
     node: Symbol,
     /// Open, disorder, cwr, recovery or loss.
     state: Symbol,
-    /// Congestion window (segments).
-    cwnd: u64,
-    /// Slow-start threshold; null before the first loss (segments).
-    ssthresh: Option<u64>,
-    /// Smoothed RTT; null before the first sample (ns).
-    srtt: Option<u64>,
-    /// RTT variance (ns).
-    rttvar: Option<u64>,
-    /// Minimum RTT; null before the first sample (ns).
-    min_rtt: Option<u64>,
+    /// Congestion window.
+    cwnd: u64 ["segments"],
+    /// Slow-start threshold; null before the first loss.
+    ssthresh: Option<u64> ["segments"],
+    /// Smoothed RTT; null before the first sample.
+    srtt: Option<u64> ["ns"],
+    /// RTT variance.
+    rttvar: Option<u64> ["ns"],
+    /// Minimum RTT; null before the first sample.
+    min_rtt: Option<u64> ["ns"],
     /// Segments in the network by the sender's reckoning.
-    inflight: u64,
+    inflight: u64 ["segments"],
     /// Segments taken for lost and not yet repaired.
-    lost: u64,
+    lost: u64 ["segments"],
     /// Segments retransmitted and still out.
-    retrans: u64,
-    /// Pacing rate; null where unpaced (bit/s).
-    pacing_rate: Option<f64>,
-    /// Latest delivery rate sample (bit/s).
-    delivery_rate: Option<f64>,
+    retrans: u64 ["segments"],
+    /// Pacing rate; null where unpaced.
+    pacing_rate: Option<f64> ["bit/s"],
+    /// Latest delivery rate sample.
+    delivery_rate: Option<f64> ["bit/s"],
     /// Whether that sample was application-limited.
     app_limited: Option<bool>,
-    /// The peer's receive window (B).
-    rwnd: u64,
-    /// Payload of a full segment (B).
-    mss: u64,
-    /// Payload acknowledged so far (B).
-    bytes_acked: u64,
-    /// Time with data outstanding or waiting, so far (ns).
-    busy_time: Option<u64>,
-    /// Time limited by the receive window, so far (ns).
-    rwnd_limited: Option<u64>,
-    /// Time limited by the send buffer, so far (ns).
-    sndbuf_limited: Option<u64>,
+    /// The peer's receive window.
+    rwnd: u64 ["B"],
+    /// Payload of a full segment.
+    mss: u64 ["B"],
+    /// Payload acknowledged so far.
+    bytes_acked: u64 ["B"],
+    /// Time with data outstanding or waiting, so far.
+    busy_time: Option<u64> ["ns"],
+    /// Time limited by the receive window, so far.
+    rwnd_limited: Option<u64> ["ns"],
+    /// Time limited by the send buffer, so far.
+    sndbuf_limited: Option<u64> ["ns"],
     /// The control's phase; null if it has none.
     phase: Option<Symbol>,
-    /// The control's bandwidth estimate; null if it has none (bit/s).
-    bandwidth: Option<f64>,
-    /// The control's minimum RTT estimate; null if it has none (ns).
-    min_rtt_estimate: Option<u64>,
+    /// The control's bandwidth estimate; null if it has none.
+    bandwidth: Option<f64> ["bit/s"],
+    /// The control's minimum RTT estimate; null if it has none.
+    min_rtt_estimate: Option<u64> ["ns"],
     /// The control's pacing gain; null if it has none.
     pacing_gain: Option<f64>,
     /// The control's window gain; null if it has none.
@@ -151,29 +174,30 @@ table! {
 }
 
 table! {
-    /// Gauges: one row per socket sample and figure that the control publishes of itself.
+    /// One row per socket sample and figure that the congestion control publishes of itself (docs/controls.md
+    /// lists them); none while the control has no value for it.
     Gauges, GaugeRow, "gauges";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Flow name.
     flow: Symbol,
     /// Stream number.
     stream: u64,
     /// Node of the socket.
     node: Symbol,
-    /// What the control calls it.
+    /// What the control calls the figure.
     name: Symbol,
     /// Its value, in `unit`.
     value: f64,
-    /// Its unit, as the control gives it.
+    /// Its unit, as the control gives it; empty for a ratio or a count.
     unit: Symbol,
 }
 
 table! {
-    /// Legs: one row per connection that an accelerator has split, leg and socket sample.
+    /// One row per connection that an accelerator has split, leg and socket sample (docs/accelerators.md).
     Legs, LegRow, "legs";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Flow name; null for a connection that is not a flow's.
     flow: Option<Symbol>,
     /// Stream number.
@@ -182,86 +206,89 @@ table! {
     node: Symbol,
     /// Number of the connection at its accelerator, from 0.
     connection: u64,
-    /// `client`: towards the end that opened the connection; `server`: towards the other.
+    /// Client: towards the end that opened the connection; server: towards the other.
     leg: Symbol,
-    /// Payload received from the far end so far (B).
-    bytes_received: u64,
-    /// Payload that the far end has acknowledged so far (B).
-    bytes_acked: u64,
-    /// Payload acknowledged to the far end that the other leg's has not acknowledged: lost if the accelerator dies (B).
-    exposed: u64,
-    /// Congestion window (segments).
-    cwnd: u64,
-    /// Smoothed RTT (ns); null before the first.
-    srtt: Option<u64>,
+    /// Payload received from the far end so far.
+    bytes_received: u64 ["B"],
+    /// Payload that the far end has acknowledged so far.
+    bytes_acked: u64 ["B"],
+    /// Payload acknowledged to the far end that the other leg's has not acknowledged: lost if the accelerator
+    /// dies.
+    exposed: u64 ["B"],
+    /// Congestion window.
+    cwnd: u64 ["segments"],
+    /// Smoothed RTT; null before the first.
+    srtt: Option<u64> ["ns"],
     /// Segments retransmitted so far.
-    retransmits: u64,
-    /// Receive window of the far end (B).
-    rwnd: u64,
+    retransmits: u64 ["segments"],
+    /// Receive window of the far end.
+    rwnd: u64 ["B"],
 }
 
 table! {
-    /// Queues: one row per link direction and sample.
+    /// One row per link direction and sample.
     Queues, QueueRow, "queues";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Link name.
     link: Symbol,
     /// Forward or backward.
     direction: Symbol,
     /// Packets waiting, the one being sent not counted.
-    packets: u64,
-    /// Frame bytes waiting (B).
-    bytes: u64,
-    /// How long the packet at the head has waited; null when the queue is empty (ns).
-    sojourn: Option<u64>,
+    packets: u64 ["packets"],
+    /// Frame bytes waiting.
+    bytes: u64 ["B"],
+    /// How long the packet at the head has waited; null when the queue is empty.
+    sojourn: Option<u64> ["ns"],
     /// Packets the queue has dropped so far.
-    drops: u64,
+    drops: u64 ["packets"],
     /// Packets the queue has marked so far.
-    marks: u64,
+    marks: u64 ["packets"],
     /// Packets the link's impairments have lost so far.
-    lost: u64,
-    /// Frame bytes serialised so far (B).
-    bytes_out: u64,
+    lost: u64 ["packets"],
+    /// Frame bytes serialised so far.
+    bytes_out: u64 ["B"],
 }
 
 table! {
-    /// Classes of queue disciplines: one row per class, link direction and sample.
+    /// One row per class, link direction and sample, for a queue discipline with classes. Of more than 16
+    /// classes only those have a row in which packets wait.
     QueueClasses, QueueClassRow, "queue_classes";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Link name.
     link: Symbol,
     /// Forward or backward.
     direction: Symbol,
-    /// What the discipline calls the class.
+    /// What the discipline calls the class: `L`, `C`, `band 1`, `flow 17`.
     class: Symbol,
     /// Packets waiting.
-    packets: u64,
-    /// Frame bytes waiting (B).
-    bytes: u64,
-    /// How long the packet at the head has waited; null when the class is empty (ns).
-    sojourn: Option<u64>,
+    packets: u64 ["packets"],
+    /// Frame bytes waiting.
+    bytes: u64 ["B"],
+    /// How long the packet at the head has waited; null when the class is empty.
+    sojourn: Option<u64> ["ns"],
     /// Packets the class has dropped so far.
-    drops: u64,
+    drops: u64 ["packets"],
     /// Packets the class has marked so far.
-    marks: u64,
+    marks: u64 ["packets"],
     /// Packets that have left the class so far.
-    packets_out: u64,
-    /// Frame bytes that have left the class so far (B).
-    bytes_out: u64,
+    packets_out: u64 ["packets"],
+    /// Frame bytes that have left the class so far.
+    bytes_out: u64 ["B"],
 }
 
 table! {
-    /// State of queue disciplines: one row per figure, link direction and sample.
+    /// One row per figure that a queue discipline shows of itself, link direction and sample (docs/queues.md
+    /// lists them).
     QueueGauges, QueueGaugeRow, "queue_gauges";
-    /// Time of the sample (ns).
-    time: u64,
+    /// Time of the sample.
+    time: u64 ["ns"],
     /// Link name.
     link: Symbol,
     /// Forward or backward.
     direction: Symbol,
-    /// What the discipline calls it.
+    /// What the discipline calls the figure.
     name: Symbol,
     /// Its value, in `unit`.
     value: f64,
@@ -270,10 +297,10 @@ table! {
 }
 
 table! {
-    /// Packets: one row per packet event.
+    /// One row per packet event; recorded when the scenario says `sample: {packets: true}`.
     Packets, PacketRow, "packets";
-    /// When it happened (ns).
-    time: u64,
+    /// When it happened.
+    time: u64 ["ns"],
     /// Link name.
     link: Symbol,
     /// Forward or backward.
@@ -286,34 +313,34 @@ table! {
     stream: Option<u64>,
     /// TCP sequence number as on the wire, or datagram number.
     seq: Option<u64>,
-    /// Frame bytes (B).
-    len: u64,
+    /// Frame bytes.
+    len: u64 ["B"],
     /// Packets waiting after the event.
-    queue_packets: u64,
+    queue_packets: u64 ["packets"],
 }
 
 table! {
-    /// Echoes: one row per request and response, or of a flow with more than 10^6 echoes, per client, size and
-    /// round-trip time.
+    /// One row per request and response. Of an echo flow with more than 1,000,000 of them the first 100 of
+    /// each client and size have a row each, the others a row per client, size and round-trip time.
     Echoes, EchoRow, "echoes";
     /// Flow name.
     flow: Symbol,
     /// Client (stream) number.
     client: u64,
-    /// Request bytes (B).
-    size: u64,
-    /// Number of the exchange from 0: on its connection, for echo flows at its size; null of many exchanges.
+    /// Request bytes.
+    size: u64 ["B"],
+    /// Number of the exchange from 0, on its connection or (echo) at its size; null of many.
     iteration: Option<u64>,
-    /// When the request was issued; null of many exchanges (ns).
-    time: Option<u64>,
-    /// From the request's first byte written to the response's last byte read; of many, within 0.1 % (ns).
-    rtt: u64,
-    /// How many exchanges the row stands for.
+    /// When the request was issued; null where count may exceed 1.
+    time: Option<u64> ["ns"],
+    /// From the request's first byte written to the response's last byte read.
+    rtt: u64 ["ns"],
+    /// Exchanges the row stands for; rtt is then within 0.1 %.
     count: u64,
 }
 
 table! {
-    /// Fetches: one row per request of an http flow that was answered.
+    /// One row per request of an `http` flow that was answered.
     Fetches, FetchRow, "fetches";
     /// Flow name.
     flow: Symbol,
@@ -323,87 +350,106 @@ table! {
     page: u64,
     /// Number of the object, from 0, the most popular.
     object: u64,
-    /// Bytes of the object (B).
-    size: u64,
-    /// Where the range asked for begins in the object (B).
-    offset: u64,
-    /// Bytes of the range asked for (B).
-    bytes: u64,
-    /// When the request was sent (ns).
-    time: u64,
-    /// From then to the first byte of the response (ns).
-    first_byte: u64,
-    /// From then to the last byte of the response (ns).
-    duration: u64,
+    /// Bytes of the object.
+    size: u64 ["B"],
+    /// Where the range asked for begins in the object.
+    offset: u64 ["B"],
+    /// Bytes of the range asked for.
+    bytes: u64 ["B"],
+    /// When the request was sent.
+    time: u64 ["ns"],
+    /// From then to the first byte of the response.
+    first_byte: u64 ["ns"],
+    /// From then to the last byte of the response.
+    duration: u64 ["ns"],
 }
 
 table! {
-    /// Echo batches: where echoes are told as histograms, one row per batch of consecutive ones.
+    /// Where `echoes` holds histograms: up to 512 batches of consecutive ones each.
     EchoBatches, EchoBatchRow, "echo_batches";
     /// Flow name.
     flow: Symbol,
     /// Client (stream) number.
     client: u64,
-    /// Message bytes (B).
-    size: u64,
+    /// Message bytes.
+    size: u64 ["B"],
     /// Number of the batch's first exchange at its size.
     iteration: u64,
-    /// When that was issued (ns).
-    time: u64,
+    /// When that was issued.
+    time: u64 ["ns"],
     /// Exchanges in the batch.
     count: u64,
-    /// Mean round-trip time (ns).
-    rtt_mean: f64,
-    /// Longest round-trip time (ns).
-    rtt_max: u64,
+    /// Mean round-trip time.
+    rtt_mean: f64 ["ns"],
+    /// Longest round-trip time.
+    rtt_max: u64 ["ns"],
 }
 
 table! {
-    /// Pings: one row per probe.
+    /// One row per probe.
     Pings, PingRow, "pings";
-    /// When the probe was sent (ns).
-    time: u64,
+    /// When the probe was sent.
+    time: u64 ["ns"],
     /// Flow name.
     flow: Symbol,
     /// Stream number.
     stream: u64,
     /// Probe number, from 0.
     seq: u64,
-    /// Round-trip time; null if lost (ns).
-    rtt: Option<u64>,
+    /// Round-trip time; null if lost.
+    rtt: Option<u64> ["ns"],
     /// No reply came before the run ended.
     lost: bool,
 }
 
 table! {
-    /// Events: one row per change of state.
+    /// One row per host sample.
+    Hosts, HostRow, "hosts";
+    /// Time of the sample.
+    time: u64 ["ns"],
+    /// Node name; null for the whole machine.
+    node: Option<Symbol>,
+    /// Process name; null for all.
+    process: Option<Symbol>,
+    /// CPU time in user mode, so far.
+    cpu_user: Option<f64> ["s"],
+    /// CPU time in the kernel, so far.
+    cpu_system: Option<f64> ["s"],
+    /// CPU time in softirq, so far.
+    cpu_softirq: Option<f64> ["s"],
+    /// Resident memory.
+    memory: Option<u64> ["B"],
+}
+
+table! {
+    /// One row per change of state.
     Events, EventRow, "events";
-    /// When it happened (ns).
-    time: u64,
+    /// When it happened.
+    time: u64 ["ns"],
     /// Flow name; null for a link.
     flow: Option<Symbol>,
     /// Stream number.
     stream: Option<u64>,
     /// Link name; null for a flow.
     link: Option<Symbol>,
-    /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change,
-    /// adjacency, session.
+    /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change, adjacency
+    /// (of OSPF), session (of BGP).
     event: Symbol,
     /// The new state or phase, or what changed.
     detail: Option<Symbol>,
 }
 
 table! {
-    /// Routes: one row per route at the start and per change.
+    /// One row per route at the start of a run and per change, of routers with routing protocols.
     Routes, RouteRow, "routes";
-    /// When it changed (ns).
-    time: u64,
+    /// When the kernel's table changed; 0 for what was there before.
+    time: u64 ["ns"],
     /// Node name.
     node: Symbol,
-    /// The network, as `10.0.3.0/24`.
+    /// The network, such as `10.0.3.0/24`.
     prefix: Symbol,
     /// Gateway and interface of each next hop; null where the route is gone.
     next_hops: Option<Symbol>,
-    /// Who has made it.
+    /// Who has made it: kernel, static, ospf, bgp, ....
     protocol: Symbol,
 }

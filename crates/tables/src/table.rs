@@ -12,27 +12,71 @@ pub trait Table {
     fn columns(&self) -> Vec<(&str, Column<'_>)>;
 }
 
-/// Declares a table and the row it takes, from one list of columns.
+/// What a table holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSchema {
+    /// Its name.
+    pub name: &'static str,
+    /// What it has a row for.
+    pub doc: String,
+    /// In order.
+    pub columns: Vec<ColumnSchema>,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSchema {
+    /// Its name.
+    pub name: &'static str,
+    /// `int`, `float`, `bool` or `str`.
+    pub kind: &'static str,
+    /// `ns`, `bit/s`, `B`, `segments`, `packets`, `s` or empty.
+    pub unit: &'static str,
+    /// What its values are.
+    pub doc: String,
+}
+
+/// Lines of a documentation comment as one paragraph.
+#[doc(hidden)]
+pub fn paragraph(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ")
+}
+
+/// Declares a table and the row it takes, from one list of columns. The documentation comments are the tables'
+/// reference; a column's unit stands in brackets behind its type.
 #[macro_export]
 macro_rules! table {
     (
-        $(#[$doc:meta])*
+        $(#[doc = $doc:literal])+
         $table:ident, $row:ident, $name:literal;
-        $($(#[$column_doc:meta])* $column:ident: $cell:ty,)+
+        $($(#[doc = $column_doc:literal])+ $column:ident: $cell:ty $([$unit:literal])?,)+
     ) => {
-        $(#[$doc])*
+        $(#[doc = $doc])+
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct $table {
-            $($(#[$column_doc])* pub $column: <$cell as $crate::Cell>::Column,)+
+            $($(#[doc = $column_doc])+ pub $column: <$cell as $crate::Cell>::Column,)+
         }
 
         #[doc = concat!("One row of the table `", $name, "`.")]
         #[derive(Clone, Copy, Debug)]
         pub struct $row {
-            $($(#[$column_doc])* pub $column: $cell,)+
+            $($(#[doc = $column_doc])+ pub $column: $cell,)+
         }
 
         impl $table {
+            /// What it holds.
+            pub fn schema() -> $crate::TableSchema {
+                $crate::TableSchema {
+                    name: $name,
+                    doc: $crate::paragraph(&[$($doc),+]),
+                    columns: vec![$($crate::ColumnSchema {
+                        name: stringify!($column),
+                        kind: <$cell as $crate::Cell>::KIND,
+                        unit: concat!($($unit)?),
+                        doc: $crate::paragraph(&[$($column_doc),+]),
+                    }),+],
+                }
+            }
             /// Appends a row.
             pub fn push(&mut self, row: $row) {
                 $(<$cell as $crate::Cell>::push_to(row.$column, &mut self.$column);)+
