@@ -160,10 +160,10 @@ def _loaded(
     scenario: str | os.PathLike[str] | Mapping[str, Any] | Scenario, settings: Mapping[str, object] | None
 ) -> tuple[Scenario, str, str]:
     """The scenario, what messages call it, and its text."""
-    from tcplab.cc.known import Controls
     from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.scenario import Scenario, from_data, load
     from tcplab.shipped import located
+    from tcplab.testbed.known_controls import Controls
 
     sets = [f"{path}={_as_yaml(value)}" for path, value in (settings or {}).items()]
     if isinstance(scenario, Scenario):

@@ -13,7 +13,7 @@ from tcplab.cc import smoke
 from tcplab.cc.compiler import Source, ebpf, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
-from tcplab.cc.loading import Held, RefusedError
+from tcplab.testbed.control_loading import Held, RefusedError
 from tcplab.testbed.controls import Ours, loader
 from tcplab.testbed.errors import TestbedError
 

@@ -133,9 +133,9 @@ def prepare(
     `source` is what messages call it, `text` what its result directory keeps of it. Raises ScenarioErrors
     and `UnsupportedError`.
     """
-    from tcplab.cc.known import Controls
     from tcplab.estimate import estimate, many_rows
     from tcplab.scenario import expand, warnings
+    from tcplab.testbed.known_controls import Controls
 
     plan = expand(scenario.checked(Controls()))
     if seed is not None:

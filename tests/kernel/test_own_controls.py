@@ -8,10 +8,10 @@ import pytest
 
 from tcplab import control_trial
 from tcplab.cc.compiler import Source
-from tcplab.cc.loading import Held
 from tcplab.cc.smoke import Smoke
 from tcplab.cc.template import starting_file
 from tcplab.control_trial import Verdict, steps
+from tcplab.testbed.control_loading import Held
 from tcplab.testbed.controls import Ours, loader
 
 pytestmark = pytest.mark.alone

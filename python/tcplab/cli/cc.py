@@ -13,8 +13,8 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 
 if TYPE_CHECKING:
-    from tcplab.cc.places import Listed, Place
     from tcplab.control_trial import Step
+    from tcplab.testbed.control_places import Listed, Place
     from tcplab.testbed.controls import Ours
 
 app = typer.Typer(
@@ -44,8 +44,8 @@ def list_controls(
 
     -v adds phases, parameters, gauges, and what is missing.
     """
-    from tcplab.cc.places import everywhere
     from tcplab.cli.output import say, say_json, table, verbose
+    from tcplab.testbed.control_places import everywhere
 
     found = everywhere()
     if json:
@@ -184,8 +184,8 @@ def load_control(
 
     It is gone when this command ends, however it ends. Connections that use it keep it until they are closed.
     """
-    from tcplab.cc.loading import Held
     from tcplab.cli.output import say
+    from tcplab.testbed.control_loading import Held
     from tcplab.testbed.controls import loader
     from tcplab.testbed.errors import TestbedError
 

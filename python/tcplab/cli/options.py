@@ -112,10 +112,10 @@ def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
 
     Raises ScenarioErrors.
     """
-    from tcplab.cc.known import Controls
     from tcplab.scenario import from_document, load, read_text
     from tcplab.scenario.reading import MAX_BYTES
     from tcplab.shipped import located
+    from tcplab.testbed.known_controls import Controls
 
     sets, controls = settings or (), Controls()
     path = located(path)

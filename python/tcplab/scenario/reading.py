@@ -22,7 +22,7 @@ Known = tuple[str, list[tuple[str, float, float, str]]]
 
 
 class Controls(Protocol):
-    """What the language asks about congestion controls; `tcplab.cc.known` answers."""
+    """What the language asks about congestion controls; `tcplab.testbed.known_controls` answers."""
 
     def known(self, name: str, folder: Path) -> Known | str | bool | None:
         """What is known of the control of this name, or in this C file of the scenario's folder.

@@ -282,7 +282,7 @@ def imported(text: str, name: str) -> dict[str, Any]:
 def _scenario(
     text: str, name: str, base: Path, root: Path, *, own_code: bool, sets: tuple[str, ...] = ()
 ) -> Scenario:
-    from tcplab.cc.known import Controls
+    from tcplab.testbed.known_controls import Controls
 
     document = read_text(text, name)
     _refuse_outside(document, base, root, own_code=own_code)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from tcplab.cc.known import Controls
 from tcplab.engine.base import Plan
 from tcplab.scenario import ScenarioError, ScenarioErrors, expand, from_document, read, read_text
 from tcplab.scenario.quantity import show
@@ -16,6 +15,7 @@ from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile, of_documen
 from tcplab.study.expect import ExpectationError, Statement, parse
 from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
 from tcplab.study.metrics import METRICS
+from tcplab.testbed.known_controls import Controls
 
 if TYPE_CHECKING:
     from tcplab._core import Document

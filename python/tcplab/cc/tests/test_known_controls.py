@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.cc.known import Controls
 from tcplab.scenario import ScenarioErrors, load
+from tcplab.testbed.known_controls import Controls
 
 HEAD = "tcplab: 1\nname: t\nnetwork: {path: {rate: 10 Mbit/s, rtt: 20 ms}}\nflows:\n"
 
