@@ -21,6 +21,7 @@ from typing import Any
 from tcplab.analysis.laws import Path, cubic_response, mathis
 from tcplab.analysis.laws.path import HEADERS
 from tcplab.engine.base import Problem
+from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.quantities import count, size
 
 Plan = Mapping[str, Any]
@@ -472,8 +473,8 @@ def _rows(plan: Plan, traffic: _Traffic) -> dict[str, float]:
     for load in traffic.loads:
         flow = load.flow
         streams = flow["streams"]
-        if flow["kind"] in ("tcp", "request", "echo"):
-            ends = 1 if flow["kind"] == "tcp" else 2
+        if "cc" in flow:
+            ends = 2 if goes_both_ways(flow) else 1
             sockets = ends * streams * load.seconds / every["sockets"]
             rows["sockets"] += sockets
             rows["gauges"] += _GAUGES * sockets
