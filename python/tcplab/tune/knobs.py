@@ -32,7 +32,7 @@ class _Known:
 
 
 def _tcp_flows(plan: Plan) -> list[str]:
-    return [flow["name"] for flow in plan["flows"] if flow.get("cc")]
+    return [flow["name"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request", "http", "echo")]
 
 
 def _of_flows(key: str) -> Callable[[Plan], list[str]]:

@@ -25,7 +25,7 @@ def test_the_report_says_what_ran_on_what(tmp_path: Path) -> None:
     page = visible(report_html(load(write_result(tmp_path, plan({"one": "reno"}, seconds=3), repetitions=2))))
     assert "1 flow over 1 link for 3 s in the simulator, 2 repetitions (seeds 1, 2)" in page
     assert "10 Mbit/s" in page
-    assert "droptail, 50 ms" in page
+    assert "droptail of 50 ms" in page
     assert "No warnings." in page
     assert "run-2/sockets.parquet" in page
 
