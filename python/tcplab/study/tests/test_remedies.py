@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.cc.known import Controls
 from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.scenario import expand
 from tcplab.scenario import load as load_scenario
 from tcplab.study.api import StudyResults
 from tcplab.study.api import run as run_study
 from tcplab.study.remedies import AS_IS, Remedies, RemedyError, recommendation, study_of
+from tcplab.testbed.known_controls import Controls
 
 
 def scenario(path: Path, rtt: str, loss: str, amount: str = "4 MB") -> Path:
