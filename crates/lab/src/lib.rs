@@ -18,6 +18,7 @@ mod probe;
 mod routes;
 mod session;
 mod sysctl;
+mod verify;
 
 pub use child::Role;
 pub use enter::{Entry, enter, join};

@@ -26,7 +26,7 @@ use crate::enter::pidfd;
 use crate::layout::{Interface, Namespace};
 use crate::netlink::{self, Kernel};
 use crate::offload::Offloads;
-use crate::{LabError, configure, frr, namespace, ping, sysctl};
+use crate::{LabError, configure, frr, namespace, ping, sysctl, verify};
 
 /// How long children may take to end once their input has ended.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -54,6 +54,8 @@ enum Command {
         #[serde(default = "two_seconds")]
         timeout: u64,
     },
+    /// Do links do what was asked of them?
+    Verify { directions: Vec<verify::Asked> },
     /// Settings as they are in a node.
     ReadSysctls { node: String, names: Vec<String> },
     /// Pass a command on to a process that talks with the lab; its answer is the answer.
@@ -204,6 +206,7 @@ impl Lab<'_> {
                 self.describe(&namespaces)
             }
             Command::Reach { pairs, timeout } => self.unreachable(&pairs, Duration::from_millis(timeout)),
+            Command::Verify { directions } => self.verify(&directions),
             Command::ReadSysctls { node, names } => {
                 let read = || names.iter().map(|name| (name.clone(), sysctl::read(name).into())).collect();
                 Ok(json!({"sysctls": self.within(&node, || Value::Object(read()))?}))
@@ -407,6 +410,18 @@ impl Lab<'_> {
         }
         found.retain(|_, silent| !silent.is_empty());
         Ok(json!({"unreachable": found, "seconds": seconds}))
+    }
+
+    fn verify(&self, directions: &[verify::Asked]) -> Result<Value, LabError> {
+        let began = Instant::now();
+        let sockets = directions.iter().map(|one| {
+            let ((from, out), (to, into)) = (&one.from, &one.to);
+            Ok((self.within(from, || verify::sender(out))??, self.within(to, || verify::receiver(into))??))
+        });
+        let sockets: Result<Vec<_>, LabError> = sockets.collect();
+        let mut certificate = verify::verify(directions, sockets?)?;
+        certificate["seconds"] = began.elapsed().as_secs_f64().into();
+        Ok(certificate)
     }
 
     fn within<T>(&self, node: &str, action: impl FnOnce() -> T) -> Result<T, LabError> {

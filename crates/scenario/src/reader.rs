@@ -312,11 +312,14 @@ impl<'d> Reader<'d> {
         let names = kind_names(kinds);
         let by_name = |name: &str| variant_of(kinds, name);
         let default = schema.get("x-default").and_then(Json::as_str);
+        let text = |key, otherwise| schema.get(key).and_then(Json::as_str).unwrap_or(otherwise);
+        let noun = text("x-noun", "flow");
         let Some(given) = node.get("kind") else {
             return match default {
                 Some(default) => by_name(default),
                 None => {
-                    self.refuse(path, "the flow does not say its `kind`", "kind: tcp", true);
+                    let message = format!("the {noun} does not say its `kind`");
+                    self.refuse(path, &message, text("x-example", "kind: tcp"), true);
                     None
                 }
             };
@@ -341,7 +344,7 @@ impl<'d> Reader<'d> {
                 let chosen = by_name(text);
                 if chosen.is_none() {
                     let message =
-                        format!("{} is not a kind of flow: {}", read.shown(), words::listed(&names, "and"));
+                        format!("{} is not a kind of {noun}: {}", read.shown(), words::listed(&names, "and"));
                     let near = words::near_word(text, &names);
                     self.refuse(path, &message, &near, false);
                 }

@@ -1,5 +1,6 @@
-//! Static routes: shortest paths by number of links, ties by the order in which links are declared, or shared
-//! between all of them.
+//! Static routes: shortest paths by number of links. Ties go by the order in which links are declared; in a generated
+//! network by destination, so that the routers of a fat tree use all links upwards (Al-Fares, Loukissas and Vahdat
+//! 2008); or they are shared between all of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -45,16 +46,16 @@ impl Routes {
         let multipath = topology.nodes.iter().filter(shares).map(|node| (node.name.clone(), BTreeMap::new()));
         let multipath = multipath.collect();
         let mut routes = Routes { links, tables, multipath };
-        for node in &topology.nodes {
-            if node.kind != NodeKind::Switch {
-                routes.towards(topology, &node.name);
-            }
+        let ends = topology.nodes.iter().filter(|node| node.kind != NodeKind::Switch);
+        for (number, node) in ends.enumerate() {
+            routes.towards(topology, &node.name, if topology.spread { number } else { 0 });
         }
         routes
     }
 
-    /// Breadth first from the destination; only switches and routers pass packets on.
-    fn towards(&mut self, topology: &Topology, destination: &str) {
+    /// Breadth first from the destination; only switches and routers pass packets on. Of n equal links that at the place
+    /// `number` modulo n is taken, or `number / n` at an odd distance: two levels of routers must not choose alike.
+    fn towards(&mut self, topology: &Topology, destination: &str, number: usize) {
         let forwards: HashMap<&str, bool> =
             topology.nodes.iter().map(|node| (node.name.as_str(), node.kind != NodeKind::Host)).collect();
         let passes = |node: &str| node == destination || forwards.get(node).copied().unwrap_or(false);
@@ -79,15 +80,17 @@ impl Routes {
                 let neighbour = topology.links[**link].other(node);
                 passes(neighbour) && distance.get(neighbour).is_some_and(|away| away + 1 == distance[node])
             };
-            let mut ways = self.links[node].iter().filter(nearer).copied();
-            let Some(first) = ways.next() else { continue };
+            let equal: Vec<usize> = self.links[node].iter().filter(nearer).copied().collect();
+            let ways = equal.len().max(1);
+            let choice = if distance[node] % 2 == 1 { number / ways } else { number };
+            let Some(&chosen) = equal.get(choice % ways) else { continue };
             if let Some(table) = self.tables.get_mut(node) {
-                table.insert(destination.to_owned(), first);
+                table.insert(destination.to_owned(), chosen);
             }
             if let Some(table) = self.multipath.get_mut(node)
-                && let Some(second) = ways.next()
+                && ways > 1
             {
-                table.insert(destination.to_owned(), [first, second].into_iter().chain(ways).collect());
+                table.insert(destination.to_owned(), equal);
             }
         }
     }

@@ -3,7 +3,8 @@
 use serde_json::Value as Json;
 
 use crate::document::Node;
-use crate::language;
+use crate::generate;
+use crate::language::{self, Form, Generated};
 use crate::reader::shown_time;
 
 /// A message and a suggestion.
@@ -16,6 +17,7 @@ pub(crate) fn check(rule: &str, values: &Json) -> Result<(), Wrong> {
         "jitter" => jitter(values),
         "red" => red(values),
         "axis" => axis(values),
+        "topology" => topology(values),
         _ => Ok(()),
     }
 }
@@ -51,6 +53,27 @@ fn loss(values: &Json) -> Result<(), Wrong> {
         if !seen.insert(number.as_u64()) {
             return wrong(format!("packet {number} is in the list twice"), "");
         }
+    }
+    Ok(())
+}
+
+fn topology(values: &Json) -> Result<(), Wrong> {
+    let Ok(topology) = serde_json::from_value::<Generated>(values.clone()) else { return Ok(()) };
+    match topology.form {
+        Form::FatTree { k } if k % 2 == 1 => {
+            return wrong("`k` of a fat tree is an even number", format!("k: {}", k + 1));
+        }
+        Form::Ring { routers, .. } if routers < 3 => {
+            return wrong("a ring has 3 routers or more", "routers: 3");
+        }
+        _ => {}
+    }
+    let nodes = generate::size(&topology.form);
+    if nodes > generate::MOST_NODES {
+        return wrong(
+            format!("the topology has {nodes} nodes; at most {} are generated", generate::MOST_NODES),
+            "",
+        );
     }
     Ok(())
 }
@@ -110,12 +133,15 @@ pub(crate) fn check_keys(rule: &str, node: &Node, whole: bool) -> Result<(), Wro
         return Ok(());
     }
     let listed = |key: &str| node.get(key).is_some_and(|list| !list.items().is_empty());
-    let path = node.get("path").is_some();
-    if path && (listed("nodes") || listed("links")) {
+    let given = |key: &str| node.get(key).is_some();
+    if given("path") && given("topology") {
+        return wrong("a network is either a `path` or a `topology`, not both", "");
+    }
+    if given("path") && (listed("nodes") || listed("links")) {
         return wrong("a network is either a `path`, or `nodes` and `links`, not both", "");
     }
-    if !path && whole && !listed("nodes") {
-        return wrong("a network needs a `path`, or `nodes` and `links`", "");
+    if whole && !given("path") && !given("topology") && !listed("nodes") {
+        return wrong("a network needs a `path`, a `topology`, or `nodes` and `links`", "");
     }
     Ok(())
 }

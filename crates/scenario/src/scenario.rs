@@ -10,6 +10,7 @@ use crate::expand::expand;
 use crate::language;
 use crate::layout::Layout;
 use crate::overrides;
+use crate::pairs;
 use crate::reader;
 use crate::schema::MARKED;
 use crate::surroundings::Surroundings;
@@ -28,9 +29,10 @@ pub fn plan(mut document: Document, sets: &[String], around: &dyn Surroundings) 
     let mut found = overrides::apply(&mut document, sets);
     let reading = reader::read(&document, &MARKED);
     found.extend(reading.found);
-    let Some(scenario) = reading.value.and_then(|value| typed(value, &document, &mut found)) else {
+    let Some(mut scenario) = reading.value.and_then(|value| typed(value, &document, &mut found)) else {
         return Err(Mistakes::new(found));
     };
+    pairs::spread(&mut scenario);
     let layout = Layout::new(&scenario, around);
     found.extend(check(&layout, &document, &reading.refused));
     if found.is_empty() { Ok(expand(&layout)) } else { Err(Mistakes::new(found)) }
@@ -41,6 +43,7 @@ fn typed(value: Json, document: &Document, found: &mut Vec<Mistake>) -> Option<l
     let flows = value.get("flows").and_then(Json::as_array).is_some_and(|flows| !flows.is_empty());
     let network = value.get("network").is_some_and(|network| {
         network.get("path").is_some()
+            || network.get("topology").is_some()
             || network.get("nodes").and_then(Json::as_array).is_some_and(|nodes| !nodes.is_empty())
     });
     if !flows || !network {

@@ -105,7 +105,10 @@ fn written(part: &Json) -> Json {
     }
     for (key, value) in keys {
         match (key.as_str(), value) {
-            ("description" | "x-short" | "x-short-list" | "x-default" | "x-rule", _) => {}
+            (
+                "description" | "x-short" | "x-short-list" | "x-default" | "x-rule" | "x-noun" | "x-example",
+                _,
+            ) => {}
             // Defaults are in base units; the descriptions say them as people do.
             ("default", _) => {}
             ("type", Json::String(one)) if one == "boolean" => {

@@ -3,15 +3,16 @@
 //! The `path` shorthand becomes two hosts and a link, common settings of a link go to both of its directions, and
 //! settings of all hosts go to each host. Nothing is checked here, and amounts stay as they were given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 use tcplab_plan::{NodeKind, Routing};
 
 use crate::document::Step;
+use crate::generate::{self, Graph};
 use crate::language::{
-    Accelerate, At, Chance, Direction, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Overhead,
-    PathNetwork, Policer, QueueTree, Reorder, Scenario,
+    Accelerate, At, Chance, Direction, HostSettings, Impairments, Jitter, Joint, Link, LinkChange, Loss,
+    Network, Node, Overhead, PathNetwork, Policer, QueueTree, Reorder, Scenario,
 };
 use crate::reader::Path;
 
@@ -119,6 +120,17 @@ impl Settings {
         self.policer = setting(policer, place, "policer");
     }
 
+    /// These, with what `other` says otherwise; its rate replaces a trace, and the other way round.
+    fn replaced_by(mut self, other: Settings) -> Settings {
+        if other.rate.is_some() && other.trace.is_none() {
+            self.trace = None;
+        }
+        if other.trace.is_some() && other.rate.is_none() {
+            self.rate = None;
+        }
+        self.overlaid(other)
+    }
+
     fn of_change(given: &LinkChange, place: &[Step]) -> Settings {
         let mut settings = Settings::of(&given.impairments, given.queue.as_ref(), place);
         settings.delay = given.delay.map(|value| Setting { value, place: below(place, "delay") });
@@ -221,6 +233,8 @@ pub(crate) struct Topology {
     pub(crate) links: Vec<LinkSpec>,
     /// Per flow: from and to; none where it is not said.
     pub(crate) ends: Vec<[Option<String>; 2]>,
+    /// Of several shortest paths, which one is taken differs by destination.
+    pub(crate) spread: bool,
 }
 
 /// The scenario's network in its general form.
@@ -228,26 +242,86 @@ pub(crate) fn build(scenario: &Scenario) -> Topology {
     if let Some(path) = &scenario.network.path {
         return dumbbell(scenario, path);
     }
-    let common = scenario.network.hosts.clone().unwrap_or_default();
-    let nodes = scenario
-        .network
-        .nodes
-        .iter()
-        .map(|node| {
-            let place = at!["network", "nodes", node.number];
-            let common = if node.kind == NodeKind::Host { common.clone() } else { HostSettings::default() };
-            NodeSpec {
-                routing: node.routing.clone(),
-                frr: node.frr.clone(),
-                ecmp: node.ecmp,
-                accelerate: node.accelerate.clone(),
-                ..node_spec(&node.name, node.kind, common, &node.settings, place)
-            }
-        })
-        .collect();
-    let links = scenario.network.links.iter().map(link_spec).collect();
+    let network = &scenario.network;
+    let generated = network.topology.as_ref();
+    let graph = generated.map(|given| generate::graph(&given.form)).unwrap_or_default();
     let ends = scenario.flows.iter().map(|flow| [flow.common.from.clone(), flow.common.to.clone()]).collect();
-    Topology { nodes, links, ends }
+    Topology {
+        nodes: nodes(network, &graph),
+        links: links(network, &graph),
+        ends,
+        spread: generated.is_some(),
+    }
+}
+
+/// Generated nodes, with what the list of nodes adds to them, then the others of the list.
+fn nodes(network: &Network, graph: &Graph) -> Vec<NodeSpec> {
+    let common = network.hosts.clone().unwrap_or_default();
+    let joint = match network.topology.as_ref().map(|given| given.joints) {
+        Some(Joint::Switch) => NodeKind::Switch,
+        Some(Joint::Router) | None => NodeKind::Router,
+    };
+    let routing = network.topology.as_ref().and_then(|given| given.routing.as_ref());
+    let spec = |name: &str, own: Option<&Node>, generated: NodeKind, routing: Option<&Routing>| {
+        let kind = own.and_then(|own| own.kind).unwrap_or(generated);
+        let place = own.map_or(at!["network", "topology"], |own| at!["network", "nodes", own.number]);
+        let common = if kind == NodeKind::Host { common.clone() } else { HostSettings::default() };
+        let settings = own.map(|own| own.settings.clone()).unwrap_or_default();
+        NodeSpec {
+            routing: own.and_then(|own| own.routing.clone()).or(routing.cloned()),
+            frr: own.and_then(|own| own.frr.clone()),
+            ecmp: own.and_then(|own| own.ecmp),
+            accelerate: own.and_then(|own| own.accelerate.clone()),
+            ..node_spec(name, kind, common, &settings, place)
+        }
+    };
+    let named: HashMap<&str, &Node> = network.nodes.iter().map(|node| (node.name.as_str(), node)).collect();
+    let own = |name: &String| named.get(name.as_str()).copied();
+    let joints = graph.joints.iter().map(|name| spec(name, own(name), joint, routing));
+    let hosts = graph.hosts.iter().map(|name| spec(name, own(name), NodeKind::Host, None));
+    let generated: HashSet<&String> = graph.joints.iter().chain(&graph.hosts).collect();
+    let others = network.nodes.iter().filter(|node| !generated.contains(&node.name));
+    let others = others.map(|node| spec(&node.name, Some(node), NodeKind::Host, None));
+    joints.chain(hosts).chain(others).collect()
+}
+
+/// Generated links, with what the list of links adds to them, then the others of the list.
+fn links(network: &Network, graph: &Graph) -> Vec<LinkSpec> {
+    let between = |ends: [&str; 2]| {
+        let [one, other] = ends.map(str::to_owned);
+        if one < other { [one, other] } else { [other, one] }
+    };
+    let mut named: HashMap<[String; 2], &Link> = HashMap::new();
+    for link in &network.links {
+        if let [one, other] = link.ends.as_slice()
+            && link.name.is_none()
+        {
+            named.insert(between([one, other]), link);
+        }
+    }
+    let of_topology = at!["network", "topology"];
+    let mut made = Vec::new();
+    let mut taken = HashSet::new();
+    let given = network.topology.as_ref();
+    for (key, given, links) in [
+        ("core", given.and_then(|given| given.core.as_ref()), &graph.core),
+        ("edge", given.and_then(|given| given.edge.as_ref()), &graph.edge),
+    ] {
+        let place = below(&of_topology, key);
+        let base = given.map(|given| (given, place.as_slice()));
+        for [one, other] in links {
+            made.push(match named.get(&between([one, other])) {
+                Some(own) => {
+                    taken.insert(own.number);
+                    link_spec(own, at!["network", "links", own.number], base)
+                }
+                None => link_spec(&Link::plain([one, other]), place.clone(), base),
+            });
+        }
+    }
+    let others = network.links.iter().filter(|link| !taken.contains(&link.number));
+    made.extend(others.map(|link| link_spec(link, at!["network", "links", link.number], None)));
+    made
 }
 
 fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
@@ -299,7 +373,7 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
             Some(format!("{end}{own}"))
         })
     });
-    Topology { ends: ends.collect(), nodes, links }
+    Topology { ends: ends.collect(), nodes, links, spread: false }
 }
 
 /// The link between a host and the gateway beside it.
@@ -365,24 +439,22 @@ fn path_directions(given: &PathNetwork, place: &[Step]) -> [DirectionSpec; 2] {
     [forward, backward]
 }
 
-fn link_spec(link: &Link) -> LinkSpec {
-    let place = at!["network", "links", link.number];
+/// A link of its own settings, over those of `base` and where these were given.
+fn link_spec(link: &Link, place: Path, base: Option<(&Direction, &[Step])>) -> LinkSpec {
+    let base_settings = base.map(|(given, place)| Settings::of_direction(given, place)).unwrap_or_default();
     let direction = |key: &str, own: &Option<Direction>| {
         let own_place = below(&place, key);
-        let mut common = Settings::of_direction(&link.common, &place);
-        let override_ = own.as_ref().map(|own| Settings::of_direction(own, &own_place)).unwrap_or_default();
-        // A direction's own rate replaces a common trace, and the other way round.
-        if override_.rate.is_some() && override_.trace.is_none() {
-            common.trace = None;
-        }
-        if override_.trace.is_some() && override_.rate.is_none() {
-            common.rate = None;
-        }
+        let common = base_settings.clone().replaced_by(Settings::of_direction(&link.common, &place));
+        let own_settings =
+            own.as_ref().map(|own| Settings::of_direction(own, &own_place)).unwrap_or_default();
         let mut spec = DirectionSpec {
             place: place.clone(),
-            settings: common.overlaid(override_),
+            settings: common.replaced_by(own_settings),
             changes: BTreeMap::new(),
         };
+        if let Some((given, place)) = base {
+            spec.add_changes(&given.at, place);
+        }
         spec.add_changes(&link.common.at, &place);
         if let Some(own) = own {
             spec.add_changes(&own.at, &own_place);

@@ -63,6 +63,10 @@ def run(
             help="Executions of an overloaded kernel run at most; the best is kept.",
         ),
     ] = ATTEMPTS,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Afterwards build the network of a kernel run again and leave it up."),
+    ] = False,
     level: Level = None,
     with_accelerator: Annotated[
         str | None,
@@ -108,6 +112,8 @@ def run(
         )
         return
     chosen = engine_called(engine, at)
+    if keep and (chosen.name != "kernel" or len(scenario) > 1):
+        raise CommandError("--keep is for one scenario and --engine kernel", Code.INPUT)
     loaded = scenarios(scenario, settings)
     prepared = _prepare(scenario, loaded, chosen, repeat, seed)
     for one in prepared:
@@ -128,11 +134,27 @@ def run(
         for ended in finished:
             if ended.status.value == "done":
                 _print(ended, confidence, report=report, quiet=quiet())
+    if keep and finished:
+        _keep(prepared[0], quiet=json)
     if failed:
         raise CommandError("\n".join(f"{one.path}: {one.message}" for one in failed), Code.FAILED)
     if stopped:
         kept = ", ".join(str(one.path) for one in stopped)
         raise CommandError(f"interrupted; what was recorded is in {kept}", Code.INTERRUPTED)
+
+
+def _keep(one: Prepared, *, quiet: bool) -> None:
+    """Leave the network up as a lab, as `tcplab topo up` does."""
+    from tcplab.cli.output import say
+    from tcplab.testbed import held
+    from tcplab.testbed.errors import TestbedError
+
+    try:
+        lab = held.up(one.plan, one.plan["name"], one.source)
+    except TestbedError as problem:
+        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None
+    if not quiet:
+        say(f"lab {lab.name} is up: tcplab topo list, tcplab topo down {lab.name}")
 
 
 def _prepare(

@@ -239,6 +239,51 @@ def import_topology(
         write(out, text)
 
 
+@app.command(epilog=_EXAMPLE + "tcplab topo export parking-lot -o lot.py")
+@guarded
+def export(
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO", help="A scenario file.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A script for Mininet (.py) or containerlab's .clab.yml.",
+            show_default=False,
+        ),
+    ],
+    settings: Settings = None,
+) -> None:
+    """Write the network of a scenario for Mininet or containerlab, and name what their files do not say.
+
+    Addresses and routes are those that tcplab uses.
+    """
+    from tcplab.cli import options
+    from tcplab.cli.output import warn
+    from tcplab.cli.writing import write
+    from tcplab.scenario import expand
+    from tcplab.testbed import exported
+
+    read, _ = options.scenario(scenario, settings)
+    if out.suffix == ".py":
+        writer = exported.mininet
+    elif out.suffixes[-2:] in ([".clab", ".yml"], [".clab", ".yaml"]):
+        writer = exported.containerlab
+    else:
+        raise CommandError(
+            f"{out}: the ending says neither Mininet (.py) nor containerlab (.clab.yml)", Code.INPUT
+        )
+    if out.exists():
+        raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
+    made = writer(expand(read))
+    for sentence in made.left_out:
+        warn(f"{scenario}: left out: {sentence}")
+    write(out, made.text)
+
+
 @app.command("set", epilog=_EXAMPLE + "tcplab topo set left-right rate=5Mbit/s loss=1%")
 @guarded
 def change(

@@ -1,5 +1,7 @@
 //! BGP-4: a session with every neighbour that has it, one for each family of addresses.
 
+use std::net::IpAddr;
+
 use tcplab_plan::{Bgp, Node};
 
 use super::network::Network;
@@ -18,21 +20,22 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, bgp: &Bgp) -> Vec<String
     let mut families = Vec::new();
     for (six, family) in [(false, "ipv4"), (true, "ipv6")] {
         families.push(format!(" address-family {family} unicast"));
-        for near in network.of(&node.name) {
-            for far in network.peers(near, six) {
-                let other = far.node.routing.as_ref().and_then(|routing| routing.bgp.as_ref());
-                let (Some(other), Some(at)) = (other, far.subnet(six)) else { continue };
-                let neighbour = format!(" neighbor {}", at.address);
-                lines.push(format!("{neighbour} remote-as {}", other.autonomous_system));
-                lines.push(format!("{neighbour} timers connect {}", seconds(bgp.connect_retry)));
-                if bgp.advertisement_interval.as_ns() > 0 {
-                    let interval = seconds(bgp.advertisement_interval);
-                    lines.push(format!("{neighbour} advertisement-interval {interval}"));
-                }
-                if bgp.bfd {
-                    lines.push(format!("{neighbour} bfd"));
-                }
-                families.push(format!(" {neighbour} activate"));
+        for session in sessions(network, node, bgp, six) {
+            let neighbour = format!(" neighbor {}", session.address);
+            lines.push(format!("{neighbour} remote-as {}", session.system));
+            lines.push(format!("{neighbour} timers connect {}", seconds(bgp.connect_retry)));
+            lines.extend(session.source.map(|source| format!("{neighbour} update-source {source}")));
+            if bgp.advertisement_interval.as_ns() > 0 {
+                let interval = seconds(bgp.advertisement_interval);
+                lines.push(format!("{neighbour} advertisement-interval {interval}"));
+            }
+            if bgp.bfd {
+                lines.push(format!("{neighbour} bfd"));
+            }
+            families.push(format!(" {neighbour} activate"));
+            if session.system == bgp.autonomous_system {
+                // The others of this system may not know the networks between it and the next.
+                families.push(format!(" {neighbour} next-hop-self"));
             }
         }
         let mut networks: Vec<_> = network.of(&node.name).filter_map(|near| near.subnet(six)).collect();
@@ -45,4 +48,36 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, bgp: &Bgp) -> Vec<String
     lines.extend(families);
     lines.push("exit".to_owned());
     lines
+}
+
+/// A session with another router.
+struct Session {
+    address: IpAddr,
+    system: u32,
+    /// The own end's address, where the other is not in one of this router's subnets.
+    source: Option<IpAddr>,
+}
+
+/// One with every neighbour that has BGP, and with the other routers of the system: what one of these has told is not
+/// passed on to a third (RFC 4271, section 9.2.1).
+fn sessions(network: &Network<'_>, node: &Node, bgp: &Bgp, six: bool) -> Vec<Session> {
+    let of = |other: &Node| other.routing.as_ref()?.bgp.as_ref().map(|bgp| bgp.autonomous_system);
+    let (mut found, mut near_nodes) = (Vec::new(), Vec::new());
+    for near in network.of(&node.name) {
+        for far in network.peers(near, six) {
+            let (Some(system), Some(at)) = (of(far.node), far.subnet(six)) else { continue };
+            near_nodes.push(&far.node.name);
+            found.push(Session { address: at.address, system, source: None });
+        }
+    }
+    let first = |node: &Node| network.of(&node.name).find_map(|one| one.subnet(six)).map(|one| one.address);
+    let own_system = bgp.autonomous_system;
+    for other in network.nodes().filter(|other| of(other) == Some(own_system) && other.name != node.name) {
+        if !near_nodes.contains(&&other.name)
+            && let (Some(address), Some(source)) = (first(other), first(node))
+        {
+            found.push(Session { address, system: own_system, source: Some(source) });
+        }
+    }
+    found
 }

@@ -1,6 +1,6 @@
 //! The network as routing protocols see it: interfaces, and who else is in their subnets.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
 
 use tcplab_plan::{Link, Node, Plan};
@@ -71,6 +71,12 @@ impl<'p> Network<'p> {
         let members = of.subnet(six).and_then(|subnet| self.members.get(&subnet.network()));
         let all = members.into_iter().flatten().map(|&index| &self.attachments[index]);
         all.filter(|one| one.node.name != of.node.name).collect()
+    }
+
+    /// Every node, once, in the order of links.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = &'p Node> {
+        let mut seen = HashSet::new();
+        self.attachments.iter().map(|one| one.node).filter(move |node| seen.insert(node.name.as_str()))
     }
 
     /// What identifies a router: its first address.

@@ -78,6 +78,29 @@ fn a_bgp_router_has_a_session_for_each_address_of_a_neighbour() {
     assert!(section(&all[1], "router bgp 200").contains(&"neighbor 10.0.1.1 bfd"));
 }
 
+const ONE_SYSTEM: &str = "
+tcplab: 1
+name: t
+network:
+  topology: {kind: line, routers: 3, routing: {bgp: {as: 65001}, ospf: {}}}
+flows: [{name: f, kind: ping, from: h1, to: h3}]
+";
+
+#[test]
+fn routers_of_one_system_have_a_session_each_with_each() {
+    let document = Document::parse(ONE_SYSTEM.as_bytes(), "t.yaml").unwrap();
+    let all = routers(&tcplab_scenario::plan(document, &[], &Memory::default()).unwrap());
+    let bgp = section(&all[0], "router bgp 65001");
+    // r2 is a neighbour; r3 is reached by its first address, from this router's own.
+    let own: Vec<&&str> = bgp.iter().filter(|line| line.contains("update-source")).collect();
+    assert_eq!(
+        own,
+        [&"neighbor 10.0.1.2 update-source 10.0.0.1", &"neighbor fd00:0:0:1::2 update-source fd00::1"]
+    );
+    assert_eq!(bgp.iter().filter(|line| line.ends_with("remote-as 65001")).count(), 4);
+    assert_eq!(bgp.iter().filter(|line| line.ends_with("next-hop-self")).count(), 4);
+}
+
 #[test]
 fn names_in_static_routes_become_networks_and_addresses() {
     let text = &configured()[2].configuration;

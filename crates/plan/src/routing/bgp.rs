@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-/// BGP-4 (RFC 4271): a session with every neighbour that has it.
+/// BGP-4 (RFC 4271): a session with every neighbour that has it, and with every router of the same system (iBGP).
 ///
 /// It announces the networks of the router's interfaces.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ use crate::document::Document;
 use crate::language::{Amount, Control, Flow, Kind};
 use crate::layout::Layout;
 use crate::nearest::nearest;
+use crate::pairs;
 use crate::quantity::{LARGEST, quoted, round};
 use crate::reader::Path;
 use crate::surroundings::Known;
@@ -47,6 +48,11 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for (index, (flow, ends)) in layout.scenario.flows.iter().zip(&layout.topology.ends).enumerate() {
         let place = at!["flows", flow.number];
         let mut wrong = false;
+        if let Some(message) = pairs::contradiction(layout.scenario, flow) {
+            found
+                .push(Finding::new(below(&place, "between"), message).depends(vec![at!["network"]]).at_key());
+            continue;
+        }
         for (key, name) in ["from", "to"].into_iter().zip(ends) {
             let finding = match name.as_deref().map(|name| (name, layout.node(name))) {
                 None => {

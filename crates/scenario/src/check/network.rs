@@ -38,7 +38,7 @@ pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
 
 /// Where nodes are named, and what a refused node leaves behind.
 pub(super) fn node_names(layout: &Layout<'_>) -> Vec<Path> {
-    let mut places = vec![at!["network", "nodes", "*"]];
+    let mut places = vec![at!["network", "nodes", "*"], at!["network", "topology"]];
     places.extend(layout.topology.nodes.iter().map(|node| below(&node.place, "name")));
     places
 }

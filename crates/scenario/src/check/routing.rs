@@ -1,6 +1,6 @@
 //! Contradictions in the routing protocols of routers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use tcplab_plan::{NodeKind, Ospf, StaticRoute};
@@ -10,7 +10,7 @@ use super::network::{neighbour, node_names};
 use crate::layout::Layout;
 use crate::quantity::{Dimension, format, quoted};
 use crate::reader::Path;
-use crate::topology::{NodeSpec, below};
+use crate::topology::{NodeSpec, at, below};
 use crate::words::near_name;
 
 const SECOND: u64 = 1_000_000_000;
@@ -36,9 +36,11 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         if let Some(bgp) = &routing.bgp {
             let place = below(&place, "bgp");
             let number = bgp.autonomous_system;
-            if let Some(other) = systems.insert(number, &node.name) {
-                let message = format!("{} has the AS {number} too: each router is a system", quoted(other));
-                found.push(Finding::new(below(&place, "as"), message));
+            let first = *systems.entry(number).or_insert(&node.name);
+            if first != node.name && !is_joined(layout, first, &node.name, number) {
+                let message =
+                    format!("{} has the AS {number} too, but no path within it joins them", quoted(first));
+                found.push(Finding::new(below(&place, "as"), message).depends(vec![at!["network"]]));
             }
             for (key, value, minimum) in [
                 ("keepalive", bgp.keepalive, 1),
@@ -58,6 +60,25 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             static_route(layout, node, &below(&below(&place, "static"), number), route, found);
         }
     }
+}
+
+/// Whether routers of an AS, or without BGP, make a path between two of it.
+fn is_joined(layout: &Layout<'_>, from: &str, to: &str, number: u32) -> bool {
+    let is_within = |name: &str| {
+        let router = layout.node(name).filter(|node| node.kind == NodeKind::Router);
+        let bgp = router.map(|node| node.routing.as_ref().and_then(|routing| routing.bgp.as_ref()));
+        bgp.is_some_and(|bgp| bgp.is_none_or(|bgp| bgp.autonomous_system == number))
+    };
+    let mut seen = BTreeSet::from([from]);
+    let mut waiting = vec![from];
+    while let Some(at) = waiting.pop() {
+        if at == to {
+            return true;
+        }
+        let next = layout.neighbours(at).into_iter().filter(|name| is_within(name));
+        waiting.extend(next.filter(|name| seen.insert(name)));
+    }
+    false
 }
 
 fn ospf(layout: &Layout<'_>, node: &NodeSpec, place: &Path, ospf: &Ospf, found: &mut Vec<Finding>) {

@@ -58,6 +58,8 @@ pub(crate) struct Common {
     /// Receiving node; default on a path: `right`.
     #[schemars(with = "Option<kinds::Name>")]
     pub(crate) to: Option<String>,
+    /// In place of `from` and `to`: `all`, a flow from every host to every other, each called NAME-FROM-TO.
+    pub(crate) between: Option<Between>,
     /// When the flow starts.
     #[serde(default)]
     #[schemars(with = "Option<kinds::Moment>")]
@@ -77,6 +79,14 @@ pub(crate) struct Common {
     #[serde(default)]
     #[schemars(with = "Option<kinds::Dscp>")]
     pub(crate) dscp: u8,
+}
+
+/// Between which hosts there are flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Between {
+    /// Each and each other, in both directions.
+    All,
 }
 
 fn four() -> u8 {

@@ -3,6 +3,7 @@
 
 mod accelerator;
 mod flows;
+mod generated;
 mod http;
 pub(crate) mod kinds;
 mod network;
@@ -15,10 +16,11 @@ use serde_json::Value;
 use tcplab_plan::{CaptureAt, Emulator};
 
 pub(crate) use accelerator::{Accelerate, Leg};
-pub(crate) use flows::{Control, Flow, Kind, Pattern, SocketSettings};
+pub(crate) use flows::{Between, Control, Flow, Kind, Pattern, SocketSettings};
+pub(crate) use generated::{Form, Generated, Joint};
 pub(crate) use network::{
-    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Overhead,
-    PathNetwork, Policer, RandomModel, Reorder,
+    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Node,
+    Overhead, PathNetwork, Policer, RandomModel, Reorder,
 };
 pub(crate) use study::Study;
 

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tcplab_plan::{Distribution, Ecn, NodeKind, Queue, Routing};
 
 use super::accelerator::Accelerate;
+use super::generated::Generated;
 use super::kinds;
 use super::{Amount, At, LinkRate, QueueTree};
 
@@ -336,10 +337,8 @@ pub(crate) struct Node {
     /// Name of the node.
     #[schemars(with = "kinds::Name")]
     pub(crate) name: String,
-    /// `host` sends and receives, `switch` forwards within a subnet, `router` between subnets.
-    #[serde(default = "host")]
-    #[schemars(with = "Option<NodeKind>")]
-    pub(crate) kind: NodeKind,
+    /// `host` (default) sends and receives, `switch` forwards within a subnet, `router` between subnets.
+    pub(crate) kind: Option<NodeKind>,
     /// Routing protocols of a router, in place of static routes along shortest paths.
     pub(crate) routing: Option<Routing>,
     /// File in FRR's own language that extends what `routing` says, or is all of it; relative to the scenario.
@@ -353,10 +352,6 @@ pub(crate) struct Node {
     /// Its TCP.
     #[serde(flatten)]
     pub(crate) settings: HostSettings,
-}
-
-fn host() -> NodeKind {
-    NodeKind::Host
 }
 
 /// A point-to-point link.
@@ -385,6 +380,21 @@ pub(crate) struct Link {
     /// What both directions do.
     #[serde(flatten)]
     pub(crate) common: Direction,
+}
+
+impl Link {
+    /// A link without settings.
+    pub(crate) fn plain(ends: [&str; 2]) -> Link {
+        Link {
+            number: 0,
+            name: None,
+            ends: ends.map(str::to_owned).to_vec(),
+            mtu: None,
+            forward: None,
+            backward: None,
+            common: Direction::default(),
+        }
+    }
 }
 
 /// The classic dumbbell, reduced to its bottleneck: hosts `left` and `right` joined by the link `path`.
@@ -429,19 +439,21 @@ pub(crate) struct PathNetwork {
     pub(crate) accelerate: Option<Accelerate>,
 }
 
-/// The network: either `path`, or `nodes` and `links`.
+/// The network: either `path`, or `nodes` and `links`, a generated `topology`, or both of these.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-rule" = "network"))]
 pub(crate) struct Network {
     /// Shorthand for two hosts and one bottleneck link.
     pub(crate) path: Option<PathNetwork>,
+    /// A network that a few numbers describe (`{kind: fat-tree, k: 4}`).
+    pub(crate) topology: Option<Generated>,
     /// Settings of all hosts, unless a host says otherwise.
     pub(crate) hosts: Option<HostSettings>,
-    /// Hosts, switches and routers.
+    /// Hosts, switches and routers. One with the name of a generated node adds to what that has.
     #[serde(default)]
     pub(crate) nodes: Vec<Node>,
-    /// Point-to-point links between them.
+    /// Point-to-point links between them. One with the name or the ends of a generated link adds to its settings.
     #[serde(default)]
     pub(crate) links: Vec<Link>,
 }

@@ -1,12 +1,15 @@
 """Files of MiniEdit and containerlab become scenarios; what cannot be said is named."""
 
 import json
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tcplab.scenario import expand, from_data
+from tcplab.testbed import exported
 from tcplab.topologies import UnreadableError, read
 
 MINIEDIT = {
@@ -98,3 +101,73 @@ def test_what_is_no_topology_is_said(tmp_path: Path, name: str, text: str) -> No
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UnreadableError):
         read(path)
+
+
+LOT: dict[str, Any] = {
+    "tcplab": 1,
+    "name": "lot",
+    "network": {
+        "topology": {
+            "kind": "dumbbell",
+            "hosts": 1,
+            "core": {"rate": "10 Mbit/s", "delay": "5 ms", "loss": "1 %", "queue": "20 packets"},
+        },
+        "nodes": [{"name": "sw", "kind": "switch"}, "extra"],
+        "links": [
+            {"ends": ["sw", "r1"], "queue": "fq_codel", "rate": "1 Mbit/s"},
+            {"ends": ["extra", "sw"]},
+        ],
+    },
+    "flows": [{"name": "p", "kind": "ping", "from": "left1", "to": "right1"}],
+}
+
+
+class Recorded:
+    """Stands for Mininet: notes what a script asks of it."""
+
+    def __init__(self, **_: Any) -> None:
+        self.asked: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **more: self.asked.append((name, args, more))
+
+    def __getitem__(self, node: str) -> Any:
+        return type("Node", (), {"cmd": lambda _, said: self.asked.append(("cmd", (node, said), {}))})()
+
+
+def test_mininet_builds_the_same_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = exported.mininet(plan(LOT))
+    net = Recorded()
+    for name in ("cli", "link", "net", "node"):
+        module = ModuleType(f"mininet.{name}")
+        for what in ("CLI", "TCIntf", "TCLink", "OVSBridge"):
+            setattr(module, what, lambda *_: None)
+        vars(module)["Mininet"] = lambda **_: net
+        monkeypatch.setitem(sys.modules, f"mininet.{name}", module)
+    exec(compile(made.text, "lot.py", "exec"), {})
+    nodes = {args[0] for name, args, _ in net.asked if name in ("addHost", "addSwitch")}
+    assert nodes == {"r1", "r2", "left1", "right1", "sw", "extra"}
+    links = {args: more for name, args, more in net.asked if name == "addLink"}
+    options = links["r1", "r2"]["params1"]
+    assert options == {"bw": 10.0, "delay": "5ms", "loss": 1.0, "max_queue_size": 20}
+    said = [args for name, args, _ in net.asked if name == "cmd"]
+    assert ("r1", "sysctl -w net.ipv4.ip_forward=1") in said
+    assert any(node == "left1" and "ip route replace 0.0.0.0/0 via" in text for node, text in said)
+    assert made.left_out == [
+        "link sw-r1 forward: the queue fq_codel",
+        "link sw-r1 backward: the queue fq_codel",
+    ]
+
+
+def test_containerlab_reads_its_own_export(tmp_path: Path) -> None:
+    made = exported.containerlab(plan(LOT))
+    path = tmp_path / "lot.clab.yml"
+    path.write_text(made.text, encoding="utf-8")
+    again = plan(read(path).scenario())
+    kinds = {node["name"]: node["kind"] for node in again["nodes"]}
+    assert kinds == {node["name"]: node["kind"] for node in plan(LOT)["nodes"]}
+    assert [link["ends"] for link in again["links"]] == [link["ends"] for link in plan(LOT)["links"]]
+    assert (
+        "# containerlab tools netem set -n clab-lot-r1 -i eth1 --rate 10000 --delay 5ms --loss 1.0"
+        in made.text
+    )

@@ -1,0 +1,279 @@
+//! Whether links do what was asked of them, measured before traffic: one-way delay, rate, queue limit and loss.
+//!
+//! Every direction is measured at the same time as every other: first single frames, then a burst that fills the queue,
+//! then frames at less than the rate. What disagrees is measured again, at last alone. The spread of the delays of single
+//! frames is what the machine adds, and widens every tolerance: a busy machine makes the measurement coarser, not wrong.
+
+mod judgement;
+mod probe;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tcplab_plan::{Direction, Limit, Loss, LossModel, Queue};
+
+use judgement::{Finding, Verdict};
+use probe::{LEAST_FRAME, Outcome, Probe, Train};
+
+pub(crate) use probe::{receiver, sender};
+
+/// Single frames, and the time between two.
+const SINGLES: u32 = 15;
+const APART: Duration = Duration::from_millis(10);
+/// How long a burst may take to leave the queue, and the frames that look for losses to be sent, seconds.
+const MOST_TIME: f64 = 0.6;
+/// More would not find room in a device's own queue.
+const MOST_FRAMES: f64 = 8000.0;
+/// How long a burst takes that measures a rate alone, seconds.
+const RATE_TIME: f64 = 0.1;
+/// Frames that look for losses.
+const LOSS_FRAMES: f64 = 2000.0;
+const LEAST_APART: f64 = 100e-6;
+/// Measurements of a direction that disagrees.
+const ATTEMPTS: u32 = 3;
+/// What may pass after the last frame should have come.
+const GRACE: f64 = 0.1;
+/// What the sender needs for a frame, seconds, on a slow machine.
+const SENDING: f64 = 4e-6;
+
+/// One direction of a link, and where it begins and ends.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Asked {
+    link: String,
+    direction: String,
+    /// Node and interface.
+    pub(crate) from: (String, String),
+    pub(crate) to: (String, String),
+    mtu: u32,
+    plan: Direction,
+    /// netem makes it: its limit also counts what is under way.
+    netem: bool,
+}
+
+/// Measures directions, each with a socket at its beginning and one at its end.
+pub(crate) fn verify(asked: &[Asked], sockets: Vec<(OwnedFd, OwnedFd)>) -> io::Result<Value> {
+    let mut probes: Vec<Probe> =
+        sockets.into_iter().map(|(sender, receiver)| Probe::new(sender, receiver)).collect();
+    let mut measured = measure(asked, &mut probes)?;
+    for _ in 1..ATTEMPTS {
+        for (number, findings) in measured.iter_mut().enumerate() {
+            if findings.iter().any(|finding| finding.verdict == Verdict::Off) {
+                let alone = measure(&asked[number..=number], &mut probes[number..=number])?;
+                *findings = alone.into_iter().flatten().collect();
+            }
+        }
+    }
+    let directions = asked.iter().zip(measured).map(
+        |(asked, findings)| json!({"link": asked.link, "direction": asked.direction, "measured": findings}),
+    );
+    Ok(json!({"directions": directions.collect::<Vec<_>>()}))
+}
+
+/// The findings of each direction.
+fn measure(asked: &[Asked], probes: &mut [Probe]) -> io::Result<Vec<Vec<Finding>>> {
+    let trains: Vec<Train> = asked.iter().map(Asked::singles).collect();
+    let singles = probe::exchange(probes, &trains)?;
+    let noise: Vec<f64> = asked.iter().zip(&singles).map(|(asked, outcome)| asked.noise(outcome)).collect();
+    let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
+    let bursts = probe::exchange(probes, &trains)?;
+    let paced: Vec<Train> = asked.iter().map(|asked| asked.paced().unwrap_or_default()).collect();
+    let losses = probe::exchange(probes, &paced)?;
+    let found = asked.iter().enumerate().map(|(at, asked)| {
+        if !asked.plan.up {
+            return vec![Finding::unknown("delay", "the link is down at the start")];
+        }
+        let mut found = vec![asked.delay(&singles[at], noise[at])];
+        found.extend(asked.rate(&bursts[at], trains[at].size, noise[at]));
+        found.extend(asked.queue(&bursts[at], trains[at].size, noise[at]));
+        found.push(asked.loss(&losses[at]));
+        found
+    });
+    Ok(found.collect())
+}
+
+impl Asked {
+    /// Seconds that a frame takes at the rate.
+    fn frame_time(&self, size: usize) -> Option<f64> {
+        let bits = 8.0 * f64::from(self.plan.overhead.len_on_wire(size as u32));
+        (self.plan.trace.is_none()).then_some(())?;
+        self.plan.rate.map(|rate| bits / rate.bits_per_sec() as f64)
+    }
+
+    fn full_frame(&self) -> usize {
+        self.mtu as usize + 14
+    }
+
+    /// How long a frame may be under way beside its time in the queue, seconds.
+    fn under_way(&self) -> f64 {
+        let jitter = self.plan.jitter.as_ref().map_or(0.0, |jitter| 4.0 * seconds(jitter.amount.as_ns()));
+        seconds(self.plan.delay.as_ns()) + jitter + GRACE
+    }
+
+    fn singles(&self) -> Train {
+        let waits = f64::from(SINGLES) * self.frame_time(LEAST_FRAME).unwrap_or(0.0);
+        let patience = Duration::from_secs_f64(self.under_way() + waits.min(1.0));
+        Train { frames: SINGLES, size: LEAST_FRAME, apart: APART, patience }
+    }
+
+    /// Spread of the delays that the link does not explain, seconds.
+    fn noise(&self, singles: &Outcome) -> f64 {
+        let delays = singles.arrivals.iter().map(probe::Arrival::delay);
+        let (least, most) =
+            delays.fold((f64::MAX, 0.0_f64), |(least, most), one| (least.min(one), most.max(one)));
+        if self.varies() || most < least { 0.0 } else { most - least }
+    }
+
+    /// The delay is not the same for each packet.
+    fn varies(&self) -> bool {
+        self.plan.jitter.is_some() || self.plan.reorder.is_some() || self.plan.trace.is_some()
+    }
+
+    fn delay(&self, singles: &Outcome, noise: f64) -> Finding {
+        let asked = seconds(self.plan.delay.as_ns());
+        if self.varies() {
+            return Finding::unknown("delay", "it varies by itself");
+        }
+        let own = self.frame_time(LEAST_FRAME).unwrap_or(0.0);
+        let delays = singles.arrivals.iter().map(|one| one.delay() - own);
+        let Some(measured) = delays.min_by(f64::total_cmp) else {
+            if self.plan.loss.is_some() {
+                return Finding::unknown("delay", "every probe was lost");
+            }
+            return Finding::nothing_came("delay", asked);
+        };
+        Finding::compare("delay", asked, measured, (0.02 * asked).max(0.5e-3) + noise)
+    }
+
+    /// Frames that its queue holds; none where a burst does not tell.
+    fn holds(&self, size: usize) -> Option<f64> {
+        let Queue::Droptail { limit: Some(limit), .. } = self.plan.queue else { return None };
+        let known = !self.netem && self.plan.policer.is_none() && self.plan.loss.is_none();
+        let frame_time = self.frame_time(size).filter(|_| known)?;
+        Some(match limit {
+            Limit::Packets(packets) => packets as f64,
+            Limit::Bytes(bytes) => (bytes / size as u64) as f64,
+            Limit::Time(time) => (seconds(time.as_ns()) / frame_time).floor(),
+        })
+    }
+
+    /// The size of the frames that fill the queue, and how many: none where that takes too long or they come too slowly.
+    fn filling(&self) -> Option<(usize, f64)> {
+        [self.full_frame(), LEAST_FRAME.max(60)].into_iter().find_map(|size| {
+            let (holds, frame_time) = (self.holds(size)?, self.frame_time(size)?);
+            // Those that leave while they come must be made up for.
+            let frames = (1.1 * holds + 20.0) / (1.0 - SENDING / frame_time).max(0.0);
+            (frames <= MOST_FRAMES && holds * frame_time <= MOST_TIME).then_some((size, frames))
+        })
+    }
+
+    fn burst(&self) -> Option<Train> {
+        let (size, frames) = self.filling().or_else(|| {
+            let size = self.full_frame();
+            let frames = (RATE_TIME / self.frame_time(size)?).clamp(12.0, MOST_FRAMES / 4.0);
+            Some((size, frames))
+        })?;
+        let drain = frames * self.frame_time(size)?;
+        let patience = Duration::from_secs_f64(self.under_way() + drain.min(2.0));
+        Some(Train { frames: frames as u32, size, apart: Duration::ZERO, patience })
+    }
+
+    fn rate(&self, burst: &Outcome, size: usize, noise: f64) -> Option<Finding> {
+        let asked = self.plan.rate?.bits_per_sec() as f64;
+        let frame_time = self.frame_time(size)?;
+        if self.plan.policer.is_some() || matches!(self.plan.queue, Queue::Tbf(_)) || self.varies() {
+            return Some(Finding::unknown("rate", "something else than the rate spaces packets"));
+        }
+        let (Some(first), Some(last)) = (burst.arrivals.first(), burst.arrivals.last()) else {
+            return Some(Finding::nothing_came("rate", asked));
+        };
+        // A frame that was lost on the way has used its time, one that found no room has not.
+        let frames = if self.plan.loss.is_some() {
+            f64::from(last.number - first.number)
+        } else {
+            burst.arrivals.len() as f64 - 1.0
+        };
+        let span = last.came.saturating_sub(first.came) as f64 / 1e9;
+        let sent_at = f64::from(burst.sent) / burst.sending.max(1e-9);
+        if frames < 5.0 || noise > 0.3 * span {
+            return Some(Finding::unknown("rate", "the burst that the queue holds is too short"));
+        }
+        if sent_at < 1.2 / frame_time && burst.arrivals.len() == burst.sent as usize {
+            return Some(Finding::unknown("rate", "this machine sends no faster"));
+        }
+        let measured = asked * frames * frame_time / span;
+        Some(Finding::compare("rate", asked, measured, asked * (0.03 + noise / span)))
+    }
+
+    /// In frames.
+    fn queue(&self, burst: &Outcome, size: usize, noise: f64) -> Option<Finding> {
+        self.plan.rate?;
+        let Some((_, _)) = self.filling() else {
+            return Some(Finding::unknown("queue limit", "a burst does not tell it, or takes too long"));
+        };
+        let (asked, frame_time) = (self.holds(size)?, self.frame_time(size)?);
+        if burst.arrivals.len() == burst.sent as usize {
+            let spare = f64::from(burst.sent) - asked;
+            if burst.sending < 0.5 * spare * frame_time {
+                return Some(Finding::compare(
+                    "queue limit",
+                    asked,
+                    f64::from(burst.sent),
+                    0.03 * asked + 3.0,
+                ));
+            }
+            return Some(Finding::unknown("queue limit", "this machine sends too slowly to fill it"));
+        }
+        // One is being sent, and some have left while others came.
+        let measured = burst.arrivals.len() as f64 - 1.0 - burst.sending / frame_time;
+        let tolerance = 3.0 + 0.03 * asked + noise / frame_time;
+        Some(Finding::compare("queue limit", asked, measured, tolerance))
+    }
+
+    /// The share of packets that are lost at random; none where it is not a matter of chance alone.
+    fn lost(&self) -> Option<f64> {
+        match &self.plan.loss {
+            _ if self.plan.corrupt.is_some() => None,
+            None => Some(0.0),
+            Some(Loss { model: LossModel::Random { chance }, .. }) if chance.correlation.is_zero() => {
+                Some(chance.rate.as_f64())
+            }
+            Some(_) => None,
+        }
+    }
+
+    fn paced(&self) -> Option<Train> {
+        self.lost()?;
+        let apart = (1.5 * self.frame_time(LEAST_FRAME).unwrap_or(0.0)).max(LEAST_APART);
+        let frames = (MOST_TIME / apart).clamp(10.0, LOSS_FRAMES);
+        let patience = Duration::from_secs_f64(self.under_way());
+        Some(Train {
+            frames: frames as u32,
+            size: LEAST_FRAME,
+            apart: Duration::from_secs_f64(apart),
+            patience,
+        })
+    }
+
+    fn loss(&self, paced: &Outcome) -> Finding {
+        let Some(asked) = self.lost() else {
+            return Finding::unknown("loss", "which packets are lost is not a matter of single chances");
+        };
+        if self.plan.policer.is_some() {
+            return Finding::unknown("loss", "the policer drops packets too");
+        }
+        let sent = f64::from(paced.sent);
+        let measured = 1.0 - paced.arrivals.len() as f64 / sent.max(1.0);
+        if asked > 0.0 && asked * sent < 10.0 {
+            return Finding::unknown("loss", "so small a share does not show in the time there is");
+        }
+        // Four standard deviations of a binomial share.
+        Finding::compare("loss", asked, measured, 4.0 * (asked * (1.0 - asked) / sent).sqrt())
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,253 @@
+//! Frames sent over a link and noted at its other end, in both namespaces with packet(7) sockets.
+//!
+//! They are of an EtherType for experiments (IEEE 802) and go to an address that bridges do not forward, so that they stay
+//! on their link, and no stack answers them. The time at which one is sent stands in it; the kernel says when it came.
+
+use std::collections::BTreeSet;
+use std::io::{self, IoSliceMut};
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
+use nix::time::{ClockId, clock_gettime};
+
+/// For local experiments.
+const ETHERTYPE: u16 = 0x88b5;
+/// "Nearest bridge" (IEEE 802.1Q, table 8-1).
+const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
+/// Ethernet header, sequence number, time of sending.
+pub(super) const LEAST_FRAME: usize = 14 + 4 + 8;
+/// A burst that is not read at once must find room.
+const RECEIVE_BUFFER: usize = 64 << 20;
+/// How long a train may take to be sent.
+const MOST_TIME: Duration = Duration::from_secs(2);
+/// Frames sent before those that came are read.
+const AT_ONCE: usize = 128;
+
+/// A frame that came.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) number: u32,
+    /// Both in ns since 1970.
+    pub(super) sent: u64,
+    pub(super) came: u64,
+}
+
+impl Arrival {
+    /// Seconds from its sending.
+    pub(super) fn delay(&self) -> f64 {
+        self.came.saturating_sub(self.sent) as f64 / 1e9
+    }
+}
+
+/// One direction of a link.
+pub(super) struct Probe {
+    sender: OwnedFd,
+    receiver: OwnedFd,
+    next: u32,
+    seen: BTreeSet<u32>,
+    arrivals: Vec<Arrival>,
+    /// When the first and the last frame were sent.
+    sending: Option<(u64, u64)>,
+}
+
+/// What became of frames.
+pub(super) struct Outcome {
+    pub(super) sent: u32,
+    /// Each frame once, in the order in which they came.
+    pub(super) arrivals: Vec<Arrival>,
+    /// From the first frame to the last, seconds.
+    pub(super) sending: f64,
+}
+
+/// A socket that sends from an interface of the network namespace this thread is in.
+pub(crate) fn sender(interface: &str) -> io::Result<OwnedFd> {
+    bound(interface, 0)
+}
+
+/// A socket that notes what comes to an interface of the network namespace this thread is in.
+pub(crate) fn receiver(interface: &str) -> io::Result<OwnedFd> {
+    let socket = bound(interface, ETHERTYPE)?;
+    setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+    if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err() {
+        setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
+    }
+    Ok(socket)
+}
+
+fn bound(interface: &str, protocol: u16) -> io::Result<OwnedFd> {
+    let index = nix::net::if_::if_nametoindex(interface)?;
+    // SAFETY: takes no pointers; a valid descriptor has no other owner.
+    let socket = unsafe {
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+        let fd = libc::socket(libc::AF_PACKET, kind, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    // SAFETY: all zeros is a value of this plain structure, and the pointer and length are its own.
+    let done = unsafe {
+        let mut at: libc::sockaddr_ll = mem::zeroed();
+        at.sll_family = libc::AF_PACKET as u16;
+        at.sll_protocol = protocol.to_be();
+        at.sll_ifindex = index as i32;
+        libc::bind(socket.as_raw_fd(), (&raw const at).cast(), mem::size_of_val(&at) as u32)
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+impl Probe {
+    pub(super) fn new(sender: OwnedFd, receiver: OwnedFd) -> Probe {
+        Probe { sender, receiver, next: 0, seen: BTreeSet::new(), arrivals: Vec::new(), sending: None }
+    }
+
+    /// Sends one frame of a size. A full queue of the device is a loss like any other.
+    fn send(&mut self, size: usize) -> io::Result<()> {
+        let mut frame = vec![0; size.max(LEAST_FRAME)];
+        frame[..6].copy_from_slice(&DESTINATION);
+        frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+        frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
+        frame[14..18].copy_from_slice(&self.next.to_be_bytes());
+        let now = now();
+        frame[18..26].copy_from_slice(&now.to_be_bytes());
+        self.next += 1;
+        self.sending = Some((self.sending.map_or(now, |(first, _)| first), now));
+        match nix::unistd::write(&self.sender, &frame) {
+            Ok(_) | Err(Errno::ENOBUFS | Errno::EAGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn take(&mut self) -> io::Result<()> {
+        let mut buffer = [0_u8; LEAST_FRAME];
+        let mut control = nix::cmsg_space!(libc::timespec);
+        loop {
+            let mut parts = [IoSliceMut::new(&mut buffer)];
+            let received = recvmsg::<SockaddrStorage>(
+                self.receiver.as_raw_fd(),
+                &mut parts,
+                Some(&mut control),
+                MsgFlags::MSG_TRUNC,
+            );
+            let came = match received {
+                Ok(message) => message.cmsgs()?.find_map(|one| match one {
+                    ControlMessageOwned::ScmTimestampns(time) => Some(ns(time.tv_sec(), time.tv_nsec())),
+                    _ => None,
+                }),
+                Err(Errno::EAGAIN) => return Ok(()),
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let (number, sent) = (&buffer[14..18], &buffer[18..26]);
+            let (Ok(number), Ok(sent), Some(came)) = (number.try_into(), sent.try_into(), came) else {
+                continue;
+            };
+            let arrival =
+                Arrival { number: u32::from_be_bytes(number), sent: u64::from_be_bytes(sent), came };
+            if self.seen.insert(arrival.number) {
+                self.arrivals.push(arrival);
+            }
+        }
+    }
+
+    fn outcome(&mut self, sent: u32) -> Outcome {
+        let (first, last) = self.sending.take().unwrap_or_default();
+        let from = self.next - sent;
+        let mut arrivals = mem::take(&mut self.arrivals);
+        // Nothing of an earlier train.
+        arrivals.retain(|one| one.number >= from);
+        Outcome { sent, arrivals, sending: (last - first) as f64 / 1e9 }
+    }
+}
+
+/// Frames that a direction sends: so many of a size, `apart` from each other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Train {
+    pub(super) frames: u32,
+    pub(super) size: usize,
+    pub(super) apart: Duration,
+    /// How long the last may be under way.
+    pub(super) patience: Duration,
+}
+
+/// Sends a train in each direction, all side by side, and waits for what comes.
+pub(super) fn exchange(probes: &mut [Probe], trains: &[Train]) -> io::Result<Vec<Outcome>> {
+    let began = Instant::now();
+    let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began)).collect();
+    loop {
+        for (train, probe) in running.iter_mut().zip(probes.iter_mut()) {
+            train.send(probe)?;
+        }
+        probes.iter_mut().try_for_each(Probe::take)?;
+        let now = Instant::now();
+        let waking =
+            running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now));
+        let Some(until) = waking.min() else { break };
+        let mut polled: Vec<PollFd<'_>> =
+            probes.iter().map(|probe| PollFd::new(probe.receiver.as_fd(), PollFlags::POLLIN)).collect();
+        // Rounded down: a frame that is due waits for no tick.
+        let wait = until.saturating_duration_since(now).as_millis();
+        match poll(&mut polled, PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(probes.iter_mut().zip(running).map(|(probe, train)| probe.outcome(train.sent)).collect())
+}
+
+/// A train on its way.
+struct Running {
+    train: Train,
+    sent: u32,
+    /// When the next frame is due.
+    due: Instant,
+    /// No frame is sent after.
+    closing: Instant,
+    /// When the last that was sent must have come.
+    end: Instant,
+}
+
+impl Running {
+    fn new(train: Train, began: Instant) -> Running {
+        Running { train, sent: 0, due: began, closing: began + MOST_TIME, end: began }
+    }
+
+    fn is_sending(&self, now: Instant) -> bool {
+        self.sent < self.train.frames && now < self.closing
+    }
+
+    /// Sends what is due. What comes late is not made up for: a burst would fill a queue that frames at their pace do not.
+    fn send(&mut self, probe: &mut Probe) -> io::Result<()> {
+        for _ in 0..AT_ONCE {
+            let now = Instant::now();
+            if !self.is_sending(now) || now < self.due {
+                break;
+            }
+            probe.send(self.train.size)?;
+            self.sent += 1;
+            self.due = now + self.train.apart;
+            self.end = now + self.train.patience;
+        }
+        Ok(())
+    }
+
+    /// Until when there is something to wait for; none: all has come, or will not.
+    fn waits_for(&self, probe: &Probe, now: Instant) -> Option<Instant> {
+        if self.is_sending(now) {
+            return Some(self.due);
+        }
+        (probe.arrivals.len() < self.sent as usize && now < self.end).then_some(self.end)
+    }
+}
+
+fn now() -> u64 {
+    clock_gettime(ClockId::CLOCK_REALTIME).map_or(0, |time| ns(time.tv_sec(), time.tv_nsec()))
+}
+
+fn ns(seconds: i64, ns: i64) -> u64 {
+    seconds.unsigned_abs() * 1_000_000_000 + ns.unsigned_abs()
+}

@@ -1,0 +1,185 @@
+"""A plan's network in the files of other tools: a script for Mininet, a topology of containerlab.
+
+What their files cannot say is named, not dropped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tcplab.plan.yaml_text import dump_plan_yaml
+from tcplab.testbed.layout import Interface, Layout, Namespace, Wire, lay_out
+
+_SPEAKERS = "routing protocols: copy them from FRR's console"
+# What Mininet's TCLink has no option for, as a plan calls it.
+_NOT_MININETS = ("reorder", "corrupt", "duplicate", "policer", "trace")
+_IMAGE = "ghcr.io/srl-labs/network-multitool"
+_FRR_IMAGE = "quay.io/frrouting/frr:10.2.1"
+
+
+@dataclass
+class Exported:
+    """A file's text, and what of the plan it does not say."""
+
+    text: str
+    left_out: list[str] = field(default_factory=list)
+    """One sentence each."""
+
+
+def mininet(plan: dict[str, Any]) -> Exported:
+    """A Python script that builds the network in Mininet and opens its console."""
+    layout = lay_out(plan)
+    made = Exported("")
+    lines = [
+        f'"""{plan["name"]}: a network of tcplab. Run as root with Python and Mininet."""',
+        "",
+        "from mininet.cli import CLI",
+        "from mininet.link import TCIntf, TCLink",
+        "from mininet.net import Mininet",
+        "from mininet.node import OVSBridge",
+        "",
+        "net = Mininet(controller=None, switch=OVSBridge, link=TCLink)",
+    ]
+    for space in layout.namespaces:
+        # A switch's first bytes of its identity must be given: names need no number.
+        call = "addHost" if space.kind != "switch" else "addSwitch"
+        more = ", ip=None" if space.kind != "switch" else f", dpid={format(_number(layout, space), '016x')!r}"
+        lines.append(f"net.{call}({space.node!r}{more})")
+    for wire in layout.wires:
+        one, other = wire.ends
+        settings = [_options(wire, key, made) for key in ("forward", "backward")]
+        lines += [
+            f"net.addLink({one.node!r}, {other.node!r},",
+            f"            intfName1={_interface(one)!r}, intfName2={_interface(other)!r},",
+            f"            params1={settings[0]!r}, params2={settings[1]!r})",
+        ]
+    lines += ["net.start()"]
+    for space in layout.namespaces:
+        lines += [f"net[{space.node!r}].cmd({command!r})" for command in _commands(space, _interface)]
+    lines += ["CLI(net)", "net.stop()", ""]
+    _name_the_rest(plan, made)
+    made.text = "\n".join(lines)
+    return made
+
+
+def containerlab(plan: dict[str, Any]) -> Exported:
+    """A topology file of containerlab; what its links do follows as commands in comments."""
+    layout = lay_out(plan)
+    made = Exported("")
+    nodes: dict[str, Any] = {}
+    for space in layout.namespaces:
+        if space.kind == "switch":
+            nodes[space.node] = {"kind": "bridge"}
+            made.left_out.append(
+                f"{space.node}: containerlab takes a bridge that is there; make it beforehand"
+            )
+            continue
+        speaks = any(node["name"] == space.node and node.get("routing") for node in plan["nodes"])
+        commands = list(_commands(space, _port))
+        nodes[space.node] = {"kind": "linux", "image": _FRR_IMAGE if speaks else _IMAGE, "exec": commands}
+    links = [
+        {"endpoints": [f"{end.node}:{_port(end)}" for end in wire.ends], "mtu": wire.plan["mtu"]}
+        for wire in layout.wires
+    ]
+    topology = {"name": plan["name"], "topology": {"nodes": nodes, "links": links}}
+    commands = [line for wire in layout.wires for line in _netem(plan["name"], wire, made)]
+    _name_the_rest(plan, made)
+    made.text = dump_plan_yaml(topology) + "".join(f"# {command}\n" for command in commands)
+    return made
+
+
+def _number(layout: Layout, space: Namespace) -> int:
+    return layout.namespaces.index(space) + 1
+
+
+def _interface(end: Interface) -> str:
+    """Mininet's interfaces are all visible in one place until they are moved: named by their node."""
+    return f"{end.node}-{end.name}"
+
+
+def _port(end: Interface) -> str:
+    """Containerlab's `eth0` is for management."""
+    return f"eth{int(end.name.removeprefix('eth')) + 1}"
+
+
+def _commands(space: Namespace, called: Any) -> Iterator[str]:
+    """What gives a node its addresses and routes."""
+    if space.kind == "switch":
+        return
+    if space.kind == "router":
+        yield "sysctl -w net.ipv4.ip_forward=1"
+    names = {end.name: called(end) for end in space.interfaces}
+    for end in space.interfaces:
+        if end.address:
+            yield f"ip addr add {end.address} dev {names[end.name]}"
+    for route in space.routes:
+        if route.gateway and ":" not in route.to:
+            yield f"ip route replace {route.to} via {route.gateway} dev {names[route.interface]}"
+
+
+def _options(wire: Wire, key: str, made: Exported) -> dict[str, Any]:
+    """A direction as options of TCLink: Mbit/s, times with units, percent, packets."""
+    direction = wire.plan[key]
+    found: dict[str, Any] = {}
+    if direction["rate"]:
+        found["bw"] = direction["rate"] / 1e6
+    if direction["delay"]:
+        found["delay"] = f"{direction['delay'] / 1e6:g}ms"
+    if direction.get("jitter"):
+        found["jitter"] = f"{direction['jitter']['amount'] / 1e6:g}ms"
+    lost = _lost(direction)
+    if lost is not None:
+        found["loss"] = lost
+    elif direction.get("loss"):
+        made.left_out.append(f"link {wire.name} {key}: this kind of loss")
+    limit = direction["queue"].get("limit")
+    if direction["queue"]["kind"] != "droptail":
+        made.left_out.append(f"link {wire.name} {key}: the queue {direction['queue']['kind']}")
+    elif limit:
+        found["max_queue_size"] = _packets(limit, direction["rate"], wire.plan["mtu"])
+    made.left_out += [f"link {wire.name} {key}: {what}" for what in _NOT_MININETS if direction.get(what)]
+    return found
+
+
+def _netem(lab: str, wire: Wire, made: Exported) -> Iterator[str]:
+    """Commands of containerlab that impair the ends of a link."""
+    for end, key in zip(wire.ends, ("forward", "backward"), strict=True):
+        options = dict(_options(wire, key, made))
+        if options.pop("max_queue_size", None) is not None:
+            made.left_out.append(f"link {wire.name} {key}: the queue's limit")
+        words = []
+        if "bw" in options:
+            words.append(f"--rate {options['bw'] * 1000:g}")
+        words += [f"--{name} {options[name]}" for name in ("delay", "jitter", "loss") if name in options]
+        if words:
+            yield f"containerlab tools netem set -n clab-{lab}-{end.node} -i {_port(end)} {' '.join(words)}"
+
+
+def _lost(direction: dict[str, Any]) -> float | None:
+    """Independent random loss, percent."""
+    model = (direction.get("loss") or {}).get("model") or {}
+    chance = model.get("chance") or {}
+    if model.get("kind") != "random" or chance.get("correlation"):
+        return None
+    return float(chance["rate"]) / 1e7
+
+
+def _packets(limit: dict[str, Any], rate: int | None, mtu: int) -> int:
+    """A limit in full packets."""
+    if "packets" in limit:
+        return int(limit["packets"])
+    size = limit["bytes"] if "bytes" in limit else limit["time"] * (rate or 0) // 8_000_000_000
+    return max(1, int(size) // (mtu + 14))
+
+
+def _name_the_rest(plan: dict[str, Any], made: Exported) -> None:
+    made.left_out += [f"{node['name']}: {_SPEAKERS}" for node in plan["nodes"] if node.get("routing")]
+    changing = [link["name"] for link in plan["links"] if _changes(link)]
+    made.left_out += [f"link {name}: changes over time" for name in changing]
+    made.left_out = list(dict.fromkeys(made.left_out))
+
+
+def _changes(link: dict[str, Any]) -> bool:
+    return bool(link["forward"]["changes"] or link["backward"]["changes"])
