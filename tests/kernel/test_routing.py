@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -79,3 +80,52 @@ def test_routes_that_do_not_come_end_the_run(run: Callable[..., Run]) -> None:
     network["nodes"][-3].pop("routing")
     with pytest.raises(tcplab.RunFailedError, match="does not answer"):
         run(network, [PROBE], duration="5 s", wait={"timeout": "2 s"})
+
+
+def two_systems() -> dict[str, Any]:
+    """A system of three routers with OSPF in two areas; another behind BFD; a router with static routes."""
+    bgp = {"connect_retry": "1 s", "bfd": True}
+
+    def inner(*areas: dict[str, Any]) -> dict[str, Any]:
+        return {"bgp": {"as": 100, **bgp}, "ospf": {**TIMERS, "interfaces": list(areas)}}
+
+    outside = {"link": "r1-r2", "area": 1}
+    routing = {
+        "r1": inner(outside, {"link": "h1-r1", "area": 1}),
+        "r2": inner(outside),
+        "r3": inner(),
+        "r4": {"bgp": {"as": 200, **bgp}, "static": [{"to": "h3", "via": "r5"}]},
+        "r5": {"static": [{"to": "h2", "via": "r4"}]},
+    }
+    chain = ["h1", "r1", "r2", "r3", "r4", "h2"]
+    links: list[dict[str, Any]] = [{"ends": [one, other], "delay": "1 ms"} for one, other in pairwise(chain)]
+    links[3]["at"] = {"3 s": {"loss": "100 %"}}
+    return {
+        "nodes": [
+            "h1",
+            "h2",
+            "h3",
+            *({"name": name, "kind": "router", "routing": said} for name, said in routing.items()),
+        ],
+        "links": [*links, {"ends": ["r4", "r5"]}, {"ends": ["r5", "h3"]}],
+    }
+
+
+def test_internal_bgp_areas_static_routes_and_bfd(run: Callable[..., Run]) -> None:
+    within = {**PROBE, "name": "within", "from": "h2", "to": "h3"}
+    done = run(two_systems(), [PROBE, within], duration="10 s")
+    before = done.pings.filter(pl.col("time") < 3_000_000_000)
+    assert not before["lost"].all()
+    assert not done.pings.filter(pl.col("flow") == "within")["lost"].any()
+    # r2 is not a neighbour of the other system: the route comes from r3, of its own.
+    at_r2 = done.routes.filter(pl.col("node") == "r2", pl.col("time") == 0)
+    assert "bgp" in set(at_r2["protocol"])
+    # The hold time is 180 s: it is BFD that ends the session.
+    ended = done.events.filter(
+        pl.col("event") == "session", pl.col("link") == "r3-r4", pl.col("time") > 3_000_000_000
+    )
+    assert ended.height
+    assert "BFD" in ended["detail"][0]
+    config = (done.path / "run-1/routing/r1.conf").read_text(encoding="utf-8")
+    assert "area 0.0.0.1" in config
+    assert "update-source" in config

@@ -47,6 +47,9 @@ pub struct Plan {
     /// How long routing protocols may take until the ends of every flow reach each other. Default: 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Span>,
+    /// Measure real links before traffic, and refuse those that are off. Default: where the run takes more than 10 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<bool>,
 }
 
 fn one() -> u64 {

@@ -57,6 +57,7 @@ pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
         capture: capture(layout),
         emulator: scenario.emulator,
         phases: Default::default(),
+        verify: scenario.verify,
         convergence: scenario.wait.as_ref().map(|wait| Span::from_ns(wait.timeout)),
     }
 }

@@ -26,7 +26,7 @@ fn links_of_hosts_and_between_routers_have_settings_of_their_own() {
     assert_eq!(plan.nodes.iter().filter(|node| node.kind == NodeKind::Host).count(), 4);
     let core = plan.links.iter().find(|link| link.name == "r1-r2").expect("the bottleneck");
     assert_eq!(core.backward.rate, Rate::from_bits_per_sec(10_000_000));
-    let delays = plan.links.iter().map(|link| link.forward.delay.as_ms()).collect::<Vec<_>>();
+    let delays = plan.links.iter().map(|link| link.forward.delay.as_us() / 1000).collect::<Vec<_>>();
     assert_eq!(delays, [5, 1, 1, 1, 1]);
     assert_eq!(plan.flows[0].base_rtt, Span::from_ms(14));
 }

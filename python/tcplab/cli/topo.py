@@ -54,7 +54,7 @@ def up(
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
     from tcplab.scenario import expand
-    from tcplab.testbed import held
+    from tcplab.testbed import held, verification
 
     read, _ = options.scenario(scenario, settings)
     plan = expand(read)
@@ -72,6 +72,8 @@ def up(
         return
     nodes, links = len(lab.about["nodes"]), len(lab.about["links"])
     say(f"lab {lab.name} is up after {took:.2f} s: {nodes} nodes, {links} links")
+    if certificate := lab.about["verification"]:
+        say(f"  {verification.told(certificate)}")
     first = next(iter(lab.about["nodes"]))
     say(f"  tcplab topo shell {first}")
     say(f"  tcplab topo down {lab.name}")

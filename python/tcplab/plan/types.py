@@ -226,4 +226,5 @@ class Plan(TypedDict):
     capture: ReadOnly[Capture | None]
     emulator: NotRequired[ReadOnly[str]]
     convergence: NotRequired[ReadOnly[int]]
+    verify: NotRequired[ReadOnly[bool]]
     phases: NotRequired[ReadOnly[dict[str, int]]]

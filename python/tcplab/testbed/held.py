@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcplab.results.manifest import plan_digest
+from tcplab.testbed import verification
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
@@ -137,10 +139,13 @@ def up(plan: Json, name: str, scenario: str) -> Held:
         cables = [[end.__dict__ for end in wire.ends] for wire in layout.wires if not wire.emulated]
         namespaces = [namespace.to_json() for namespace in layout.namespaces]
         lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
+        certificate = None
+        if plan.get("verify", True):
+            certificate = verification.measured(layout, plan_digest(plan), lab.ask)
         if layout.emulated:
             _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
         routers = lab.ask({"do": "route", "plan": plan})["configurations"] if has_routing(plan) else {}
-        lab.ask({"do": "hold", "about": _about(layout, scenario, routers)})
+        lab.ask({"do": "hold", "about": _about(layout, scenario, routers, certificate)})
         lab.let_go()
     except BaseException:
         lab.end()
@@ -192,11 +197,12 @@ def _emulation(plan: Json, layout: Layout, pids: Mapping[str, int]) -> Json:
     return {"seed": plan["seed"], "links": links}
 
 
-def _about(layout: Layout, scenario: str, routers: Json) -> Json:
+def _about(layout: Layout, scenario: str, routers: Json, certificate: Json | None) -> Json:
     return {
         "scenario": scenario,
         "started": time.time(),
         "routers": routers,
+        "verification": certificate,
         "nodes": {
             one.node: {
                 "kind": one.kind,

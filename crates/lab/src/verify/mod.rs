@@ -29,8 +29,9 @@ const MOST_TIME: f64 = 0.6;
 const MOST_FRAMES: f64 = 8000.0;
 /// How long a burst takes that measures a rate alone, seconds.
 const RATE_TIME: f64 = 0.1;
-/// Frames that look for losses.
+/// Frames that look for losses, and those of all directions together.
 const LOSS_FRAMES: f64 = 2000.0;
+const ALL_LOSS_FRAMES: f64 = 40_000.0;
 const LEAST_APART: f64 = 100e-6;
 /// Measurements of a direction that disagrees.
 const ATTEMPTS: u32 = 3;
@@ -79,7 +80,7 @@ fn measure(asked: &[Asked], probes: &mut [Probe]) -> io::Result<Vec<Vec<Finding>
     let noise: Vec<f64> = asked.iter().zip(&singles).map(|(asked, outcome)| asked.noise(outcome)).collect();
     let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
     let bursts = probe::exchange(probes, &trains)?;
-    let paced: Vec<Train> = asked.iter().map(|asked| asked.paced().unwrap_or_default()).collect();
+    let paced: Vec<Train> = asked.iter().map(|one| one.paced(asked.len()).unwrap_or_default()).collect();
     let losses = probe::exchange(probes, &paced)?;
     let found = asked.iter().enumerate().map(|(at, asked)| {
         if !asked.plan.up {
@@ -244,10 +245,12 @@ impl Asked {
         }
     }
 
-    fn paced(&self) -> Option<Train> {
+    /// One of so many directions.
+    fn paced(&self, of: usize) -> Option<Train> {
         self.lost()?;
         let apart = (1.5 * self.frame_time(LEAST_FRAME).unwrap_or(0.0)).max(LEAST_APART);
-        let frames = (MOST_TIME / apart).clamp(10.0, LOSS_FRAMES);
+        let most = (ALL_LOSS_FRAMES / of as f64).clamp(20.0, LOSS_FRAMES);
+        let frames = (MOST_TIME / apart).clamp(10.0, most);
         let patience = Duration::from_secs_f64(self.under_way());
         Some(Train {
             frames: frames as u32,

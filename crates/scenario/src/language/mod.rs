@@ -263,6 +263,10 @@ pub(crate) struct Scenario {
     #[serde(default)]
     #[schemars(with = "Option<Emulator>")]
     pub(crate) emulator: Emulator,
+    /// Measure the links of a real kernel's network before traffic, and refuse those that are off (default: in runs of
+    /// more than 10 s).
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) verify: Option<bool>,
     /// What is captured (default none).
     pub(crate) capture: Option<Capture>,
     /// Number of runs, each with its own seed.

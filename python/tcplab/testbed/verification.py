@@ -1,0 +1,86 @@
+"""Whether links do what was asked of them: what the lab is to measure, and what its answer means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tcplab.quantities import plural, rate_text, time_text
+from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.layout import Layout
+
+Json = dict[str, Any]
+# Shorter runs are not verified unless they ask for it, ns.
+_SHORT = 10_000_000_000
+
+
+def wanted(plan: Json) -> bool:
+    """Whether a run begins with it: as the plan says, else when it takes more than 10 s."""
+    return bool(plan.get("verify", plan["duration"] > _SHORT))
+
+
+def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
+    """The certificate of all links: what was asked, measured and tolerated, in each direction.
+
+    It carries the digest of the plan, and one of all it says. Raises TestbedError where a link is off.
+    """
+    certificate = {"plan": digest, **ask({"do": "verify", "directions": list(_directions(layout))})}
+    text = json.dumps(certificate, sort_keys=True, separators=(",", ":"))
+    certificate["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    wrong = list(deviations(certificate))
+    if wrong:
+        more = f"; and {len(wrong) - 4} more" if len(wrong) > 4 else ""
+        raise TestbedError(
+            f"links are not as asked: {'; '.join(wrong[:4])}{more}",
+            "end other programs, ask for less, or set `verify: off`",
+        )
+    return certificate
+
+
+def deviations(certificate: Json) -> Iterator[str]:
+    """What is off, one clause each."""
+    for direction in certificate["directions"]:
+        for found in direction["measured"]:
+            if found["verdict"] == "off":
+                what = found["what"]
+                asked = shown(what, found["asked"])
+                seen = "nothing arrives" if found["measured"] is None else shown(what, found["measured"])
+                yield f"{direction['link']} {direction['direction']}: {what} {seen}, asked {asked}"
+
+
+def told(certificate: Json) -> str:
+    """What was verified, in one line."""
+    verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
+    links = len({one["link"] for one in certificate["directions"]})
+    left = verdicts.count("not_verified")
+    rest = f"; {left} of {len(verdicts)} properties could not be" if left else ""
+    return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
+
+
+def shown(what: str, value: float | None) -> str:
+    """A figure of a certificate with its unit."""
+    if value is None:
+        return "-"
+    if what == "delay":
+        return time_text(value * 1e9)
+    if what == "rate":
+        return rate_text(value)
+    if what == "loss":
+        return f"{100 * value:.3g} %"
+    return f"{value:.0f} packets"
+
+
+def _directions(layout: Layout) -> Iterator[Json]:
+    for wire in layout.wires:
+        for key, (near, far) in (("forward", wire.ends), ("backward", wire.ends[::-1])):
+            yield {
+                "link": wire.name,
+                "direction": key,
+                "from": [near.node, near.name],
+                "to": [far.node, far.name],
+                "mtu": wire.plan["mtu"],
+                "plan": wire.plan[key],
+                "netem": bool(near.qdiscs),
+            }
