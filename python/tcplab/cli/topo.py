@@ -53,8 +53,9 @@ def up(
     from tcplab.cli import options
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
+    from tcplab.results.certificate import told
     from tcplab.scenario import expand
-    from tcplab.testbed import held, verification
+    from tcplab.testbed import held
 
     read, _ = options.scenario(scenario, settings)
     plan = expand(read)
@@ -73,7 +74,7 @@ def up(
     nodes, links = len(lab.about["nodes"]), len(lab.about["links"])
     say(f"lab {lab.name} is up after {took:.2f} s: {nodes} nodes, {links} links")
     if certificate := lab.about["verification"]:
-        say(f"  {verification.told(certificate)}")
+        say(f"  {told(certificate)}")
     first = next(iter(lab.about["nodes"]))
     say(f"  tcplab topo shell {first}")
     say(f"  tcplab topo down {lab.name}")

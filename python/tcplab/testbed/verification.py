@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tcplab.quantities import plural, rate_text, time_text
+from tcplab.results.certificate import deviations
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout
 
@@ -37,39 +37,6 @@ def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
             "end other programs, ask for less, or set `verify: off`",
         )
     return certificate
-
-
-def deviations(certificate: Json) -> Iterator[str]:
-    """What is off, one clause each."""
-    for direction in certificate["directions"]:
-        for found in direction["measured"]:
-            if found["verdict"] == "off":
-                what = found["what"]
-                asked = shown(what, found["asked"])
-                seen = "nothing arrives" if found["measured"] is None else shown(what, found["measured"])
-                yield f"{direction['link']} {direction['direction']}: {what} {seen}, asked {asked}"
-
-
-def told(certificate: Json) -> str:
-    """What was verified, in one line."""
-    verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
-    links = len({one["link"] for one in certificate["directions"]})
-    left = verdicts.count("not_verified")
-    rest = f"; {left} of {len(verdicts)} properties could not be" if left else ""
-    return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
-
-
-def shown(what: str, value: float | None) -> str:
-    """A figure of a certificate with its unit."""
-    if value is None:
-        return "-"
-    if what == "delay":
-        return time_text(value * 1e9)
-    if what == "rate":
-        return rate_text(value)
-    if what == "loss":
-        return f"{100 * value:.3g} %"
-    return f"{value:.0f} packets"
 
 
 def _directions(layout: Layout) -> Iterator[Json]:

@@ -1,0 +1,59 @@
+"""The certificate of a run's links: what was asked of them and measured before traffic, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tcplab.quantities import plural, rate_text, time_text
+
+Json = dict[str, Any]
+_VERDICTS = {"ok": "as asked", "off": "off", "not_verified": "not verified"}
+
+
+def told(certificate: Json) -> str:
+    """What was verified, in one line."""
+    verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
+    links = len({one["link"] for one in certificate["directions"]})
+    left = verdicts.count("not_verified")
+    rest = f"; {left} of {len(verdicts)} properties could not be" if left else ""
+    return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
+
+
+def rows(certificate: Json) -> list[tuple[str, str, str, str, str, str, str]]:
+    """Link, direction, property, asked, measured, tolerance and verdict of everything looked at."""
+    return [
+        (
+            direction["link"],
+            direction["direction"],
+            found["what"],
+            *(shown(found["what"], found[key]) for key in ("asked", "measured", "tolerance")),
+            _VERDICTS[found["verdict"]] + (f": {found['reason']}" if found["reason"] else ""),
+        )
+        for direction in certificate["directions"]
+        for found in direction["measured"]
+    ]
+
+
+def deviations(certificate: Json) -> Iterator[str]:
+    """What is off, one clause each."""
+    for direction in certificate["directions"]:
+        for found in direction["measured"]:
+            if found["verdict"] == "off":
+                what = found["what"]
+                asked = shown(what, found["asked"])
+                seen = "nothing arrives" if found["measured"] is None else shown(what, found["measured"])
+                yield f"{direction['link']} {direction['direction']}: {what} {seen}, asked {asked}"
+
+
+def shown(what: str, value: float | None) -> str:
+    """A figure of a certificate with its unit."""
+    if value is None:
+        return "-"
+    if what == "delay":
+        return time_text(float(f"{value * 1e9:.4g}"))
+    if what == "rate":
+        return rate_text(float(f"{value:.4g}"))
+    if what == "loss":
+        return f"{100 * value:.3g} %"
+    return f"{value:.0f} packets"
