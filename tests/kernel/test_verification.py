@@ -1,71 +1,60 @@
-"""Links are measured before traffic."""
+"""Links of a network that stays up are measured."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable
+import os
 from typing import Any
 
 import pytest
 
-import tcplab
-from tcplab.results import Run
-from tcplab.testbed import verification
+from tcplab.results.certificate import told
+from tcplab.scenario import expand, from_data
+from tcplab.testbed import held, verification
+from tcplab.testbed.errors import TestbedError
 
-PING = [{"name": "probe", "kind": "ping", "interval": "50 ms", "from": "a", "to": "b"}]
-
-
-def network(**settings: Any) -> dict[str, Any]:
-    return {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], **settings}]}
+NAME = f"verified-{os.getpid()}"
 
 
-def findings(done: Run) -> dict[str, dict[str, Any]]:
-    """What was found of the direction there, by property."""
-    certificate = done.manifest.facts["verification"]
-    assert certificate["plan"] == done.manifest.plan_digest
-    return {found["what"]: found for found in certificate["directions"][0]["measured"]}
+def plan(**settings: Any) -> Any:
+    flow = {"name": "probe", "kind": "ping", "from": "a", "to": "b"}
+    network = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], **settings}]}
+    return expand(from_data({"tcplab": 1, "name": "verified", "network": network, "flows": [flow]}))
 
 
-def test_a_link_proves_its_settings(run: Callable[..., Run]) -> None:
-    asked = network(
-        rate="20 Mbit/s", delay="10 ms", loss="5 %", backward={"loss": "0 %", "queue": "60 packets"}
-    )
-    done = run(asked, PING, duration="1 s", verify="on")
-    found = findings(done)
-    assert {one["verdict"] for one in found.values()} <= {"ok", "not_verified"}
-    assert found["loss"]["verdict"] == "ok"
-    assert found["loss"]["measured"] > 0
-    assert found["delay"]["measured"] >= 0.0099
-    there = done.manifest.facts["verification"]["directions"][1]["measured"]
-    limit = next(one for one in there if one["what"] == "queue limit")
-    assert limit["verdict"] in ("ok", "not_verified")
+def certificate(of: Any) -> Any:
+    """That of a network which is up for a moment."""
+    lab = held.up(of, NAME, "verified.yaml")
+    held.down(NAME)
+    return lab.about["verification"]
 
 
-def test_a_short_run_is_not_verified_unless_it_asks(run: Callable[..., Run]) -> None:
-    assert "verification" not in run(network(delay="1 ms"), PING, duration="1 s").manifest.facts
+def test_a_link_proves_its_settings() -> None:
+    back = {"loss": "0 %", "queue": "60 packets"}
+    found = certificate(plan(rate="20 Mbit/s", delay="10 ms", loss="5 %", backward=back))
+    there, here = ({one["what"]: one for one in way["measured"]} for way in found["directions"])
+    assert "off" not in {one["verdict"] for one in (*there.values(), *here.values())}
+    assert there["loss"]["verdict"] == "ok"
+    assert there["loss"]["measured"] > 0
+    assert here["loss"]["measured"] == 0
+    # Never before its time; how much later is the machine's.
+    assert there["delay"]["measured"] >= 0.0099
+    assert there["queue limit"]["verdict"] == "not_verified"
+    assert told(found).startswith("1 link verified in ")
 
 
-def test_a_link_that_is_off_stops_the_run_with_figures(
-    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ask_for = verification._directions
+def test_a_link_that_is_off_is_refused_with_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = verification._directions
 
-    def more(layout: Any) -> Any:
-        """What is measured is held against four times the delay."""
-        for one in ask_for(layout):
+    def slower(layout: Any) -> Any:
+        """The measurement is held against four times the delay."""
+        for one in real(layout):
             yield {**one, "plan": {**one["plan"], "delay": 4 * one["plan"]["delay"]}}
 
-    monkeypatch.setattr(verification, "_directions", more)
-    with pytest.raises(tcplab.RunFailedError, match=r"a-b forward: delay .* asked 2 s"):
-        run(network(delay="500 ms"), PING, duration="1 s", verify="on")
+    monkeypatch.setattr(verification, "_directions", slower)
+    with pytest.raises(TestbedError, match=r"a-b forward: delay .*, asked 2 s"):
+        held.up(plan(delay="500 ms"), NAME, "verified.yaml")
+    assert NAME not in held.names()
 
 
-def test_the_certificate_is_signed_with_the_plan() -> None:
-    class Nothing:
-        wires = ()
-
-    made = verification.measured(Nothing(), "plan", lambda _: {"directions": [], "seconds": 0.1})  # type: ignore[arg-type]
-    again = {key: value for key, value in made.items() if key != "digest"}
-    text = json.dumps(again, sort_keys=True, separators=(",", ":"))
-    assert made["digest"] == hashlib.sha256(text.encode()).hexdigest()
+def test_verification_can_be_left_out() -> None:
+    assert certificate({**plan(delay="1 ms"), "verify": False}) is None

@@ -47,7 +47,7 @@ pub struct Plan {
     /// How long routing protocols may take until the ends of every flow reach each other. Default: 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Span>,
-    /// Measure real links before traffic, and refuse those that are off. Default: where the run takes more than 10 s.
+    /// Measure the links of a network that stays up, and refuse those that are off. Default: up to 50 links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
 }

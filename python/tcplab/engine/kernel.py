@@ -18,8 +18,7 @@ from tcplab.engine.conduct import Watch, seed_of
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
-from tcplab.results.manifest import plan_digest
-from tcplab.testbed import controls, verification
+from tcplab.testbed import controls
 from tcplab.testbed.agents import Json
 from tcplab.testbed.cpus import divide
 from tcplab.testbed.errors import TestbedError
@@ -92,8 +91,6 @@ class _Execution:
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])
         self.bed.build()
-        if verification.wanted(self.plan):
-            self.findings.facts["verification"] = self.bed.certify(plan_digest(self.plan))
         built = time.monotonic()
         if self.routers:
             try:

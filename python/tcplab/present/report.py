@@ -19,7 +19,6 @@ from tcplab.present.page import figure_json, page_environment, plotly_script
 from tcplab.present.summary_table import summary as summary_of
 from tcplab.present.text_table import Grid
 from tcplab.quantities import time_text
-from tcplab.results import certificate
 from tcplab.results.files import write_text
 from tcplab.results.run import Run
 from tcplab.results.schema import TABLES
@@ -88,7 +87,6 @@ def report_html(
     queues = [disciplines(run, repetition) for repetition in shown]
     split = [legs(run, repetition) for repetition in shown]
     echo = echo_part(run)
-    verified = run.manifest.facts.get("verification")
     template = page_environment().get_template("report.html.j2")
     return template.render(
         run=run,
@@ -96,8 +94,6 @@ def report_html(
         manifest=run.manifest,
         manifests=run.manifests,
         lead=_lead(run),
-        certificate=certificate.told(verified) if verified else "",
-        certificate_rows=certificate.rows(verified) if verified else (),
         grids=summary.grids(),
         notes=summary.notes,
         series=[figure_json(figure) for figure in series if figure.panels],

@@ -1,4 +1,4 @@
-"""The certificate of a run's links: what was asked of them and measured before traffic, in words."""
+"""The certificate of a network's links: what was asked of them and measured before traffic, in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from tcplab.quantities import plural, rate_text, time_text
 
 Json = dict[str, Any]
-_VERDICTS = {"ok": "as asked", "off": "off", "not_verified": "not verified"}
 
 
 def told(certificate: Json) -> str:
@@ -18,21 +17,6 @@ def told(certificate: Json) -> str:
     left = verdicts.count("not_verified")
     rest = f"; {left} of {len(verdicts)} properties could not be" if left else ""
     return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
-
-
-def rows(certificate: Json) -> list[tuple[str, str, str, str, str, str, str]]:
-    """Link, direction, property, asked, measured, tolerance and verdict of everything looked at."""
-    return [
-        (
-            direction["link"],
-            direction["direction"],
-            found["what"],
-            *(shown(found["what"], found[key]) for key in ("asked", "measured", "tolerance")),
-            _VERDICTS[found["verdict"]] + (f": {found['reason']}" if found["reason"] else ""),
-        )
-        for direction in certificate["directions"]
-        for found in direction["measured"]
-    ]
 
 
 def deviations(certificate: Json) -> Iterator[str]:

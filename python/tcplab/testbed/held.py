@@ -139,11 +139,11 @@ def up(plan: Json, name: str, scenario: str) -> Held:
         cables = [[end.__dict__ for end in wire.ends] for wire in layout.wires if not wire.emulated]
         namespaces = [namespace.to_json() for namespace in layout.namespaces]
         lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
-        certificate = None
-        if plan.get("verify", True):
-            certificate = verification.measured(layout, plan_digest(plan), lab.ask)
         if layout.emulated:
             _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
+        certificate = None
+        if verification.wanted(plan):
+            certificate = verification.measured(layout, plan_digest(plan), lab.ask)
         routers = lab.ask({"do": "route", "plan": plan})["configurations"] if has_routing(plan) else {}
         lab.ask({"do": "hold", "about": _about(layout, scenario, routers, certificate)})
         lab.let_go()

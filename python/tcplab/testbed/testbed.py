@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from tcplab.testbed import verification
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess
@@ -89,10 +88,6 @@ class Testbed:
         nodes = [namespace.to_json() for namespace in self.layout.namespaces]
         built = self._ask({"do": "build", "namespaces": nodes, "cables": cables})
         self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
-
-    def certify(self, digest: str) -> Json:
-        """Measure every link against the plan of this digest (`verification`); raises TestbedError."""
-        return verification.measured(self.layout, digest, self._ask)
 
     def route(self, plan: dict[str, Any]) -> dict[str, str]:
         """Run the routing protocols of a plan; returns the configuration of each router."""

@@ -119,6 +119,12 @@ fn plain(said: &str) -> String {
     if lines.is_empty() { said.trim().to_owned() } else { lines.join("; ") }
 }
 
+/// What a daemon reads of a configuration that is for all of them. It does not enter the sections of others, so that
+/// their `exit` would end its reading; a line that a section does not have is looked for in the ones around it.
+fn without_exits(configuration: &str) -> String {
+    configuration.lines().filter(|line| line.trim() != "exit").map(|line| format!("{line}\n")).collect()
+}
+
 struct Node<'r> {
     router: &'r Router,
     process: u32,
@@ -136,12 +142,13 @@ impl Node<'_> {
         for daemon in ["zebra"].into_iter().chain(self.router.daemons()) {
             symlink(format!("{}/{daemon}.vty", self.router.node), self.path(&format!("{daemon}.vty")))?;
         }
+        fs::write(self.path("daemons.conf"), without_exits(&self.router.configuration))?;
         fs::write(self.path("frr.conf"), &self.router.configuration)
     }
 
     fn start(&self, name: &str) -> Result<Daemon, LabError> {
         let node = &self.router.node;
-        let words = ["-N", node, "-u", "root", "-g", "root", "-f", &format!("{RUN}/frr.conf"), "-i"];
+        let words = ["-N", node, "-u", "root", "-g", "root", "-f", &format!("{RUN}/daemons.conf"), "-i"];
         let mut command = vec![format!("{PROGRAMS}/{name}")];
         command.extend(words.map(str::to_owned));
         command.push(format!("{RUN}/{node}/{name}.pid"));

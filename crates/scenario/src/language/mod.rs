@@ -263,8 +263,7 @@ pub(crate) struct Scenario {
     #[serde(default)]
     #[schemars(with = "Option<Emulator>")]
     pub(crate) emulator: Emulator,
-    /// Measure the links of a real kernel's network before traffic, and refuse those that are off (default: in runs of
-    /// more than 10 s).
+    /// Measure the links of a network that stays up, and refuse those that are off (default: up to 50 links).
     #[schemars(with = "Option<kinds::Switch>")]
     pub(crate) verify: Option<bool>,
     /// What is captured (default none).
