@@ -205,7 +205,7 @@ def test_checking_many_streams_takes_the_memory_of_few(here: Path, process: Comm
         text=True,
         check=False,
     )
-    assert (ended.returncode, "echoes with cubic" in ended.stdout) == (0, True), ended.stderr
+    assert (ended.returncode, "echoes of 64 B" in ended.stdout) == (0, True), ended.stderr
 
 
 def test_list_without_results_says_how_to_make_some(tcplab: Command) -> None:
