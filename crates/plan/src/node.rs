@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Accelerator, Routing, TcpSettings};
+use crate::{Accelerator, Nic, Routing, TcpSettings};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub struct Node {
     /// Offloads of its interfaces.
     #[serde(default)]
     pub offloads: Offloads,
+    /// Of a host: what its interfaces are; none: they send at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nic: Option<Nic>,
     /// Routing protocols of a router; none: packets go as `routes` says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<Routing>,

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
     Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Leg,
-    Limit, Link, Loss, LossModel, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue, Reorder,
-    Routing, Sample, TcpSettings, Trace, Traffic, Web,
+    Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue,
+    Reorder, Routing, Sample, TcpSettings, Trace, Traffic, Web,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -83,9 +83,15 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
             gso: settings.gso.unwrap_or(true),
             gro: settings.gro.unwrap_or(false),
         },
+        nic: settings.nic.as_ref().and_then(nic),
         routing: routing(layout, node),
         accelerate: node.accelerate.as_ref().map(|given| accelerator(layout, given)),
     }
+}
+
+fn nic(given: &language::Nic) -> Option<Nic> {
+    let queue = u32::try_from(given.queue.unwrap_or(LINK_LIMIT)).unwrap_or(u32::MAX);
+    Some(Nic { rate: Rate::from_bits_per_sec(given.rate)?, queue })
 }
 
 fn accelerator(layout: &Layout<'_>, given: &Accelerate) -> Accelerator {

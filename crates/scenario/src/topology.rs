@@ -523,6 +523,7 @@ node_spec!(
     pacing,
     rto_min,
     slow_start_after_idle,
+    nic,
     sysctls,
     cpus,
 );

@@ -1,6 +1,6 @@
 //! What plans come to: repetitions and warnings.
 
-use tcplab_plan::{Overhead, Plan, Policer};
+use tcplab_plan::{Nic, Overhead, Plan, Policer};
 use tcplab_scenario::{Document, Memory, plan, repetition, warnings, with_phases};
 use tcplab_units::{Rate, Span};
 
@@ -11,6 +11,15 @@ fn made(settings: &str, flow: &str) -> Plan {
     );
     let read = Document::parse(text.as_bytes(), "test.yaml");
     read.and_then(|read| plan(read, &[], &Memory::default())).unwrap_or_else(|said| panic!("{said}"))
+}
+
+#[test]
+fn an_interface_is_a_rate_or_a_rate_and_a_queue() {
+    let nic = |given: &str| made(&format!(", left: {{nic: {given}}}"), "").nodes[0].nic;
+    let rate = Rate::from_bits_per_sec(1_000_000_000).expect("a rate");
+    assert_eq!(nic("1 Gbit/s"), Some(Nic { rate, queue: 1000 }));
+    assert_eq!(nic("{rate: 1 Gbit/s, queue: 50 packets}"), Some(Nic { rate, queue: 50 }));
+    assert_eq!(made("", "").nodes[0].nic, None);
 }
 
 #[test]

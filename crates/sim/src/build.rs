@@ -297,7 +297,9 @@ impl Builder<'_> {
 
     fn settings(&self, cc: &Cc, configs: [&Config; 2]) -> Result<Settings, PlanError> {
         let [client, server] = configs.map(|config| self.fitted(config));
-        Ok(Settings { control: self.control(cc)?, configs: [client?, server?] })
+        let queued = [&self.flow.from, &self.flow.to]
+            .map(|name| self.plan.nodes.iter().any(|node| node.name == *name && node.nic.is_some()));
+        Ok(Settings { control: self.control(cc)?, configs: [client?, server?], queued })
     }
 
     fn control(&self, cc: &Cc) -> Result<Control, PlanError> {

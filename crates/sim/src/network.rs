@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use tcplab_link::{Link, Packet as _, component_seed, mix};
+use tcplab_units::Span;
 
 use crate::error::PlanError;
 use crate::packet::Packet;
-use crate::plan::{Node, Plan};
+use crate::plan::{Direction, Limit, Nic, Node, Overhead, Plan, Queue};
 
 /// A node's number: its place in the plan.
 pub(crate) type NodeId = u16;
@@ -18,11 +19,22 @@ const NOWHERE: DirectionId = DirectionId::MAX;
 /// The first number that is not a direction but a choice of several.
 const CHOICES: DirectionId = 1 << 30;
 
+/// The interface by which a host sends into a link direction.
+#[derive(Debug)]
+struct Interface {
+    link: Link<Packet>,
+    into: DirectionId,
+}
+
 /// The links with what is in them, and the routes between nodes.
 #[derive(Debug)]
 pub(crate) struct Network {
     links: Vec<Link<Packet>>,
     far_ends: Vec<NodeId>,
+    /// Of hosts whose interfaces take time to send. They are numbered after the directions.
+    interfaces: Vec<Interface>,
+    /// By direction: the number of the interface before it.
+    interface_of: Vec<DirectionId>,
     /// By node and destination: the direction by which to leave, or the number of a choice.
     routes: Vec<DirectionId>,
     choices: Vec<Choice>,
@@ -110,12 +122,39 @@ impl Network {
                 choices.push(Choice { directions, seed });
             }
         }
-        Ok((Network { links, far_ends, routes, choices, nodes }, names))
+        let mut interfaces = Vec::new();
+        let mut interface_of = vec![NOWHERE; links.len()];
+        for (into, number) in (0..).zip(&mut interface_of) {
+            let host = usize::from(far_ends[into as usize ^ 1]);
+            if let Some(nic) = plan.nodes[host].nic {
+                *number = (links.len() + interfaces.len()) as DirectionId;
+                interfaces.push(Interface { link: Link::new(&sending(nic), 0), into });
+            }
+        }
+        Ok((Network { links, far_ends, interfaces, interface_of, routes, choices, nodes }, names))
     }
 
     /// Number of link directions.
     pub(crate) fn directions(&self) -> usize {
         self.links.len()
+    }
+
+    /// Number of link directions and of interfaces.
+    pub(crate) fn components(&self) -> usize {
+        self.links.len() + self.interfaces.len()
+    }
+
+    /// The number of the interface before `direction`, if there is one.
+    #[inline]
+    pub(crate) fn interface_before(&self, direction: DirectionId) -> Option<DirectionId> {
+        let number = self.interface_of[direction as usize];
+        (number != NOWHERE).then_some(number)
+    }
+
+    /// Interface `number`, and the direction it sends into.
+    pub(crate) fn interface(&mut self, number: DirectionId) -> (&mut Link<Packet>, DirectionId) {
+        let interface = &mut self.interfaces[number as usize - self.links.len()];
+        (&mut interface.link, interface.into)
     }
 
     /// The direction by which `packet` leaves `node`.
@@ -179,7 +218,27 @@ impl Network {
 
     /// Whether no packet is on its way anywhere.
     pub(crate) fn is_empty(&self) -> bool {
-        self.links.iter().all(|link| link.held() == 0)
+        let interfaces = self.interfaces.iter().map(|interface| &interface.link);
+        self.links.iter().chain(interfaces).all(|link| link.held() == 0)
+    }
+}
+
+/// An interface as a link that takes no more than the time to send.
+fn sending(nic: Nic) -> Direction {
+    Direction {
+        rate: Some(nic.rate),
+        overhead: Overhead::default(),
+        policer: None,
+        queue: Queue::Droptail { limit: Some(Limit::Packets(u64::from(nic.queue))), mark_above: None },
+        delay: Span::ZERO,
+        jitter: None,
+        reorder: None,
+        loss: None,
+        corrupt: None,
+        duplicate: None,
+        up: true,
+        trace: None,
+        changes: Vec::new(),
     }
 }
 

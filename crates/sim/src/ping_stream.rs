@@ -92,7 +92,8 @@ impl PingStream {
         let Body::Echo { number, row, payload, reply } = *body else { return };
         if !reply {
             let reply = Body::Echo { number, row, payload, reply: true };
-            return ends.send::<M>(reply, false, world);
+            ends.send::<M>(reply, false, world);
+            return;
         }
         let pings = &mut world.recorder.tables.pings;
         let place = row as usize;

@@ -73,7 +73,7 @@ impl Simulation {
         let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut world = World {
-            schedule: Schedule::new(network.directions(), timers).ok_or(PlanError::TooMany {
+            schedule: Schedule::new(network.components(), timers).ok_or(PlanError::TooMany {
                 what: "streams",
                 count: streams.len() as u64,
                 most: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
@@ -197,7 +197,11 @@ impl Simulation {
         if slot < directions {
             return self.arrive::<M>(slot);
         }
-        let timer = slot - directions;
+        let components = self.world.network.components() as Slot;
+        if slot < components {
+            return self.depart::<M>(slot);
+        }
+        let timer = slot - components;
         let stream = (timer / Timer::COUNT) as usize;
         if let Some(woken) = self.streams.get_mut(stream) {
             woken.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.world);
@@ -231,6 +235,16 @@ impl Simulation {
         };
         self.world.schedule.set(direction, next);
         self.end_if_idle(finished);
+    }
+
+    /// A host's interface has sent packets: their connections may send more.
+    fn depart<M: Mode>(&mut self, interface: DirectionId) {
+        while let Some((packet, body)) = self.world.sent_by::<M>(interface) {
+            let stream = packet.stream() as usize;
+            self.streams[stream].departed::<M>(&body, packet.forward(), &mut self.world);
+            let finished = self.note_finished(stream);
+            self.end_if_idle(finished);
+        }
     }
 
     /// `packet` arrives at `node`; whether its stream is finished.
@@ -304,7 +318,7 @@ impl Simulation {
             Sampler::Flows => every(self.sample.flows),
             Sampler::Changes => self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.0),
         };
-        let first = self.world.network.directions() + self.streams.len() * Timer::COUNT as usize;
+        let first = self.world.network.components() + self.streams.len() * Timer::COUNT as usize;
         self.world.schedule.set(first as Slot + sampler as Slot, next);
     }
 }

@@ -32,10 +32,12 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Sends `body` from one end to the other, or to the accelerator before it; there or back.
+    ///
+    /// Whether the host's interface had room for it.
     #[inline]
-    pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) {
+    pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) -> bool {
         let (from, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
-        self.send_on::<M>(body, forward, from, self.accelerator.unwrap_or(to), world);
+        self.send_on::<M>(body, forward, from, self.accelerator.unwrap_or(to), world)
     }
 
     /// Sends `body` from the accelerator to the end beyond it.
@@ -45,7 +47,14 @@ impl Ends {
     }
 
     #[inline]
-    fn send_on<M: Mode>(&self, body: Body, forward: bool, from: NodeId, to: NodeId, world: &mut World) {
+    fn send_on<M: Mode>(
+        &self,
+        body: Body,
+        forward: bool,
+        from: NodeId,
+        to: NodeId,
+        world: &mut World,
+    ) -> bool {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
         let packet = Packet {
             frame_len: body.frame_len(self.ip),
@@ -55,7 +64,7 @@ impl Ends {
             corrupted: false,
             body: world.bodies.insert(body),
         };
-        world.send::<M>(from, packet);
+        world.send::<M>(from, packet)
     }
 }
 
@@ -118,6 +127,13 @@ impl Stream {
             Work::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.ends, world),
             Work::Udp(udp) => udp.receive(body, world.now()),
             Work::Ping(ping) => ping.receive::<M>(body, &self.ends, world),
+        }
+    }
+
+    /// The host that sent a packet of the stream has it no longer.
+    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
+        if let Work::Tcp(tcp) = &mut self.work {
+            tcp.departed::<M>(body, forward, &self.ends, world);
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     /// What the controls of both ends are made after.
     pub(crate) control: Control,
     pub(crate) configs: [Config; 2],
+    /// Whether the ends' hosts have interfaces at which packets wait.
+    pub(crate) queued: [bool; 2],
 }
 
 /// A connection of a flow.
@@ -130,7 +132,10 @@ impl TcpStream {
                 if !std::mem::replace(&mut self.opened[CLIENT], true) {
                     let (settings, isn) = (&self.settings, self.initial_sequence[CLIENT]);
                     let control = settings.control.another();
-                    let client = Connection::connect(&settings.configs[CLIENT], control, isn, now);
+                    let mut client = Connection::connect(&settings.configs[CLIENT], control, isn, now);
+                    if settings.queued[CLIENT] {
+                        client.behind_queue();
+                    }
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
@@ -174,6 +179,16 @@ impl TcpStream {
         self.drive::<M>(end, ends, world);
     }
 
+    /// The host of an end has sent a segment of it.
+    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
+        let Body::Tcp(segment) = body else { return };
+        let end = if forward { CLIENT } else { SERVER };
+        if let Some(connection) = &mut self.ends[end] {
+            connection.departed(segment.len, world.now());
+            self.drive::<M>(end, ends, world);
+        }
+    }
+
     /// A segment arrived at the accelerator on the way.
     pub(crate) fn relay<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
         if let (Some(relay), Body::Tcp(segment)) = (&mut self.relay, body) {
@@ -186,7 +201,10 @@ impl TcpStream {
         if is_opening(segment) && !std::mem::replace(&mut self.opened[SERVER], true) {
             let (settings, isn) = (&self.settings, self.initial_sequence[SERVER]);
             let control = settings.control.another();
-            let server = Connection::accept(&settings.configs[SERVER], control, isn, segment, now);
+            let mut server = Connection::accept(&settings.configs[SERVER], control, isn, segment, now);
+            if settings.queued[SERVER] {
+                server.behind_queue();
+            }
             self.ends[SERVER] = Some(Box::new(server));
         }
     }
@@ -216,7 +234,9 @@ impl TcpStream {
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
             while let Some(segment) = connection.poll_transmit(now) {
-                ends.send::<M>(Body::Tcp(segment), forward, world);
+                if !ends.send::<M>(Body::Tcp(segment), forward, world) {
+                    connection.departed(segment.len, now);
+                }
             }
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {

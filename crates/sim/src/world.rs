@@ -7,7 +7,7 @@ use crate::bodies::Bodies;
 use crate::echo::Gate;
 use crate::http::Browser;
 use crate::network::{DirectionId, Network, NodeId};
-use crate::packet::Packet;
+use crate::packet::{Body, Packet};
 use crate::recorder::{Mode, Recorder, Watch};
 use crate::schedule::{Schedule, Slot};
 
@@ -54,7 +54,7 @@ impl World {
     /// The schedule's slot for a stream's timer.
     #[inline]
     pub(crate) fn timer_slot(&self, stream: u32, timer: Timer) -> Slot {
-        self.network.directions() as Slot + stream * Timer::COUNT + timer as u32
+        self.network.components() as Slot + stream * Timer::COUNT + timer as u32
     }
 
     /// A stream's timer fires at `time` and not at any other.
@@ -71,12 +71,52 @@ impl World {
         self.schedule.set_no_later(slot, time);
     }
 
-    /// Sends `packet` on from `node`. Routes were checked when the plan was read.
+    /// Sends `packet` on from `node`; whether an interface of that host had room for it. Routes were checked when the
+    /// plan was read.
     #[inline]
-    pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) {
+    pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) -> bool {
         let Some(direction) = self.network.next_hop(node, &packet) else {
-            return self.bodies.release(packet.body);
+            self.bodies.release(packet.body);
+            return false;
         };
+        if let Some(interface) = self.network.interface_before(direction) {
+            return self.send_by(interface, packet);
+        }
+        self.enter::<M>(direction, packet);
+        true
+    }
+
+    /// Queues `packet` at the interface `number`; whether there was room.
+    fn send_by(&mut self, number: DirectionId, packet: Packet) -> bool {
+        let now = self.schedule.now();
+        let (interface, _) = self.network.interface(number);
+        let dropped = interface.stats().dropped;
+        interface.enqueue(packet, now, &mut ());
+        let has_room = interface.stats().dropped == dropped;
+        let next = interface.next_event();
+        self.schedule.set(number, next);
+        if !has_room {
+            self.recorder.count_loss(&packet);
+            self.bodies.release(packet.body);
+        }
+        has_room
+    }
+
+    /// The next packet that the interface `number` has sent by now, on its link.
+    pub(crate) fn sent_by<M: Mode>(&mut self, number: DirectionId) -> Option<(Packet, Body)> {
+        let now = self.schedule.now();
+        let (interface, into) = self.network.interface(number);
+        let sent = interface.poll(now, &mut ());
+        let next = interface.next_event();
+        self.schedule.set(number, next);
+        let (_, packet) = sent?;
+        let body = self.bodies.get(&packet);
+        self.enter::<M>(into, packet);
+        Some((packet, body))
+    }
+
+    #[inline]
+    fn enter<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
         let now = self.schedule.now();
         let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
         let link = self.network.link(direction);

@@ -20,6 +20,7 @@ use crate::rtt::Rtt;
 use crate::sack::SackCache;
 use crate::scoreboard::Scoreboard;
 use crate::seq::before;
+use crate::small_queue::SmallQueue;
 use crate::sndbuf::SendBuffer;
 use crate::timers::Timers;
 use crate::tlp::TailLoss;
@@ -64,6 +65,7 @@ pub struct Connection {
     pub(crate) latest_rate: LatestRate,
     pub(crate) cwnd_use: CwndUse,
     pub(crate) buffer: SendBuffer,
+    pub(crate) small_queue: SmallQueue,
     pub(crate) chrono: Chrono,
     pub(crate) persist: Persist,
     pub(crate) ecn: EcnState,
@@ -278,6 +280,7 @@ impl Connection {
             latest_rate: LatestRate::default(),
             cwnd_use: CwndUse::default(),
             buffer: SendBuffer::new(config),
+            small_queue: SmallQueue::default(),
             chrono: Chrono::new(),
             persist: Persist::default(),
             ecn: EcnState::default(),
@@ -458,7 +461,7 @@ impl Connection {
         &self.control
     }
 
-    fn set_now(&mut self, now: Time) {
+    pub(crate) fn set_now(&mut self, now: Time) {
         self.now = now;
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;

@@ -30,6 +30,7 @@ mod rtt;
 mod sack;
 mod scoreboard;
 mod seq;
+mod small_queue;
 mod sndbuf;
 mod time_wait;
 mod timeout;

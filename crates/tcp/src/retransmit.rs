@@ -14,6 +14,10 @@ impl Connection {
                 break;
             }
             let Some(id) = self.board.next_waiting() else { break };
+            let len = self.board.get(id).len();
+            if self.small_queue_holds_back(len, true) {
+                break;
+            }
             let is_first = id == self.board.head();
             if !self.retransmit(id) {
                 break;

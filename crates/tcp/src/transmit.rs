@@ -101,6 +101,9 @@ impl Connection {
                 break;
             }
             let bytes = if unsent <= mss { unsent } else { self.burst_bytes(unsent, quota) };
+            if self.small_queue_holds_back(bytes, false) {
+                break;
+            }
             sent += self.send_burst(bytes, fin && bytes == unsent, bytes == unsent);
             if push != Push::Pending {
                 break;
@@ -253,6 +256,7 @@ impl Connection {
             }
         }
         self.buffer.bursts_out += 1;
+        self.small_queue.add(bytes);
         self.sk.packets_out += count;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(count);
         self.counters.segments_sent += u64::from(count) - u64::from(bytes == 0);
@@ -276,6 +280,7 @@ impl Connection {
         if sent.has(HAS_FIN) {
             header.flags |= FIN;
         }
+        self.small_queue.add(sent.len());
         self.board.link_newest(id);
         self.rate_on_sent(id, false);
         self.out.push_back(header);

@@ -145,6 +145,9 @@ def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
                     f"an accelerator needs `{program}`, which is missing",
                     f"sudo apt install {package}",
                 )
+        if node.get("nic") and shutil.which("tc") is None:
+            message = "the rate of an interface is set with `tc`, which is missing"
+            yield Problem(f"nodes.{node['name']}.nic", message, "sudo apt install iproute2")
         foreign = sorted(set(node["cpus"]) - usable)
         if foreign:
             yield Problem(
@@ -200,6 +203,10 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
                 yield Problem(where, one.message, one.mend, fatal=one.refused)
     if plan["sample"]["packets"]:
         yield Problem("sample.packets", "netem tells nothing about packets", own)
+    for node in plan["nodes"]:
+        if node.get("nic"):
+            where = f"nodes.{node['name']}.nic"
+            yield Problem(where, "netem takes the place of the queue of a host's interface", own)
     if (plan["capture"] or {}).get("at") == "wire":
         yield Problem("capture.at", "netem cannot be captured on the wire", "use `capture: {at: host}`")
 

@@ -37,7 +37,9 @@ class Interface:
     silent: bool = True
     """It resolves no addresses and takes no part in multicast: its neighbours are named."""
     qdiscs: tuple[tuple[str, ...], ...] = ()
-    """Commands of tc that make the direction it sends into, where netem does."""
+    """Commands of tc that make the direction it sends into, where netem does, or that limit its own rate."""
+    limited: bool = False
+    """It has a rate and a queue of its own, before those of the link."""
     singly: bool = False
     """Packets are handed to it one by one: netem would take a burst for one packet."""
     offloads: dict[str, bool] = field(default_factory=dict)
@@ -165,6 +167,8 @@ def _wires(
             direction = link["backward" if side else "forward"]
             name = f"eth{count[node]}"
             qdiscs = netem.commands(name, link["mtu"], direction) if with_netem else []
+            if nic := nodes[node].get("nic"):
+                qdiscs = _sending(name, nic, link["mtu"])
             whole = dict.fromkeys(("tso", "gso", "gro"), False) if with_netem else nodes[node].get("offloads")
             address = link["addresses"][side]
             ends.append(
@@ -179,6 +183,7 @@ def _wires(
                     emulated=emulated,
                     silent=link["name"] not in routed,
                     qdiscs=tuple(map(tuple, qdiscs)),
+                    limited=bool(nodes[node].get("nic")),
                     # Of every link: a burst that one of them lets pass is met by the next. And where both
                     # offloads are off, which for TCP alone changes nothing (`netlink.one_by_one`).
                     singly=with_netem or bool(whole and not (whole["tso"] or whole["gso"])),
@@ -188,6 +193,20 @@ def _wires(
             count[node] += 1
         wires.append(Wire(link["name"], (ends[0], ends[1]), link))
     return tuple(wires)
+
+
+def _sending(interface: str, nic: dict[str, int], mtu: int) -> list[list[str]]:
+    """Commands of tc that have an interface send at a rate, with a queue in packets.
+
+    tbf's bucket holds a frame, or what passes within a millisecond: it cuts longer bursts into frames.
+    """
+    burst = max(mtu + 14, nic["rate"] // 8 // 1000)
+    rate = ["rate", f"{nic['rate']}bit", "burst", str(burst)]
+    shaper = ["tbf", *rate, "limit", str(nic["queue"] * (mtu + 14))]
+    return [
+        ["qdisc", "add", "dev", interface, "root", "handle", "1:", *shaper],
+        ["qdisc", "add", "dev", interface, "parent", "1:1", "pfifo", "limit", str(nic["queue"])],
+    ]
 
 
 def _routed(plan: dict[str, Any], nodes: dict[str, Any]) -> set[str]:

@@ -42,6 +42,9 @@ def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
 def _directions(layout: Layout) -> Iterator[Json]:
     for wire in layout.wires:
         for key, (near, far) in (("forward", wire.ends), ("backward", wire.ends[::-1])):
+            # What comes through a slower interface does not show what the link can do.
+            if near.limited:
+                continue
             yield {
                 "link": wire.name,
                 "direction": key,

@@ -19,8 +19,8 @@ pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use flows::{Between, Control, Flow, Kind, Pattern, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
 pub(crate) use network::{
-    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Node,
-    Overhead, PathNetwork, Policer, RandomModel, Reorder,
+    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Nic,
+    Node, Overhead, PathNetwork, Policer, RandomModel, Reorder,
 };
 pub(crate) use study::Study;
 

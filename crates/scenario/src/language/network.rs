@@ -259,6 +259,20 @@ pub(crate) struct Direction {
     pub(crate) at: Vec<At<LinkChange>>,
 }
 
+/// The network interfaces of a host, each of which has a queue that all flows share. Short form: the rate
+/// (`nic: 1 Gbit/s`).
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("x-short" = "rate"))]
+pub(crate) struct Nic {
+    /// Rate at which each sends Ethernet frames (IP length + 14 bytes).
+    #[schemars(with = "kinds::Rate")]
+    pub(crate) rate: u64,
+    /// Packets that may wait for it (txqueuelen); default: 1000.
+    #[schemars(with = "Option<kinds::Packets>")]
+    pub(crate) queue: Option<u64>,
+}
+
 /// The settings of a host's TCP; defaults are Linux's.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct HostSettings {
@@ -318,6 +332,8 @@ pub(crate) struct HostSettings {
     /// Slow start after an idle period (default on).
     #[schemars(with = "Option<kinds::Switch>")]
     pub(crate) slow_start_after_idle: Option<bool>,
+    /// How fast its network interfaces send; what they have not sent yet waits in the host, where its TCP sees it.
+    pub(crate) nic: Option<Nic>,
     /// Kernel settings by name, for engines with a kernel.
     #[schemars(with = "Option<kinds::Sysctls>")]
     pub(crate) sysctls: Option<BTreeMap<String, String>>,

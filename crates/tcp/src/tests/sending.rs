@@ -24,6 +24,21 @@ fn without_segmentation_offload_segments_leave_one_by_one() {
     assert!(t.segments().iter().all(|s| !s.more));
 }
 
+/// A burst waits while the host has more than two like it; what leaves makes room (`tcp_small_queue_check`).
+#[test]
+fn a_burst_waits_for_those_before_it_to_leave_the_host() {
+    let mut t = Script::client(&plain(), "reno", 100.0);
+    t.end.behind_queue();
+    t.offer(u64::MAX);
+    assert_eq!(t.sent().len(), 6, "three bursts of two");
+    t.end.departed(1000, t.now);
+    assert_eq!(t.sent().len(), 0, "more than two bursts are left");
+    t.end.departed(1000, t.now);
+    assert_eq!(t.sent().len(), 2);
+    t.end.departed(6000, t.now);
+    assert_eq!(t.sent().len(), 2, "the window of ten segments is full");
+}
+
 #[test]
 fn a_segment_takes_at_most_half_the_largest_window_the_peer_announced() {
     // (MSS agreed, window, MSS used): small windows are sent whole, and there is a least size.

@@ -39,6 +39,10 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
             yield Problem(
                 where, "real hosts have no http traffic yet", "use `--engine sim`, or `kind: request`"
             )
+    for node in plan["nodes"]:
+        if node.get("nic") and node["name"] in used:
+            where = f"nodes.{node['name']}.nic"
+            yield Problem(where, "a remote host's interface is what it is", "leave out `nic`", fatal=False)
     if plan.get("capture"):
         yield Problem("capture", "remote hosts are not captured", "leave out `capture`")
     yield Problem(

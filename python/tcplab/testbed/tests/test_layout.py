@@ -84,6 +84,14 @@ def test_a_router_with_ecmp_has_routes_with_several_gateways() -> None:
     assert "net.ipv4.fib_multipath_hash_policy" not in space(plan(network, AB), "s").sysctls
 
 
+def test_an_interface_with_a_rate_has_a_bucket_and_a_queue() -> None:
+    made = plan({"path": {"rate": "1 Gbit/s", "rtt": "1 ms", "left": {"nic": "100 Mbit/s"}}})
+    shaper, queue = (" ".join(words) for words in space(made, "left").interfaces[0].qdiscs)
+    assert "tbf rate 100000000bit burst 12500" in shaper
+    assert queue.endswith("parent 1:1 pfifo limit 1000")
+    assert space(made, "right").interfaces[0].qdiscs == ()
+
+
 def test_a_neighbour_is_known_beforehand_with_the_mac_of_its_address() -> None:
     mac = "02:00:0a:00:00:02"
     assert space(plan(CHAIN, AB), "a").neighbours == (("10.0.0.2", mac, "eth0"), ("fd00::2", mac, "eth0"))
