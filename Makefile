@@ -95,9 +95,10 @@ docs: setup-develop ui ## the figures and generated tables in docs/, made by the
 fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (an hour and a quarter, idle machine)
 	$(RUN)/python scripts/fidelity.py
 
-fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; capture files, 5 min a target
+fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; `tcplab serve` and capture files, 5 min a target
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
 	$(RUN)/python tests/fuzz/fuzz_trace.py --seconds 60
+	$(RUN)/python tests/fuzz/fuzz_serve.py --seconds 300
 	cargo run --locked --quiet -p tcplab-pcap --example fuzz -- --seconds 2400
 
 clean: ## forget everything built

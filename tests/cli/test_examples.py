@@ -22,6 +22,9 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = {
     "tcplab echo serve": "serves until it is told to end",
     "tcplab echo run": "needs a server on another machine",
+    "tcplab bulk run": "needs another machine: tests/remote has one",
+    "tcplab ping": "needs another machine: tests/remote has one",
+    "tcplab serve": "serves until it is told to end",
     "tcplab cc load": "offers a control to the whole machine until it is told to end",
     "tcplab study tuning": "takes minutes",
     "tcplab study studies/mine.yaml": "needs a study of the reader's own, on both engines",

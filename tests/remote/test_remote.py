@@ -14,6 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tcplab.captures.two_point import match_ends
+
 from .hosts import USER, Host, Hosts, obstacle, wait_for
 
 pytestmark = pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
@@ -73,11 +75,14 @@ class Run:
         text: str,
         at: dict[str, str] | None = None,
         environment: dict[str, str] | None = None,
+        *,
+        default_places: bool = True,
     ) -> None:
         self.out = hosts.us.folder / f"out-{len(list(hosts.us.folder.glob('out-*')))}"
         scenario = self.out.with_suffix(".yaml")
         scenario.write_text(text)
-        places = {"left": "ssh://10.77.0.2", "right": "ssh://10.77.0.3"} | (at or {})
+        usual = {"left": "ssh://10.77.0.2", "right": "ssh://10.77.0.3"}
+        places = (usual if default_places else {}) | (at or {})
         inside = Path("/run/keep")
         at_words = (word for name, url in places.items() for word in ("--at", f"{name}={url}"))
         self.process = subprocess.Popen(
@@ -257,3 +262,87 @@ def test_ctrl_c_ends_the_run_early_with_what_there_is(hosts: Hosts) -> None:
     assert code == 130, said
     assert run.manifest["status"] == "interrupted"
     assert run.table("intervals").height > 0
+
+
+def test_places_and_the_path_expected_stand_in_the_scenario(hosts: Hosts) -> None:
+    network = """  hosts_at: {left: ssh://10.77.0.2, right: {ssh: 10.77.0.3, address: 10.77.0.3}}
+  expect_path: {rtt: 500 ms ± 10 %, mtu: 1500 B}
+flows:"""
+    text = (ONE % "1 s").replace("flows:", network)
+    code, said = Run(hosts, text, default_places=False).end()
+    assert code == 4, said
+    assert "has an RTT of" in said
+    assert "not 500 ms ± 10 %" in said
+    run = Run(hosts, text.replace("rtt: 500 ms ± 10 %, ", ""), default_places=False)
+    code, said = run.end()
+    assert code == 0, said
+    [path] = run.manifest["facts"]["paths"]
+    assert (path["from"], path["to"], path["mtu"], path["hops"]) == ("left", "right", 1500, 1)
+    assert path["rtt"] > 0
+    assert path["bandwidth"] > 1e6
+
+
+def test_the_largest_packet_of_a_path_is_found_where_only_a_later_link_is_narrower(hosts: Hosts) -> None:
+    right = hosts.all["right"]
+    # As a tunnel on the way: what leaves is whole, what is too long is dropped without a word.
+    right.run("ip", "link", "set", "eth0", "mtu", "1400")
+    try:
+        run = Run(hosts, ONE % "1 s")
+        code, said = run.end()
+    finally:
+        right.run("ip", "link", "set", "eth0", "mtu", "1500")
+    assert code == 0, said
+    # veth lets the four bytes of a VLAN tag through beyond its MTU.
+    assert 1400 <= run.manifest["facts"]["paths"][0]["mtu"] <= 1404
+
+
+def test_both_ends_are_captured_and_pair(hosts: Hosts) -> None:
+    text = (ONE % "1 s").replace("cc: reno", "cc: reno, bytes: 1 MB") + "capture: headers\n"
+    run = Run(hosts, text)
+    code, said = run.end()
+    assert code == 0, said
+    ends = match_ends(run.out / "run-1/left-eth0.pcapng", run.out / "run-1/right-eth0.pcapng")
+    # Real hosts have clocks of their own.
+    assert not ends.same_clock
+    # The flow alone: the connection over which the capture came is left out.
+    [(_, ways)] = ends.flows
+    assert ends.unpaired == (0, 0)
+    assert sum(way.arrived for way in ways) > 10
+    assert run.manifest["facts"]["nodes"]["left"]["captures"]["eth0"]["drops"] == 0
+
+
+def test_this_machine_can_be_one_end(hosts: Hosts) -> None:
+    run = Run(hosts, ONE % "1 s", at={"left": "local:"})
+    code, said = run.end()
+    assert code == 0, said
+    assert run.manifest["facts"]["hosts"]["left"]["address"] == "10.77.0.1"
+    assert run.table("flows")["bytes_received"].sum() > 0
+
+
+def test_a_study_runs_on_real_hosts_and_need_not_run_again(hosts: Hosts) -> None:
+    text = """
+tcplab: 1
+study: two
+scenario:
+  tcplab: 1
+  name: one
+  network:
+    path: {rate: 100 Mbit/s, rtt: 20 ms}
+    hosts_at: {left: local:, right: ssh://10.77.0.3}
+  flows: [{name: bulk, kind: tcp, cc: cubic}]
+  duration: 1 s
+engine: remote
+grid: {cc: {set: flows.bulk.cc, values: [cubic, reno]}}
+repeat: 1
+"""
+    (hosts.us.folder / "two.yaml").write_text(text)
+    made = []
+    for where in ("--output", "--resume"):
+        words = ("study", "/run/keep/two.yaml", where, "/run/keep/study", "--json")
+        done = hosts.us.run(sys.executable, "-m", "tcplab", *words, timeout=90)
+        rows = pl.read_parquet(hosts.us.folder / "study/results.parquet")
+        assert rows["status"].to_list() == ["done", "done"], done.stderr
+        manifests = (hosts.us.folder / "study").rglob("manifest.json")
+        made.append({path: path.stat().st_mtime_ns for path in manifests})
+    assert len(made[0]) == 2
+    assert made[0] == made[1]

@@ -20,9 +20,24 @@ pub fn describe(sysctls: &[String]) -> Value {
         "cpu_governor": text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "sysctls": settings,
         "interfaces": interfaces,
-        // `address port address port`: the caller's, then this machine's as the caller reached it (ssh(1)).
-        "reached": std::env::var("SSH_CONNECTION").ok().and_then(|it| it.split(' ').nth(2).map(str::to_owned)),
+        "reached": control_connection().map(|connection| connection.reached),
     })
+}
+
+/// The connection over which the caller talks to this machine.
+pub struct ControlConnection {
+    /// This machine's address as the caller reached it.
+    pub reached: String,
+    /// The caller's port, and ours.
+    pub ports: (u16, u16),
+}
+
+/// The connection that brought the commands; none where the caller is on this machine.
+pub fn control_connection() -> Option<ControlConnection> {
+    // `address port address port`: the caller's, then this machine's (ssh(1)).
+    let told = std::env::var("SSH_CONNECTION").ok()?;
+    let [_, from, reached, to] = told.split(' ').collect::<Vec<_>>()[..] else { return None };
+    Some(ControlConnection { reached: reached.to_owned(), ports: (from.parse().ok()?, to.parse().ok()?) })
 }
 
 fn interface(name: &str) -> Value {

@@ -7,6 +7,7 @@ mod accelerate;
 mod capture;
 #[cfg(feature = "local")]
 mod controls;
+mod datagram;
 mod destination;
 mod echo;
 #[cfg(feature = "local")]
@@ -17,6 +18,7 @@ mod host;
 mod local;
 mod node;
 mod output;
+mod path;
 mod process;
 mod protocol;
 mod recorder;
@@ -24,6 +26,8 @@ mod recorder;
 mod routes;
 mod run;
 mod sampling;
+#[cfg(feature = "local")]
+mod serve;
 mod silence;
 mod told;
 mod waiting;
@@ -51,6 +55,8 @@ usage:
                                   write the counters and TCP sockets of nodes as often, until nobody reads them
   tcplab-agent accelerate         split the TCP connections that this host forwards, told by the first line of input
                                   how, until it ends
+  tcplab-agent serve              act for clients over TLS, told by the first line of input whom to admit and what to
+                                  allow, until it ends
   tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
   tcplab-agent echo-run           time echoes, told likewise
   tcplab-agent --version

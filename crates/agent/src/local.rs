@@ -4,7 +4,7 @@
 use tcplab_lab::Role;
 
 use crate::watch::{self, Watched};
-use crate::{controls, emu, node};
+use crate::{controls, emu, node, serve};
 
 /// Does what `command` says with the words after it; returns the exit code. `None`: unknown command.
 pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
@@ -31,6 +31,10 @@ pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Resul
             }),
             _ => return Err("enter needs the processes of a lab and of a node, and a program".to_owned()),
         },
+        "serve" => {
+            crate::nothing_more(command, words)?;
+            serve::main()
+        }
         "watch" => watch::main(&watched(words)?),
         _ => return Ok(None),
     }))

@@ -1,6 +1,7 @@
 //! The session: commands in, answers out.
 
 use std::io::BufRead;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,10 +11,12 @@ use tcplab_probe::{clock, scheduling};
 use tcplab_traffic::{Clock, Prepared};
 
 use crate::accelerate::Accelerating;
+use crate::capture::choice::Choice;
 use crate::capture::{self, Capture, What};
 use crate::destination::Destination;
 use crate::host;
 use crate::output;
+use crate::path::{self, Reflector};
 use crate::process;
 use crate::protocol::{Accelerate, Command, Probe, Request, VERSION};
 use crate::recorder::Recorder;
@@ -41,6 +44,7 @@ struct Session {
     flows: Vec<Prepared>,
     probe: Probe,
     accelerating: Option<Accelerating>,
+    reflector: Option<Reflector>,
 }
 
 /// The run in progress, for whoever must end it.
@@ -121,11 +125,22 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         }
     };
     let answer = match request.command {
+        Command::Path { address, port, token } => {
+            return measure(request.id, SocketAddr::new(address, port), token);
+        }
+        Command::Reflect { address, token, from } => match Reflector::start(address, token, from) {
+            Ok(reflector) => {
+                let port = reflector.port;
+                session.reflector = Some(reflector);
+                Ok(json!({"port": port}))
+            }
+            Err(error) => Err(refusal(format!("cannot listen on {address}: {error}"), "check the address")),
+        },
         Command::Configure { node, dir, cpus } => session.configure(&node, dir, &cpus),
         Command::Flow(end) => session.flow(*end),
         Command::Accelerate(asked) => session.accelerate(*asked),
         Command::Probe(probe) => session.probe(probe),
-        Command::Capture { what, interfaces } => session.capture(what, interfaces),
+        Command::Capture { what, interfaces, peers } => session.capture(what, interfaces, peers),
         Command::Start { at, duration } => session.start(Clock { start: at, duration }, current),
         Command::Stop => {
             if let Some(run) = &*current.lock().unwrap_or_else(PoisonError::into_inner) {
@@ -139,6 +154,19 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
     match answer {
         Ok(answer) => output::ok(request.id, answer),
         Err(Refusal { message, mend }) => output::refuse(request.id, &message, &mend),
+    }
+}
+
+/// Answers when the path has been measured: other commands are served meanwhile.
+fn measure(id: Option<u64>, reflector: SocketAddr, token: u64) {
+    let measured = std::thread::Builder::new().name("path".into()).spawn(move || {
+        match path::measure(reflector, token) {
+            Ok(found) => output::ok(id, found),
+            Err(error) => output::refuse(id, &format!("cannot measure the path to {reflector}: {error}"), ""),
+        }
+    });
+    if let Err(error) = measured {
+        output::refuse(id, &format!("cannot start a thread: {error}"), "end other programs");
     }
 }
 
@@ -196,23 +224,26 @@ impl Session {
         Ok(json!({}))
     }
 
-    fn capture(&mut self, what: What, mut interfaces: Vec<String>) -> Answer {
+    fn capture(&mut self, what: What, mut interfaces: Vec<String>, peers: Vec<IpAddr>) -> Answer {
         let Some(recorder) = &self.recorder else {
             return Err(refusal(
                 "`capture` came before `configure`",
                 "send `configure` first, for every run",
             ));
         };
-        let Destination::Directory(dir) = recorder.destination() else {
-            return Err(refusal("a remote host is not captured", "leave out `capture`"));
-        };
-        if interfaces.is_empty() {
+        let destination = recorder.destination();
+        if interfaces.is_empty() && peers.is_empty() {
             interfaces = capture::interfaces()
                 .map_err(|error| refusal(format!("/proc/net/dev cannot be read: {error}"), "mount /proc"))?;
+        } else if interfaces.is_empty() {
+            interfaces = capture::interfaces_towards(&peers)
+                .map_err(|error| refusal(format!("there is no way to {peers:?}: {error}"), "ip route"))?;
         }
+        let without = host::control_connection().map(|connection| connection.ports);
+        let choice = (!peers.is_empty()).then_some(Choice { peers, without });
         let mut files = Vec::new();
         for interface in &interfaces {
-            let capture = Capture::open(recorder.node(), &dir, interface, what)
+            let capture = Capture::open(recorder.node(), &destination, interface, what, choice.clone())
                 .map_err(|error| refusal(&error, error.mend()))?;
             files.push(capture.path().display().to_string());
             self.captures.push(capture);
@@ -224,6 +255,7 @@ impl Session {
         let Some(recorder) = self.recorder.take() else {
             return Err(refusal("`start` came before `configure`", "send `configure` first, for every run"));
         };
+        self.reflector = None;
         let mut current = current.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|run| !run.is_over()) {
             return Err(refusal("a run is in progress", "send `stop` and wait for `done`"));

@@ -50,6 +50,9 @@ pub enum Command {
         /// Interfaces; empty: all but loopback.
         #[serde(default)]
         interfaces: Vec<String>,
+        /// Keep only packets from and to these, of the interfaces that lead there; empty: all packets.
+        #[serde(default)]
+        peers: Vec<IpAddr>,
     },
     /// Give the run its zero of time, on CLOCK_MONOTONIC.
     Start {
@@ -67,6 +70,25 @@ pub enum Command {
         /// Settings to read.
         #[serde(default)]
         sysctls: Vec<String>,
+    },
+    /// Answer another agent's questions about the path here, until the run starts.
+    Reflect {
+        /// Address to listen on.
+        address: IpAddr,
+        /// What each question carries.
+        token: u64,
+        /// Whose questions are answered; none: anyone's who knows the token.
+        #[serde(default)]
+        from: Option<IpAddr>,
+    },
+    /// Say what the path to an agent that reflects is like.
+    Path {
+        /// Its address.
+        address: IpAddr,
+        /// Its port.
+        port: u16,
+        /// What each question carries.
+        token: u64,
     },
 }
 

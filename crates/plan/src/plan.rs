@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-use crate::{Capture, Emulator, Flow, Link, Node, Omit, Sample};
+use crate::{Capture, Emulator, ExpectPath, Flow, Link, Node, Omit, Sample};
 
 /// What an engine executes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,6 +50,12 @@ pub struct Plan {
     /// Measure the links of a network that stays up, and refuse those that are off. Default: up to 50 links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
+    /// Where its hosts are, as URLs by their names, for the engine of real hosts.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub hosts_at: IndexMap<String, String>,
+    /// What the path between real hosts must be like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect_path: Option<ExpectPath>,
 }
 
 fn one() -> u64 {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
-    Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, Flow, FrrFile, IpVersion, Jitter, Leg,
-    Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer, Queue,
-    Reorder, Routing, Sample, TcpSettings, Trace, Traffic, Web,
+    Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, ExpectPath, Flow, FrrFile, IpVersion,
+    Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer,
+    Queue, Reorder, Routing, Sample, TcpSettings, Trace, Traffic, Web,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -59,6 +59,12 @@ pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
         phases: Default::default(),
         verify: scenario.verify,
         convergence: scenario.wait.as_ref().map(|wait| Span::from_ns(wait.timeout)),
+        hosts_at: scenario.network.hosts_at.iter().map(|(name, place)| (name.clone(), place.url())).collect(),
+        expect_path: scenario
+            .network
+            .expect_path
+            .as_ref()
+            .map(|given| ExpectPath { rtt: given.rtt, mtu: given.mtu }),
     }
 }
 

@@ -96,6 +96,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "window" => window(&read),
         "sizes" => sizes(node),
         "cpus" => cpus(node),
+        "around" => around(&read),
         _ => return structured::read(kind, node),
     })
 }
@@ -115,6 +116,7 @@ pub(crate) fn stand_in(kind: &str) -> Json {
         }
         "probability" | "correlation" => json!(PPB / 100),
         "size" | "positive-size" | "mtu" => json!(1500),
+        "around" => json!({"value": 1_000_000_000, "tolerance": PPB}),
         _ => json!(1),
     }
 }
@@ -271,6 +273,18 @@ fn or_word(read: &Read<'_>, word: &str, quantity: Reading) -> Reading {
 
 fn time(read: &Read<'_>) -> Reading {
     Ok(json!(parse(read, &[Dimension::Time])?.rounded()))
+}
+
+/// A time and how far from it is accepted: `80 ms ± 10 %`.
+fn around(read: &Read<'_>) -> Reading {
+    let Read::Text(text) = read else { return time(read) };
+    let Some((value, tolerance)) = text.split_once('±').or_else(|| text.split_once("+-")) else {
+        positive(read, time(read))?;
+        let message = format!("{} does not say how far from it is accepted", read.shown());
+        return Err(error(message, format!("{text} ± 10 %")));
+    };
+    let (value, tolerance) = (part(value), part(tolerance));
+    Ok(json!({"value": positive(&value, time(&value))?, "tolerance": probability(&tolerance)?}))
 }
 
 /// A time that is most likely seconds: when something in a run happens, or how long it lasts.

@@ -196,6 +196,9 @@ fn of_kind(kind: &str) -> Option<Json> {
         "number" => json!({"type": "number"}),
         "ip" => json!({"enum": [4, 6]}),
         "time" | "positive-time" | "moment" | "positive-moment" => quantity(&[Time], &[]),
+        "around" => {
+            json!({"type": "string", "pattern": r"^[^±]+(±|\+-)\s*\d+(\.\d+)?\s*%$", "examples": ["80 ms ± 10 %"]})
+        }
         "interval" => quantity(&[Time], &["off"]),
         "omit" => quantity(&[Time], &["auto"]),
         "rate" => quantity(&[Rate], &[]),

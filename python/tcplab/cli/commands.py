@@ -40,12 +40,19 @@ COMMANDS = {
     "compare": Command("compare", "Compare two or more results, flow by flow.", "compare"),
     "export": Command("export", "Write a result in the format of another tool.", "export"),
     "echo": Command("echo", "Measure request-response times over TCP, by message size and clients."),
+    "bulk": Command("bulk", "Measure the throughput to another machine."),
+    "ping": Command("ping", "Measure round-trip times to another machine.", "ping"),
+    "serve": Command(
+        "serve", "Let others use this machine as a host of their runs, until interrupted.", "serve"
+    ),
     "pcap": Command("pcap", "Explain captures: flows, losses, round-trip times, packets."),
     "cc": Command("cc", "Congestion controls: list, check, create, register for the whole system."),
     "topo": Command("topo", "Networks that stay up: build, list, open a shell in a node, change, remove."),
     "ui": Command("ui", "Draw networks, run them and watch TCP, in a browser.", "ui"),
     "schema": Command("schema", "Print the JSON Schema of scenarios or studies, for editors.", "schema"),
-    "doctor": Command("doctor", "Check whether this machine can run the kernel engine.", "doctor"),
+    "doctor": Command(
+        "doctor", "Check whether this machine can run the kernel engine, or what another can do.", "doctor"
+    ),
 }
 
 

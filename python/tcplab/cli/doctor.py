@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from tcplab.cli.failure import Code, guarded
+from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
+
+if TYPE_CHECKING:
+    from tcplab.testbed.machine import Finding
 
 EXAMPLE = "tcplab doctor"
 
 
 @guarded
-def doctor(json: Json = False) -> None:
-    """Check whether this machine can run the kernel engine.
+def doctor(
+    host: Annotated[
+        str,
+        typer.Argument(metavar="[HOST]", help="Another machine: ssh://USER@HOST or tcplab://HOST:PORT."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Check whether this machine can run the kernel engine, or what another can do.
 
     What is missing is told with its effect and the command that fixes it.
 
-    Exit code 3 when the kernel engine does not work here. The simulator needs none of it.
+    Exit code 3 when the kernel engine does not work here, 4 when the other machine cannot be reached. The
+    simulator needs none of it.
     """
     from tcplab.cli.output import say, say_json, table
     from tcplab.testbed.machine import Grade, examine
 
-    found = examine()
+    found = _examine_there(host) if host else examine()
     missing = [one for one in found if one.grade is Grade.MISSING]
     if json:
         say_json(
@@ -41,10 +53,25 @@ def doctor(json: Json = False) -> None:
             say("How to fix it:")
             for one in fixes:
                 say(f"  {one.name}: {one.mend}")
+        if host:
+            return
         say()
         say(_verdict(len(missing), sum(one.grade is Grade.WARN for one in found)))
     if missing:
         raise typer.Exit(Code.MACHINE)
+
+
+def _examine_there(host: str) -> list[Finding]:
+    from tcplab.engine.remote.examine import examine
+    from tcplab.engine.remote.place import PlaceError
+    from tcplab.testbed.errors import TestbedError
+
+    try:
+        return examine(host)
+    except PlaceError as problem:
+        raise CommandError(str(problem), Code.INPUT) from None
+    except TestbedError as problem:
+        raise CommandError(str(problem).removeprefix("host: "), Code.FAILED) from None
 
 
 def _verdict(missing: int, warnings: int) -> str:

@@ -52,7 +52,7 @@ def run(
         typer.Option(
             "--engine",
             "-e",
-            metavar="sim|kernel",
+            metavar="sim|kernel|remote",
             help="The engine, or several to compare. Repeatable.",
             autocompletion=lambda: list(get_args(Engines)),
         ),

@@ -229,3 +229,5 @@ class Plan(TypedDict):
     convergence: NotRequired[ReadOnly[int]]
     verify: NotRequired[ReadOnly[bool]]
     phases: NotRequired[ReadOnly[dict[str, int]]]
+    hosts_at: NotRequired[ReadOnly[dict[str, str]]]
+    expect_path: NotRequired[ReadOnly[dict[str, Any]]]

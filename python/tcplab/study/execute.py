@@ -75,6 +75,7 @@ class Outcome:
 
 def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
     """What is missing of a study (or of some cells): what a resumed study still has to do."""
+    from tcplab import engine as engines
     from tcplab.results.manifest import plan_digest
 
     jobs = [Job(cell, number + 1) for number in range(study.repeat) for cell in (cells or study.cells)]
@@ -89,7 +90,8 @@ def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Wor
         jobs = [job for block in blocks for job in block]
     digests = {job.cell.id: "" for job in jobs}
     for job in jobs:
-        digests[job.cell.id] = digests[job.cell.id] or plan_digest(study.plan_of(job.cell))
+        executed = engines.load(job.cell.engine).executed
+        digests[job.cell.id] = digests[job.cell.id] or plan_digest(executed(study.plan_of(job.cell)))
     states = [store.state(job.cell, job.repetition, digests[job.cell.id]) for job in jobs]
     pairs = list(zip(jobs, states, strict=True))
     return Work(

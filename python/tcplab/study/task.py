@@ -56,9 +56,10 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
 
     began = time.monotonic()
     try:
+        engine = engines.load(task.engine)
         outcome, _ = run_once(
             task.plan,
-            engines.load(task.engine),
+            engine,
             run_dir,
             repetition=task.repetition,
             warnings=task.warnings,
@@ -66,7 +67,7 @@ def make(task: Task, run_dir: Path, progress: Callable[[Progress], None] | None 
         )
         status, message = outcome.status, outcome.message
         if status is Status.DONE:
-            rows = measure(run_dir, task.repetition, task.plan)
+            rows = measure(run_dir, task.repetition, engine.executed(task.plan))
             write_text(run_dir / METRICS_FILE, json.dumps(rows) + "\n")
             seal(run_dir)
     except ResultsError:

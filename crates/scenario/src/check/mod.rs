@@ -75,6 +75,7 @@ pub(crate) fn check(layout: &Layout<'_>, document: &Document, refused: &[Path]) 
     flows::sizes(layout, &mut found);
     flows::controls(layout, document, &mut found);
     captured(layout, document, &mut found);
+    placed(layout, &mut found);
     let mut mistakes = Vec::new();
     for finding in found {
         let path = written(document, &finding.path);
@@ -213,5 +214,14 @@ fn captured(layout: &Layout<'_>, document: &Document, found: &mut Vec<Finding>) 
         let message = format!("there is no node {}", quoted(name));
         let finding = Finding::new(at!["capture", "nodes", index], message);
         found.push(finding.suggest(near).depends(everything()));
+    }
+}
+
+fn placed(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    for name in layout.scenario.network.hosts_at.keys().filter(|name| layout.node(name).is_none()) {
+        let near = near_name(name, layout.topology.nodes.iter().map(|node| node.name.as_str()));
+        let path = at!["network", "hosts_at", name.as_str()];
+        let finding = Finding::new(path, format!("there is no node {}", quoted(name))).suggest(near);
+        found.push(finding.at_key().depends(everything()));
     }
 }

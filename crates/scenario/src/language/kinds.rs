@@ -54,6 +54,7 @@ kinds! {
     Window = "window";
     Sizes = "sizes";
     Cpus = "cpus";
+    Around = "around";
     Sysctls = "sysctls";
     Control = "control";
     StudyVersion = "study-version";

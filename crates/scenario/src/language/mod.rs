@@ -7,6 +7,7 @@ mod generated;
 mod http;
 pub(crate) mod kinds;
 mod network;
+mod remote;
 mod study;
 
 use num_rational::BigRational;

@@ -9,6 +9,7 @@ use tcplab_plan::{Distribution, Ecn, NodeKind, Queue, Routing};
 use super::accelerator::Accelerate;
 use super::generated::Generated;
 use super::kinds;
+use super::remote::{ExpectPath, Place};
 use super::{Amount, At, LinkRate, QueueTree};
 
 /// A random event that strikes packets. Short form: the rate (`corrupt: 0.1 %`).
@@ -472,4 +473,9 @@ pub(crate) struct Network {
     /// Point-to-point links between them. One with the name or the ends of a generated link adds to its settings.
     #[serde(default)]
     pub(crate) links: Vec<Link>,
+    /// Where hosts are, by their names, for the engine `remote`.
+    #[serde(default)]
+    pub(crate) hosts_at: BTreeMap<String, Place>,
+    /// What the path between real hosts must be like.
+    pub(crate) expect_path: Option<ExpectPath>,
 }

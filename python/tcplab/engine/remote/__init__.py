@@ -14,9 +14,10 @@ from pathlib import Path
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
 from tcplab.engine.conduct import Watch, seed_of
 from tcplab.engine.kernel_tables import write_tables
+from tcplab.engine.remote import path
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.check import hosts_of, problems
-from tcplab.engine.remote.connection import Connection
+from tcplab.engine.remote.connections import Connection, connect, own_address
 from tcplab.engine.remote.findings import SYSCTLS, Findings
 from tcplab.engine.remote.place import Place
 from tcplab.testbed.agents import Json
@@ -34,7 +35,7 @@ class RemoteEngine:
     exclusive = True
 
     def __init__(self, places: Mapping[str, Place] | None = None) -> None:
-        """`places` says where each host of a plan is, by its name."""
+        """`places` says where hosts of a plan are, by their names, whatever the plan says of it."""
         self._places = dict(places or {})
 
     @classmethod
@@ -52,22 +53,28 @@ class RemoteEngine:
         """Say what cannot be done, before any host is asked."""
         return list(problems(plan, self._places))
 
+    def _places_of(self, plan: Plan) -> dict[str, Place]:
+        """All that are known, by name; raises PlaceError."""
+        given = {name: Place.read(url) for name, url in plan.get("hosts_at", {}).items()}
+        return given | self._places
+
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Run the plan in real time; KeyboardInterrupt out of `progress` ends it early with what there is."""
         began = time.monotonic()
         findings = Findings(plan)
+        places = self._places_of(plan)
         connections: list[Connection] = []
         try:
             progress(Progress(0, plan["duration"]))
             for name in hosts_of(plan):
-                connections.append(Connection(name, self._places[name]))
+                connections.append(connect(name, places[name]))
             status, message = _Execution(plan, run_dir.resolve(), progress, findings, connections).carry_out()
         except TestbedError as problem:
             status, message = Status.FAILED, str(problem)
         finally:
             for connection in connections:
                 connection.close()
-        findings.facts["hosts_at"] = {name: place.url for name, place in self._places.items()}
+        findings.facts["hosts_at"] = {name: place.url for name, place in places.items()}
         findings.facts["wall_time"] = time.monotonic() - began
         write_tables(plan, run_dir, {})
         return Outcome(status, message, tuple(dict.fromkeys(findings.warnings)), findings.facts)
@@ -107,6 +114,7 @@ class _Execution:
             self._findings.facts["engine_version"] = next(iter(hellos.values()))["version"]
             self._describe(agents)
             self._configure(agents)
+            self._measure_paths(agents)
             agents.compare_clocks()
             self._findings.facts["setup_time"] = time.monotonic() - began
             start = self._start(agents)
@@ -127,15 +135,32 @@ class _Execution:
             name = connection.name
             facts = {key: value for key, value in host.items() if key not in ("event", "id")}
             self._own[name] = facts.pop("reached")
-            address = connection.place.address or self._own[name]
+            address = connection.place.address or self._own[name] or self._own_address(connection)
             if address is None:
                 raise TestbedError(
                     f"the address of {name} is unknown",
                     f"--at '{name}={connection.place.url}?address=ADDRESS'",
                 )
+            if self._own[name] is None and connection.place.scheme == "local":
+                self._own[name] = address
             self._addresses[name] = address
             self._findings.described(name, {**facts, "address": address})
         self._check_loopback()
+
+    def _own_address(self, connection: Connection) -> str | None:
+        """The address from which this machine reaches the others."""
+        others = [one.place for one in self._connections if one.place.scheme != "local"]
+        if connection.place.scheme != "local" or not others:
+            return "127.0.0.1" if connection.place.scheme == "local" else None
+        return own_address(others[0].address or others[0].host)
+
+    def _measure_paths(self, agents: RemoteAgents) -> None:
+        found = path.measure(agents, self._plan, self._addresses, self._own)
+        self._findings.facts["paths"] = found
+        expected = self._plan.get("expect_path")
+        if expected:
+            for one in found:
+                path.compare(one, expected)
 
     def _check_loopback(self) -> None:
         """Nobody elsewhere reaches a loopback address."""
@@ -151,7 +176,15 @@ class _Execution:
         """Prepare every agent: first the servers, whose ports their clients must know."""
         nodes = {node["name"]: node for node in self._plan["nodes"]}
         agents.ask(
-            (name, {"do": "configure", "node": name, "cpus": nodes[name]["cpus"]}) for name in self._addresses
+            (
+                one.name,
+                {
+                    "do": "configure",
+                    "node": one.name,
+                    "cpus": list(one.place.cpus) or nodes[one.name]["cpus"],
+                },
+            )
+            for one in self._connections
         )
         flows = self._plan["flows"]
         served = [flow for flow in flows if flow["kind"] != "ping"]
@@ -166,6 +199,19 @@ class _Execution:
             )
             for name in self._addresses
         )
+        capture = self._plan.get("capture")
+        if capture:
+            agents.ask(
+                (name, {"do": "capture", "what": capture["what"], "peers": self._peers(name)})
+                for name in capture["nodes"]
+                if name in self._addresses
+            )
+
+    def _peers(self, name: str) -> list[str]:
+        """The addresses that a host's flows run to and from."""
+        ends = ((flow["from"], flow["to"]) for flow in self._plan["flows"])
+        others = dict.fromkeys(other for pair in ends if name in pair for other in pair if other != name)
+        return [self._addresses[other] for other in others]
 
     def _flow(self, flow: Json, role: str, ports: list[int]) -> Json:
         ours = dict(flow)

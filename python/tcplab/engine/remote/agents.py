@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tcplab.engine.remote.clocks import Clock, Exchange
-from tcplab.engine.remote.connection import SILENCE, Connection
+from tcplab.engine.remote.connections import SILENCE, Connection
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 
@@ -32,6 +32,7 @@ class RemoteAgents(Agents):
         now = time.monotonic()
         self._heard = dict.fromkeys(self._connections, now)
         self._asked: dict[tuple[str, int], int] = {}
+        self._captures: dict[str, set[str]] = {}
         self._next = now
 
     def compare_clocks(self) -> None:
@@ -76,15 +77,27 @@ class RemoteAgents(Agents):
         elif content.get("event") == "bytes":
             self._keep(name, str(content["file"]), base64.b64decode(content["data"]))
         else:
+            if content.get("event") == "done":
+                self._finish_captures(name)
             super()._sort(name, content)
 
     def _keep(self, name: str, file: str, data: bytes) -> None:
         """Append to a file; its name is the word of another machine."""
-        if "/" in file or f".{name}." not in file or not file.endswith(".arrows"):
+        table = f".{name}." in file and file.endswith(".arrows")
+        capture = file.startswith(f"{name}.") and file.endswith(".pcapng")
+        if "/" in file or not (table or capture):
             raise TestbedError(f"{name} sent a file called {file!r}", "see whether the host is what it seems")
         self.received[name] += len(data)
+        if capture:
+            # As captures of a network are called, by the node and where; under this name until it is whole.
+            file = f"{name}-{file.removeprefix(f'{name}.')}.part"
+            self._captures.setdefault(name, set()).add(file)
         with (self._run_dir / file).open("ab") as stream:
             stream.write(data)
+
+    def _finish_captures(self, name: str) -> None:
+        for file in self._captures.pop(name, ()):
+            (self._run_dir / file).rename(self._run_dir / file.removesuffix(".part"))
 
     def _reason(self, name: str) -> Json:
         connection = self._connections[name]

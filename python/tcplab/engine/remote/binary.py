@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
+from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 
 _AGENTS = Path(__file__).parent / "agents"
@@ -27,6 +29,12 @@ def agent_for(machine: str) -> bytes:
             f"there is no agent for {machine}: {path}: {problem.strerror}",
             f"in a source tree: scripts/agent {machine} (built: {have})",
         ) from None
+
+
+def agent_command_of_a_client() -> list[str]:
+    """How an agent is started that serves one client: the small program where it is built, else our own."""
+    program = _AGENTS / f"tcplab-agent-{platform.machine()}"
+    return [str(program), "node"] if os.access(program, os.X_OK) else agent_command("node")
 
 
 def built() -> list[str]:

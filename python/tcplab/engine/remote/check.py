@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from tcplab.cc.plans import source_of
 from tcplab.engine.base import Plan, Problem
-from tcplab.engine.remote.connection import ssh_missing
-from tcplab.engine.remote.place import Place
+from tcplab.engine.remote.place import Place, PlaceError
+from tcplab.engine.remote.ssh import ssh_missing
 from tcplab.testbed.agents import Json
 
 
@@ -19,15 +19,22 @@ def hosts_of(plan: Plan) -> list[str]:
 
 def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     """What stands in the way, and what the user should know."""
-    missing = ssh_missing()
-    if missing:
-        yield Problem("engine", missing, "sudo apt-get install openssh-client")
     used = hosts_of(plan)
+    known = dict(places)
+    for name, url in plan.get("hosts_at", {}).items():
+        try:
+            known.setdefault(name, Place.read(url))
+        except PlaceError as problem:
+            yield Problem(f"network.hosts_at.{name}", str(problem))
+            known.pop(name, None)
+    missing = ssh_missing()
+    if missing and any(place.scheme == "ssh" for place in known.values()):
+        yield Problem("engine", missing, "sudo apt-get install openssh-client")
     for name in used:
-        if name not in places:
+        if name not in places and name not in plan.get("hosts_at", {}):
             fix = f"--at {name}=ssh://USER@HOST"
             yield Problem(f"nodes.{name}", f"it is not said which host {name} is", fix)
-    for name in places:
+    for name in known:
         if name not in used:
             yield Problem(
                 f"nodes.{name}", f"no flow begins or ends at {name!r}", f"hosts are: {', '.join(used)}"
@@ -43,8 +50,6 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
         if node.get("nic") and node["name"] in used:
             where = f"nodes.{node['name']}.nic"
             yield Problem(where, "a remote host's interface is what it is", "leave out `nic`", fatal=False)
-    if plan.get("capture"):
-        yield Problem("capture", "remote hosts are not captured", "leave out `capture`")
     yield Problem(
         "links",
         "the path between the hosts is what it is: rates, delays and queues of the scenario are not applied",

@@ -15,11 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from tcplab.engine.remote.binary import agent_for
+from tcplab.engine.remote.connections import SILENCE
 from tcplab.engine.remote.place import Place
 from tcplab.testbed.errors import TestbedError
-
-SILENCE = 5
-"""How long either end hears nothing of the other before it gives the run up, seconds."""
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.sh")
 _MARK = b"tcplab "
@@ -51,7 +49,7 @@ _HINTS = (
 )
 
 
-class Connection:
+class SshConnection:
     """A host, from the first packet to it until `close`."""
 
     def __init__(self, name: str, place: Place) -> None:

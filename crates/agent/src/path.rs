@@ -1,0 +1,295 @@
+//! What a path between two hosts is like before anything loads it: round-trip time, largest packet, hops, bottleneck.
+//!
+//! One agent reflects, the other asks. Every question is a datagram of at least 24 bytes that carries the token both were
+//! told; the answer is 24 bytes long, so that nobody gets more than was sent.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::datagram::{self, Arrived};
+
+/// Token, number and, in an answer, arrival: 8 bytes each.
+const SHORTEST: usize = 24;
+/// Exchanges that the round-trip time is taken from.
+const EXCHANGES: u64 = 10;
+/// Between them, so that none waits for another.
+const APART: Duration = Duration::from_millis(20);
+/// How long the first answers may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Every IPv4 host takes such a packet whole (RFC 791, section 3.1), every IPv6 link carries one (RFC 8200, section 5).
+const SMALLEST: [usize; 2] = [576, 1280];
+/// Sizes tried at a time, and how often each is: a lost packet must not be taken for one that was too long.
+const SIZES: usize = 16;
+const TRIES: usize = 3;
+/// As traceroute(8).
+const MOST_HOPS: u32 = 30;
+/// Datagrams of a train, and trains.
+const TRAIN: u64 = 32;
+const TRAINS: usize = 3;
+/// UDP's header, and that of IPv4 or IPv6.
+const HEADERS: [usize; 2] = [28, 48];
+const ETHERNET_HEADER: usize = 14;
+
+/// Answers questions until it is dropped.
+#[derive(Debug)]
+pub struct Reflector {
+    /// Where it listens.
+    pub port: u16,
+    stop: Arc<AtomicBool>,
+}
+
+impl Reflector {
+    /// Listens at `address` for questions that carry `token`, and come from `asker` where one is named.
+    pub fn start(address: IpAddr, token: u64, asker: Option<IpAddr>) -> io::Result<Reflector> {
+        let socket = open(address)?;
+        socket.bind(&SocketAddr::new(address, 0).into())?;
+        socket.set_read_timeout(Some(Duration::from_millis(100)))?;
+        datagram::stamp_arrivals(&socket)?;
+        let port = socket.local_addr()?.as_socket().map_or(0, |at| at.port());
+        let stop = Arc::new(AtomicBool::new(false));
+        let over = stop.clone();
+        thread::Builder::new().name("reflector".into()).spawn(move || {
+            let mut buffer = [0; 1 << 16];
+            while !over.load(Ordering::Relaxed) {
+                let Ok(Arrived { length, from: Some(from), at, .. }) =
+                    datagram::receive(&socket, &mut buffer, 0)
+                else {
+                    continue;
+                };
+                let known = asker.is_none_or(|asker| asker.to_canonical() == from.ip().to_canonical());
+                if known && length >= SHORTEST && buffer[..8] == token.to_be_bytes() {
+                    buffer[16..SHORTEST].copy_from_slice(&at.unwrap_or(0).to_be_bytes());
+                    let _ = socket.send_to(&buffer[..SHORTEST], &from.into());
+                }
+            }
+        })?;
+        Ok(Reflector { port, stop })
+    }
+}
+
+impl Drop for Reflector {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the path to a reflector is like. What could not be measured is null.
+pub fn measure(reflector: SocketAddr, token: u64) -> io::Result<Value> {
+    let mut prober = Prober::new(reflector, token)?;
+    let Some(rtt) = prober.round_trip()? else {
+        return Ok(json!({"rtt": null, "mtu": null, "hops": null, "routers": [], "bandwidth": null}));
+    };
+    let mtu = prober.largest()?;
+    let (hops, routers) = prober.hops()?;
+    Ok(json!({
+        "rtt": rtt,
+        "mtu": mtu,
+        "hops": hops,
+        "routers": routers,
+        "bandwidth": prober.bandwidth(mtu)?,
+    }))
+}
+
+struct Prober {
+    socket: Socket,
+    token: u64,
+    next: u64,
+    v6: bool,
+    /// How long answers are waited for.
+    patience: Duration,
+}
+
+impl Prober {
+    fn new(reflector: SocketAddr, token: u64) -> io::Result<Prober> {
+        let socket = open(reflector.ip())?;
+        socket.connect(&reflector.into())?;
+        socket.set_read_timeout(Some(Duration::from_millis(5)))?;
+        let v6 = reflector.is_ipv6();
+        datagram::never_fragment(&socket, v6)?;
+        Ok(Prober { socket, token, next: 0, v6, patience: PATIENCE })
+    }
+
+    /// The median round trip, ns.
+    fn round_trip(&mut self) -> io::Result<Option<u64>> {
+        let mut sent = BTreeMap::new();
+        let mut trips = Vec::new();
+        let begin = Instant::now();
+        while begin.elapsed() < self.patience && trips.len() < EXCHANGES as usize {
+            if (sent.len() as u64) < EXCHANGES && begin.elapsed() >= APART * sent.len() as u32 {
+                let now = Instant::now();
+                if let Some(number) = self.ask(SHORTEST) {
+                    sent.insert(number, now);
+                }
+            }
+            if let Some((number, _)) = self.answer()
+                && let Some(asked) = sent.get(&number)
+            {
+                trips.push(asked.elapsed());
+            }
+        }
+        trips.sort();
+        let Some(median) = trips.get(trips.len() / 2) else { return Ok(None) };
+        self.patience = *median * 2 + Duration::from_millis(100);
+        Ok(u64::try_from(median.as_nanos()).ok())
+    }
+
+    /// The largest IP packet that arrives whole (RFC 8899 calls it the packetization layer path MTU).
+    fn largest(&mut self) -> io::Result<usize> {
+        let header = HEADERS[usize::from(self.v6)];
+        let mut fits = SMALLEST[usize::from(self.v6)];
+        let mut beyond = datagram::route_mtu(&self.socket, self.v6)?.max(fits) + 1;
+        // Most paths carry what the first link does.
+        let mut sizes = vec![beyond - 1];
+        while fits + 1 < beyond {
+            let mut asked = BTreeMap::new();
+            for _ in 0..TRIES {
+                for &size in &sizes {
+                    asked.extend(self.ask(size - header).map(|number| (number, size)));
+                }
+            }
+            let came = self.collect(|came| came.len() == asked.len());
+            let largest = came.keys().filter_map(|number| asked.get(number)).max().copied();
+            fits = fits.max(largest.unwrap_or(fits));
+            beyond = sizes.iter().copied().filter(|&size| size > fits).fold(beyond, usize::min);
+            let step = (beyond - fits).div_ceil(SIZES + 1).max(1);
+            sizes = (fits + 1..beyond).step_by(step).skip(usize::from(step > 1)).collect();
+            if sizes.is_empty() {
+                sizes.extend((fits + 1..beyond).next_back());
+            }
+        }
+        Ok(fits)
+    }
+
+    /// How many hops away the reflector is, and the routers that said that they are on the way.
+    fn hops(&mut self) -> io::Result<(Option<u32>, Vec<Option<IpAddr>>)> {
+        datagram::keep_errors(&self.socket, self.v6)?;
+        let mut asked = BTreeMap::new();
+        for _ in 0..TRIES {
+            for hops in 1..=MOST_HOPS {
+                self.limit_hops(hops)?;
+                asked.extend(self.ask(SHORTEST).map(|number| (number, hops)));
+            }
+            // Routers say it to no more than some a second.
+            thread::sleep(APART);
+        }
+        let come = self.collect(|_| false);
+        let mut routers = BTreeMap::new();
+        let mut buffer = [0; 1 << 10];
+        while let Ok(Arrived { length, router: Some(router), .. }) =
+            datagram::receive(&self.socket, &mut buffer, libc::MSG_ERRQUEUE)
+        {
+            if let Some(hops) = self.number(&buffer[..length]).and_then(|number| asked.get(&number)) {
+                routers.insert(*hops, router);
+            }
+        }
+        self.limit_hops(64)?;
+        let hops = come.keys().filter_map(|number| asked.get(number)).min().copied();
+        let before = hops.unwrap_or_else(|| routers.keys().max().map_or(1, |last| last + 1));
+        Ok((hops, (1..before).map(|hop| routers.get(&hop).copied()).collect()))
+    }
+
+    /// The rate at which packets that were sent at once arrive, of Ethernet frames, bit/s: the bottleneck's, if nothing
+    /// else uses it.
+    fn bandwidth(&mut self, mtu: usize) -> io::Result<Option<f64>> {
+        let length = mtu - HEADERS[usize::from(self.v6)];
+        let mut rates = Vec::new();
+        for _ in 0..TRAINS {
+            let numbers: Vec<u64> = (0..TRAIN).filter_map(|_| self.ask(length)).collect();
+            let came = self.collect(|came| came.len() == numbers.len());
+            let mut arrivals: Vec<u64> =
+                came.iter().filter(|(number, _)| numbers.contains(number)).map(|(_, &at)| at).collect();
+            arrivals.sort_unstable();
+            if let [first, .., last] = arrivals[..]
+                && last > first
+                && first > 0
+            {
+                let bits = (arrivals.len() - 1) * (mtu + ETHERNET_HEADER) * 8;
+                rates.push(bits as f64 * 1e9 / (last - first) as f64);
+            }
+        }
+        rates.sort_by(f64::total_cmp);
+        Ok(rates.get(rates.len() / 2).copied())
+    }
+
+    fn limit_hops(&self, hops: u32) -> io::Result<()> {
+        if self.v6 { self.socket.set_unicast_hops_v6(hops) } else { self.socket.set_ttl_v4(hops) }
+    }
+
+    /// Sends a question of so many bytes; its number, unless the host itself refuses it.
+    fn ask(&mut self, length: usize) -> Option<u64> {
+        let mut question = vec![0; length.max(SHORTEST)];
+        let number = self.next;
+        self.next += 1;
+        question[..8].copy_from_slice(&self.token.to_be_bytes());
+        question[8..16].copy_from_slice(&number.to_be_bytes());
+        // A router's word about an earlier question may come in its place.
+        (0..2).any(|_| self.socket.send(&question).is_ok()).then_some(number)
+    }
+
+    /// Answers, by the numbers of their questions, with when these arrived, until there are enough or time is up.
+    fn collect(&self, enough: impl Fn(&BTreeMap<u64, u64>) -> bool) -> BTreeMap<u64, u64> {
+        let mut come = BTreeMap::new();
+        let begin = Instant::now();
+        while begin.elapsed() < self.patience && !enough(&come) {
+            come.extend(self.answer());
+        }
+        come
+    }
+
+    /// The next answer, if one comes in a moment.
+    fn answer(&self) -> Option<(u64, u64)> {
+        let mut buffer = [0; SHORTEST];
+        let length = datagram::receive(&self.socket, &mut buffer, 0).ok()?.length;
+        let number = self.number(&buffer[..length])?;
+        Some((number, u64::from_be_bytes(*buffer[16..].first_chunk()?)))
+    }
+
+    /// The number of a question or an answer of ours.
+    fn number(&self, datagram: &[u8]) -> Option<u64> {
+        let (token, rest) = datagram.split_first_chunk()?;
+        (u64::from_be_bytes(*token) == self.token).then_some(u64::from_be_bytes(*rest.first_chunk()?))
+    }
+}
+
+fn open(address: IpAddr) -> io::Result<Socket> {
+    let domain = if address.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
+    Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn loopback_is_one_hop_away_and_carries_what_it_says() {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let reflector = Reflector::start(address, 7, None).expect("a socket");
+        let found = measure(SocketAddr::new(address, reflector.port), 7).expect("loopback");
+        assert!(found["rtt"].as_u64() > Some(0), "{found}");
+        assert_eq!(found["hops"], 1, "{found}");
+        let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("a loopback device");
+        assert_eq!(
+            found["mtu"].to_string(),
+            mtu.trim().parse::<u32>().expect("a number").min(65_535).to_string()
+        );
+        assert!(found["bandwidth"].as_f64() > Some(1e6), "{found}");
+    }
+
+    #[test]
+    fn another_token_gets_no_answer() {
+        let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let reflector = Reflector::start(address, 7, None).expect("a socket");
+        let mut prober = Prober::new(SocketAddr::new(address, reflector.port), 8).expect("a socket");
+        prober.patience = Duration::from_millis(300);
+        assert_eq!(prober.round_trip().expect("loopback"), None);
+    }
+}

@@ -1,0 +1,69 @@
+"""A test between this machine and another that needs no scenario: what `bulk run` and `ping` share."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tcplab.cli.failure import Code, CommandError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tcplab.api import Run
+
+Host = Annotated[
+    str,
+    typer.Argument(
+        metavar="HOST",
+        help="A host with `tcplab serve`, or a URL: tcplab://HOST:PORT, ssh://USER@HOST.",
+        show_default=False,
+    ),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Keep the results there.")]
+
+
+def place_of(host: str) -> str:
+    """The URL of a host; a bare name is that of a service."""
+    return host if "://" in host else f"tcplab://{host}"
+
+
+@contextmanager
+def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | None) -> Iterator[Run]:
+    """Run one flow between `here` and `there`; raises CommandError.
+
+    Without `output` the results are gone with the context.
+    """
+    import tcplab
+    from tcplab.cli.output import quiet
+    from tcplab.runner import UnsupportedError
+
+    scenario = {
+        "tcplab": 1,
+        "name": str(flow["kind"]),
+        "network": {
+            "nodes": ["here", "there"],
+            "links": [{"ends": ["here", "there"], "rate": "unlimited"}],
+        },
+        "flows": [{"name": str(flow["kind"]), "from": "here", "to": "there", **flow}],
+        "duration": duration,
+    }
+    with tempfile.TemporaryDirectory(prefix="tcplab-") as spare:
+        try:
+            done = tcplab.run(
+                scenario,
+                engine="remote",
+                at={"here": "local:", "there": place_of(host)},
+                out=output or Path(spare) / "run",
+                progress=not quiet(),
+            )
+        except tcplab.RunFailedError as problem:
+            said = str(problem).removeprefix(f"{problem.path}: ")
+            raise CommandError(said, Code.FAILED) from None
+        except UnsupportedError as problem:
+            raise CommandError(str(problem), Code.MACHINE) from None
+        yield done

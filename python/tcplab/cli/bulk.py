@@ -1,0 +1,73 @@
+"""`tcplab bulk`: the throughput between this machine and another."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tcplab.cli.between import Host, Output
+from tcplab.cli.failure import guarded
+from tcplab.cli.options import Json
+
+EXAMPLE = "tcplab bulk run ssh://server.example.org --streams 4 --duration '30 s'"
+
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Measure the throughput to another machine."
+)
+
+
+@app.command("run", epilog=f"\b\nExample:\n  {EXAMPLE}")
+@guarded
+def run(
+    host: Host,
+    duration: Annotated[
+        str, typer.Option("--duration", "-t", metavar="TIME", help="How long it sends.")
+    ] = "10 s",
+    streams: Annotated[
+        int, typer.Option("--streams", "-P", min=1, metavar="N", help="Connections, or sources of UDP.")
+    ] = 1,
+    reverse: Annotated[bool, typer.Option("--reverse", "-R", help="The other machine sends.")] = False,
+    cc: Annotated[
+        str, typer.Option("--cc", metavar="NAME", help="Congestion control of the sender.")
+    ] = "cubic",
+    udp: Annotated[
+        str, typer.Option("--udp", metavar="RATE", help="UDP datagrams at this rate, in place of TCP.")
+    ] = "",
+    output: Output = None,
+    json: Json = False,
+) -> None:
+    """Send as much as the path takes, and print what arrived.
+
+    Both ends are tcplab's; over ssh the other machine needs nothing.
+    """
+    from tcplab.cli.between import run_between
+    from tcplab.cli.output import say, say_json, show
+    from tcplab.present.summary_table import summary as shown
+
+    flow: dict[str, Any] = {"kind": "udp", "rate": udp} if udp else {"kind": "tcp", "cc": cc}
+    flow |= {"streams": streams, "duration": duration}
+    if reverse:
+        flow |= {"from": "there", "to": "here"}
+    with run_between(host, flow, duration, output) as result:
+        if json:
+            from tcplab.analysis.summaries import summary
+
+            say_json({"warnings": result.warnings, "summary": summary(result).to_json()})
+            return
+        show(shown(result))
+        for path in result.manifest.facts["paths"]:
+            say(path_line(path))
+        if output is not None:
+            say(f"results  {output}")
+
+
+def path_line(path: dict[str, Any]) -> str:
+    """What was found of a path, in words."""
+    if path["rtt"] is None:
+        return "path     no UDP gets through: its RTT, MTU and hops are unknown"
+    rate = (
+        "" if path["bandwidth"] is None else f", about {path['bandwidth'] / 1e6:.3g} Mbit/s at the bottleneck"
+    )
+    hops = "" if path["hops"] is None else f", {path['hops']} hop{'' if path['hops'] == 1 else 's'}"
+    return f"path     idle RTT {path['rtt'] / 1e6:.3g} ms, MTU {path['mtu']} B{hops}{rate}"

@@ -1,0 +1,63 @@
+"""What a host elsewhere can do, finding by finding."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from tcplab.engine.remote.agents import RemoteAgents
+from tcplab.engine.remote.connections import connect
+from tcplab.engine.remote.findings import SYSCTLS
+from tcplab.engine.remote.place import Place
+from tcplab.testbed.agents import Json
+from tcplab.testbed.machine import Finding, Grade
+
+_NAME = "host"
+# Below it a path of 1 Gbit/s and 100 ms is not filled by a window that a flow asks for, B.
+_AMPLE_BUFFER = 12_500_000
+
+
+def examine(url: str) -> list[Finding]:
+    """Connect, ask, and leave nothing there; raises PlaceError and TestbedError."""
+    connection = connect(_NAME, Place.read(url))
+    try:
+        connection.prepare()
+        connection.start()
+        with tempfile.TemporaryDirectory() as unused:
+            agents = RemoteAgents([connection], Path(unused))
+            try:
+                hello = agents.greet()[_NAME]
+                [host] = agents.ask([(_NAME, {"do": "host", "sysctls": list(SYSCTLS)})])
+                agents.compare_clocks()
+                bound = agents.clocks[_NAME].best().length / 2
+            finally:
+                agents.close()
+    finally:
+        connection.close()
+    return [*_findings(hello, host), Finding("clock", Grade.OK, f"known to within {bound / 1e6:.3g} ms")]
+
+
+def _findings(hello: Json, host: Json) -> list[Finding]:
+    able = hello["capabilities"]
+    found = [
+        Finding("host", Grade.OK, f"{host['name']}: Linux {host['kernel']}, {host['machine']}"),
+        Finding("CPUs", Grade.OK, f"{host['cpus']}, {host['cpu_model'] or 'model unknown'}"),
+        Finding("agent", Grade.OK, f"version {hello['version']}"),
+        Finding("congestion controls", Grade.OK, ", ".join(able["controls"])),
+    ]
+    for setting, name in (("rmem_max", "receive buffers"), ("wmem_max", "send buffers")):
+        most = able[setting]
+        if most is None or most >= _AMPLE_BUFFER or able["net_admin"]:
+            found.append(Finding(name, Grade.OK, "as large as a flow asks for"))
+        else:
+            mend = f"there: sudo sysctl -w net.core.{setting}={_AMPLE_BUFFER}"
+            found.append(Finding(name, Grade.WARN, f"{most} B at most where a flow sets them", mend))
+    if able["net_raw"]:
+        found.append(Finding("captures", Grade.OK, "allowed"))
+    else:
+        found.append(Finding("captures", Grade.WARN, "need CAP_NET_RAW", "log in as root for `capture`"))
+    for name, one in host["interfaces"].items():
+        if name != "lo":
+            speed = f", {one['speed']} Mbit/s" if one["speed"] else ""
+            found.append(Finding(f"interface {name}", Grade.OK, f"MTU {one['mtu']} B{speed}"))
+    return found

@@ -1,0 +1,55 @@
+"""The path between two hosts before anything loads it, measured by their agents."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+
+from tcplab.engine.base import Plan
+from tcplab.testbed.agents import Agents, Json
+from tcplab.testbed.errors import TestbedError
+
+
+def measure(
+    agents: Agents, plan: Plan, addresses: Mapping[str, str], own: Mapping[str, str | None]
+) -> list[Json]:
+    """The path of each pair of hosts that flows run between; raises TestbedError.
+
+    `addresses` are those at which the hosts reach each other, `own` those that they have themselves. Of
+    each path: `from`, `to`, `rtt` (ns), `mtu` (B), `hops`, `routers` on the way (addresses, null where one
+    said nothing) and `bandwidth` (bit/s); null where the path lets no datagram through.
+    """
+    found = []
+    for start, end in dict.fromkeys((flow["from"], flow["to"]) for flow in plan["flows"]):
+        token = secrets.randbits(63)
+        address = addresses[end]
+        listen = address if address == own[end] else ("::" if ":" in address else "0.0.0.0")  # noqa: S104
+        [at] = agents.ask([(end, {"do": "reflect", "address": listen, "token": token})])
+        asked = {"do": "path", "address": address, "port": at["port"], "token": token}
+        [path] = agents.ask([(start, asked)])
+        kept = {key: value for key, value in path.items() if key not in ("event", "id")}
+        found.append({"from": start, "to": end, **kept})
+    return found
+
+
+def compare(path: Json, expected: Json) -> None:
+    """Refuse a path that is not the one expected; raises TestbedError."""
+    name = f"the path from {path['from']} to {path['to']}"
+    mend = "check the route, or change network.expect_path"
+    wanted = expected.get("rtt")
+    if wanted is not None:
+        if path["rtt"] is None:
+            raise TestbedError(
+                f"{name} answers no UDP, so that its RTT is unknown",
+                "let UDP through, or leave out expect_path",
+            )
+        value, share = wanted["value"], wanted["tolerance"] / 1e9
+        if abs(path["rtt"] - value) > value * share:
+            raise TestbedError(
+                f"{name} has an RTT of {path['rtt'] / 1e6:.3g} ms,"
+                f" not {value / 1e6:g} ms ± {share * 100:g} %",
+                mend,
+            )
+    least = expected.get("mtu")
+    if least is not None and (path["mtu"] is None or path["mtu"] < least):
+        raise TestbedError(f"{name} carries packets of {path['mtu']} B, not of {least} B", mend)
