@@ -152,6 +152,7 @@ print(len(held), flush=True)
 sys.stdin.read()
 """
 CONNECTS = """
+import socket
 for number in range(10_000):
     socket.create_connection(("10.77.0.2", 5230), timeout=5).close()
 """

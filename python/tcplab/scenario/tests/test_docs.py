@@ -45,7 +45,7 @@ def test_the_fragments_of_networks_work(fragment: str) -> None:
 
 
 def test_every_key_of_the_language_is_on_a_page() -> None:
-    names = ("scenario", "queues", "routing", "accelerators")
+    names = ("scenario", "queues", "routing", "accelerators", "remote")
     pages = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in names)
     keys = {key for key, _ in properties(json_schema())}
     assert {key for key in keys if f"`{key}" not in pages and f"{key}:" not in pages} == set()
