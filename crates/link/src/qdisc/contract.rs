@@ -7,7 +7,7 @@ use tcplab_units::{Probability, Rate, Span, Time};
 
 use super::testing::Unit;
 use super::{Cause, Discipline, Qdisc, Queued, Sink};
-use crate::config::{Band, Codel, Drr, Dualpi2, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
+use crate::config::{Band, Codel, Drr, Dualpi2, Fq, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
 use crate::packet::{Ecn, Packet};
 use crate::threshold::Threshold;
 
@@ -87,6 +87,22 @@ fn dualpi2s() -> impl Strategy<Value = Dualpi2> {
     })
 }
 
+fn fqs() -> impl Strategy<Value = Fq> {
+    let sizes = (1u32..20, 1u32..4000, 1u32..20_000);
+    let maxrate = prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
+    let ce_threshold = prop::option::of((0u64..5).prop_map(Span::from_ms));
+    (limits(), sizes, maxrate, ce_threshold).prop_map(
+        |(limit, (flow_limit, quantum, initial_quantum), maxrate, ce_threshold)| Fq {
+            limit,
+            flow_limit,
+            quantum,
+            initial_quantum,
+            maxrate,
+            ce_threshold,
+        },
+    )
+}
+
 fn queues() -> impl Strategy<Value = Queue> {
     let leaf = prop_oneof![
         (prop::option::of(limits()), prop::option::of(limits()))
@@ -97,6 +113,7 @@ fn queues() -> impl Strategy<Value = Queue> {
         pies().prop_map(Queue::Pie),
         reds().prop_map(Queue::Red),
         dualpi2s().prop_map(Queue::Dualpi2),
+        fqs().prop_map(Queue::Fq),
         (codels(), 1u32..8, 1u32..4000).prop_map(|(codel, flows, quantum)| {
             let Codel { limit, target, interval, ecn, ce_threshold } = codel;
             Queue::FqCodel(FqCodel { limit, flows, quantum, target, interval, ecn, ce_threshold })
@@ -136,6 +153,7 @@ fn conserves_work(queue: &Queue) -> bool {
         Queue::Droptail { .. } | Queue::Drr(_) | Queue::Codel(_) | Queue::FqCodel(_) => true,
         Queue::Pie(_) | Queue::Red(_) | Queue::Dualpi2(_) => true,
         Queue::Prio(prio) => prio.bands.iter().all(|band| conserves_work(&band.queue)),
+        Queue::Fq(fq) => fq.maxrate.is_none(),
         Queue::Tbf(_) => false,
     }
 }
@@ -149,6 +167,7 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
         Queue::Pie(pie) => Some(pie.limit),
         Queue::Red(red) => Some(red.limit),
         Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
+        Queue::Fq(fq) => Some(fq.limit),
         Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,

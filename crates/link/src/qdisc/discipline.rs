@@ -3,7 +3,7 @@
 use tcplab_units::{Rate, Time};
 
 use super::{
-    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, FqCodel, Gauge, Pie, Prio, Qdisc, Queued, Red,
+    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, Fq, FqCodel, Gauge, Pie, Prio, Qdisc, Queued, Red,
     Sink, Tbf,
 };
 use crate::config::{Change, Queue};
@@ -23,6 +23,7 @@ pub(crate) enum Other<P> {
     Drr(Drr<P>),
     Tbf(Tbf<P>),
     Codel(Codel<P>),
+    Fq(Fq<P>),
     FqCodel(FqCodel<P>),
     Pie(Pie<P>),
     Red(Red<P>),
@@ -40,6 +41,7 @@ impl<P: Packet> Discipline<P> {
             Queue::Drr(config) => Other::Drr(Drr::new(config, rate)),
             Queue::Tbf(config) => Other::Tbf(Tbf::new(config, seed)),
             Queue::Codel(config) => Other::Codel(Codel::new(config, rate)),
+            Queue::Fq(config) => Other::Fq(Fq::new(config, rate)),
             Queue::FqCodel(config) => Other::FqCodel(FqCodel::new(config, rate, seed)),
             Queue::Pie(config) => Other::Pie(Pie::new(config, rate, seed)),
             Queue::Red(config) => Other::Red(Red::new(config, rate, seed)),
@@ -67,6 +69,7 @@ macro_rules! each_other {
             Other::Drr($queue) => $do,
             Other::Tbf($queue) => $do,
             Other::Codel($queue) => $do,
+            Other::Fq($queue) => $do,
             Other::FqCodel($queue) => $do,
             Other::Pie($queue) => $do,
             Other::Red($queue) => $do,

@@ -3,23 +3,21 @@
 mod codel;
 mod drr;
 mod dualpi2;
+mod fq;
 mod fq_codel;
 mod pie;
 mod prio;
 mod red;
 mod tbf;
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-use crate::describe::Bytes;
-
 pub use codel::Codel;
 pub use drr::Drr;
 pub use dualpi2::Dualpi2;
+pub use fq::Fq;
 pub use fq_codel::FqCodel;
 pub use pie::Pie;
 pub use prio::{Band, Prio};
@@ -51,6 +49,8 @@ pub enum Queue {
     Tbf(Tbf),
     /// Controlled delay (RFC 8289).
     Codel(Codel),
+    /// Fair queueing of flows, and a rate that none exceeds (Linux's fq).
+    Fq(Fq),
     /// Fair queueing of flows with CoDel in each (RFC 8290).
     FqCodel(FqCodel),
     /// Random drops with a probability that a controller of the delay sets (RFC 8033, RFC 8034).
@@ -68,6 +68,7 @@ impl Queue {
             Queue::Droptail { limit, .. } => *limit,
             Queue::Drr(drr) => drr.limit,
             Queue::Codel(codel) => Some(codel.limit),
+            Queue::Fq(fq) => Some(fq.limit),
             Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
             Queue::Pie(pie) => Some(pie.limit),
             Queue::Red(red) => Some(red.limit),
@@ -89,39 +90,4 @@ pub enum Limit {
     Bytes(u64),
     /// Time to drain at the link's present rate, or at the mean rate of its trace.
     Time(Span),
-}
-
-impl fmt::Display for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Queue::Droptail { limit, mark_above } => {
-                write!(f, "droptail{}", of_limit(*limit))?;
-                mark_above.map_or(Ok(()), |threshold| write!(f, " (marks above {threshold})"))
-            }
-            Queue::Prio(prio) => prio.fmt(f),
-            Queue::Drr(drr) => drr.fmt(f),
-            Queue::Tbf(tbf) => tbf.fmt(f),
-            Queue::Codel(codel) => codel.fmt(f),
-            Queue::FqCodel(fq_codel) => fq_codel.fmt(f),
-            Queue::Pie(pie) => pie.fmt(f),
-            Queue::Red(red) => red.fmt(f),
-            Queue::Dualpi2(dualpi2) => dualpi2.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Limit::Packets(1) => f.write_str("1 packet"),
-            Limit::Packets(packets) => write!(f, "{packets} packets"),
-            Limit::Bytes(bytes) => Bytes(*bytes).fmt(f),
-            Limit::Time(time) => time.fmt(f),
-        }
-    }
-}
-
-/// ` of 50 ms`, behind a discipline's name.
-fn of_limit(limit: Option<Limit>) -> String {
-    limit.map_or_else(|| " without limit".to_owned(), |limit| format!(" of {limit}"))
 }
