@@ -1,5 +1,7 @@
 //! Linux's fq, with the names and defaults of `tc-fq(8)`.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
@@ -41,5 +43,13 @@ impl Default for Fq {
             maxrate: None,
             ce_threshold: None,
         }
+    }
+}
+
+impl fmt::Display for Fq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "fq of {} ({} packets a flow", self.limit, self.flow_limit)?;
+        self.maxrate.map_or(Ok(()), |rate| write!(f, ", {rate} at most"))?;
+        f.write_str(")")
     }
 }
