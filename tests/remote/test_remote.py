@@ -317,3 +317,32 @@ def test_this_machine_can_be_one_end(hosts: Hosts) -> None:
     assert code == 0, said
     assert run.manifest["facts"]["hosts"]["left"]["address"] == "10.77.0.1"
     assert run.table("flows")["bytes_received"].sum() > 0
+
+
+def test_a_study_runs_on_real_hosts_and_need_not_run_again(hosts: Hosts) -> None:
+    text = """
+tcplab: 1
+study: two
+scenario:
+  tcplab: 1
+  name: one
+  network:
+    path: {rate: 100 Mbit/s, rtt: 20 ms}
+    hosts_at: {left: ssh://10.77.0.2, right: ssh://10.77.0.3}
+  flows: [{name: bulk, kind: tcp, cc: cubic}]
+  duration: 1 s
+engine: remote
+grid: {cc: {set: flows.bulk.cc, values: [cubic, reno]}}
+repeat: 1
+"""
+    (hosts.us.folder / "two.yaml").write_text(text)
+    made = []
+    for where in ("--output", "--resume"):
+        words = ("study", "/run/keep/two.yaml", where, "/run/keep/study", "--json")
+        done = hosts.us.run(sys.executable, "-m", "tcplab", *words, timeout=90)
+        rows = pl.read_parquet(hosts.us.folder / "study/results.parquet")
+        assert set(rows["status"]) == {"done"}, done.stderr
+        manifests = (hosts.us.folder / "study").rglob("manifest.json")
+        made.append({path: path.stat().st_mtime_ns for path in manifests})
+    assert len(made[0]) == 2
+    assert made[0] == made[1]
