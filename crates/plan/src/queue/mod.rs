@@ -10,9 +10,13 @@ mod prio;
 mod red;
 mod tbf;
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
+
+use crate::describe::Bytes;
 
 pub use codel::Codel;
 pub use drr::Drr;
@@ -90,4 +94,40 @@ pub enum Limit {
     Bytes(u64),
     /// Time to drain at the link's present rate, or at the mean rate of its trace.
     Time(Span),
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Queue::Droptail { limit, mark_above } => {
+                write!(f, "droptail{}", of_limit(*limit))?;
+                mark_above.map_or(Ok(()), |threshold| write!(f, " (marks above {threshold})"))
+            }
+            Queue::Prio(prio) => prio.fmt(f),
+            Queue::Drr(drr) => drr.fmt(f),
+            Queue::Tbf(tbf) => tbf.fmt(f),
+            Queue::Codel(codel) => codel.fmt(f),
+            Queue::Fq(fq) => fq.fmt(f),
+            Queue::FqCodel(fq_codel) => fq_codel.fmt(f),
+            Queue::Pie(pie) => pie.fmt(f),
+            Queue::Red(red) => red.fmt(f),
+            Queue::Dualpi2(dualpi2) => dualpi2.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Packets(1) => f.write_str("1 packet"),
+            Limit::Packets(packets) => write!(f, "{packets} packets"),
+            Limit::Bytes(bytes) => Bytes(*bytes).fmt(f),
+            Limit::Time(time) => time.fmt(f),
+        }
+    }
+}
+
+/// ` of 50 ms`, behind a discipline's name.
+fn of_limit(limit: Option<Limit>) -> String {
+    limit.map_or_else(|| " without limit".to_owned(), |limit| format!(" of {limit}"))
 }
