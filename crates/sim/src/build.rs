@@ -196,7 +196,7 @@ impl Builder<'_> {
     fn takes_time(&self, round_trip: &[DirectionId]) -> Result<(), PlanError> {
         let is_instant = |direction: &&DirectionId| {
             let link = &self.plan.links[**direction as usize / 2];
-            let settings = if **direction % 2 == 0 { &link.forward } else { &link.backward };
+            let settings = if direction.is_multiple_of(2) { &link.forward } else { &link.backward };
             settings.rate.is_none() && settings.trace.is_none() && settings.delay == Span::ZERO
         };
         let instant: Vec<DirectionId> = round_trip.iter().filter(is_instant).copied().collect();

@@ -70,7 +70,7 @@ fn token_at(path: &Path) -> Result<String, IdentityError> {
         fs::File::open(&source)
             .and_then(|mut random_bytes| random_bytes.read_exact(&mut random))
             .map_err(|error| file(&source, error))?;
-        write(path, format!("{}\n", hexadecimal(&random)).as_bytes())?;
+        write(path, format!("{}\n", hexadecimal(random)).as_bytes())?;
     }
     let token = fs::read_to_string(path).map_err(|source| file(path, source))?.trim().to_owned();
     if token.len() < SHORTEST_TOKEN {

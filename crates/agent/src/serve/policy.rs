@@ -276,7 +276,8 @@ mod tests {
         assert!(admit(&LIMITS, &udp(1_000_000_001)).is_err());
         let many = json!({"do": "flow", "role": "server", "flow": {"kind": "tcp", "streams": 9}});
         assert!(admit(&LIMITS, &many).is_err());
-        let mut policy = Policy::new(&LIMITS, [192, 0, 2, 7].into(), [192, 0, 2, 1].into());
+        let limits = LIMITS;
+        let mut policy = Policy::new(&limits, [192, 0, 2, 7].into(), [192, 0, 2, 1].into());
         let five = json!({"do": "flow", "role": "server", "flow": {"kind": "tcp", "streams": 5}}).to_string();
         assert!(policy.admit(five.as_bytes()).is_ok());
         assert!(policy.admit(five.as_bytes()).is_err());
