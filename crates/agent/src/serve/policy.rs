@@ -289,7 +289,7 @@ mod tests {
             json!({"do": "clock", "id": 1}),
             json!({"do": "host", "sysctls": ["net.ipv4.tcp_ecn"]}),
             json!({"do": "reflect", "address": "0.0.0.0", "token": 1}),
-            json!({"do": "flow", "role": "server", "flow": {"name": "a", "from": "b", "to": "c", "kind": "tcp"}}),
+            json!({"do": "flow", "role": "server", "flow": {"name": "a", "from": "b", "to": "c", "kind": "tcp", "cc": {"name": "cubic"}}}),
             json!({"do": "start", "at": 1, "duration": 5, "id": 9}),
         ] {
             let admitted = admit(&LIMITS, &command).expect("it is allowed");
