@@ -21,9 +21,7 @@ app = typer.Typer(
 @guarded
 def run(
     host: Host,
-    duration: Annotated[
-        str, typer.Option("--duration", "-t", metavar="TIME", help="How long it sends.")
-    ] = "10 s",
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long it sends.")] = "10 s",
     streams: Annotated[
         int, typer.Option("--streams", "-P", min=1, metavar="N", help="Connections, or sources of UDP.")
     ] = 1,
