@@ -107,7 +107,7 @@ def recommendation(summary: StudySummary) -> list[str]:
     plain = rows.pop(AS_IS, None)
     if plain is None or not rows:
         return []
-    said = [f"As is: {_rate(plain)}, limited by {plain.limited_by or 'nothing known'}."]
+    said = [f"As is: {_rate(plain)}{_limit(plain)}."]
     said += [_told(name, row, plain) for name, row in rows.items()]
     paying = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS and _sure(row)}
     if not paying:
@@ -122,8 +122,12 @@ def _told(name: str, row: CellSummary, plain: CellSummary) -> str:
     gain = _gain(row, plain)
     change = row.changes.get("goodput")
     test = "" if change is None or math.isnan(change.p) else f", p {_p(change.p)}"
-    limit = f", limited by {row.limited_by}" if row.limited_by else ""
-    return f"With {name}: {_rate(row)}, {gain:.2f} times as much{test}{limit}."
+    return f"With {name}: {_rate(row)}, {gain:.2f} times as much{test}{_limit(row)}."
+
+
+def _limit(row: CellSummary) -> str:
+    """What limits the flows; empty where each has its own limit, which its table names."""
+    return f", limited by {row.limited_by}" if row.limited_by else ""
 
 
 def _p(p: float) -> str:
