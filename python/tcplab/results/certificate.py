@@ -15,7 +15,7 @@ def told(certificate: Json) -> str:
     verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
     links = len({one["link"] for one in certificate["directions"]})
     left = verdicts.count("not_verified")
-    rest = f"; {left} of {len(verdicts)} properties could not be" if left else ""
+    rest = f"; {left} of {len(verdicts)} properties could not be verified" if left else ""
     return f"{plural(links, 'link')} verified in {certificate['seconds']:.1f} s{rest}"
 
 
