@@ -100,8 +100,6 @@ pub struct Socket<'a> {
     pub local_port: u16,
     /// Remote port.
     pub remote_port: u16,
-    /// Inode number: ascends with creation, 0 once the owner has closed.
-    pub inode: u32,
     /// The kernel's figures.
     pub info: &'a TcpInfo,
     /// Name of the congestion control.
@@ -287,7 +285,6 @@ fn read_socket<'a>(message: &'a [u8], controls: &[Published], info: &'a mut TcpI
     Socket {
         local_port: u16::from_be_bytes([message[4], message[5]]),
         remote_port: u16::from_be_bytes([message[6], message[7]]),
-        inode: u32_at(message, 68),
         info,
         cc,
         control,

@@ -100,11 +100,14 @@ pub struct Sampler {
     families: Vec<Family>,
 }
 
+/// The lowest port that connections get unless told otherwise (net.ipv4.ip_local_port_range).
+const FIRST_EPHEMERAL: u16 = 32_768;
+
 #[derive(Debug)]
 struct Foreign {
     flow: Arc<str>,
-    /// (inode, local port) of each connection seen, in order of creation.
-    seen: Vec<(u32, u16, Owner)>,
+    /// Local port of each connection seen, in order of creation.
+    seen: Vec<(u16, Owner)>,
 }
 
 impl Sampler {
@@ -185,21 +188,26 @@ impl Sampler {
 
 impl Foreign {
     fn owner(&mut self, socket: &Socket<'_>) -> Option<&Owner> {
-        let known = self.seen.iter().position(|(_, local, _)| *local == socket.local_port);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false };
-                self.seen.push((socket.inode, socket.local_port, owner));
-                self.seen.sort_by_key(|(inode, ..)| *inode);
-                for (n, (.., owner)) in self.seen.iter_mut().enumerate() {
-                    owner.stream = (n as u64).saturating_sub(1);
-                }
-                self.seen.iter().position(|(_, local, _)| *local == socket.local_port)?
+        let at = |seen: &[(u16, Owner)]| seen.iter().position(|(local, _)| *local == socket.local_port);
+        if at(&self.seen).is_none() {
+            let owner = Owner { flow: self.flow.clone(), stream: 0, paced: false };
+            self.seen.push((socket.local_port, owner));
+            let highest = self.seen.iter().map(|(local, _)| *local).max().unwrap_or(0);
+            self.seen.sort_by_key(|(local, _)| created(*local, highest));
+            for (n, (_, owner)) in self.seen.iter_mut().enumerate() {
+                owner.stream = (n as u64).saturating_sub(1);
             }
-        };
-        (at > 0).then(|| &self.seen[at].2)
+        }
+        at(&self.seen).filter(|at| *at > 0).map(|at| &self.seen[at].1)
     }
+}
+
+/// What orders the connections of one program to one port by their creation. Linux takes ever higher local ports
+/// for one destination (RFC 6056, section 3.3.4) until it begins again at the lowest. A socket's inode tells less:
+/// each CPU numbers those that it makes.
+fn created(local: u16, highest: u16) -> u32 {
+    let begun_again = highest - local > (u16::MAX - FIRST_EPHEMERAL) / 2;
+    u32::from(local) + if begun_again { u32::from(u16::MAX) } else { 0 }
 }
 
 /// Ascending ranges that cover `ports`.
@@ -274,19 +282,21 @@ mod tests {
     fn streams_of_another_program_are_numbered_by_creation_after_its_control_connection() {
         let mut program = Foreign { flow: "bulk".into(), seen: Vec::new() };
         let nothing = TcpInfo::default();
-        let socket = |inode, local_port| Socket {
+        let socket = |local_port| Socket {
             local_port,
             remote_port: 5201,
-            inode,
             info: &nothing,
             cc: "cubic",
             control: ControlInfo::None,
             state: &[],
         };
-        assert_eq!(program.owner(&socket(10, 50000)), None);
-        assert_eq!(program.owner(&socket(12, 50002)).map(|o| o.stream), Some(0));
-        assert_eq!(program.owner(&socket(11, 50001)).map(|o| o.stream), Some(0));
-        assert_eq!(program.owner(&socket(12, 50002)).map(|o| o.stream), Some(1));
-        assert_eq!(program.owner(&socket(10, 50000)), None);
+        assert_eq!(program.owner(&socket(50_000)), None);
+        assert_eq!(program.owner(&socket(50_004)).map(|o| o.stream), Some(0));
+        assert_eq!(program.owner(&socket(50_002)).map(|o| o.stream), Some(0));
+        assert_eq!(program.owner(&socket(50_004)).map(|o| o.stream), Some(1));
+        assert_eq!(program.owner(&socket(50_000)), None);
+        // The range of ports has an end, after which the lowest come.
+        assert_eq!(program.owner(&socket(32_770)).map(|o| o.stream), Some(2));
+        assert_eq!(program.owner(&socket(50_000)), None);
     }
 }
