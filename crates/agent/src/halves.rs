@@ -35,7 +35,7 @@ table! {
     goodput: Option<f64>,
     /// Segments or datagrams sent.
     segments_sent: Option<u64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     retransmits: Option<u64>,
     /// Retransmission timeouts.
     rtos: Option<u64>,
@@ -78,7 +78,7 @@ table! {
     bytes_sent: Option<u64>,
     /// `bytes_received` over duration (bit/s).
     goodput: Option<f64>,
-    /// Segments sent again.
+    /// Segments retransmitted.
     retransmits: Option<u64>,
     /// Datagrams missing.
     lost: Option<u64>,
