@@ -237,7 +237,7 @@ impl Session {
                 .map_err(|error| refusal(format!("/proc/net/dev cannot be read: {error}"), "mount /proc"))?;
         } else if interfaces.is_empty() {
             interfaces = capture::interfaces_towards(&peers)
-                .map_err(|error| refusal(format!("there is no way to {peers:?}: {error}"), "ip route"))?;
+                .map_err(|error| refusal(format!("no route to {peers:?}: {error}"), "ip route"))?;
         }
         let without = host::control_connection().map(|connection| connection.ports);
         let choice = (!peers.is_empty()).then_some(Choice { peers, without });

@@ -103,7 +103,7 @@ impl Routes {
         shared.map(Vec::as_slice).or_else(only).unwrap_or_default()
     }
 
-    /// The links of all ways from one node to another; none if there is no way.
+    /// The links of all paths from one node to another; none if there is no path.
     pub(crate) fn between(&self, topology: &Topology, source: &str, destination: &str) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut waiting = vec![source];

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import socket
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +10,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json, Level, level_of
+from tcplab.cli.service import addresses_of, listen, value_of_option
 
 if TYPE_CHECKING:
     from tcplab.echo.standalone import Test
@@ -56,30 +54,14 @@ def serve(
     json: Json = False,
 ) -> None:
     """Echo messages for any number of clients, until interrupted."""
-    from tcplab.cli.output import say
-    from tcplab.echo.agent import EchoAgent, EchoAgentError
-
     told = {
-        "addresses": _addresses(bind or None, port, passive=True),
+        "addresses": addresses_of(bind or None, port, passive=True),
         "clients": max_clients,
-        "size": _value(max_size, "positive-size", "--max-size"),
+        "size": value_of_option(max_size, "positive-size", "--max-size"),
         "busy_poll": busy_poll,
         "cpus": _cpus(cpus),
     }
-    # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with suppress(KeyboardInterrupt), EchoAgent("echo-serve", told) as agent:
-            try:
-                for event in agent:
-                    say(_dumped(event) if json else _heard(event))
-                    sys.stdout.flush()
-            except KeyboardInterrupt:
-                agent.stop()
-                for event in agent:
-                    say(_dumped(event) if json else _heard(event))
-    except EchoAgentError as problem:
-        raise CommandError(str(problem), Code.MACHINE) from None
+    listen("echo-serve", told, _heard, json=json)
 
 
 @app.command("run", epilog=f"\b\nExample:\n  {RUN_EXAMPLE}")
@@ -155,13 +137,13 @@ def run(
     published = preset == "published"
     confidence = 0.98 if published and level is None else level_of(level)
     asked = Asked(
-        addresses=tuple(_addresses(host, port)[:1]),
-        sizes=tuple(_value(sizes, "sizes", "--sizes")),
+        addresses=tuple(addresses_of(host, port)[:1]),
+        sizes=tuple(value_of_option(sizes, "sizes", "--sizes")),
         iterations=iterations,
         clients=clients or (2 if published else 1),
         warmup=min(warmup, iterations),
-        interval=_value("0 s" if interval == "0" else interval, "time", "--interval"),
-        timeout=_value(timeout, "positive-time", "--timeout"),
+        interval=value_of_option("0 s" if interval == "0" else interval, "time", "--interval"),
+        timeout=value_of_option(timeout, "positive-time", "--timeout"),
         nodelay=nodelay,
         busy_poll=busy_poll,
         control=cc,
@@ -257,46 +239,6 @@ def _write_report(test: Test, path: Path) -> None:
     )
 
 
-def _addresses(host: str | None, port: int, *, passive: bool = False) -> list[str]:
-    """IP addresses with the port, as the agent reads them."""
-    flags = socket.AI_PASSIVE if passive else socket.AI_ADDRCONFIG
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    except OSError as problem:
-        raise CommandError(f"{host}: no address: {problem.strerror or problem}", Code.INPUT) from None
-    texts = []
-    for family, _, _, _, address in found:
-        if family == socket.AF_INET6 and not socket.has_ipv6:
-            continue
-        ip = str(address[0]).partition("%")[0]
-        texts.append(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}")
-    if passive and host is None and not _ipv6():
-        texts = [text for text in texts if not text.startswith("[")]
-    return list(dict.fromkeys(texts))
-
-
-def _ipv6() -> bool:
-    """Whether this machine lets IPv6 sockets be opened."""
-    try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
-            probe.bind(("::", 0))
-    except OSError:
-        return False
-    return True
-
-
-def _value(text: str, kind: str, option: str) -> Any:
-    """An option's value, of one of the scenario language's kinds."""
-    from tcplab.scenario import QuantityError
-    from tcplab.scenario.quantity import value_of
-
-    try:
-        return value_of(kind, text)
-    except QuantityError as problem:
-        near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
-        raise CommandError(f"{option}: {problem.message}{near}", Code.INPUT) from None
-
-
 def _cpus(text: str) -> list[int]:
     """`0,1` or `0-3`."""
     numbers: list[int] = []
@@ -307,12 +249,6 @@ def _cpus(text: str) -> list[int]:
         except ValueError:
             raise CommandError(f"--cpus {text}: numbers such as 0,1 or 0-3", Code.INPUT) from None
     return numbers
-
-
-def _dumped(event: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(event)
 
 
 def _heard(event: dict[str, Any]) -> str:

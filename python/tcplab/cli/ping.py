@@ -31,10 +31,10 @@ def ping(
 
     from tcplab.cli.between import run_between
     from tcplab.cli.bulk import path_line
-    from tcplab.cli.echo import _value
     from tcplab.cli.output import say, say_json
+    from tcplab.cli.service import value_of_option
 
-    seconds = count * _value(interval, "positive-time", "--interval") / 1e9 + 2
+    seconds = count * value_of_option(interval, "positive-time", "--interval") / 1e9 + 2
     flow = {"kind": "ping", "interval": interval, "count": count}
     with run_between(host, flow, f"{seconds:.3f} s", output) as result:
         probes = result.pings

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.failure import guarded
 from tcplab.cli.options import Json
+from tcplab.cli.service import addresses_of, listen, value_of_option
 
 EXAMPLE = "tcplab serve --allow 192.0.2.0/24 --max-rate '1 Gbit/s' --max-duration '60 s'"
 
@@ -66,38 +64,22 @@ def serve(
     A client needs the token, and the certificate's SHA-256 where no authority has signed it. Traffic is sent
     only to the client's own address, and to the networks named by --target.
     """
-    from tcplab.cli.echo import _addresses, _dumped
-    from tcplab.cli.output import say
-    from tcplab.echo.agent import EchoAgent, EchoAgentError
     from tcplab.engine.remote.binary import agent_command_of_a_client
 
     told = {
-        "addresses": _addresses(bind or None, port, passive=True),
+        "addresses": addresses_of(bind or None, port, passive=True),
         "directory": str((state or Path("~/.config/tcplab/serve").expanduser()).absolute()),
         "node": agent_command_of_a_client(),
         "clients": max_clients,
         "allow": allow or [],
         "limits": {
-            "duration": _value(max_duration, "positive-time", "--max-duration"),
-            "rate": _value(max_rate, "rate", "--max-rate") if max_rate else None,
+            "duration": value_of_option(max_duration, "positive-time", "--max-duration"),
+            "rate": value_of_option(max_rate, "rate", "--max-rate") if max_rate else None,
             "streams": max_streams,
             "targets": target or [],
         },
     }
-    # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with suppress(KeyboardInterrupt), EchoAgent("serve", told) as agent:
-            try:
-                for event in agent:
-                    say(_dumped(event) if json else _heard(event))
-                    sys.stdout.flush()
-            except KeyboardInterrupt:
-                agent.stop()
-                for event in agent:
-                    say(_dumped(event) if json else _heard(event))
-    except EchoAgentError as problem:
-        raise CommandError(str(problem), Code.MACHINE) from None
+    listen("serve", told, _heard, json=json)
 
 
 def _heard(event: dict[str, Any]) -> str:
@@ -116,9 +98,3 @@ def _heard(event: dict[str, Any]) -> str:
             return f"{event['count']} connections were turned away"
         case _:
             return "ended"
-
-
-def _value(text: str, kind: str, option: str) -> Any:
-    from tcplab.cli.echo import _value as value
-
-    return value(text, kind, option)

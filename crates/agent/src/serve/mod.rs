@@ -139,7 +139,7 @@ impl Service {
         while !self.stop.load(Ordering::Relaxed) {
             let mut came = false;
             for listener in listeners {
-                // An error: the client has gone again, or there is no descriptor, for which those who leave make room.
+                // The client has gone, or the process is out of file descriptors until another client leaves.
                 if let Ok((tcp, peer)) = listener.accept() {
                     came = true;
                     self.take(tcp, peer);

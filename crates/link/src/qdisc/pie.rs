@@ -111,8 +111,8 @@ impl<P: Packet> Pie<P> {
         let (low, high) = if self.config.docsis {
             (qdelay < Span::from_ms(5) && old < Span::from_ms(5), qdelay > Span::from_ms(200))
         } else {
-            // A packet that waits although no delay was measured is no idle link, and Linux keeps the probability. It also adds
-            // the latter: a delay this long means that the probability is far off.
+            // A link on which a packet waits is not idle, even if no delay was measured: Linux keeps the probability then. It also
+            // adds the latter: a delay this long means that the probability is far off.
             let idle = qdelay == Span::ZERO && old == Span::ZERO && self.waiting() == 0;
             (idle, qdelay > Span::from_ms(250))
         };

@@ -61,5 +61,5 @@ def own_address(host: str) -> str:
             return str(probe.getsockname()[0])
     except OSError as problem:
         raise TestbedError(
-            f"there is no way to {host}: {problem.strerror or problem}", f"ip route get {host}"
+            f"no route to {host}: {problem.strerror or problem}", f"ip route get {host}"
         ) from None

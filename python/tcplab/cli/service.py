@@ -1,0 +1,82 @@
+"""What commands that serve others share: addresses, options' values, and listening until interrupted."""
+
+from __future__ import annotations
+
+import json as json_text
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from tcplab.cli.failure import Code, CommandError
+
+Event = dict[str, Any]
+
+
+def listen(mode: str, told: dict[str, Any], heard: Callable[[Event], str], *, json: bool) -> None:
+    """Run the agent in a mode that serves, and print what it says until Ctrl-C or SIGTERM.
+
+    `heard` puts an event into words. Raises CommandError.
+    """
+    from tcplab.cli.output import say
+    from tcplab.echo.agent import EchoAgent, EchoAgentError
+
+    def show(event: Event) -> None:
+        say(json_text.dumps(event) if json else heard(event))
+        sys.stdout.flush()
+
+    # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt), EchoAgent(mode, told) as agent:
+            try:
+                for event in agent:
+                    show(event)
+            except KeyboardInterrupt:
+                agent.stop()
+                for event in agent:
+                    show(event)
+    except EchoAgentError as problem:
+        raise CommandError(str(problem), Code.MACHINE) from None
+
+
+def addresses_of(host: str | None, port: int, *, passive: bool = False) -> list[str]:
+    """IP addresses with the port, as the agent reads them."""
+    flags = socket.AI_PASSIVE if passive else socket.AI_ADDRCONFIG
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    except OSError as problem:
+        raise CommandError(f"{host}: no address: {problem.strerror or problem}", Code.INPUT) from None
+    texts = []
+    for family, _, _, _, address in found:
+        if family == socket.AF_INET6 and not socket.has_ipv6:
+            continue
+        ip = str(address[0]).partition("%")[0]
+        texts.append(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}")
+    if passive and host is None and not _ipv6():
+        texts = [text for text in texts if not text.startswith("[")]
+    return list(dict.fromkeys(texts))
+
+
+def _ipv6() -> bool:
+    """Whether this machine lets IPv6 sockets be opened."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return False
+    return True
+
+
+def value_of_option(text: str, kind: str, option: str) -> Any:
+    """An option's value, of one of the scenario language's kinds."""
+    from tcplab.scenario import QuantityError
+    from tcplab.scenario.quantity import value_of
+
+    try:
+        return value_of(kind, text)
+    except QuantityError as problem:
+        near = f" (perhaps {problem.suggestion})" if problem.suggestion else ""
+        raise CommandError(f"{option}: {problem.message}{near}", Code.INPUT) from None
