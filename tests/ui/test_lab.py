@@ -111,18 +111,17 @@ def rate_is(page: Page, carried: Locator, wanted: str) -> None:
 
 
 def test_a_kernel_run_that_is_stopped_shows_what_was_recorded(page: Page, served: Served) -> None:
-    opened(page, served, SCENARIO)
+    # So many packets are not simulated while it is edited: the only curve is the kernel's.
+    opened(page, served, SCENARIO.replace("600 s", "6000 s"))
     page.get_by_label("Engine").select_option("kernel")
     page.get_by_role("button", name="Run", exact=True).click()
     goodput = page.locator(".chart[data-panel=Goodput]")
-    # A machine that is fast enough has simulated it while it was edited: then that has a curve, too.
-    expect(goodput).to_have_attribute("data-lines", re.compile("[12]"))
+    expect(goodput).to_have_attribute("data-lines", "1")
     progress = page.get_by_label("Progress of page-lab")
     page.wait_for_function("(one) => one.value > 0", arg=progress.element_handle())
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".chip.run")).to_contain_text("kernel")
-    window = page.locator(".chart[data-panel='Congestion window']")
-    expect(window).to_have_attribute("aria-label", re.compile(r"bulk .*mean \d"))
+    expect(page.locator(".chart[data-panel='Congestion window']")).to_have_attribute("data-lines", "1")
     (result,) = (served.root / "runs").iterdir()
     kept = tcplab.load(result)
     assert kept.status == "interrupted"
