@@ -56,8 +56,17 @@ enum tcp_ca_event {
 };
 enum { SK_PACING_NONE, SK_PACING_NEEDED, SK_PACING_FQ };
 enum { TCP_CONG_NEEDS_ECN = 2 };
-/* Of ecn_flags: ECN was negotiated; acknowledgments echo congestion (ECE). */
-enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4 };
+/*
+ * The control needs to know how many packets were marked (accurate ECN, RFC 9768); its packets are to be ECT(1). Linux
+ * refuses a control with a flag that it does not know, so to the kernel these say nothing.
+ */
+#ifdef __bpf__
+enum { TCP_CONG_NEEDS_ACCECN = 0, TCP_CONG_ECT_1 = 0 };
+#else
+enum { TCP_CONG_NEEDS_ACCECN = 4, TCP_CONG_ECT_1 = 8 };
+#endif
+/* Of ecn_flags: ECN was negotiated; acknowledgments echo congestion (ECE); instead of the first, accurate ECN was. */
+enum { TCP_ECN_OK = 1, TCP_ECN_DEMAND_CWR = 4, TCP_ECN_MODE_ACCECN = 16 };
 /* Of icsk_ack.pending: the timer of a delayed ACK runs; an ACK is due at once. */
 enum { ICSK_ACK_TIMER = 2, ICSK_ACK_NOW = 16 };
 #define TCP_INFINITE_SSTHRESH 0x7fffffffu
@@ -325,6 +334,14 @@ TL_INLINE void tl_request_pacing(struct sock *sk)
 {
 	if (sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
+/* TSO bursts are what leaves in a second / 2^shift. Linux lets no eBPF control set this: there it is 10, a millisecond. */
+TL_INLINE void tl_limit_bursts(struct sock *sk, u32 shift)
+{
+#ifndef __bpf__
+	sk->sk_pacing_shift = shift;
+#endif
 }
 
 /* The operations, as Linux calls them; each macro is followed by the body. */

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
@@ -12,11 +12,12 @@ use slab::Slab;
 use socket2::Socket;
 use tcplab_plan::{Accelerator as Settings, WhenFull};
 
+use crate::AcceleratorError;
 use crate::connection::{Connection, Turn};
-use crate::divert::Diversion;
+use crate::divert::{self, Choice, Diversion};
 use crate::sample::{Counts, Sample};
+use crate::socket::{self, plain};
 use crate::splice::Pipes;
-use crate::{AcceleratorError, socket};
 
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Events of one wait.
@@ -53,7 +54,11 @@ impl Accelerator {
         poll.registry()
             .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
             .map_err(AcceleratorError::Events)?;
-        let diversion = Diversion::new(port, &settings.ports)?;
+        let choice = match settings.ports.as_slice() {
+            [] => Choice::All,
+            ports => Choice::To { ports: ports.to_vec(), servers: Vec::new() },
+        };
+        let diversion = Diversion::new(divert::ACCELERATOR, port, choice)?;
         Ok(Accelerator {
             settings,
             listener,
@@ -104,7 +109,7 @@ impl Accelerator {
             }
             if Instant::now() >= due {
                 due = (due + interval).max(Instant::now());
-                // What found no file descriptor when it came is told by no further event.
+                // No further event reports a connection that came when no file descriptor was left.
                 self.accept()?;
                 self.held = self.samples().map(|sample| sample.exposed_up() + sample.exposed_down()).sum();
                 observe(&self.counts, &mut self.samples());
@@ -168,7 +173,7 @@ impl Accelerator {
         let number = self.counts.accepted;
         let entry = self.connections.vacant_entry();
         let key = entry.key();
-        let connection = entry.insert(Connection::new(number, (client, from), (server, to)));
+        let connection = entry.insert(Connection::new(number, (client.into(), from), (server.into(), to)));
         let registry = self.poll.registry();
         // Edge-triggered; an event for what is ready already comes with the registration.
         let both = Interest::READABLE | Interest::WRITABLE;
@@ -207,13 +212,5 @@ impl Accelerator {
             self.diversion.open(true)?;
         }
         Ok(())
-    }
-}
-
-/// An IPv4 address that an IPv6 socket shows as mapped, as itself.
-fn plain(address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V6(ip) => SocketAddr::new(IpAddr::V6(ip).to_canonical(), address.port()),
-        IpAddr::V4(_) => address,
     }
 }

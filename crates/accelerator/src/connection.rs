@@ -2,10 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
+use std::sync::Arc;
 
 use socket2::Socket;
-use tcplab_probe::TcpInfo;
 
 use crate::sample::{LegSample, Sample};
 use crate::splice::{Direction, Moved, Pipes};
@@ -28,8 +27,8 @@ pub(crate) enum Turn {
 #[derive(Debug)]
 pub(crate) struct Connection {
     number: u64,
-    client: Socket,
-    server: Socket,
+    client: Arc<Socket>,
+    server: Arc<Socket>,
     client_address: SocketAddr,
     server_address: SocketAddr,
     /// From client to server.
@@ -41,8 +40,8 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(
         number: u64,
-        (client, client_address): (Socket, SocketAddr),
-        (server, server_address): (Socket, SocketAddr),
+        (client, client_address): (Arc<Socket>, SocketAddr),
+        (server, server_address): (Arc<Socket>, SocketAddr),
     ) -> Connection {
         let (up, down) = (Direction::default(), Direction::default());
         Connection { number, client, server, client_address, server_address, up, down }
@@ -92,12 +91,11 @@ impl Connection {
 
     /// None once a leg is gone.
     pub(crate) fn sample(&self) -> Option<Sample> {
-        let leg =
-            |socket: &Socket, peer| Some(LegSample { peer, info: TcpInfo::of(socket.as_raw_fd()).ok()? });
         Some(Sample {
             connection: self.number,
-            client: leg(&self.client, self.client_address)?,
-            server: leg(&self.server, self.server_address)?,
+            client: LegSample::of(&self.client, self.client_address)?,
+            server: LegSample::of(&self.server, self.server_address)?,
+            carries: true,
         })
     }
 }

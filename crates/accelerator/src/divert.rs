@@ -1,40 +1,82 @@
-//! Brings the connections that pass a router to the accelerator's listening socket.
+//! Brings the connections that pass a router to the listening socket of an accelerator or a cache.
 //!
 //! Linux, Documentation/networking/tproxy.rst: packets of a diverted connection get a mark, and a rule sends marked
 //! packets to a table in which every address is local. A SYN is given to the listening socket; what follows finds
-//! the connection's own socket, whose address is not the router's. Where nobody listens any more, `tproxy` matches
+//! the connection's own socket, whose address is not the router's. Without a listener, `tproxy` matches
 //! nothing and packets are forwarded as before.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use crate::AcceleratorError;
 
-/// The nftables table that is ours.
-const TABLE: &str = "tcplab_accelerator";
-/// The mark of diverted packets, and the routing table they use.
-const MARK: &str = "0x7c9";
-const ROUTES: &str = "1993";
+/// What tells the diversions of a namespace apart.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// The nftables table.
+    table: &'static str,
+    /// Its hook's priority. The lower one sees a SYN first; to the others it then belongs to a transparent socket.
+    priority: &'static str,
+    /// The mark of diverted packets, and the routing table they use.
+    mark: &'static str,
+    routes: &'static str,
+}
+
+/// An accelerator's.
+pub(crate) const ACCELERATOR: Names =
+    Names { table: "tcplab_accelerator", priority: "mangle", mark: "0x7c9", routes: "1993" };
+/// A cache's, which comes first where a router has both.
+pub(crate) const CACHE: Names =
+    Names { table: "tcplab_cache", priority: "mangle - 1", mark: "0x7ca", routes: "1994" };
+
+/// The connections that are diverted.
+#[derive(Debug)]
+pub(crate) enum Choice {
+    /// All.
+    All,
+    /// Those to one of these ports, or to one of these addresses and ports.
+    To { ports: Vec<u16>, servers: Vec<SocketAddr> },
+}
+
+impl Choice {
+    /// The matches of nftables, each for a rule of its own, and the family that it is bound to.
+    fn matches(&self) -> Vec<(String, &'static str)> {
+        let Choice::To { ports, servers } = self else { return vec![(String::new(), "")] };
+        let mut matches = Vec::new();
+        if !ports.is_empty() {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            matches.push((format!("tcp dport {{ {} }} ", ports.join(", ")), ""));
+        }
+        for server in servers {
+            let family = if server.is_ipv4() { "ip" } else { "ip6" };
+            let matched = format!("{family} daddr {} tcp dport {} ", server.ip(), server.port());
+            matches.push((matched, family));
+        }
+        matches
+    }
+}
 
 /// Connections are diverted for as long as this lives.
 #[derive(Debug)]
 pub(crate) struct Diversion {
+    names: Names,
     /// Where the listening socket is.
     port: u16,
-    /// Destination ports; empty: all.
-    ports: Vec<u16>,
+    choice: Choice,
     open: bool,
 }
 
 impl Diversion {
-    /// Divert connections to any of `ports` (empty: to all) to the transparent socket that listens at `port`.
-    pub(crate) fn new(port: u16, ports: &[u16]) -> Result<Diversion, AcceleratorError> {
-        let diversion = Diversion { port, ports: ports.to_vec(), open: true };
+    /// Divert the connections of a choice to the transparent socket that listens at `port`.
+    pub(crate) fn new(names: Names, port: u16, choice: Choice) -> Result<Diversion, AcceleratorError> {
+        let diversion = Diversion { names, port, choice, open: true };
+        let Names { mark, routes, .. } = diversion.names;
         for family in ["-4", "-6"] {
-            // Made anew where an accelerator that was killed has left its own.
-            let _ = ip(&[family, "rule", "del", "fwmark", MARK, "lookup", ROUTES]);
-            ip(&[family, "rule", "add", "fwmark", MARK, "lookup", ROUTES])?;
-            ip(&[family, "route", "replace", "local", "default", "dev", "lo", "table", ROUTES])?;
+            // Made anew where a process that was killed has left its own.
+            let _ = ip(&[family, "rule", "del", "fwmark", mark, "lookup", routes]);
+            ip(&[family, "rule", "add", "fwmark", mark, "lookup", routes])?;
+            ip(&[family, "route", "replace", "local", "default", "dev", "lo", "table", routes])?;
         }
         nft(&diversion.rules())?;
         Ok(diversion)
@@ -45,9 +87,12 @@ impl Diversion {
         if open == self.open {
             return Ok(());
         }
-        let mut change = format!("flush chain inet {TABLE} new\n");
+        let table = self.names.table;
+        let mut change = format!("flush chain inet {table} new\n");
         if open {
-            change += &format!("add rule inet {TABLE} new {}\n", self.new_connections());
+            for rule in self.new_connections() {
+                change += &format!("add rule inet {table} new {rule}\n");
+            }
         }
         nft(&change)?;
         self.open = open;
@@ -55,39 +100,42 @@ impl Diversion {
     }
 
     fn rules(&self) -> String {
+        let Names { table, priority, mark, .. } = self.names;
         format!(
-            "table inet {TABLE}
-             delete table inet {TABLE}
-             table inet {TABLE} {{
+            "table inet {table}
+             delete table inet {table}
+             table inet {table} {{
                  chain new {{
                      {}
                  }}
                  chain prerouting {{
-                     type filter hook prerouting priority mangle; policy accept;
+                     type filter hook prerouting priority {priority}; policy accept;
                      meta l4proto != tcp accept
-                     socket transparent 1 meta mark set {MARK} accept
+                     socket transparent 1 meta mark set {mark} accept
                      fib daddr type local accept
                      tcp flags & (syn | ack) == syn jump new
                  }}
              }}\n",
-            self.new_connections()
+            self.new_connections().join("\n")
         )
     }
 
-    fn new_connections(&self) -> String {
-        let ports: Vec<String> = self.ports.iter().map(u16::to_string).collect();
-        let ports =
-            if ports.is_empty() { String::new() } else { format!("tcp dport {{ {} }} ", ports.join(", ")) };
-        format!("{ports}meta l4proto tcp tproxy to :{} meta mark set {MARK} accept", self.port)
+    fn new_connections(&self) -> Vec<String> {
+        let (port, mark) = (self.port, self.names.mark);
+        let rule = |(matched, family): (String, &str)| {
+            format!("{matched}meta l4proto tcp tproxy {family} to :{port} meta mark set {mark} accept")
+        };
+        self.choice.matches().into_iter().map(rule).collect()
     }
 }
 
 impl Drop for Diversion {
     fn drop(&mut self) {
-        let _ = nft(&format!("delete table inet {TABLE}\n"));
+        let Names { table, mark, routes, .. } = self.names;
+        let _ = nft(&format!("delete table inet {table}\n"));
         for family in ["-4", "-6"] {
-            let _ = ip(&[family, "rule", "del", "fwmark", MARK, "lookup", ROUTES]);
-            let _ = ip(&[family, "route", "flush", "table", ROUTES]);
+            let _ = ip(&[family, "rule", "del", "fwmark", mark, "lookup", routes]);
+            let _ = ip(&[family, "route", "flush", "table", routes]);
         }
     }
 }

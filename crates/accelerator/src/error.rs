@@ -23,7 +23,7 @@ pub enum AcceleratorError {
 }
 
 impl AcceleratorError {
-    /// What to do about it; empty where nothing general helps.
+    /// How to fix it; empty if there is no general hint.
     pub fn hint(&self) -> String {
         match self {
             AcceleratorError::Program { program: "nft", .. } => "apt install nftables".into(),
@@ -33,7 +33,7 @@ impl AcceleratorError {
                     .into()
             }
             AcceleratorError::Transparent(_) => "run as root of the network namespace (CAP_NET_ADMIN)".into(),
-            AcceleratorError::Socket(error) => error.mend(),
+            AcceleratorError::Socket(error) => error.hint(),
             _ => String::new(),
         }
     }

@@ -10,6 +10,7 @@
 //! seconds while they carry data, so that both ends get a reset then, and not an orderly end of half a file.
 
 mod accelerator;
+mod cache;
 mod connection;
 mod divert;
 mod error;
@@ -18,5 +19,6 @@ mod socket;
 mod splice;
 
 pub use accelerator::Accelerator;
+pub use cache::{Cache, CacheCounts};
 pub use error::AcceleratorError;
 pub use sample::{Counts, LegSample, Sample};

@@ -1,7 +1,9 @@
-//! What an accelerator knows of its connections.
+//! Samples of an accelerator's connections.
 
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd;
 
+use socket2::Socket;
 use tcplab_probe::TcpInfo;
 
 /// Connections so far.
@@ -24,8 +26,15 @@ pub struct Counts {
 pub struct LegSample {
     /// The far end.
     pub peer: SocketAddr,
-    /// What the kernel knows of it.
+    /// The kernel's `tcp_info`.
     pub info: TcpInfo,
+}
+
+impl LegSample {
+    /// None once it is gone.
+    pub(crate) fn of(socket: &Socket, peer: SocketAddr) -> Option<LegSample> {
+        Some(LegSample { peer, info: TcpInfo::of(socket.as_raw_fd()).ok()? })
+    }
 }
 
 /// One split connection at one moment.
@@ -37,21 +46,26 @@ pub struct Sample {
     pub client: LegSample,
     /// Towards the end that was asked for.
     pub server: LegSample,
+    /// Whether payload goes from one leg to the other. A cache answers requests; one that it has not answered is asked again.
+    pub carries: bool,
 }
 
 impl Sample {
     /// Bytes of the client's that were acknowledged to it and not yet by the server: lost if the accelerator dies.
     pub fn exposed_up(&self) -> u64 {
-        exposed(&self.client.info, &self.server.info)
+        self.exposed(&self.client.info, &self.server.info)
     }
 
     /// Likewise of the server's.
     pub fn exposed_down(&self) -> u64 {
-        exposed(&self.server.info, &self.client.info)
+        self.exposed(&self.server.info, &self.client.info)
     }
-}
 
-fn exposed(from: &TcpInfo, to: &TcpInfo) -> u64 {
-    // `bytes_acked` counts the SYN of the end that opened a connection, too (RFC 4898, `tcp_ack_snd_una`): a byte more at most.
-    from.bytes_received.saturating_sub(to.bytes_acked)
+    fn exposed(&self, from: &TcpInfo, to: &TcpInfo) -> u64 {
+        if !self.carries {
+            return 0;
+        }
+        // `bytes_acked` counts the SYN of the end that opened a connection, too (RFC 4898, `tcp_ack_snd_una`): a byte more at most.
+        from.bytes_received.saturating_sub(to.bytes_acked)
+    }
 }

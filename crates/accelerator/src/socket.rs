@@ -1,10 +1,12 @@
 //! Transparent sockets: they stand for addresses that are not this host's.
 
 use std::io;
-use std::net::{Ipv6Addr, SocketAddr};
-use std::os::fd::AsRawFd;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Socket, TcpKeepalive};
 use tcplab_plan::Leg;
 use tcplab_traffic::{Settings, tcp_socket};
@@ -13,7 +15,7 @@ use crate::AcceleratorError;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// An end that has vanished is noticed after two minutes; Linux's default is more than two hours.
+/// An idle end that has vanished is noticed after two minutes; Linux's default is more than two hours.
 const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
 
 /// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. What it accepts towards the client has
@@ -92,4 +94,24 @@ fn transparent(socket: &Socket, domain: Domain) -> io::Result<()> {
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// An IPv4 address that an IPv6 socket shows as mapped, as itself.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V6(ip) => SocketAddr::new(IpAddr::V6(ip).to_canonical(), address.port()),
+        IpAddr::V4(_) => address,
+    }
+}
+
+/// Waits until something of `flags` is so, or an error; false: not within that time.
+pub(crate) fn wait(socket: &Socket, flags: PollFlags, time: Duration) -> io::Result<bool> {
+    let mut polled = [PollFd::new(socket.as_fd(), flags)];
+    let timeout = PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX);
+    loop {
+        match poll(&mut polled, timeout) {
+            Err(Errno::EINTR) => {}
+            ready => return Ok(ready? > 0),
+        }
+    }
 }

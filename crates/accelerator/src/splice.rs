@@ -48,7 +48,7 @@ pub(crate) enum Moved {
     Waits,
     /// There may be more: others first.
     More,
-    /// The source has ended, and the destination has been told.
+    /// The source has ended, and the destination has been shut down for writing.
     Ended,
 }
 
@@ -113,7 +113,7 @@ impl Direction {
         }
     }
 
-    /// Whether the source has ended and the destination has been told.
+    /// Whether the source has ended and the destination has been shut down for writing.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }

@@ -99,12 +99,12 @@ impl Bench {
         let (server_cpus, client_cpus) = if self.pinned { (vec![1], vec![0]) } else { (vec![], vec![]) };
         let serve = json!({"addresses": [format!("{B}:{PORT}")], "clients": 1, "size": 1 << 20,
             "busy_poll": self.polls, "cpus": server_cpus});
-        let (mut server, mut heard) = told(self.within(self.lab.b.pid(), agent).arg("echo-serve"), &serve);
-        assert_eq!(next(&mut heard)["event"], "listening");
+        let (mut server, mut output) = start(self.within(self.lab.b.pid(), agent).arg("echo-serve"), &serve);
+        assert_eq!(next(&mut output)["event"], "listening");
         let run = json!({"addresses": [format!("{B}:{PORT}")], "sizes": SIZES, "iterations": self.iterations,
             "clients": 1, "warmup": 0, "interval": 0, "timeout": 10_000_000_000u64, "nodelay": true,
             "busy_poll": self.polls, "control": "", "cpus": client_cpus, "raw": null});
-        let (mut client, mut events) = told(self.within(self.lab.a.pid(), agent).arg("echo-run"), &run);
+        let (mut client, mut events) = start(self.within(self.lab.a.pid(), agent).arg("echo-run"), &run);
         let mut medians = Vec::new();
         loop {
             let event = next(&mut events);
@@ -169,7 +169,7 @@ impl Bench {
     }
 }
 
-fn told(command: &mut Command, what: &Value) -> (Child, impl BufRead + use<>) {
+fn start(command: &mut Command, what: &Value) -> (Child, impl BufRead + use<>) {
     let mut child = command.spawn().expect("the agent starts");
     writeln!(child.stdin.as_mut().expect("piped"), "{what}").expect("the agent reads");
     let output = BufReader::new(child.stdout.take().expect("piped"));
@@ -182,7 +182,7 @@ fn next(events: &mut impl BufRead) -> Value {
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line:?}: {error}"))
 }
 
-/// The median of a series, µs: of round trips told one by one and of those in buckets.
+/// The median of a series, µs: of round trips reported one by one and of those in buckets.
 fn median_of(series: &Value) -> f64 {
     let pairs = |key: &str| series[key].as_array().cloned().unwrap_or_default();
     let mut counted: Vec<(u64, u64)> =

@@ -21,7 +21,7 @@ struct Link {
     emulator: Agent,
 }
 
-/// What a link is like.
+/// Settings of a link.
 #[derive(Clone, Copy)]
 struct Path {
     name: &'static str,

@@ -1,4 +1,4 @@
-//! What it costs to sample 100 sockets at 1 kHz, under the kernel's own BBR and, where it can be loaded, under a
+//! Cost of sampling 100 sockets at 1 kHz, under the kernel's own BBR and, where it can be loaded, under a
 //! control of tcplab's with what it publishes.
 //!
 //! `cargo bench -p tcplab-agent --bench sampling` prints the share of a core that the sampling thread uses,

@@ -21,7 +21,7 @@ struct Request {
     command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 enum Command {
@@ -43,7 +43,7 @@ pub fn main() -> u8 {
         output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
         return 3;
     }
-    let said = |why: KernelccError| json!({"message": why.to_string(), "mend": why.mend()});
+    let said = |why: KernelccError| json!({"message": why.to_string(), "hint": why.hint()});
     let obstacle = tcplab_kernelcc::obstacle().map(said);
     let swept = if obstacle.is_none() { tcplab_kernelcc::sweep() } else { Vec::new() };
     output::emit(&json!({
@@ -72,8 +72,8 @@ fn serve(line: &str) -> Option<Loaded> {
         Ok(request) => request,
         Err(error) => {
             let id = serde_json::from_str::<Value>(line).ok().and_then(|v| v["id"].as_u64());
-            let mend = "docs/agent-protocol.md lists the commands";
-            output::refuse(id, &format!("cannot understand the command: {error}"), mend);
+            let hint = "docs/agent-protocol.md lists the commands";
+            output::refuse(id, &format!("cannot understand the command: {error}"), hint);
             return None;
         }
     };
@@ -97,7 +97,7 @@ fn serve(line: &str) -> Option<Loaded> {
                 "wanted": loaded.wanted(),
                 "state": loaded.state(),
                 "phases": loaded.phases(),
-                "gauges": loaded.gauges().iter().map(told).collect::<Vec<_>>(),
+                "gauges": loaded.gauges().iter().map(describe).collect::<Vec<_>>(),
             });
             output::ok(request.id, answer);
             Some(loaded)
@@ -109,8 +109,8 @@ fn serve(line: &str) -> Option<Loaded> {
     }
 }
 
-/// A gauge as a probe is told of it.
-fn told(gauge: &Gauge) -> Value {
+/// A gauge, as the probe's configuration has it.
+fn describe(gauge: &Gauge) -> Value {
     let Place { offset, size, signed, scale } = gauge.place;
     json!({
         "name": gauge.name, "unit": gauge.unit,
@@ -120,7 +120,7 @@ fn told(gauge: &Gauge) -> Value {
 
 /// Of a refusal by the verifier the parts come too, so that a tool can show them in its own way.
 fn refuse(id: Option<u64>, error: &KernelccError) {
-    let mut answer = json!({"event": "error", "id": id, "message": error.to_string(), "mend": error.mend()});
+    let mut answer = json!({"event": "error", "id": id, "message": error.to_string(), "hint": error.hint()});
     if let KernelccError::Refused { refusal, .. } = error {
         answer["refusal"] = json!({
             "meaning": refusal.meaning,

@@ -1,4 +1,4 @@
-//! What the kernel tells beside a datagram: when it came, and which router dropped one that was sent.
+//! Ancillary data of a datagram: its time of arrival, and the router that dropped one that was sent.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

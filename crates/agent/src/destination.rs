@@ -31,7 +31,7 @@ impl Destination {
         })
     }
 
-    /// What messages call a file.
+    /// The name of a file in messages.
     pub fn path(&self, name: &str) -> PathBuf {
         match self {
             Destination::Directory(dir) => dir.join(name),

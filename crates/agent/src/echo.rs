@@ -1,6 +1,6 @@
 //! `tcplab-agent echo-serve` and `echo-run`: the two ends of `tcplab echo`, between any two machines.
 //!
-//! Both are told what to do by one JSON object on their first line of input, tell what happens as events on
+//! Both read one JSON object with their configuration from the first line of input, write events to
 //! standard output, and end when their input does.
 
 use std::collections::BTreeMap;
@@ -17,22 +17,22 @@ use serde_json::{Value, json};
 use tcplab_probe::clock;
 use tcplab_tables::{ECHO_HEAD, EchoTally};
 use tcplab_traffic::echo::{
-    self, EchoError, Facts, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served, Server,
+    self, Connected, EchoError, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served, Server,
     ServerObserver, Unserved,
 };
 use tcplab_traffic::{Settings, TrafficError};
 
+use crate::config;
 use crate::output;
-use crate::told::told;
 
 /// How often a run tells how far it has come.
 const TELL: Duration = Duration::from_millis(250);
-/// Connections that are not served are told one by one up to so many a second, then counted.
-const TOLD_A_SECOND: u64 = 10;
+/// Connections that are not served are reported one by one up to so many a second, then counted.
+const REPORTS_PER_SECOND: u64 = 10;
 
 type Socket = socket2::Socket;
 
-/// What `echo-serve` is told.
+/// Configuration of `echo-serve`.
 #[derive(Debug, Deserialize)]
 struct Serve {
     /// Where it listens.
@@ -48,7 +48,7 @@ struct Serve {
     cpus: Vec<usize>,
 }
 
-/// What `echo-run` is told. Times in ns.
+/// Configuration of `echo-run`. Times in ns.
 #[derive(Debug, Deserialize)]
 struct Run {
     addresses: Vec<SocketAddr>,
@@ -71,13 +71,13 @@ struct Run {
 /// Serves until the input ends.
 pub fn serve() -> u8 {
     let stop = Arc::new(AtomicBool::new(false));
-    let told: Serve = match told(&stop, "use `tcplab echo`") {
-        Ok(told) => told,
+    let config: Serve = match config::read(&stop, "use `tcplab echo`") {
+        Ok(config) => config,
         Err(code) => return code,
     };
     let mut listeners = Vec::new();
     let mut addresses = Vec::new();
-    for address in told.addresses {
+    for address in config.addresses {
         match echo::listen(address, &Settings::default(), "") {
             Ok((listener, port)) => {
                 listeners.push(listener);
@@ -89,10 +89,14 @@ pub fn serve() -> u8 {
     output::emit(&json!({
         "event": "listening", "protocol": echo::VERSION, "addresses": addresses, "pid": std::process::id(),
     }));
-    let limits =
-        Limits { clients: told.clients, size: told.size, busy_poll: told.busy_poll, ..Limits::default() };
-    let server = Server::new(listeners, limits, told.cpus);
-    let teller = ServerTeller::default();
+    let limits = Limits {
+        clients: config.clients,
+        size: config.size,
+        busy_poll: config.busy_poll,
+        ..Limits::default()
+    };
+    let server = Server::new(listeners, limits, config.cpus);
+    let teller = ServerReporter::default();
     let outcome = std::thread::scope(|scope| {
         let counted = scope.spawn(|| teller.count(&stop));
         let outcome = server.run(Limit { stop: &stop, end: u64::MAX }, None, &teller);
@@ -113,45 +117,46 @@ pub fn serve() -> u8 {
 /// Runs the clients to their end.
 pub fn run() -> u8 {
     let stop = Arc::new(AtomicBool::new(false));
-    let told: Run = match told(&stop, "use `tcplab echo`") {
-        Ok(told) => told,
+    let config: Run = match config::read(&stop, "use `tcplab echo`") {
+        Ok(config) => config,
         Err(code) => return code,
     };
-    let raw = match told.raw.as_ref().map(|path| Raw::create(path)).transpose() {
+    let raw = match config.raw.as_ref().map(|path| Raw::create(path)).transpose() {
         Ok(raw) => raw,
         Err(error) => {
-            let path = told.raw.unwrap_or_default();
+            let path = config.raw.unwrap_or_default();
             output::refuse(None, &format!("cannot write {}: {error}", path.display()), "write elsewhere");
             return 3;
         }
     };
-    let settings = Settings { nagle: !told.nodelay, ..Settings::default() };
-    let open =
-        |client: usize| echo::open(told.addresses[client % told.addresses.len()], &settings, &told.control);
-    let sockets = match (0..told.clients).map(open).collect::<Result<Vec<_>, _>>() {
+    let settings = Settings { nagle: !config.nodelay, ..Settings::default() };
+    let open = |client: usize| {
+        echo::open(config.addresses[client % config.addresses.len()], &settings, &config.control)
+    };
+    let sockets = match (0..config.clients).map(open).collect::<Result<Vec<_>, _>>() {
         Ok(sockets) => sockets,
         Err(error) => return failed(&error),
     };
-    let head = told.warmup.max(ECHO_HEAD);
+    let head = config.warmup.max(ECHO_HEAD);
     let keep = match &raw {
         Some(_) => Keep { rounds: u64::MAX, tally_from: head },
         None => Keep::head(head),
     };
     let job = Job {
-        addresses: told.addresses,
-        sizes: told.sizes,
-        iterations: told.iterations,
-        interval: told.interval,
-        timeout: told.timeout,
-        nodelay: told.nodelay,
-        busy_poll: told.busy_poll,
-        control: told.control,
-        cpus: told.cpus,
+        addresses: config.addresses,
+        sizes: config.sizes,
+        iterations: config.iterations,
+        interval: config.interval,
+        timeout: config.timeout,
+        nodelay: config.nodelay,
+        busy_poll: config.busy_poll,
+        control: config.control,
+        cpus: config.cpus,
         keep,
         zero: clock::now(),
     };
     let lives: Vec<Live> = sockets.iter().map(|_| Live::default()).collect();
-    let teller = ClientTeller { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
+    let teller = ClientReporter { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
     let over = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| tell(&lives, &job, &over));
@@ -168,7 +173,7 @@ pub fn run() -> u8 {
 }
 
 fn failed(error: &TrafficError) -> u8 {
-    output::refuse(None, &error.to_string(), &error.mend());
+    output::refuse(None, &error.to_string(), &error.hint());
     3
 }
 
@@ -201,7 +206,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Tells what clients measured.
-struct ClientTeller {
+struct ClientReporter {
     head: u64,
     raw: Option<Raw>,
     /// The first round trips at its present size, by client.
@@ -209,7 +214,7 @@ struct ClientTeller {
     failed: AtomicBool,
 }
 
-impl ClientTeller {
+impl ClientReporter {
     fn finish(&self) {
         if let Some(raw) = &self.raw
             && let Err(error) = lock(&raw.file).flush()
@@ -226,11 +231,11 @@ impl ClientTeller {
     }
 }
 
-impl Observer for ClientTeller {
-    fn connected(&self, client: u32, _: &Socket, facts: &Facts) {
+impl Observer for ClientReporter {
+    fn connected(&self, client: u32, _: &Socket, connected: &Connected) {
         output::emit(&json!({
-            "event": "connected", "client": client, "port": facts.local_port, "mss": facts.mss,
-            "control": facts.control, "server_polls": facts.server_polls, "words": facts.words,
+            "event": "connected", "client": client, "port": connected.local_port, "mss": connected.mss,
+            "control": connected.control, "server_polls": connected.server_polls, "words": connected.words,
         }));
     }
 
@@ -255,12 +260,12 @@ impl Observer for ClientTeller {
     }
 
     fn ended(&self, client: u32, _: Option<&Socket>, outcome: Result<(), EchoError>) {
-        let (error, mend) = match &outcome {
-            Err(error) if !error.is_over() => (Some(error.to_string()), Some(error.mend())),
+        let (error, hint) = match &outcome {
+            Err(error) if !error.is_over() => (Some(error.to_string()), Some(error.hint())),
             _ => (None, None),
         };
         output::emit(&json!({
-            "event": "ended", "client": client, "complete": outcome.is_ok(), "error": error, "mend": mend,
+            "event": "ended", "client": client, "complete": outcome.is_ok(), "error": error, "hint": hint,
         }));
     }
 }
@@ -287,27 +292,27 @@ impl Raw {
     }
 }
 
-/// Tells who is served and who is not.
+/// Reports connections, served or not.
 #[derive(Default)]
-struct ServerTeller {
-    told: AtomicU64,
-    untold: AtomicU64,
+struct ServerReporter {
+    reported: AtomicU64,
+    unreported: AtomicU64,
 }
 
-impl ServerTeller {
+impl ServerReporter {
     /// Once a second: how many more connections were not served.
     fn count(&self, stop: &AtomicBool) {
         while clock::sleep_until(clock::now() + 1_000_000_000, stop) {
-            self.told.store(0, Ordering::Relaxed);
-            let untold = self.untold.swap(0, Ordering::Relaxed);
-            if untold > 0 {
-                output::emit(&json!({"event": "unserved", "count": untold}));
+            self.reported.store(0, Ordering::Relaxed);
+            let unreported = self.unreported.swap(0, Ordering::Relaxed);
+            if unreported > 0 {
+                output::emit(&json!({"event": "unserved", "count": unreported}));
             }
         }
     }
 }
 
-impl ServerObserver for ServerTeller {
+impl ServerObserver for ServerReporter {
     fn accepted(&self, peer: SocketAddr, greeting: &Greeting, _: &Socket, _: &Arc<AtomicU64>) {
         output::emit(&json!({
             "event": "accepted", "peer": peer.to_string(), "client": greeting.client,
@@ -327,13 +332,13 @@ impl ServerObserver for ServerTeller {
     }
 
     fn unserved(&self, peer: SocketAddr, why: &Unserved) {
-        if self.told.fetch_add(1, Ordering::Relaxed) < TOLD_A_SECOND {
+        if self.reported.fetch_add(1, Ordering::Relaxed) < REPORTS_PER_SECOND {
             let reason = why.to_string();
             output::emit(
                 &json!({"event": "unserved", "peer": peer.to_string(), "reason": reason, "count": 1}),
             );
         } else {
-            self.untold.fetch_add(1, Ordering::Relaxed);
+            self.unreported.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

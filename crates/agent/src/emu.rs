@@ -1,4 +1,4 @@
-//! `tcplab-agent emu`: all links of a lab, told and telling as a node is.
+//! `tcplab-agent emu`: emulates all links of a lab, with the protocol of a node.
 
 use std::io::BufRead;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ struct Request {
     command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 enum Command {
@@ -78,12 +78,12 @@ fn serve(line: &str, links: &Links) {
         Ok(request) => request,
         Err(error) => {
             let id = serde_json::from_str::<Value>(line).ok().and_then(|v| v["id"].as_u64());
-            let mend = "docs/emulator.md lists the commands";
-            return output::refuse(id, &format!("cannot understand the command: {error}"), mend);
+            let hint = "docs/emulator.md lists the commands";
+            return output::refuse(id, &format!("cannot understand the command: {error}"), hint);
         }
     };
     let mut links = links.lock().unwrap_or_else(PoisonError::into_inner);
-    let refuse = |message: &str, mend: &str| output::refuse(request.id, message, mend);
+    let refuse = |message: &str, hint: &str| output::refuse(request.id, message, hint);
     match (request.command, &*links) {
         (Command::Configure(_), Some(_)) => {
             refuse("the links are made already", "start another emulator for other links");
@@ -93,7 +93,7 @@ fn serve(line: &str, links: &Links) {
                 *links = Some(emulator);
                 output::ok(request.id, json!({}));
             }
-            Err(error) => refuse(&error.to_string(), error.mend()),
+            Err(error) => refuse(&error.to_string(), error.hint()),
         },
         (_, None) => refuse("there are no links yet", "send `configure` first"),
         (Command::Start(start), Some(emulator)) => {
@@ -119,7 +119,7 @@ fn tell(news: News) {
     match news {
         News::Progress(progress) => output::emit(&with("progress", &progress)),
         News::Done(facts) => output::emit(&json!({"event": "done", "facts": facts})),
-        News::Failed { message, mend } => output::refuse(None, &message, &mend),
+        News::Failed { message, hint } => output::refuse(None, &message, &hint),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the machine is, for the manifest of a run on it: kernel, settings, network interfaces, CPUs.
+//! The machine, for the manifest of a run on it: kernel, settings, network interfaces, CPUs.
 
 use std::fs;
 use std::path::Path;
@@ -35,8 +35,8 @@ pub struct ControlConnection {
 /// The connection that brought the commands; none where the caller is on this machine.
 pub fn control_connection() -> Option<ControlConnection> {
     // `address port address port`: the caller's, then this machine's (ssh(1)).
-    let told = std::env::var("SSH_CONNECTION").ok()?;
-    let [_, from, reached, to] = told.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let connection = std::env::var("SSH_CONNECTION").ok()?;
+    let [_, from, reached, to] = connection.split(' ').collect::<Vec<_>>()[..] else { return None };
     Some(ControlConnection { reached: reached.to_owned(), ports: (from.parse().ok()?, to.parse().ok()?) })
 }
 

@@ -1,10 +1,13 @@
 //! `tcplab-agent`: the one process that acts inside a node.
 //!
-//! See `docs/agent-protocol.md` for what it is told and what it answers. This library is the whole program, so that
+//! Its protocol is described in `docs/agent-protocol.md`. This library is the whole program, so that
 //! the Python module can be it too: wherever that is installed, an agent of the same version is.
 
 mod accelerate;
+mod cache;
 mod capture;
+mod command_timeout;
+mod config;
 #[cfg(feature = "local")]
 mod controls;
 mod datagram;
@@ -12,25 +15,24 @@ mod destination;
 mod echo;
 #[cfg(feature = "local")]
 mod emu;
-mod halves;
 mod host;
 #[cfg(feature = "local")]
 mod local;
 mod node;
+mod node_tables;
 mod output;
 mod path;
 mod process;
 mod protocol;
+mod proxy;
 mod recorder;
 #[cfg(feature = "local")]
 mod routes;
 mod run;
+mod run_delay;
 mod sampling;
 #[cfg(feature = "local")]
 mod serve;
-mod silence;
-mod told;
-mod waiting;
 #[cfg(feature = "local")]
 mod watch;
 
@@ -41,31 +43,33 @@ tcplab-agent: acts inside a node of a tcplab network
 
 usage:
   tcplab-agent node [--new-net] [--silence SECONDS]
-                                  read commands from standard input, write events to standard output
-  tcplab-agent emu                emulate links, told and telling in the same way
-  tcplab-agent controls           load congestion controls into the kernel, likewise, until the input ends
+                                  act in a node: read commands from standard input, write events to standard output
+  tcplab-agent emu                emulate links, with the same kind of commands and events
+  tcplab-agent controls           load congestion controls into the kernel until the input ends
   tcplab-agent lab [--parent PID] [--name NAME]
-                                  build a network of namespaces, told likewise, and hold it until the input ends;
-                                  one with a name can stay up
+                                  build a network of namespaces and keep it until the input ends; a network with a
+                                  name can stay up
   tcplab-agent enter LAB PROCESS COMMAND...
-                                  run a program in the namespaces of a process, until it or the lab's process ends
-  tcplab-agent probe [SYSCTL...]  say what this machine allows a lab to do
+                                  run a program in the namespaces of PROCESS, until it or the lab ends
+  tcplab-agent probe [SYSCTL...]  report the features that this machine offers to a lab
   tcplab-agent capture INTERFACE  write the packets of an interface to standard output as pcapng, until Ctrl-C
   tcplab-agent watch MILLISECONDS NODE=PID...
-                                  write the counters and TCP sockets of nodes as often, until nobody reads them
-  tcplab-agent accelerate         split the TCP connections that this host forwards, told by the first line of input
-                                  how, until it ends
-  tcplab-agent serve              act for clients over TLS, told by the first line of input whom to admit and what to
-                                  allow, until it ends
-  tcplab-agent echo-serve         echo messages, told by the first line of input what to allow, until it ends
-  tcplab-agent echo-run           time echoes, told likewise
+                                  write interface counters and TCP sockets of nodes at this interval, until the output is
+                                  closed
+  tcplab-agent accelerate         split the TCP connections that this host forwards, until the input ends
+  tcplab-agent cache              answer HTTP requests that pass this host from what is stored, until the input ends
+  tcplab-agent serve              act for clients over TLS, until the input ends
+  tcplab-agent echo-serve         echo messages, until the input ends
+  tcplab-agent echo-run           measure the round-trip time of echoes
   tcplab-agent --version
 
-  --new-net           hold a network namespace of its own, at /proc/PID/ns/net
-  --silence SECONDS   end when no command has come for so long
+The last five read their configuration, one JSON object, from the first line of input (docs/agent-protocol.md).
+
+  --new-net           create a network namespace, at /proc/PID/ns/net
+  --silence SECONDS   exit if no command arrives for this time
 ";
 
-/// Does what the arguments (those of the command line, without the program's name) say, and returns the exit code.
+/// Runs the command given by the arguments (without the program's name), and returns the exit code.
 pub fn main(arguments: &[String]) -> u8 {
     run(arguments).unwrap_or_else(|problem| {
         eprintln!("tcplab-agent: {problem}\n\n{USAGE}");
@@ -90,6 +94,10 @@ fn run(arguments: &[String]) -> Result<u8, String> {
             nothing_more(command, words)?;
             accelerate::main()
         }
+        "cache" => {
+            nothing_more(command, words)?;
+            cache::main()
+        }
         "echo-serve" => {
             nothing_more(command, words)?;
             echo::serve()
@@ -110,7 +118,7 @@ fn run(arguments: &[String]) -> Result<u8, String> {
     })
 }
 
-/// The commands that only a machine of the user's own is given.
+/// The commands that only the build for the user's own machine has.
 #[cfg(feature = "local")]
 fn elsewhere<'a>(command: &str, words: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
     local::run(command, words)

@@ -1,4 +1,4 @@
-//! What the program is on a machine of the user's own: the emulator, labs, controls. A build without the feature
+//! Commands on the user's own machine: the emulator, labs, controls. A build without the feature
 //! `local`, which is sent to other machines, has none of it.
 
 use tcplab_lab::Role;

@@ -7,21 +7,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use tcplab_accelerator::AcceleratorError;
 use tcplab_probe::{clock, scheduling};
 use tcplab_traffic::{Clock, Prepared};
 
-use crate::accelerate::Accelerating;
+use crate::accelerate;
+use crate::cache;
 use crate::capture::choice::Choice;
 use crate::capture::{self, Capture, What};
+use crate::command_timeout::CommandTimeout;
 use crate::destination::Destination;
 use crate::host;
 use crate::output;
 use crate::path::{self, Reflector};
 use crate::process;
-use crate::protocol::{Accelerate, Command, Probe, Request, VERSION};
+use crate::protocol::{Command, Probe, Request, VERSION};
+use crate::proxy::Proxy;
 use crate::recorder::Recorder;
 use crate::run::{Parts, Run};
-use crate::silence::Heard;
 
 const CAP_NET_ADMIN: u32 = 12;
 const CAP_NET_RAW: u32 = 13;
@@ -29,21 +32,22 @@ const CAP_NET_RAW: u32 = 13;
 /// Why a command is refused, and what to do about it.
 struct Refusal {
     message: String,
-    mend: String,
+    hint: String,
 }
 
-fn refusal(message: impl ToString, mend: impl ToString) -> Refusal {
-    Refusal { message: message.to_string(), mend: mend.to_string() }
+fn refusal(message: impl ToString, hint: impl ToString) -> Refusal {
+    Refusal { message: message.to_string(), hint: hint.to_string() }
 }
 
-/// What has been prepared so far.
+/// State prepared so far.
 #[derive(Default)]
 struct Session {
     recorder: Option<Arc<Recorder>>,
     captures: Vec<Capture>,
     flows: Vec<Prepared>,
     probe: Probe,
-    accelerating: Option<Accelerating>,
+    /// The accelerator and the cache, while there are.
+    proxies: Vec<Proxy>,
     reflector: Option<Reflector>,
 }
 
@@ -73,13 +77,13 @@ pub fn main(new_net: bool, silence: Option<Duration>) -> u8 {
         output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
         return 3;
     }
-    let heard = silence.map(Heard::watch);
+    let timeout = silence.map(CommandTimeout::start);
     hello();
     let mut session = Session::default();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
-        if let Some(heard) = &heard {
-            heard.now();
+        if let Some(timeout) = &timeout {
+            timeout.restart();
         }
         if !line.trim().is_empty() {
             serve(&line, &mut session, &current);
@@ -120,8 +124,8 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         Ok(request) => request,
         Err(error) => {
             let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
-            let mend = "docs/agent-protocol.md lists the commands";
-            return output::refuse(id, &format!("cannot understand the command: {error}"), mend);
+            let hint = "docs/agent-protocol.md lists the commands";
+            return output::refuse(id, &format!("cannot understand the command: {error}"), hint);
         }
     };
     let answer = match request.command {
@@ -138,7 +142,10 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         },
         Command::Configure { node, dir, cpus } => session.configure(&node, dir, &cpus),
         Command::Flow(end) => session.flow(*end),
-        Command::Accelerate(asked) => session.accelerate(*asked),
+        Command::Accelerate(asked) => {
+            session.proxy("accelerator", asked.sample, || accelerate::start(*asked))
+        }
+        Command::Cache(asked) => session.proxy("cache", asked.sample, || cache::start(*asked)),
         Command::Probe(probe) => session.probe(probe),
         Command::Capture { what, interfaces, peers } => session.capture(what, interfaces, peers),
         Command::Start { at, duration } => session.start(Clock { start: at, duration }, current),
@@ -153,7 +160,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
     };
     match answer {
         Ok(answer) => output::ok(request.id, answer),
-        Err(Refusal { message, mend }) => output::refuse(request.id, &message, &mend),
+        Err(Refusal { message, hint }) => output::refuse(request.id, &message, &hint),
     }
 }
 
@@ -197,22 +204,28 @@ impl Session {
     }
 
     fn flow(&mut self, end: tcplab_traffic::End) -> Answer {
-        let prepared = tcplab_traffic::prepare(end).map_err(|e| refusal(&e, e.mend()))?;
+        let prepared = tcplab_traffic::prepare(end).map_err(|e| refusal(&e, e.hint()))?;
         let answer = json!({"ports": prepared.ports()});
         self.flows.push(prepared);
         Ok(answer)
     }
 
-    fn accelerate(&mut self, asked: Accelerate) -> Answer {
-        if self.accelerating.is_some() {
-            return Err(refusal("this node has an accelerator already", "give one node one accelerator"));
+    fn proxy(
+        &mut self,
+        name: &str,
+        sample: Option<u64>,
+        start: impl FnOnce() -> Result<Proxy, AcceleratorError>,
+    ) -> Answer {
+        if self.proxies.iter().any(|proxy| proxy.name() == name) {
+            return Err(refusal(
+                format!("this node has its {name} already"),
+                format!("give one node one {name}"),
+            ));
         }
-        if asked.sample == Some(0) {
+        if sample == Some(0) {
             return Err(refusal("a sampling interval is zero", "give a positive time, 1 ms or more"));
         }
-        let accelerating = Accelerating::default();
-        accelerating.start(asked).map_err(|error| refusal(&error, error.hint()))?;
-        self.accelerating = Some(accelerating);
+        self.proxies.push(start().map_err(|error| refusal(&error, error.hint()))?);
         Ok(json!({}))
     }
 
@@ -244,7 +257,7 @@ impl Session {
         let mut files = Vec::new();
         for interface in &interfaces {
             let capture = Capture::open(recorder.node(), &destination, interface, what, choice.clone())
-                .map_err(|error| refusal(&error, error.mend()))?;
+                .map_err(|error| refusal(&error, error.hint()))?;
             files.push(capture.path().display().to_string());
             self.captures.push(capture);
         }
@@ -264,7 +277,7 @@ impl Session {
             flows: std::mem::take(&mut self.flows),
             probe: std::mem::take(&mut self.probe),
             captures: std::mem::take(&mut self.captures),
-            accelerating: self.accelerating.clone(),
+            proxies: self.proxies.clone(),
             recorder,
         };
         let run = Run::start(parts, clock)

@@ -21,11 +21,11 @@ pub fn ok(id: Option<u64>, mut answer: Value) {
 }
 
 /// Refuses a command.
-pub fn refuse(id: Option<u64>, message: &str, mend: &str) {
-    emit(&json!({"event": "error", "id": id, "message": message, "mend": mend}));
+pub fn refuse(id: Option<u64>, message: &str, hint: &str) {
+    emit(&json!({"event": "error", "id": id, "message": message, "hint": hint}));
 }
 
 /// The run goes on, but not quite as asked.
-pub fn warn(message: &str, mend: &str) {
-    emit(&json!({"event": "warning", "message": message, "mend": mend}));
+pub fn warn(message: &str, hint: &str) {
+    emit(&json!({"event": "warning", "message": message, "hint": hint}));
 }

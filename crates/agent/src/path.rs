@@ -1,7 +1,7 @@
-//! What a path between two hosts is like before anything loads it: round-trip time, largest packet, hops, bottleneck.
+//! Measures an idle path between two hosts: round-trip time, largest packet, hops, bottleneck.
 //!
-//! One agent reflects, the other asks. Every question is a datagram of at least 24 bytes that carries the token both were
-//! told; the answer is 24 bytes long, so that nobody gets more than was sent.
+//! One agent reflects, the other asks. Every request is a datagram of at least 24 bytes with the token that both
+//! were given. The answer is 24 bytes long, so that it cannot amplify traffic to a forged address.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ const SMALLEST: [usize; 2] = [576, 1280];
 const SIZES: usize = 16;
 const TRIES: usize = 3;
 /// As traceroute(8).
-const MOST_HOPS: u32 = 30;
+const MAX_HOPS: u32 = 30;
 /// Datagrams of a train, and trains.
 const TRAIN: u64 = 32;
 const TRAINS: usize = 3;
@@ -81,7 +81,7 @@ impl Drop for Reflector {
     }
 }
 
-/// What the path to a reflector is like. What could not be measured is null.
+/// Measurements of the path to a reflector. Failed measurements are null.
 pub fn measure(reflector: SocketAddr, token: u64) -> io::Result<Value> {
     let mut prober = Prober::new(reflector, token)?;
     let Some(rtt) = prober.round_trip()? else {
@@ -173,7 +173,7 @@ impl Prober {
         datagram::keep_errors(&self.socket, self.v6)?;
         let mut asked = BTreeMap::new();
         for _ in 0..TRIES {
-            for hops in 1..=MOST_HOPS {
+            for hops in 1..=MAX_HOPS {
                 self.limit_hops(hops)?;
                 asked.extend(self.ask(SHORTEST).map(|number| (number, hops)));
             }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use tcplab_plan::Accelerator;
+use tcplab_plan::{Accelerator, Leg};
 use tcplab_traffic::End;
 
 use crate::capture::What;
@@ -18,12 +18,12 @@ pub const VERSION: u32 = 1;
 pub struct Request {
     /// Comes back with the answer.
     pub id: Option<u64>,
-    /// What to do.
+    /// The command.
     #[serde(flatten)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Command {
@@ -41,6 +41,8 @@ pub enum Command {
     Flow(Box<End>),
     /// Split the connections that pass this node.
     Accelerate(Box<Accelerate>),
+    /// Answer http requests that pass this node.
+    Cache(Box<Cache>),
     /// Prepare sampling.
     Probe(Probe),
     /// Prepare captures.
@@ -75,7 +77,7 @@ pub enum Command {
     Reflect {
         /// Address to listen on.
         address: IpAddr,
-        /// What each question carries.
+        /// Payload of each request.
         token: u64,
         /// Whose questions are answered; none: anyone's who knows the token.
         #[serde(default)]
@@ -87,7 +89,7 @@ pub enum Command {
         address: IpAddr,
         /// Its port.
         port: u16,
-        /// What each question carries.
+        /// Payload of each request.
         token: u64,
     },
 }
@@ -99,6 +101,24 @@ pub struct Accelerate {
     pub accelerator: Accelerator,
     /// Where the streams of flows listen, so that a connection is known by its destination.
     #[serde(default)]
+    pub streams: Vec<Destination>,
+    /// Interval of rows in `legs`, ns; none: no such rows.
+    pub sample: Option<u64>,
+}
+
+/// An HTTP cache in this node, from now until the agent ends.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Cache {
+    /// Its settings.
+    pub cache: tcplab_plan::Cache,
+    /// The leg to the client; congestion controls by their names in this kernel.
+    pub towards_client: Leg,
+    /// The leg to the server.
+    pub towards_server: Leg,
+    /// Ports of servers, wherever they are.
+    pub ports: Vec<u16>,
+    /// Where the streams of http flows listen: servers too.
     pub streams: Vec<Destination>,
     /// Interval of rows in `legs`, ns; none: no such rows.
     pub sample: Option<u64>,
@@ -117,7 +137,7 @@ pub struct Destination {
     pub port: u16,
 }
 
-/// What is sampled, and how often. Intervals in ns.
+/// Tables to sample, and their intervals. Intervals in ns.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Probe {
@@ -146,7 +166,7 @@ pub struct LoadedControl {
     pub state: u32,
     /// Names of its phases, by number.
     pub phases: Vec<String>,
-    /// What it publishes of each connection besides.
+    /// Further figures that it publishes of each connection.
     #[serde(default)]
     pub gauges: Vec<LoadedGauge>,
 }
@@ -154,7 +174,7 @@ pub struct LoadedControl {
 /// Where a control keeps a figure that it publishes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LoadedGauge {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its unit; empty: none.
     pub unit: String,
@@ -164,6 +184,6 @@ pub struct LoadedGauge {
     pub size: u32,
     /// Whether it can be negative.
     pub signed: bool,
-    /// What the number is divided by.
+    /// The divisor of the number.
     pub scale: u32,
 }

@@ -9,13 +9,14 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, GaugeRow, Gauges, HostRow, Hosts,
-    LegRow, Legs, PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, FetchRow, Fetches, GaugeRow,
+    Gauges, HostRow, Hosts, LegRow, Legs, PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol,
+    Table,
 };
-use tcplab_traffic::{Exchange, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
+use tcplab_traffic::{Exchange, Fetch, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
 
 use crate::destination::Destination;
-use crate::halves::{FlowHalf, FlowHalves, IntervalHalf, IntervalHalves};
+use crate::node_tables::{NodeFlow, NodeFlows, NodeInterval, NodeIntervals};
 use crate::output;
 
 /// Why rows could not be written.
@@ -31,8 +32,8 @@ impl WriteError {
         WriteError { path, source: source.into() }
     }
 
-    /// What to do about it.
-    pub fn mend(&self) -> &'static str {
+    /// How to fix it.
+    pub fn hint(&self) -> &'static str {
         match &self.source {
             ArrowError::IoError(_, error) if error.kind() == io::ErrorKind::StorageFull => {
                 "free space on this disk, or write elsewhere with --out"
@@ -42,7 +43,7 @@ impl WriteError {
     }
 }
 
-/// Takes rows and writes them out when told.
+/// Collects rows, and writes them when asked.
 pub struct Recorder {
     node: String,
     rows: Mutex<Rows>,
@@ -54,14 +55,15 @@ pub struct Recorder {
 pub struct Rows {
     dictionary: Dictionary,
     node: String,
-    flows: FlowHalves,
-    intervals: IntervalHalves,
+    flows: NodeFlows,
+    intervals: NodeIntervals,
     sockets: Sockets,
     gauges: Gauges,
     legs: Legs,
     hosts: Hosts,
     echoes: Echoes,
     echo_batches: EchoBatches,
+    fetches: Fetches,
     pings: Pings,
     events: Events,
     routes: Routes,
@@ -155,6 +157,7 @@ impl Files {
         self.append(&rows.hosts, &rows.dictionary)?;
         self.append(&rows.echoes, &rows.dictionary)?;
         self.append(&rows.echo_batches, &rows.dictionary)?;
+        self.append(&rows.fetches, &rows.dictionary)?;
         self.append(&rows.pings, &rows.dictionary)?;
         self.append(&rows.events, &rows.dictionary)?;
         self.append(&rows.routes, &rows.dictionary)
@@ -193,6 +196,7 @@ impl Rows {
         self.hosts.clear();
         self.echoes.clear();
         self.echo_batches.clear();
+        self.fetches.clear();
         self.pings.clear();
         self.events.clear();
         self.routes.clear();
@@ -239,7 +243,7 @@ impl Sink for Recorder {
     fn interval(&self, flow: &Flow, row: &Interval) {
         let mut rows = self.rows();
         let flow = rows.symbol(&flow.name);
-        rows.intervals.push(IntervalHalf {
+        rows.intervals.push(NodeInterval {
             time: row.time,
             duration: row.duration,
             flow,
@@ -257,7 +261,7 @@ impl Sink for Recorder {
 
     fn summary(&self, flow: &Flow, row: &Summary) {
         let mut rows = self.rows();
-        let half = FlowHalf {
+        let half = NodeFlow {
             flow: rows.symbol(&flow.name),
             stream: row.stream,
             from: rows.symbol(&flow.from),
@@ -303,6 +307,26 @@ impl Sink for Recorder {
         });
     }
 
+    fn fetch(&self, flow: &Flow, row: &Fetch) {
+        let mut rows = self.rows();
+        let flow = rows.symbol(&flow.name);
+        let Fetch { stream, page, object, size, offset, bytes, time, first_byte, duration, cache } = *row;
+        let cache = cache.map(|answer| rows.symbol(answer));
+        rows.fetches.push(FetchRow {
+            flow,
+            stream,
+            page,
+            object,
+            size,
+            offset,
+            bytes,
+            time,
+            first_byte,
+            duration,
+            cache,
+        });
+    }
+
     fn tally(&self, flow: &Flow, client: u64, size: u64, tally: &EchoTally) {
         let mut rows = self.rows();
         let flow = rows.symbol(&flow.name);
@@ -330,13 +354,13 @@ impl Sink for Recorder {
         });
     }
 
-    fn warning(&self, message: String, mend: String) {
-        output::warn(&message, &mend);
+    fn warning(&self, message: String, hint: String) {
+        output::warn(&message, &hint);
     }
 
     fn failed(&self, flow: &Flow, error: &TrafficError) {
         output::emit(&serde_json::json!({
-            "event": "error", "flow": flow.name, "message": error.to_string(), "mend": error.mend(),
+            "event": "error", "flow": flow.name, "message": error.to_string(), "hint": error.hint(),
         }));
     }
 

@@ -1,4 +1,4 @@
-//! One run on this node: flows and samplers launched together, and what is left when they end.
+//! One run on this node: starts flows and samplers together, and reports when they end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,22 +10,22 @@ use tcplab_probe::clock;
 use tcplab_probe::sockets::{Registry, Sampler};
 use tcplab_traffic::{Clock, Context, Handle, Prepared};
 
-use crate::accelerate::Accelerating;
 use crate::capture::{Capture, Seen};
 use crate::output;
 use crate::protocol::Probe;
+use crate::proxy::Proxy;
 use crate::recorder::Recorder;
 #[cfg(feature = "local")]
 use crate::routes;
+use crate::run_delay::RunDelay;
 use crate::sampling::{self, Kept};
-use crate::waiting::Waiting;
 
 /// How often there may be something to do, ns.
 const TICK: u64 = 50_000_000;
 /// How often rows are written, ns. Small batches stay in memory that is used again, large ones fault in new
 /// pages.
 const FLUSH: u64 = 5 * TICK;
-/// How often progress is told, ns.
+/// How often progress is reported, ns.
 const TELL: u64 = 2 * TICK;
 /// How long threads may take to notice that the run is over.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -37,19 +37,19 @@ pub struct Run {
     thread: JoinHandle<()>,
 }
 
-/// What each interface's capture has seen.
+/// Counters of each interface's capture.
 type SeenBy = Vec<(String, Arc<Seen>)>;
 
-/// What a run consists of on this node.
+/// Parts of a run on this node.
 pub struct Parts {
     /// Ends of flows, ready.
     pub flows: Vec<Prepared>,
-    /// What is sampled.
+    /// Sampling.
     pub probe: Probe,
     /// Interfaces that are captured.
     pub captures: Vec<Capture>,
-    /// What splits connections here.
-    pub accelerating: Option<Accelerating>,
+    /// The accelerator and the cache of this node.
+    pub proxies: Vec<Proxy>,
     /// Where rows go.
     pub recorder: Arc<Recorder>,
 }
@@ -63,7 +63,7 @@ impl Run {
             let (stop, written) = (stop.clone(), written.clone());
             move || {
                 let facts = conduct(parts, clock, &stop);
-                // Before it is told: whoever reads it may start the next run at once.
+                // Before the report: its reader may start the next run at once.
                 written.store(true, Ordering::Release);
                 output::emit(&json!({"event": "done", "time": clock.now(), "facts": facts}));
             }
@@ -81,7 +81,7 @@ impl Run {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Ends it and waits until everything is written and told, for a bounded time.
+    /// Ends it and waits, for a bounded time, until everything is written and reported.
     pub fn end(&self) {
         self.stop();
         let begin = Instant::now();
@@ -93,22 +93,22 @@ impl Run {
 
 /// Carries a run out; returns what there is to say of it.
 fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
-    let Parts { flows, probe, captures, accelerating, recorder } = parts;
+    let Parts { flows, probe, captures, proxies, recorder } = parts;
     let registry = Arc::new(Registry::default());
     let context = Context { clock, stop: stop.clone(), sink: recorder.clone(), registry };
     // Before the traffic, which they are to see from its first packet.
-    let (mut helpers, seen) = launch_captures(captures, &context);
-    let (samplers, kept) = launch_samplers(&probe, &context, &recorder);
+    let (mut helpers, seen) = start_captures(captures, &context);
+    let (samplers, kept) = start_samplers(&probe, &context, &recorder);
     helpers.extend(samplers);
-    if let Some(accelerating) = &accelerating {
-        accelerating.record(&recorder, clock);
+    for proxy in &proxies {
+        proxy.record(&recorder, clock);
     }
-    let mut waiting = Waiting::new();
+    let mut run_delay = RunDelay::new();
     let mut handles = Vec::new();
     for flow in flows {
-        match flow.launch(context.clone()) {
+        match flow.start(context.clone()) {
             Ok(handle) => handles.push(handle),
-            Err(error) => output::refuse(None, &error.to_string(), &error.mend()),
+            Err(error) => output::refuse(None, &error.to_string(), &error.hint()),
         }
     }
 
@@ -118,7 +118,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
         let due = next.min(clock.duration);
         let last = !clock::sleep_until(clock.instant(due), stop) || due == clock.duration;
         if last || next.is_multiple_of(FLUSH) {
-            waiting.look(clock.now());
+            run_delay.read(clock.now());
             if writable {
                 writable = written(recorder.flush());
             }
@@ -133,18 +133,18 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
     }
     stop.store(true, Ordering::Relaxed);
     let late = wait(handles.iter().map(|h| (&h.thread, h.name.as_str())), &helpers);
-    let accelerated = accelerating.map(|accelerating| accelerating.finish());
+    let proxied: Vec<_> = proxies.iter().map(|proxy| (proxy.name(), proxy.finish())).collect();
     if writable {
         written(recorder.finish());
     }
-    let mut facts = facts(&recorder, &kept, &waiting, &seen, late);
-    if let Some(accelerated) = accelerated {
-        facts["accelerator"] = accelerated;
+    let mut facts = facts(&recorder, &kept, &run_delay, &seen, late);
+    for (name, counts) in proxied {
+        facts[name] = counts;
     }
     facts
 }
 
-fn launch_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {
+fn start_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<()>>, SeenBy) {
     let (mut threads, mut all) = (Vec::new(), Vec::new());
     for capture in captures {
         let seen = Arc::new(Seen::default());
@@ -152,7 +152,7 @@ fn launch_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle
         let context = context.clone();
         let thread = thread::Builder::new().name("capture".into()).spawn(move || {
             if let Err(error) = capture.run(&context.stop, &seen) {
-                output::refuse(None, &error.to_string(), error.mend());
+                output::refuse(None, &error.to_string(), error.hint());
             }
         });
         match thread {
@@ -170,7 +170,7 @@ struct Schedules {
     hosts: Arc<Kept>,
 }
 
-fn launch_samplers(
+fn start_samplers(
     probe: &Probe,
     context: &Context,
     recorder: &Arc<Recorder>,
@@ -231,7 +231,7 @@ fn written(result: Result<(), crate::recorder::WriteError>) -> bool {
     match result {
         Ok(()) => true,
         Err(error) => {
-            output::refuse(None, &error.to_string(), error.mend());
+            output::refuse(None, &error.to_string(), error.hint());
             false
         }
     }
@@ -264,7 +264,7 @@ fn wait<'a>(
 fn facts(
     recorder: &Recorder,
     kept: &Schedules,
-    waiting: &Waiting,
+    run_delay: &RunDelay,
     seen: &[(String, Arc<Seen>)],
     late: Vec<&str>,
 ) -> Value {
@@ -287,7 +287,7 @@ fn facts(
         "rows": recorder.written(),
         "socket_samples": schedule(&kept.sockets),
         "host_samples": schedule(&kept.hosts),
-        "waiting": waiting.facts(),
+        "waiting": run_delay.statistics(),
         "did_not_end": late,
     })
 }

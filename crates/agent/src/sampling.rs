@@ -63,7 +63,7 @@ pub fn published(controls: &[LoadedControl], recorder: &Recorder) -> (Vec<Publis
     controls.iter().filter_map(open).unzip()
 }
 
-/// What a control publishes besides its telemetry: where in its state, with its name and unit.
+/// Figures that a control publishes in addition to its telemetry: place in its state, name and unit.
 pub struct Gauges(Vec<(Place, Symbol, Symbol)>);
 
 impl Gauges {
@@ -178,6 +178,7 @@ fn socket_row(rows: &mut Rows, symbols: &mut Symbols, time: u64, sample: &Sample
         rwnd: u64::from(info.snd_wnd),
         mss: u64::from(info.snd_mss),
         bytes_acked: info.bytes_acked,
+        delivered_ce: Some(u64::from(info.delivered_ce)),
         busy_time: Some(ns(info.busy_time)),
         rwnd_limited: Some(ns(info.rwnd_limited)),
         sndbuf_limited: Some(ns(info.sndbuf_limited)),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tcplab_probe::clock;
 use tcplab_probe::sockets::{Registry, Sample, Sampler};
 
-/// What is watched, and how often.
+/// Nodes to watch, and the interval.
 #[derive(Debug)]
 pub struct Watched {
     /// From one line to the next.
@@ -88,7 +88,7 @@ fn watch(watched: &Watched) -> io::Result<()> {
     }
 }
 
-/// What there is to see in a node; none when it has ended.
+/// Counters and sockets of a node; none when it has ended.
 fn look(node: &mut Node<'_>) -> Option<Seen> {
     let counters = std::fs::read_to_string(format!("/proc/{}/net/dev", node.process)).ok()?;
     let mut sockets = Vec::new();

@@ -41,7 +41,7 @@ fn each_echo_is_timed_and_the_last_ends_the_flow() {
 }
 
 #[test]
-fn more_than_a_million_round_trips_are_told_as_histograms() {
+fn more_than_a_million_round_trips_are_reported_as_histograms() {
     skip_if_unable!();
     let mut lab = Lab::new("echo-many");
     lab.flow(echo(json!({"iterations": 600_000, "sizes": [1], "stop": 300 * MS})), json!({}));

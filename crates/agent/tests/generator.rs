@@ -43,5 +43,5 @@ fn what_it_cannot_do_is_refused_beforehand() {
     let answer = lab.a.ask(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [5201],
         "generator": "iperf3", "flow": flow}));
     assert_eq!(answer["event"], "error");
-    assert!(!answer["mend"].as_str().unwrap().is_empty());
+    assert!(!answer["hint"].as_str().unwrap().is_empty());
 }

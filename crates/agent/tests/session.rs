@@ -14,7 +14,7 @@ fn bulk() -> Value {
 fn assert_refused(answer: &Value, word: &str) {
     assert_eq!(answer["event"], "error", "{answer}");
     assert!(answer["message"].as_str().unwrap().contains(word), "{answer}");
-    assert!(!answer["mend"].as_str().unwrap().is_empty(), "{answer}");
+    assert!(!answer["hint"].as_str().unwrap().is_empty(), "{answer}");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn mistakes_are_named_with_their_mending() {
 }
 
 #[test]
-fn nobody_listening_is_reported_by_the_flow() {
+fn a_refused_connection_is_reported_by_the_flow() {
     skip_if_unable!();
     let mut lab = Lab::new("refused");
     lab.a.tell(json!({"do": "flow", "role": "client", "address": lab::B, "ports": [9], "flow": bulk()}));

@@ -1,4 +1,4 @@
-//! What an ACK costs in each control.
+//! Cost of an ACK in each control.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use tcplab_control::{AckSample, Control, RateSample, TcpSock};

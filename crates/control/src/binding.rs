@@ -27,6 +27,10 @@ pub(crate) struct Ops {
 
 /// `TCP_CONG_NEEDS_ECN` in `Ops::flags`.
 pub(crate) const NEEDS_ECN: u32 = 2;
+/// `TCP_CONG_NEEDS_ACCECN` in `Ops::flags`.
+pub(crate) const NEEDS_ACCECN: u32 = 4;
+/// `TCP_CONG_ECT_1` in `Ops::flags`.
+pub(crate) const ECT_1: u32 = 8;
 
 /// `TL_NAME_SIZE`, `TL_UNIT_SIZE` and `TL_DOC_SIZE` of `tcplab_cc.h`.
 const NAME: usize = 32;
@@ -39,8 +43,8 @@ pub(crate) struct RawParameter {
     name: [u8; NAME],
     doc: [u8; DOC],
     pub initial: u32,
-    pub least: u32,
-    pub most: u32,
+    pub min: u32,
+    pub max: u32,
     pub scale: u32,
 }
 
@@ -92,7 +96,7 @@ impl Definition {
         unsafe { CStr::from_ptr(self.name) }.to_str().unwrap_or("")
     }
 
-    /// What keeps it from being called; none if nothing does. Linux refuses the same (`tcp_validate_congestion_control`).
+    /// Why it cannot be called; none if it can. Linux refuses the same (`tcp_validate_congestion_control`).
     pub(crate) fn fault(&'static self) -> Option<&'static str> {
         let ops = &self.ops;
         match () {
@@ -117,7 +121,7 @@ impl Definition {
         unsafe { core::slice::from_raw_parts(self.parameters, self.parameter_count as usize) }
     }
 
-    /// What the control publishes of its state, in the order of its `GAUGES`.
+    /// Gauges of the control, in the order of its `GAUGES`.
     pub(crate) fn gauges(&'static self) -> impl Iterator<Item = Gauge> + use<> {
         // SAFETY: `CONGESTION_CONTROL` makes the table of this many rows.
         let rows = unsafe { core::slice::from_raw_parts(self.gauges, self.gauge_count as usize) };

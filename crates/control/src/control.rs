@@ -1,8 +1,8 @@
-//! A control at work on one connection.
+//! A control instance on one connection.
 
 use std::sync::Arc;
 
-use crate::binding::{Definition, NEEDS_ECN, RawTelemetry, address};
+use crate::binding::{Definition, ECT_1, NEEDS_ACCECN, NEEDS_ECN, RawTelemetry, address};
 use crate::gauge::Gauge;
 use crate::registry;
 use crate::sock::{AckSample, CaEvent, CaState, RateSample, TcpSock};
@@ -23,7 +23,7 @@ pub struct Control {
     parameters: Arc<[u32]>,
 }
 
-/// What a control publishes of itself.
+/// Telemetry of a control.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Telemetry {
     /// Name of the present phase ("STARTUP", "PROBE_BW", ...); empty if the control has none.
@@ -59,11 +59,11 @@ pub enum ControlError {
         control: String,
         /// The parameter.
         name: String,
-        /// What was given.
+        /// The given value.
         value: f64,
-        /// The least allowed.
+        /// The minimum.
         min: f64,
-        /// The most allowed.
+        /// The maximum.
         max: f64,
     },
 }
@@ -83,7 +83,7 @@ impl Control {
         Control::of(registry::Table::find(name)?, params)
     }
 
-    /// A control at work with the parameters that differ from their defaults.
+    /// A control with the parameters that differ from their defaults.
     pub fn of<'a>(
         table: registry::Table,
         params: impl IntoIterator<Item = (&'a str, f64)>,
@@ -231,7 +231,7 @@ impl Control {
         }
     }
 
-    /// Least segments of a TSO burst; Linux's default is 2.
+    /// Minimum segments of a TSO burst; Linux's default is 2.
     #[inline]
     pub fn min_tso_segs(&mut self, sk: &mut TcpSock) -> u32 {
         match self.definition.ops.min_tso_segs {
@@ -251,10 +251,20 @@ impl Control {
 
     /// Whether the control's packets must be ECN-capable (`TCP_CONG_NEEDS_ECN`).
     pub fn needs_ecn(&self) -> bool {
-        self.definition.ops.flags & NEEDS_ECN != 0
+        self.definition.ops.flags & (NEEDS_ECN | NEEDS_ACCECN) != 0
     }
 
-    /// What the control publishes now.
+    /// Whether it needs to know how many packets were marked (`TCP_CONG_NEEDS_ACCECN`).
+    pub fn needs_accecn(&self) -> bool {
+        self.definition.ops.flags & NEEDS_ACCECN != 0
+    }
+
+    /// Whether its packets are to have the codepoint ECT(1) (`TCP_CONG_ECT_1`).
+    pub fn sends_ect1(&self) -> bool {
+        self.definition.ops.flags & ECT_1 != 0
+    }
+
+    /// Current telemetry of the control.
     #[inline]
     pub fn telemetry(&self) -> Telemetry {
         // SAFETY: the block is at least as large and as aligned as `RawTelemetry`, which is plain numbers.
@@ -268,7 +278,7 @@ impl Control {
         }
     }
 
-    /// What it publishes of its state now, but what it has no value of. Nothing before `init`.
+    /// Current values of its gauges, without those that have no value. Empty before `init`.
     #[inline]
     pub fn gauges(&self) -> impl Iterator<Item = (&Gauge, f64)> {
         // SAFETY: the block is plain numbers, of which any byte may be read.

@@ -1,4 +1,4 @@
-//! What a control shows of its state: the rows of its `GAUGES`, and how to read them.
+//! Gauges of a control: the rows of its `GAUGES`, and how to read them.
 
 /// Where a figure is in a control's state, and how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,18 +9,18 @@ pub struct Place {
     pub size: u32,
     /// Whether it can be negative.
     pub signed: bool,
-    /// What the number is divided by.
+    /// The divisor of the number.
     pub scale: u32,
 }
 
 /// A figure that a control publishes of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gauge {
-    /// What it is called.
+    /// Name.
     pub name: String,
     /// Its unit; empty: none.
     pub unit: String,
-    /// What it is, in words.
+    /// Description.
     pub doc: String,
     /// Where it is.
     pub place: Place,

@@ -12,15 +12,15 @@ include!(concat!(env!("OUT_DIR"), "/controls.rs"));
 /// A number of a control that can be set per connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it is called.
+    /// Name.
     pub name: &'static str,
-    /// What it is, in words.
+    /// Description.
     pub doc: &'static str,
     /// Its value unless set.
     pub default: f64,
-    /// The least allowed.
+    /// The minimum.
     pub min: f64,
-    /// The most allowed.
+    /// The maximum.
     pub max: f64,
     /// Values are whole multiples of this.
     pub step: f64,
@@ -49,7 +49,7 @@ impl Table {
         table.fault().map_or(Ok(Table(table)), Err)
     }
 
-    /// What the control is called.
+    /// Name of the control.
     pub fn name(&self) -> &'static str {
         self.0.name()
     }
@@ -59,12 +59,12 @@ impl Table {
         self.0.phases()
     }
 
-    /// What it publishes of its state, in the order of its `GAUGES`.
+    /// Its gauges, in the order of its `GAUGES`.
     pub fn gauges(&self) -> impl Iterator<Item = Gauge> + use<> {
         self.0.gauges()
     }
 
-    /// What can be set in it, in the order of its `PARAMETERS`.
+    /// Its parameters, in the order of its `PARAMETERS`.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> + use<> {
         self.0.parameters().iter().map(RawParameter::public)
     }
@@ -119,21 +119,21 @@ impl RawParameter {
             name: self.name(),
             doc: self.doc(),
             default: f64::from(self.initial) / scale,
-            min: f64::from(self.least) / scale,
-            max: f64::from(self.most) / scale,
+            min: f64::from(self.min) / scale,
+            max: f64::from(self.max) / scale,
             step: 1.0 / scale,
         }
     }
 
     /// `value` in the control's own whole numbers; none if outside the range.
     pub(crate) fn whole(&self, value: f64) -> Option<u32> {
-        whole(value, self.least, self.most, self.scale)
+        whole(value, self.min, self.max, self.scale)
     }
 }
 
-/// A user's `value` in a control's own whole numbers, which are `scale` times it; none if it is not from `least` to
-/// `most`.
-pub fn whole(value: f64, least: u32, most: u32, scale: u32) -> Option<u32> {
+/// A user's `value` in a control's own whole numbers, which are `scale` times it; none if it is not from `min` to
+/// `max`.
+pub fn whole(value: f64, min: u32, max: u32, scale: u32) -> Option<u32> {
     let scaled = (value * f64::from(scale)).round();
-    (scaled >= f64::from(least) && scaled <= f64::from(most)).then_some(scaled as u32)
+    (scaled >= f64::from(min) && scaled <= f64::from(max)).then_some(scaled as u32)
 }

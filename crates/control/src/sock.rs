@@ -1,4 +1,4 @@
-//! What a congestion control sees of a connection: the simulator's twin of Linux's `tcp_sock`.
+//! A connection as its congestion control sees it: the simulator's twin of Linux's `tcp_sock`.
 //!
 //! The layout is that of `struct tcp_sock` in `cc/include/tcplab_cc.h` when compiled natively; names and
 //! units are Linux's, so one C file serves both. The endpoint in `crates/tcp` keeps its own counters
@@ -40,15 +40,17 @@ pub enum CaEvent {
 
 /// `snd_ssthresh` before any loss.
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
-/// Nobody paces (`SK_PACING_NONE`).
+/// No pacing (`SK_PACING_NONE`).
 pub const PACING_NONE: u32 = 0;
 /// TCP itself paces because the control asked for it (`SK_PACING_NEEDED`).
 pub const PACING_NEEDED: u32 = 1;
 /// A pacing queue discipline does (`SK_PACING_FQ`).
 pub const PACING_FQ: u32 = 2;
 
-/// `TcpSock::ecn_flags`: ECN was negotiated (`TCP_ECN_OK`).
+/// `TcpSock::ecn_flags`: ECN was negotiated, with the feedback of RFC 3168 (`TCP_ECN_OK`).
 pub const ECN_OK: u32 = 1;
+/// `TcpSock::ecn_flags`: accurate ECN was negotiated (`TCP_ECN_MODE_ACCECN`), and then not `ECN_OK`.
+pub const ECN_ACCURATE: u32 = 16;
 /// `TcpSock::ecn_flags`: acknowledgments echo congestion (`TCP_ECN_DEMAND_CWR`).
 pub const ECN_DEMAND_CWR: u32 = 4;
 /// `TcpSock::icsk_ack_pending`: the timer of a delayed ACK runs (`ICSK_ACK_TIMER`).
@@ -74,7 +76,7 @@ pub struct TcpSock {
     pub icsk_ca_state: u32,
     /// Consecutive retransmission timeouts.
     pub icsk_retransmits: u32,
-    /// What acknowledgment is owed, `ACK_*`; valid while the control is told of arriving data's marks.
+    /// The pending acknowledgment, `ACK_*`; valid while the control handles the marks of arriving data.
     pub icsk_ack_pending: u32,
     /// Acknowledgments the control has asked for, ever.
     pub tl_acks_asked: u32,
@@ -111,7 +113,7 @@ pub struct TcpSock {
     pub lost_out: u32,
     /// Retransmitted and still out.
     pub retrans_out: u32,
-    /// Most packets out in the last round (for `is_cwnd_limited`).
+    /// Maximum of packets out in the last round (for `is_cwnd_limited`).
     pub max_packets_out: u32,
     /// The window, not the application, limited the last round (0 or 1).
     pub is_cwnd_limited: u32,

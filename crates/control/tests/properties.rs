@@ -86,14 +86,14 @@ prop_compose! {
 }
 
 /// Linux's own limit would be the memory for the packets; the test's is this.
-const MOST_IN_FLIGHT: u32 = 3000;
+const MAX_IN_FLIGHT: u32 = 3000;
 
 fn apply(sender: &mut Sender, operation: &Operation) {
     match *operation {
         Operation::Wait(us) => sender.set_time(sender.sk.tcp_mstamp + u64::from(us)),
-        Operation::Send(most) => {
-            for _ in 0..most {
-                if sender.sk.packets_out >= sender.sk.snd_cwnd.min(MOST_IN_FLIGHT) {
+        Operation::Send(max) => {
+            for _ in 0..max {
+                if sender.sk.packets_out >= sender.sk.snd_cwnd.min(MAX_IN_FLIGHT) {
                     break;
                 }
                 sender.send();
@@ -122,8 +122,8 @@ fn is_bbr(control: &Control) -> bool {
     control.name().starts_with("bbr")
 }
 
-/// The least window a control may leave in the state it is in.
-fn least_window(control: &Control, state: CaState) -> u32 {
+/// The minimum window a control may leave in the state it is in.
+fn min_window(control: &Control, state: CaState) -> u32 {
     match state {
         // After a timeout TCP itself sets one segment.
         CaState::Loss => 1,
@@ -142,8 +142,8 @@ fn check(sender: &Sender, operation: &Operation, delivered: u32) -> Result<(), T
     // A control that follows the rate sample sets its window with the next packet acknowledged.
     let settled = !sender.control.has_cong_control() || sk.delivered != delivered;
     if settled {
-        let least = least_window(&sender.control, sender.state());
-        prop_assert!(sk.snd_cwnd >= least, "window {} below {least} after {operation:?}", sk.snd_cwnd);
+        let min = min_window(&sender.control, sender.state());
+        prop_assert!(sk.snd_cwnd >= min, "window {} below {min} after {operation:?}", sk.snd_cwnd);
     }
     prop_assert!(sk.snd_cwnd >= 1 && sk.snd_cwnd < 1 << 30, "window {} after {operation:?}", sk.snd_cwnd);
     prop_assert!(sk.snd_ssthresh >= 2 && sk.snd_ssthresh <= INFINITE_SSTHRESH);
@@ -173,7 +173,7 @@ fn stays_sane(name: &str, rtt: u32, cwnd: u32, operations: &[Operation]) -> Resu
 fn recovered_window(control: Control, operations: &[Operation]) -> u32 {
     let mut sender = Sender::new(control, 20_000, 1);
     for operation in operations {
-        // These would leave a wrong idea of the path, or of what TCP is doing, that time must mend.
+        // These would leave a wrong idea of the path, or of what TCP is doing, that time must correct.
         if !matches!(operation, Operation::AbsurdSample(_) | Operation::Event(_)) {
             apply(&mut sender, operation);
         }

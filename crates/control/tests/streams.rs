@@ -1,4 +1,4 @@
-//! What each control does over a small path, as a table that a person can follow.
+//! Behaviour of each control over a small path, as a readable table.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use common::{Sender, threshold};
 use tcplab_control::{CaState, Control};
 
-/// A path of one queue: a packet every `gap` microseconds, `rtt` there and back, room for `buffer` packets, marks
+/// A path of one queue: a packet every `gap` microseconds, `rtt` in both directions, room for `buffer` packets, marks
 /// for those that find more than `mark_above` waiting.
 struct Path {
     gap: u64,
@@ -23,7 +23,7 @@ const PATH: Path = Path { gap: 1200, rtt: 40_000, buffer: 33, mark_above: u64::M
 /// 100 Mbit/s and 40 ms.
 const FAST_PATH: Path = Path { gap: 120, rtt: 40_000, buffer: 330, mark_above: u64::MAX };
 
-/// What happens besides: a packet number that is lost, a time without ACKs until the timer fires.
+/// Events: a packet number that is lost, a time without ACKs until the timer fires.
 #[derive(Default)]
 struct Script {
     lose: &'static [u64],
@@ -211,6 +211,18 @@ fn bbr3_goes_on_after_a_loss_and_a_timeout() {
 fn dctcp_keeps_the_queue_near_the_threshold() {
     let path = Path { buffer: 1000, mark_above: 10, ..PATH };
     insta::assert_snapshot!(stream("dctcp", &path, &Script::default(), 4_000_000, 10));
+}
+
+#[test]
+fn prague_cuts_by_the_share_of_marks_and_grows_meanwhile() {
+    let path = Path { buffer: 1000, mark_above: 4, ..PATH };
+    insta::assert_snapshot!(stream("prague", &path, &Script::default(), 4_000_000, 10));
+}
+
+#[test]
+fn prague_halves_for_a_loss() {
+    let script = Script { lose: &[400], timeout_at: Some(3_000_000), pause: None };
+    insta::assert_snapshot!(stream("prague", &PATH, &script, 5_000_000, 10));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Captures {
     files: Vec<CaptureFile>,
     /// By direction: the file of the interface that sends into it, and of the one that receives from it.
     by_direction: Vec<[Option<usize>; 2]>,
-    /// Packets of the present moment, which are told direction by direction and not in the order of time.
+    /// Recent packets, which arrive direction by direction and not in order of time.
     seen: Vec<Seen>,
     bytes: Vec<u8>,
     scratch: Vec<u8>,
@@ -108,7 +108,7 @@ impl Captures {
         self.seen.push(Seen { at, file, from, kept: self.scratch.len(), len });
     }
 
-    /// All that happened before `until` has been told: writes it in the order of time.
+    /// All events before `until` are known: writes them in order of time.
     pub(crate) fn settle(&mut self, until: Time) -> io::Result<()> {
         if self.seen.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Captures {
         Ok(())
     }
 
-    /// What is to be appended to each file now.
+    /// Bytes to append to each file now.
     pub(crate) fn take(&mut self) -> impl Iterator<Item = (usize, Vec<u8>)> + '_ {
         let taken = self.files.iter().map(|file| std::mem::take(&mut *file.buffer.bytes()));
         taken.enumerate().filter(|(_, bytes)| !bytes.is_empty())

@@ -116,9 +116,9 @@ impl Waiter {
         }
     }
 
-    /// Since when the thread has been awake.
+    /// The time of the last wake-up.
     #[inline]
-    pub(crate) fn awake(&self) -> u64 {
+    pub(crate) fn awake_since(&self) -> u64 {
         self.slept
     }
 

@@ -20,7 +20,7 @@ const DATAGRAMS_MAX: u16 = 64;
 /// The most stretches of payload in one group.
 pub(crate) const PIECES: usize = 64;
 
-/// What a receiver takes coalesced.
+/// Packets that a receiver accepts merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coalescing {
     pub(crate) tcp: bool,
@@ -160,11 +160,18 @@ impl Group {
             return true;
         }
         let flags = tcp_flags(packet, b);
-        flags & !(FIN | PSH) == self.flags & !CWR
+        flags & !(FIN | PSH) == self.later_flags()
             && sequence(packet, b) == sequence(first, a).wrapping_add(self.payload as u32)
             && same(at + 8, at + 13)
             && same(at + 14, at + 16)
             && same(at + 18, a.len())
+    }
+
+    /// Flags of the packets after the first. CWR is the first one's alone, or it is a bit of the accurate ECN field,
+    /// and then the same in all.
+    #[inline]
+    fn later_flags(&self) -> u8 {
+        if self.first.shares_cwr() { self.flags } else { self.flags & !CWR }
     }
 
     /// Whether it may grow.
@@ -204,7 +211,7 @@ impl Group {
                 (_, Network::Ip4) => virtio::GSO_TCP4,
                 _ => virtio::GSO_TCP6,
             };
-            if self.flags & CWR != 0 {
+            if self.flags & CWR != 0 && !self.first.shares_cwr() {
                 device.gso_type |= virtio::GSO_ECN;
             }
         }

@@ -1,4 +1,4 @@
-//! What an emulator is told: the shape of the protocol's `configure` and `start`.
+//! Configuration of an emulator: the protocol's `configure` and `start`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -117,15 +117,20 @@ pub struct Start {
     pub at: u64,
     /// How long it lasts; none: until it is stopped.
     pub duration: Option<Span>,
-    /// The servers of the run's streams, by which packets are told apart.
+    /// The servers of the run's streams, which identify the packets' streams.
     #[serde(default)]
     pub streams: Vec<StreamName>,
+    /// Links are as at the start of the run, to be measured before it: nothing is recorded or reported, and nothing
+    /// changes. It lasts until it is stopped.
+    #[serde(default)]
+    pub rehearsal: bool,
 }
 
 impl Start {
     /// When the run ends.
     pub(crate) fn end(&self) -> Time {
-        self.duration.map_or(Time::NEVER, |duration| Time::ZERO + duration)
+        let duration = self.duration.filter(|_| !self.rehearsal);
+        duration.map_or(Time::NEVER, |duration| Time::ZERO + duration)
     }
 }
 

@@ -1,4 +1,4 @@
-//! One direction of a link: packets offered at one end leave at the other when the model says so.
+//! One direction of a link: packets enter at one end and leave at the other when the model delivers them.
 
 use tcplab_link::{Link, Observer};
 use tcplab_units::{Span, Time};
@@ -15,8 +15,8 @@ const AT_A_GO: usize = 512;
 /// How long packets may wait for those that follow, so that they leave together: a five-hundredth of the RTT, within
 /// these bounds. A network adapter's interrupt coalescing is of this order.
 const SLACK_SHARE: u64 = 500;
-const SLACK_LEAST: Span = Span::from_us(20);
-const SLACK_MOST: Span = Span::from_us(200);
+const MIN_SLACK: Span = Span::from_us(20);
+const MAX_SLACK: Span = Span::from_us(200);
 /// A direction that has delivered nothing for so long, or on a short path for this share of its RTT, is idle: what comes next
 /// is delivered precisely, whatever it costs. It may be an answer that is waited for.
 const IDLE: Span = Span::from_ms(1);
@@ -70,11 +70,16 @@ impl Direction {
         self.undeliverable = 0;
     }
 
+    /// From now on packets pass at once, as before it began.
+    pub(crate) fn end(&mut self) {
+        self.link = None;
+    }
+
     /// The link's round-trip time is now this.
     pub(crate) fn set_rtt(&mut self, rtt: Span) {
         self.limits = Limits::new(rtt);
         self.idle = (rtt / IDLE_SHARE).min(IDLE);
-        self.slack = (rtt / SLACK_SHARE).max(SLACK_LEAST).min(SLACK_MOST);
+        self.slack = (rtt / SLACK_SHARE).max(MIN_SLACK).min(MAX_SLACK);
     }
 
     /// The link, once the run has begun.
@@ -94,17 +99,17 @@ impl Direction {
 
     /// A packet enters at `now`.
     #[inline]
-    pub(crate) fn offer(
+    pub(crate) fn enqueue(
         &mut self,
         packet: Wire,
         now: Time,
-        watch: &mut impl Watch,
+        observer: &mut impl LinkObserver,
         tap: &Tap,
         port: &mut Port,
     ) {
         match &mut self.link {
-            Some(link) => link.enqueue(packet, now, watch),
-            None => self.leave(packet, now, watch, tap, port),
+            Some(link) => link.enqueue(packet, now, observer),
+            None => self.leave(packet, now, observer, tap, port),
         }
     }
 
@@ -112,16 +117,18 @@ impl Direction {
     pub(crate) fn deliver(
         &mut self,
         clock: impl Fn() -> Time,
-        watch: &mut impl Watch,
+        observer: &mut impl LinkObserver,
         tap: &Tap,
         port: &mut Port,
     ) -> Next {
         let now = clock();
         for _ in 0..AT_A_GO {
-            let Some((at, packet)) = self.link.as_mut().and_then(|link| link.poll(now, watch)) else { break };
-            if !self.group.take(packet, at, watch.arena()) {
-                self.flush(&clock, watch, tap, port);
-                self.group.begin(packet, at, watch.arena(), tap.coalescing);
+            let Some((at, packet)) = self.link.as_mut().and_then(|link| link.poll(now, observer)) else {
+                break;
+            };
+            if !self.group.take(packet, at, observer.arena()) {
+                self.flush(&clock, observer, tap, port);
+                self.group.begin(packet, at, observer.arena(), tap.coalescing);
             }
         }
         let next = self.link.as_ref().map_or(Time::NEVER, Link::next_event);
@@ -130,7 +137,7 @@ impl Direction {
             if self.group.is_open() && next <= until && now < until {
                 return Next { due: until, wake: until, precise: false };
             }
-            self.flush(&clock, watch, tap, port);
+            self.flush(&clock, observer, tap, port);
         }
         if next.since(self.written) > self.idle {
             return Next { due: next, wake: next, precise: true };
@@ -140,18 +147,31 @@ impl Direction {
 
     /// A packet leaves.
     #[inline]
-    fn leave(&mut self, packet: Wire, at: Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
-        if !self.group.take(packet, at, watch.arena()) {
-            self.flush(&|| at, watch, tap, port);
-            self.group.begin(packet, at, watch.arena(), tap.coalescing);
+    fn leave(
+        &mut self,
+        packet: Wire,
+        at: Time,
+        observer: &mut impl LinkObserver,
+        tap: &Tap,
+        port: &mut Port,
+    ) {
+        if !self.group.take(packet, at, observer.arena()) {
+            self.flush(&|| at, observer, tap, port);
+            self.group.begin(packet, at, observer.arena(), tap.coalescing);
         }
     }
 
-    fn flush(&mut self, clock: &impl Fn() -> Time, watch: &mut impl Watch, tap: &Tap, port: &mut Port) {
+    fn flush(
+        &mut self,
+        clock: &impl Fn() -> Time,
+        observer: &mut impl LinkObserver,
+        tap: &Tap,
+        port: &mut Port,
+    ) {
         if self.group.is_empty() {
             return;
         }
-        let arena = watch.arena();
+        let arena = observer.arena();
         if self.link.is_some() {
             let now = clock();
             self.written = now;
@@ -167,8 +187,8 @@ impl Direction {
     }
 }
 
-/// Watches a link, and keeps the packets on it.
-pub(crate) trait Watch: Observer<Wire> {
+/// Observes a link, and owns the packets on it.
+pub(crate) trait LinkObserver: Observer<Wire> {
     /// Where the packets are.
     fn arena(&mut self) -> &mut Arena;
 }

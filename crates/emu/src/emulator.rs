@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread::{self, JoinHandle};
 
 use crate::config::{LiveChange, Setup, Start};
-use crate::event_loop::{EventLoop, Order};
+use crate::event_loop::{Command, EventLoop};
 use crate::report::News;
 use crate::tap::TapError;
 use crate::writer;
@@ -33,14 +33,14 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// What to do about it.
-    pub fn mend(&self) -> &'static str {
+    /// How to fix it.
+    pub fn hint(&self) -> &'static str {
         match self {
             SetupError::NoLink => "give at least one link",
             SetupError::NoDirectory(_) => "make the run directory before the emulator starts",
             SetupError::Mtu { .. } => "give an MTU of 1500 bytes, or another an interface can have",
             SetupError::NoInterval => "give a positive time, 1 ms or more",
-            SetupError::Tap(error) => error.mend(),
+            SetupError::Tap(error) => error.hint(),
             SetupError::Wait(_) => "raise the limit of open files: ulimit -n; Linux 5.11 is needed",
             SetupError::Thread(_) => "end other programs",
         }
@@ -51,7 +51,7 @@ impl SetupError {
 #[derive(Debug)]
 pub struct Emulator {
     /// None when it is being dropped.
-    orders: Option<Sender<Order>>,
+    orders: Option<Sender<Command>>,
     wake: Wake,
     links: Vec<String>,
     threads: Vec<JoinHandle<()>>,
@@ -81,24 +81,24 @@ impl Emulator {
 
     /// A run begins at its time; one in progress is forgotten.
     pub fn start(&self, start: Start) {
-        self.order(Order::Start(Box::new(start)));
+        self.order(Command::Start(Box::new(start)));
     }
 
     /// The run ends now.
     pub fn stop(&self) {
-        self.order(Order::Stop);
+        self.order(Command::Stop);
     }
 
     /// Changes settings now, in the run that is in progress. False: no link has that name.
     pub fn change(&self, change: LiveChange) -> bool {
         let known = self.links.contains(&change.link);
         if known {
-            self.order(Order::Change(Box::new(change)));
+            self.order(Command::Change(Box::new(change)));
         }
         known
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: Command) {
         if let Some(orders) = &self.orders {
             // The thread only ends after this is dropped.
             let _ = orders.send(order);

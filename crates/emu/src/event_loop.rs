@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
 
-use tcplab_probe::scheduling::{self, Urgency};
+use tcplab_probe::scheduling::{self, RealTimePriority};
 use tcplab_units::Time;
 
 use crate::arena::Arena;
@@ -11,12 +11,12 @@ use crate::config::{LiveChange, Setup, Start};
 use crate::direction::Direction;
 use crate::emulator::{SetupError, Wake};
 use crate::port::Port;
-use crate::recording::{Recording, Watcher};
+use crate::recording::{DirectionObserver, Recording};
 use crate::run::Run;
 use crate::segmentation;
 use crate::tap::Tap;
 use crate::virtio;
-use crate::writer::Work;
+use crate::writer::WriterCommand;
 
 /// Frames and bytes read from one device before deliveries and the other devices have their turn: fewer bytes than
 /// are delivered at one go, so that deliveries come first where the machine is busy.
@@ -28,18 +28,18 @@ const ATTENTION: u64 = 50_000_000;
 const SETTLING: u64 = 5_000_000;
 /// How long ago a packet may have entered when it is read, ns; records are held back so long.
 pub(crate) const HOLD: u64 = 20_000_000;
-/// The thread runs before all ordinary threads while it is awake for less than this share of the time, working or spinning,
-/// percent: Linux would take the CPU away from it at 95 %, for 50 ms in which no packet moves.
-const MOST: u64 = 90;
-/// How long it stays awake, ns, if it is urgent or has nothing to do but spin: then it rests, so that it keeps below that share,
-/// and a node's thread that waits for the same CPU gets it soon.
-const STINT: u64 = 100_000;
-/// A time on CLOCK_MONOTONIC that does not come.
+/// The thread has real-time priority while it uses less than this share of its CPU, in percent. At 95 %, Linux would throttle it
+/// for 50 ms in which no packet moves.
+const MAX_CPU_SHARE: u64 = 90;
+/// Longest time without sleep, ns, of a thread that has real-time priority or only spins. It then sleeps, to stay below that
+/// share and to release the CPU to a node's thread that waits for it.
+const MAX_SPIN: u64 = 100_000;
+/// A time on CLOCK_MONOTONIC that is never reached.
 const NEVER: u64 = u64::MAX;
 
-/// What the thread is told.
+/// A command to the thread.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     Start(Box<Start>),
     Change(Box<LiveChange>),
     Stop,
@@ -58,9 +58,9 @@ pub(crate) struct EventLoop {
     pub(crate) arena: Arena,
     port: Port,
     waiter: Waiter,
-    bell: Wake,
-    orders: Receiver<Order>,
-    pub(crate) work: Sender<Work>,
+    wakeup: Wake,
+    orders: Receiver<Command>,
+    pub(crate) work: Sender<WriterCommand>,
     pub(crate) recording: Recording,
     /// Zero of the links' time on CLOCK_MONOTONIC, ns.
     pub(crate) zero: u64,
@@ -80,9 +80,9 @@ impl EventLoop {
     /// Makes all devices.
     pub(crate) fn new(
         setup: Setup,
-        bell: Wake,
-        orders: Receiver<Order>,
-        work: Sender<Work>,
+        wakeup: Wake,
+        orders: Receiver<Command>,
+        work: Sender<WriterCommand>,
     ) -> Result<EventLoop, SetupError> {
         let mut waiter = Waiter::new().map_err(SetupError::Wait)?;
         let (mut taps, mut directions) = (Vec::new(), Vec::new());
@@ -92,7 +92,7 @@ impl EventLoop {
             directions.push(Direction::new());
             taps.push(tap);
         }
-        waiter.watch(bell.fd(), taps.len()).map_err(SetupError::Wait)?;
+        waiter.watch(wakeup.fd(), taps.len()).map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.as_str());
         let recording = Recording::new(names, setup.sample.packets);
         let entered = vec![0; directions.len()];
@@ -104,7 +104,7 @@ impl EventLoop {
             arena: Arena::new(),
             port: Port::new(),
             waiter,
-            bell,
+            wakeup,
             orders,
             work,
             recording,
@@ -119,9 +119,9 @@ impl EventLoop {
         })
     }
 
-    /// Serves the links until nobody gives orders any more.
+    /// Serves the links until its owner is dropped.
     pub(crate) fn serve(mut self) {
-        let mut urgency = self.be_scheduled();
+        let mut priority = self.be_scheduled();
         loop {
             let mut input = 0;
             while let Some(number) = self.waiter.ready(input) {
@@ -139,11 +139,11 @@ impl EventLoop {
                 self.settled = now;
                 self.settle(now);
             }
-            urgency.review(now);
+            priority.review(now);
             let wake = self.wake.iter().copied().min().unwrap_or(NEVER).min(self.duty);
             // Also an urgent thread with work to do rests, as a node's thread may wait for the same CPU.
-            let may_rest = urgency.is_urgent() || input == 0;
-            if may_rest && now > self.waiter.awake() + STINT {
+            let may_rest = priority.is_urgent() || input == 0;
+            if may_rest && now > self.waiter.awake_since() + MAX_SPIN {
                 self.waiter.rest();
                 self.waiter.wait(now, now);
             } else {
@@ -153,7 +153,7 @@ impl EventLoop {
     }
 
     /// Has this thread served before others, on a CPU of its own where it is given one.
-    fn be_scheduled(&self) -> Urgency {
+    fn be_scheduled(&self) -> RealTimePriority {
         // Where the nodes have no other CPU to run on, it would only be in the way.
         let alone =
             !self.setup.cpus.is_empty() || std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
@@ -162,10 +162,10 @@ impl EventLoop {
             // Where they are gone meanwhile the links are served elsewhere.
             let _ = scheduling::pin(&self.setup.cpus);
         }
-        Urgency::new(MOST, alone)
+        RealTimePriority::new(MAX_CPU_SHARE, alone)
     }
 
-    /// Reads what a device has, and offers it to its direction.
+    /// Reads packets from a device, and enqueues them in its direction.
     fn read(&mut self, number: usize) {
         let mut bytes = 0;
         let wall = clock::since_1970().wrapping_sub(clock::now());
@@ -184,10 +184,13 @@ impl EventLoop {
             };
             let at = Time::from_ns(entry.saturating_sub(self.zero));
             let (direction, tap) = (&mut self.directions[number], &self.taps[number ^ 1]);
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
+            let mut observer = DirectionObserver {
+                arena: &mut self.arena,
+                recording: &mut self.recording,
+                direction: number,
+            };
             for packet in packets.iter() {
-                direction.offer(packet, at, &mut watch, tap, &mut self.port);
+                direction.enqueue(packet, at, &mut observer, tap, &mut self.port);
             }
             self.due[number] = 0;
         }
@@ -221,11 +224,14 @@ impl EventLoop {
             if self.due[number] > now {
                 continue;
             }
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
+            let mut observer = DirectionObserver {
+                arena: &mut self.arena,
+                recording: &mut self.recording,
+                direction: number,
+            };
             let time = || Time::from_ns(clock::now().saturating_sub(zero));
             let next =
-                self.directions[number].deliver(time, &mut watch, &self.taps[number ^ 1], &mut self.port);
+                self.directions[number].deliver(time, &mut observer, &self.taps[number ^ 1], &mut self.port);
             self.due[number] = next.due.as_ns().saturating_add(zero);
             let wake = next.wake.as_ns().saturating_add(zero);
             self.wake[number] = wake.saturating_sub(self.waiter.margin(next.precise));
@@ -243,12 +249,12 @@ impl EventLoop {
     /// Follows orders; false when there will be no more.
     #[cold]
     fn obey(&mut self) -> bool {
-        self.bell.clear();
+        self.wakeup.clear();
         loop {
             match self.orders.try_recv() {
-                Ok(Order::Start(start)) => self.prepare(*start),
-                Ok(Order::Change(change)) => self.change(*change),
-                Ok(Order::Stop) => self.stop(),
+                Ok(Command::Start(start)) => self.prepare(*start),
+                Ok(Command::Change(change)) => self.change(*change),
+                Ok(Command::Stop) => self.stop(),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }

@@ -1,8 +1,8 @@
 //! The headers of a packet as they leave: those of its super-packet, made its own.
 //!
-//! What differs from segment to segment is what Linux's `tcp_gso_segment`, `__udp_gso_segment` and
+//! Segments differ in the fields that Linux's `tcp_gso_segment`, `__udp_gso_segment` and
 //! `inet_gso_segment` let differ: lengths, the IPv4 identification, the sequence number, and the flags
-//! that belong to the first (CWR) or the last segment (FIN, PSH).
+//! that belong to the first (CWR of classic ECN) or the last segment (FIN, PSH).
 
 use crate::checksum::Sum;
 use crate::layout::{IP, Network, Transport};
@@ -24,7 +24,7 @@ pub(crate) fn tcp_flags(packet: &Wire, header: &[u8]) -> u8 {
     if !packet.is_last() {
         flags &= !(FIN | PSH);
     }
-    if packet.index() > 0 {
+    if packet.index() > 0 && !packet.shares_cwr() {
         flags &= !CWR;
     }
     flags

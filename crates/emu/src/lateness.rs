@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tcplab_units::Span;
 
-/// Buckets in each octave: times are told apart to 1 part in 64.
+/// Buckets in each octave: times are distinct to 1 part in 64.
 const BUCKETS: u64 = 64;
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 const OCTAVES: usize = 64 - BUCKET_BITS as usize + 1;
@@ -197,8 +197,8 @@ mod tests {
             }
             values.sort_unstable();
             let exact = values[(values.len() as u64 * percent).div_ceil(100) as usize - 1];
-            let told = lateness.percentile(percent);
-            prop_assert!(told <= exact && exact - told <= exact / 64, "{} for {}", told, exact);
+            let measured = lateness.percentile(percent);
+            prop_assert!(measured <= exact && exact - measured <= exact / 64, "{} for {}", measured, exact);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::frame::{self, Keep};
 use crate::tap::Tap;
 use crate::virtio;
 
-/// What is needed to write, used for one frame after the other.
+/// Buffers for writes, reused for each frame.
 #[derive(Debug)]
 pub(crate) struct Port {
     headers: [u8; HEADERS],

@@ -1,9 +1,9 @@
-//! What is recorded of a run, by the thread that serves the links.
+//! Records of a run, made by the thread that serves the links.
 //!
 //! Rows are only collected here; `writer` encodes and writes them in a thread of its own, so that no disk
 //! holds up a packet.
 
-use tcplab_link::{Event, Observer, QueueTables};
+use tcplab_link::{Event, Inside, Observer, QueueTables};
 use tcplab_tables::{
     Dictionary, EventRow, Events, PacketRow, Packets, QueueClasses, QueueGauges, Queues, Symbol, Table,
 };
@@ -11,8 +11,9 @@ use tcplab_units::Time;
 
 use crate::arena::Arena;
 use crate::capture::Captures;
-use crate::direction::Watch;
+use crate::direction::LinkObserver;
 use crate::headers::{read_u32, sequence};
+use crate::inside::inside;
 use crate::layout::Transport;
 use crate::streams::Streams;
 use crate::wire::Wire;
@@ -146,21 +147,21 @@ fn datagram_number(packet: &Wire, arena: &Arena) -> Option<u64> {
     (payload.len() >= 8).then(|| u64::from(read_u32(payload, 0)) << 32 | u64::from(read_u32(payload, 4)))
 }
 
-/// Watches one direction of a link.
-pub(crate) struct Watcher<'a> {
+/// Observes one direction of a link.
+pub(crate) struct DirectionObserver<'a> {
     pub(crate) arena: &'a mut Arena,
     pub(crate) recording: &'a mut Recording,
     pub(crate) direction: usize,
 }
 
-impl Watch for Watcher<'_> {
+impl LinkObserver for DirectionObserver<'_> {
     #[inline]
     fn arena(&mut self) -> &mut Arena {
         self.arena
     }
 }
 
-impl Observer<Wire> for Watcher<'_> {
+impl Observer<Wire> for DirectionObserver<'_> {
     #[inline]
     fn on(&mut self, event: Event, at: Time, packet: &Wire, queue_packets: u32) {
         if self.recording.on {
@@ -181,5 +182,9 @@ impl Observer<Wire> for Watcher<'_> {
             Event::Duplicate => self.arena.hold(packet.block),
             _ => {}
         }
+    }
+
+    fn inside(&self, packet: &Wire) -> Inside {
+        inside(packet, packet.shared_header(self.arena))
     }
 }

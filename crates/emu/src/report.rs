@@ -1,4 +1,4 @@
-//! What the emulator tells of its work.
+//! Events and statistics that the emulator reports.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::lateness::Verdict;
 
-/// Something to tell.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
     /// Once a second of a run.
     Progress(Progress),
     /// The run is over and everything is written.
-    Done(Box<Facts>),
+    Done(Box<RunStats>),
     /// Records cannot be written any more; the emulation goes on.
     Failed {
-        /// What happened.
+        /// The error.
         message: String,
-        /// What to do about it.
-        mend: String,
+        /// How to fix it.
+        hint: String,
     },
 }
 
@@ -31,20 +31,22 @@ pub struct Progress {
     pub delivered: BTreeMap<String, [u64; 2]>,
     /// Share of packets that were delivered too late so far.
     pub late_share: f64,
+    /// Packets that are in links now.
+    pub held: u64,
 }
 
-/// What a run came to.
+/// Statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Facts {
-    /// What each link did.
-    pub links: BTreeMap<String, LinkFacts>,
+pub struct RunStats {
+    /// Statistics by link.
+    pub links: BTreeMap<String, LinkStats>,
     /// Lateness of all deliveries together.
     pub lateness: Verdict,
     /// The machine was too slow for the run: deliveries late, a stall, or packets lost outside of the links.
     pub overloaded: bool,
     /// How many times its limit the worst of these is; above 1 is overloaded.
     pub excess: f64,
-    /// Packets that found no room between a node and the emulator.
+    /// Packets dropped for lack of buffer space between a node and the emulator.
     pub overflows: u64,
     /// Frames that no link can carry.
     pub malformed: u64,
@@ -62,19 +64,19 @@ pub struct Facts {
     pub captures: BTreeMap<String, u64>,
 }
 
-/// What a link did.
+/// Statistics of a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkFacts {
+pub struct LinkStats {
     /// First end to second end.
-    pub forward: DirectionFacts,
+    pub forward: DirectionStats,
     /// Second end to first end.
-    pub backward: DirectionFacts,
+    pub backward: DirectionStats,
 }
 
-/// What a link direction did. `packets_in + duplicated = delivered + dropped + lost + held`.
+/// Counters of a link direction. `packets_in + duplicated = delivered + dropped + lost + held`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(missing_docs)] // as `tcplab_link::Stats`
-pub struct DirectionFacts {
+pub struct DirectionStats {
     pub packets_in: u64,
     pub bytes_in: u64,
     pub dropped: u64,
@@ -86,7 +88,7 @@ pub struct DirectionFacts {
     pub bytes_delivered: u64,
     /// Packets still on the link.
     pub held: u64,
-    /// Delivered packets that the receiving interface did not take, being down.
+    /// Delivered packets that the receiving interface rejected because it was down.
     pub undeliverable: u64,
     pub lateness: Verdict,
 }

@@ -8,7 +8,7 @@ use crate::arena::Arena;
 use crate::checksum::Sum;
 use crate::coalescing::{Coalescing, Group, HEADERS};
 use crate::frame::{self, Keep};
-use crate::headers::{CWR, FIN, PSH};
+use crate::headers::{CWR, ECE, FIN, PSH};
 use crate::segmentation;
 use crate::virtio::{self, Header};
 use crate::wire::Wire;
@@ -22,6 +22,8 @@ struct Burst {
     seq: u32,
     ack: u32,
     flags: u8,
+    /// The AE flag is set, and CWR belongs to all segments (RFC 9768).
+    accurate: bool,
     ecn: u8,
     options: usize,
     size: usize,
@@ -50,12 +52,13 @@ impl Burst {
             if !last {
                 flags &= !(FIN | PSH);
             }
-            if index > 0 {
+            if index > 0 && !self.accurate {
                 flags &= !CWR;
             }
             transport.extend(self.seq.wrapping_add(skip as u32).to_be_bytes());
             transport.extend(self.ack.to_be_bytes());
-            transport.extend([(self.transport_len() as u8 / 4) << 4, flags, 0x01, 0xf6, 0, 0, 0, 0]);
+            let offset = (self.transport_len() as u8 / 4) << 4 | u8::from(self.accurate);
+            transport.extend([offset, flags, 0x01, 0xf6, 0, 0, 0, 0]);
             transport.extend((0..self.options).map(|n| n as u8));
         }
         let (source, destination): (Vec<u8>, Vec<u8>) = if self.ip6 {
@@ -97,7 +100,7 @@ impl Burst {
         [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1][..], &kind, &ip, &transport, payload].concat()
     }
 
-    /// What a wire would carry.
+    /// The packets on the wire.
     fn segments(&self) -> Vec<Vec<u8>> {
         let chunks: Vec<&[u8]> = self.payload.chunks(self.size).collect();
         let last = chunks.len() - 1;
@@ -106,7 +109,7 @@ impl Burst {
         chunks.iter().enumerate().map(frame).collect()
     }
 
-    /// What a TAP device gives.
+    /// Frames as a TAP device returns them.
     fn super_packet(&self) -> Vec<u8> {
         let header = 14 + self.ip_len() + self.transport_len();
         let many = self.payload.len() > self.size;
@@ -116,7 +119,8 @@ impl Burst {
             (_, _, false) => virtio::GSO_TCP4,
             (_, _, true) => virtio::GSO_TCP6,
         };
-        let ecn = if many && !self.udp && self.flags & CWR != 0 { virtio::GSO_ECN } else { 0 };
+        let ecn =
+            if many && !self.udp && !self.accurate && self.flags & CWR != 0 { virtio::GSO_ECN } else { 0 };
         let device = Header {
             flags: virtio::NEEDS_CHECKSUM,
             gso_type: kind | ecn,
@@ -132,11 +136,12 @@ impl Burst {
 fn bursts() -> impl Strategy<Value = Burst> {
     let flags = prop::sample::select(vec![0x10u8, 0x18, 0x11, 0x19, 0x50, 0x90, 0xd8]);
     let sizes = (prop::sample::select(vec![1usize, 7, 500, 1448, 8948]), 1usize..6000, 1usize..40);
-    (any::<(bool, bool, u16, u32, u32, u8)>(), flags, 0..=10usize, sizes).prop_map(
-        |((ip6, udp, id, seq, ack, seed), flags, options, (size, len, segments))| {
+    (any::<(bool, bool, bool, u16, u32, u32, u8)>(), flags, 0..=10usize, sizes).prop_map(
+        |((ip6, udp, accurate, id, seq, ack, seed), flags, options, (size, len, segments))| {
             let len = len.min(size * segments);
             let payload = (0..len).map(|n| (n as u8).wrapping_mul(31).wrapping_add(seed)).collect();
-            Burst { ip6, udp, id, seq, ack, flags, ecn: seed & 3, options: 4 * options, size, payload }
+            let (ecn, options) = (seed & 3, 4 * options);
+            Burst { ip6, udp, id, seq, ack, flags, accurate, ecn, options, size, payload }
         },
     )
 }
@@ -155,7 +160,7 @@ fn on_the_wire(arena: &Arena, packet: &Wire) -> Vec<u8> {
 
 const ALL: Coalescing = Coalescing { tcp: true, udp: true };
 
-/// What is written into a device for these packets.
+/// Frames written to a device for these packets.
 fn join(arena: &mut Arena, packets: &[Wire], coalescing: Coalescing) -> Vec<Vec<u8>> {
     fn leave(arena: &mut Arena, group: &mut Group, written: &mut Vec<Vec<u8>>) {
         if group.is_empty() {
@@ -315,6 +320,7 @@ fn a_mark_is_set_in_the_header_and_its_checksum_follows() {
             seq: 1,
             ack: 2,
             flags: 0x10,
+            accurate: false,
             ecn: 2,
             options: 12,
             size: 100,
@@ -326,4 +332,34 @@ fn a_mark_is_set_in_the_header_and_its_checksum_follows() {
         let marked: Vec<Vec<u8>> = packets.iter().map(|packet| on_the_wire(&arena, packet)).collect();
         assert_eq!(marked, Burst { ecn: 3, ..burst }.segments());
     }
+}
+
+/// The ACE field is a number of three bits: each packet has it as it was sent, in a super-packet and out of it.
+#[test]
+fn the_accurate_ecn_field_stays_one() {
+    let whole = Burst {
+        ip6: false,
+        udp: false,
+        id: 7,
+        seq: 1,
+        ack: 2,
+        flags: 0x10 | CWR | ECE,
+        accurate: true,
+        ecn: 1,
+        options: 12,
+        size: 100,
+        payload: vec![1; 500],
+    };
+    let mut arena = Arena::new();
+    let packets = cut(&mut arena, &whole.super_packet());
+    let fields = |bytes: &Vec<u8>| (bytes[14 + 20 + 12] & 1, bytes[14 + 20 + 13] & (CWR | ECE));
+    let wire: Vec<Vec<u8>> = packets.iter().map(|packet| on_the_wire(&arena, packet)).collect();
+    assert_eq!(wire.iter().map(fields).collect::<Vec<_>>(), [(1, CWR | ECE); 5]);
+    assert_eq!(join(&mut arena, &packets, ALL), [whole.super_packet()]);
+
+    // Acknowledgments of two counts, which differ in CWR only, are not coalesced into one.
+    let next = Burst { seq: 501, id: 12, flags: 0x10 | ECE, ..whole.clone() };
+    let mut both = cut(&mut arena, &whole.super_packet());
+    both.extend(cut(&mut arena, &next.super_packet()));
+    assert_eq!(join(&mut arena, &both, ALL), [whole.super_packet(), next.super_packet()]);
 }

@@ -9,15 +9,16 @@ use crate::capture::Captures;
 use crate::changes::{self, Planned};
 use crate::clock;
 use crate::config::{LinkDirection, LiveChange, Start, What};
+use crate::direction::Direction;
 use crate::event_loop::{EventLoop, HOLD};
 use crate::frame::Keep;
 use crate::lateness::Lateness;
-use crate::recording::Watcher;
-use crate::report::{DirectionFacts, Facts, LinkFacts, Progress};
+use crate::recording::DirectionObserver;
+use crate::report::{DirectionStats, LinkStats, Progress, RunStats};
 use crate::streams::Streams;
-use crate::writer::Work;
+use crate::writer::WriterCommand;
 
-/// How often what was recorded is written and progress told.
+/// How often records are written and progress is reported.
 const TELLING: Span = Span::from_secs(1);
 /// Rows of packets, and bytes of captures, that are written before that.
 const ROWS: usize = 1 << 16;
@@ -51,15 +52,16 @@ impl EventLoop {
     /// A run will begin.
     pub(crate) fn prepare(&mut self, start: Start) {
         let directions = || self.setup.links.iter().flat_map(|link| [&link.forward, &link.backward]);
-        let changes = changes::planned(directions());
+        let timed = !start.rehearsal;
+        let changes = if timed { changes::planned(directions()) } else { Vec::new() };
         let delays = directions().map(|direction| direction.delay).collect();
         let sample = self.setup.sample.queues;
         self.duty = start.at;
         self.run = Some(Run {
             start,
             begun: false,
-            next_sample: if sample.is_some() { Time::ZERO } else { Time::NEVER },
-            next_telling: Time::ZERO + TELLING,
+            next_sample: if timed && sample.is_some() { Time::ZERO } else { Time::NEVER },
+            next_telling: if timed { Time::ZERO + TELLING } else { Time::NEVER },
             changes,
             changes_done: 0,
             delays,
@@ -88,6 +90,11 @@ impl EventLoop {
     /// Ends the run now, if need be at its beginning: whoever stops it waits until it is done.
     pub(crate) fn stop(&mut self) {
         let Some(mut run) = self.run.take() else { return };
+        if run.start.rehearsal {
+            self.zero = 0;
+            self.directions.iter_mut().for_each(Direction::end);
+            return;
+        }
         if !run.begun {
             run.start.at = clock::now();
             self.begin(&mut run);
@@ -139,6 +146,9 @@ impl EventLoop {
             }
         }
         self.set_rtts(run);
+        if run.start.rehearsal {
+            return;
+        }
         for link in 0..self.setup.links.len() {
             self.set_carrier(run, link);
         }
@@ -172,7 +182,7 @@ impl EventLoop {
         let by_direction = (0..by_end.len()).map(|number| [by_end[number], by_end[number ^ 1]]).collect();
         let epoch = clock::since_1970().wrapping_add(self.zero).wrapping_sub(clock::now());
         let captures = Captures::new(keep, &names, by_direction, epoch).ok()?;
-        let _ = self.work.send(Work::Begin(paths));
+        let _ = self.work.send(WriterCommand::Begin(paths));
         Some(captures)
     }
 
@@ -188,10 +198,13 @@ impl EventLoop {
         while run.next_sample <= now {
             for (number, direction) in self.directions.iter_mut().enumerate() {
                 let Some(link) = direction.link() else { continue };
-                let mut watch =
-                    Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
-                let queue = link.sample(run.next_sample, &mut watch);
-                let (classes, gauges) = (link.classes(), link.gauges(run.next_sample, &mut watch));
+                let mut observer = DirectionObserver {
+                    arena: &mut self.arena,
+                    recording: &mut self.recording,
+                    direction: number,
+                };
+                let queue = link.sample(run.next_sample, &mut observer);
+                let (classes, gauges) = (link.classes(), link.gauges(run.next_sample, &mut observer));
                 let (names, stats, time) = (self.recording.names(number), link.stats(), run.next_sample);
                 let sampled = Sampled { time, names, queue, stats, classes: &classes, gauges: &gauges };
                 self.recording.queues().push(&sampled);
@@ -217,30 +230,33 @@ impl EventLoop {
 
     fn set_carrier(&mut self, run: &Run, link: usize) {
         if self.setup.links[link].carrier {
-            let is_there = run.up[2 * link] || run.up[2 * link + 1];
-            self.taps[2 * link..2 * link + 2].iter_mut().for_each(|tap| tap.set_carrier(is_there));
+            let is_up = run.up[2 * link] || run.up[2 * link + 1];
+            self.taps[2 * link..2 * link + 2].iter_mut().for_each(|tap| tap.set_carrier(is_up));
         }
     }
 
-    /// Has all links tell what happened until `now`. What happened before the time it returns is told for good.
+    /// Advances all links to `now`. Events before the returned time are final.
     fn advance(&mut self, now: Time) -> Time {
-        let mut told = now;
+        let mut settled = now;
         for (number, direction) in self.directions.iter_mut().enumerate() {
             let Some(link) = direction.link() else { continue };
-            let mut watch =
-                Watcher { arena: &mut self.arena, recording: &mut self.recording, direction: number };
-            link.advance(now, &mut watch);
-            told = told.min(link.next_event());
+            let mut observer = DirectionObserver {
+                arena: &mut self.arena,
+                recording: &mut self.recording,
+                direction: number,
+            };
+            link.advance(now, &mut observer);
+            settled = settled.min(link.next_event());
         }
-        told
+        settled
     }
 
-    /// Writes the captures as far as all has been told.
+    /// Writes the captures up to the last final event.
     pub(crate) fn settle(&mut self, now: u64) {
         let now = now.saturating_sub(self.zero);
-        let told = self.advance(Time::from_ns(now)).min(Time::from_ns(now.saturating_sub(HOLD)));
+        let settled = self.advance(Time::from_ns(now)).min(Time::from_ns(now.saturating_sub(HOLD)));
         if let Some(captures) = &mut self.recording.captures
-            && (captures.settle(told).is_err() || captures.waiting() > CAPTURED)
+            && (captures.settle(settled).is_err() || captures.waiting() > CAPTURED)
         {
             self.hand_over();
         }
@@ -251,10 +267,10 @@ impl EventLoop {
 
     fn hand_over(&mut self) {
         // A writer that is gone has said why.
-        let _ = self.work.send(Work::Rows(Box::new(self.recording.take())));
+        let _ = self.work.send(WriterCommand::Rows(Box::new(self.recording.take())));
         if let Some(captures) = &mut self.recording.captures {
             for (file, bytes) in captures.take() {
-                let _ = self.work.send(Work::Captured(file, bytes));
+                let _ = self.work.send(WriterCommand::Captured(file, bytes));
             }
         }
     }
@@ -263,14 +279,18 @@ impl EventLoop {
         self.hand_over();
         let mut lateness = Lateness::new();
         let mut delivered = BTreeMap::new();
+        let mut held = 0;
         for (number, direction) in self.directions.iter_mut().enumerate() {
             lateness.add(direction.lateness());
-            let bytes = direction.link().map_or(0, |link| link.stats().bytes_delivered);
+            let link = direction.link();
+            held += link.as_ref().map_or(0, |link| link.held() as u64);
+            let bytes = link.map_or(0, |link| link.stats().bytes_delivered);
             let name = &self.setup.links[number / 2].name;
             delivered.entry(name.clone()).or_insert([0; 2])[number % 2] = bytes;
         }
         let late_share = lateness.verdict().late_share;
-        let _ = self.work.send(Work::Progress(Progress { time: now.as_ns(), delivered, late_share }));
+        let progress = Progress { time: now.as_ns(), delivered, late_share, held };
+        let _ = self.work.send(WriterCommand::Progress(progress));
     }
 
     /// The run is over at `now`; its links go on as they are.
@@ -284,10 +304,10 @@ impl EventLoop {
         let facts = self.facts(&run.before);
         self.hand_over();
         self.recording.captures = None;
-        let _ = self.work.send(Work::Done(Box::new(facts)));
+        let _ = self.work.send(WriterCommand::Done(Box::new(facts)));
     }
 
-    fn facts(&mut self, before: &Before) -> Facts {
+    fn facts(&mut self, before: &Before) -> RunStats {
         let mut total = Lateness::new();
         let mut directions = Vec::new();
         for direction in &mut self.directions {
@@ -295,7 +315,7 @@ impl EventLoop {
             let (lateness, undeliverable) = (direction.lateness().verdict(), direction.undeliverable());
             let Some(link) = direction.link() else { continue };
             let stats = link.stats();
-            directions.push(DirectionFacts {
+            directions.push(DirectionStats {
                 packets_in: stats.packets_in,
                 bytes_in: stats.bytes_in,
                 dropped: stats.dropped,
@@ -313,7 +333,7 @@ impl EventLoop {
         let names = self.setup.links.iter().map(|link| link.name.clone());
         let links = names.zip(directions.chunks_exact(2));
         let links = links
-            .map(|(name, directions)| (name, LinkFacts { forward: directions[0], backward: directions[1] }))
+            .map(|(name, directions)| (name, LinkStats { forward: directions[0], backward: directions[1] }))
             .collect();
         let overflows = self.taps.iter().map(|tap| tap.overflows()).sum::<u64>() - before.overflows;
         let lateness = total.verdict();
@@ -321,7 +341,7 @@ impl EventLoop {
         let excess =
             if overflows > 0 { lateness.excess() + 1.0 + overflows as f64 } else { lateness.excess() };
         let captures = self.recording.captures.as_ref();
-        Facts {
+        RunStats {
             links,
             lateness,
             overloaded: excess > 1.0,

@@ -1,4 +1,4 @@
-//! What a TAP device gives, segmented into the packets of the wire.
+//! Segments frames from a TAP device into packets of the wire.
 
 use crate::arena::Arena;
 use crate::checksum::Sum;
@@ -34,7 +34,11 @@ pub(crate) fn segments(arena: &mut Arena, read: usize) -> Result<Packets, Malfor
     if frame.len() < 14 {
         return Err(Malformed);
     }
-    let whole = Wire::whole((block, offset + virtio::LEN as u32), frame, layout, partial);
+    let mut whole = Wire::whole((block, offset + virtio::LEN as u32), frame, layout, partial);
+    // Linux says of a super-packet with classic ECN that CWR is for its first segment only.
+    if header.gso_type != virtio::GSO_NONE && header.gso_type & virtio::GSO_ECN == 0 {
+        whole.share_cwr();
+    }
     let packets = if header.gso_type == virtio::GSO_NONE {
         Packets { frame: whole, size: 0, count: 1 }
     } else {

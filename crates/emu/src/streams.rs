@@ -56,7 +56,7 @@ impl Streams {
         }
     }
 
-    /// What was lost, stream by stream.
+    /// Losses by stream.
     pub(crate) fn losses(&self) -> &[StreamLosses] {
         &self.losses
     }

@@ -38,8 +38,8 @@ pub struct TapError {
 }
 
 impl TapError {
-    /// What to do about it.
-    pub fn mend(&self) -> &'static str {
+    /// How to fix it.
+    pub fn hint(&self) -> &'static str {
         match (self.doing, self.source.raw_os_error()) {
             ("open /dev/net/tun", Some(libc::ENOENT | libc::ENODEV | libc::ENXIO)) => {
                 "load the module (modprobe tun) or make the device (mkdir -p /dev/net && mknod /dev/net/tun c 10 200)"
@@ -60,7 +60,7 @@ impl TapError {
 #[derive(Debug)]
 pub(crate) struct Tap {
     file: OwnedFd,
-    /// What the namespace takes coalesced.
+    /// Packets that the namespace accepts merged.
     pub(crate) coalescing: Coalescing,
     /// None where the kernel does not note when frames leave their node.
     timestamps: Option<TxTimestamps>,
@@ -118,7 +118,7 @@ impl Tap {
         }
     }
 
-    /// When `frame`, which was read, left its node: CLOCK_REALTIME, ns; none: nobody noted it.
+    /// When `frame`, which was read, left its node: CLOCK_REALTIME, ns; None: no timestamp.
     #[inline]
     pub(crate) fn timestamp(&mut self, frame: &[u8]) -> Option<u64> {
         self.timestamps.as_mut()?.find(frame)
@@ -133,17 +133,17 @@ impl Tap {
     }
 
     /// Tells the node whether something is at the other end. A kernel before Linux 5.0 cannot.
-    pub(crate) fn set_carrier(&mut self, is_there: bool) {
-        if is_there == self.carrier {
+    pub(crate) fn set_carrier(&mut self, is_up: bool) {
+        if is_up == self.carrier {
             return;
         }
-        if is_there {
+        if is_up {
             self.unplugged += self.dropped() - self.lost_at;
         } else {
             self.lost_at = self.dropped();
         }
-        self.carrier = is_there;
-        let value = libc::c_int::from(is_there);
+        self.carrier = is_up;
+        let value = libc::c_int::from(is_up);
         // SAFETY: the request reads an int, which outlives the call.
         unsafe { libc::ioctl(self.fd(), TUNSETCARRIER as _, &raw const value) };
     }

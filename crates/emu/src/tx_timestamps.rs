@@ -105,7 +105,7 @@ impl TxTimestamps {
         if bound == 0 { Ok(timestamps) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// When `frame`, which was read from the device, was put into it: CLOCK_REALTIME, ns. None: nobody noted it.
+    /// When `frame`, which was read from the device, was put into it: CLOCK_REALTIME, ns. None: no timestamp.
     #[inline]
     pub(crate) fn find(&mut self, frame: &[u8]) -> Option<u64> {
         for ahead in 0..SEARCHED {
@@ -116,19 +116,19 @@ impl TxTimestamps {
             }
             if self.is_of(note, place, frame) {
                 let time = u64::from(note.sec) * 1_000_000_000 + u64::from(note.nsec);
-                self.give_back(ahead + 1);
+                self.return_slots(ahead + 1);
                 return Some(time);
             }
         }
         // Either the device lost very many frames, or this one found no note free. Both are signs of overload, and so
         // the search ends at once: some frames that follow may go without a timestamp.
-        self.give_back(SEARCHED);
+        self.return_slots(SEARCHED);
         None
     }
 
     /// Has the kernel use the next `count` notes again.
     #[inline]
-    fn give_back(&mut self, count: usize) {
+    fn return_slots(&mut self, count: usize) {
         for ahead in 0..count {
             self.note((self.next + ahead) % NOTES).status.store(TP_STATUS_KERNEL, Ordering::Release);
         }

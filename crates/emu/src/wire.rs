@@ -15,6 +15,8 @@ const PARTIAL: u8 = 4;
 const MARKED: u8 = 8;
 /// Its bits are damaged.
 const CORRUPT: u8 = 16;
+/// CWR is a bit of the accurate ECN field, which all segments of its super-packet share (RFC 9768).
+const SHARES_CWR: u8 = 32;
 
 /// One packet of MTU size. Copying it copies the description; the arena counts how many there are.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +134,17 @@ impl Wire {
     #[inline]
     pub(crate) fn is_partial(&self) -> bool {
         self.flags & PARTIAL != 0
+    }
+
+    /// All segments of its super-packet have its CWR flag, and not only the first.
+    #[inline]
+    pub(crate) fn share_cwr(&mut self) {
+        self.flags |= SHARES_CWR;
+    }
+
+    #[inline]
+    pub(crate) fn shares_cwr(&self) -> bool {
+        self.flags & SHARES_CWR != 0
     }
 
     #[inline]

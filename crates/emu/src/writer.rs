@@ -1,4 +1,4 @@
-//! The thread that writes what was recorded, and then tells of it.
+//! The thread that writes records to files, and reports when they are written.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,20 +13,20 @@ use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{Dictionary, Table};
 
 use crate::recording::Rows;
-use crate::report::{Facts, News, Progress};
+use crate::report::{News, Progress, RunStats};
 
-/// What tables of the emulator are called after. No node's name begins so.
+/// Prefix of the emulator's table files. No node's name begins with it.
 const NAME: &str = "_emu";
 
-/// Something to write, or to tell when all before it is written.
+/// Data to write, or an event to report when all before it is written.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum WriterCommand {
     /// A run begins with these captures.
     Begin(Vec<PathBuf>),
     Rows(Box<Rows>),
     Captured(usize, Vec<u8>),
     Progress(Progress),
-    Done(Box<Facts>),
+    Done(Box<RunStats>),
 }
 
 /// Why something cannot be written.
@@ -42,7 +42,7 @@ impl WriteError {
         WriteError { path: path.to_owned(), source: source.into() }
     }
 
-    fn mend(&self) -> &'static str {
+    fn hint(&self) -> &'static str {
         match &self.source {
             ArrowError::IoError(_, error) if error.kind() == io::ErrorKind::StorageFull => {
                 "free space on this disk, or write elsewhere with --out"
@@ -61,17 +61,17 @@ struct Files {
     captures: Vec<PartFile>,
 }
 
-/// Writes into `dir` until nobody sends work any more.
-pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<Work>, mut tell: impl FnMut(News)) {
+/// Writes into `dir` until the event loop has ended.
+pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<WriterCommand>, mut tell: impl FnMut(News)) {
     let mut files = Files { dir, tables: BTreeMap::new(), rows: BTreeMap::new(), captures: Vec::new() };
     let mut writable = true;
     for work in work {
         let result = match work {
-            Work::Progress(progress) => {
+            WriterCommand::Progress(progress) => {
                 tell(News::Progress(progress));
                 Ok(())
             }
-            Work::Done(mut facts) => {
+            WriterCommand::Done(mut facts) => {
                 let result = if writable { files.finish() } else { files.abandon() };
                 facts.rows = std::mem::take(&mut files.rows);
                 if let Err(error) = result {
@@ -82,9 +82,9 @@ pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<Work>, mut tell: impl 
                 Ok(())
             }
             _ if !writable => Ok(()),
-            Work::Begin(captures) => files.begin(captures),
-            Work::Rows(rows) => files.append(&rows),
-            Work::Captured(file, bytes) => files.capture(file, &bytes),
+            WriterCommand::Begin(captures) => files.begin(captures),
+            WriterCommand::Rows(rows) => files.append(&rows),
+            WriterCommand::Captured(file, bytes) => files.capture(file, &bytes),
         };
         if let Err(error) = result {
             tell(failed(&error));
@@ -94,7 +94,7 @@ pub(crate) fn serve(dir: Option<PathBuf>, work: &Receiver<Work>, mut tell: impl 
 }
 
 fn failed(error: &WriteError) -> News {
-    News::Failed { message: error.to_string(), mend: error.mend().to_owned() }
+    News::Failed { message: error.to_string(), hint: error.hint().to_owned() }
 }
 
 impl Files {

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
 use tcplab_emu::config::{Sample, What};
-use tcplab_emu::{DirectionFacts, Emulator, Start};
+use tcplab_emu::{DirectionStats, Emulator, Start};
 use tcplab_link::config::{Limit, Loss, LossModel, Queue, Reorder};
 use tcplab_units::{Rate, Span, Time};
 
 const MS: u64 = 1_000_000;
 
-fn assert_conserved(direction: &DirectionFacts) {
+fn assert_conserved(direction: &DirectionStats) {
     assert_eq!(
         direction.packets_in + direction.duplicated,
         direction.delivered + direction.dropped + direction.lost + direction.held,
@@ -88,9 +88,35 @@ fn a_run_that_is_stopped_before_it_begins_is_done() {
     lab.stop();
     let hour = 3_600_000 * MS;
     let emulator = lab.emulator.as_ref().expect("not ended yet");
-    emulator.start(Start { at: monotonic() + hour, duration: None, streams: Vec::new() });
+    emulator.start(Start { at: monotonic() + hour, duration: None, streams: Vec::new(), rehearsal: false });
     let facts = lab.stop();
     assert_eq!(facts.links["path"].forward.packets_in, 0);
+}
+
+#[test]
+fn a_rehearsal_has_the_links_of_the_run_and_leaves_no_trace_in_it() {
+    skip_if_unable!();
+    let lab = Lab::new("rehearsal", delay(Span::from_ms(40)), delay(Span::ZERO), Options::default());
+    lab.stop();
+    let emulator = lab.emulator.as_ref().expect("not ended yet");
+    let begin = |rehearsal| {
+        emulator.start(Start { at: monotonic(), duration: None, streams: Vec::new(), rehearsal });
+        std::thread::sleep(Duration::from_millis(60));
+    };
+    let (a, b) = (lab.a.udp(A, 4000), lab.b.udp(B, 4000));
+    b.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+    let passes = || {
+        let sent = monotonic();
+        a.send_to(b"one", (B, 4000)).expect("sent");
+        b.recv(&mut [0; 8]).expect("received");
+        monotonic() - sent
+    };
+    begin(true);
+    assert!(passes() >= 40 * MS);
+    emulator.stop();
+    begin(false);
+    assert!(passes() >= 40 * MS);
+    assert_eq!(lab.stop().links["path"].forward.packets_in, 1);
 }
 
 #[test]
@@ -98,7 +124,7 @@ fn a_round_trip_takes_both_delays() {
     skip_if_unable!();
     let lab = Lab::new("echo", delay(Span::from_ms(4)), delay(Span::from_ms(6)), Options::default());
     let (a, b) = (lab.a.udp(A, 4000), lab.b.udp(B, 4000));
-    b.set_read_timeout(Some(Duration::from_secs(5))).expect("a timeout");
+    b.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let echo = std::thread::spawn(move || {
         let mut bytes = [0; 64];
         while let Ok((len, from)) = b.recv_from(&mut bytes) {
@@ -106,7 +132,7 @@ fn a_round_trip_takes_both_delays() {
         }
     });
     let mut rtts = Vec::new();
-    a.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    a.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     for _ in 0..100 {
         let (begin, mut bytes) = (monotonic(), [0; 64]);
         a.send_to(b"echo", (B, 4000)).expect("sent");

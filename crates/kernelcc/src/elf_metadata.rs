@@ -1,4 +1,4 @@
-//! What an object says of the control in it: the sections that `tcplab_cc.h` makes for this, in eBPF and native objects
+//! Metadata of the control in an object file: the sections that `tcplab_cc.h` makes for this, in eBPF and native objects
 //! alike. Nothing of the object runs.
 
 use object::read::elf::ElfFile64;
@@ -13,7 +13,7 @@ use crate::KernelccError;
 const NAME: usize = 32;
 const UNIT: usize = 16;
 const DOC: usize = 160;
-/// `struct tl_parameter_row`: name, description, default, least, most and scale.
+/// `struct tl_parameter_row`: name, description, default, min, max and scale.
 const ROW: usize = NAME + DOC + 4 * 4;
 /// `struct tl_gauge_row`: name, unit, description, offset, size, whether it has a sign, and scale.
 const GAUGE: usize = NAME + UNIT + DOC + 4 * 4;
@@ -35,14 +35,14 @@ const OPERATIONS: [&str; 11] = [
 
 /// A control as its object describes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct About {
-    /// What it is called.
+pub struct ElfMetadata {
+    /// Name.
     pub name: String,
     /// Names of its phases, by number.
     pub phases: Vec<String>,
-    /// What can be set in it.
+    /// Its parameters.
     pub parameters: Vec<Parameter>,
-    /// What it publishes of its state.
+    /// Its gauges.
     pub gauges: Vec<Gauge>,
     /// Its operations, as Linux calls them; none where the object does not say (eBPF, where the kernel looks itself).
     pub operations: Option<Vec<&'static str>>,
@@ -51,23 +51,23 @@ pub struct About {
 /// A number that can be set, in the control's own whole numbers: a user's value times `scale`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// What it is, in words.
+    /// Description.
     pub doc: String,
     /// Its value unless set.
     pub initial: u32,
     /// The minimum.
-    pub least: u32,
+    pub min: u32,
     /// The maximum.
-    pub most: u32,
-    /// What a user's value is multiplied by.
+    pub max: u32,
+    /// Factor by which a user's value is multiplied.
     pub scale: u32,
 }
 
-impl About {
+impl ElfMetadata {
     /// Reads the description in an object; what it is called in errors is `file`.
-    pub fn read(object: &[u8], file: &str) -> Result<About, KernelccError> {
+    pub fn read(object: &[u8], file: &str) -> Result<ElfMetadata, KernelccError> {
         let malformed = |what| KernelccError::Malformed { name: file.to_owned(), what };
         let elf = ElfFile64::<Endianness>::parse(object).map_err(|_| malformed("ELF header"))?;
         let section = |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or(&[]);
@@ -79,13 +79,13 @@ impl About {
         let parameters = section("tcplab.parameters").chunks_exact(ROW).map(Parameter::read).collect();
         let gauges = section("tcplab.gauges").chunks_exact(GAUGE).map(gauge).collect();
         let (flags, _) = section("tcplab.operations").as_chunks::<8>();
-        let told = flags.len() >= OPERATIONS.len();
+        let has_operations = flags.len() >= OPERATIONS.len();
         let operations = OPERATIONS.iter().zip(flags).filter(|(_, flag)| **flag != [0; 8]);
-        let operations = told.then(|| operations.map(|(name, _)| *name).collect());
-        Ok(About { name, phases, parameters, gauges, operations })
+        let operations = has_operations.then(|| operations.map(|(name, _)| *name).collect());
+        Ok(ElfMetadata { name, phases, parameters, gauges, operations })
     }
 
-    /// What keeps it from being called, if the object tells its operations; none if nothing does. Linux refuses the
+    /// Why it cannot be called, if the object has its operations; none if it can. Linux refuses the
     /// same (`tcp_validate_congestion_control`).
     pub fn fault(&self) -> Option<&'static str> {
         let operations = self.operations.as_ref()?;
@@ -112,8 +112,8 @@ impl About {
                 return Err(ControlError::UnknownParameter { control, name: name.to_owned() });
             };
             let row = &self.parameters[index];
-            values[index] = whole(value, row.least, row.most, row.scale).ok_or_else(|| {
-                let [min, max] = [row.least, row.most].map(|edge| f64::from(edge) / f64::from(row.scale));
+            values[index] = whole(value, row.min, row.max, row.scale).ok_or_else(|| {
+                let [min, max] = [row.min, row.max].map(|edge| f64::from(edge) / f64::from(row.scale));
                 ControlError::OutOfRange { control, name: name.to_owned(), value, min, max }
             })?;
         }
@@ -129,8 +129,8 @@ impl Parameter {
             name: text(&row[..NAME]),
             doc: text(&row[NAME..NAME + DOC]),
             initial: word(0),
-            least: word(1),
-            most: word(2),
+            min: word(1),
+            max: word(2),
             scale: word(3).max(1),
         }
     }
@@ -163,37 +163,37 @@ mod tests {
     #[test]
     fn an_object_says_what_the_native_control_says() {
         for name in objects::names() {
-            let about = About::read(objects::find(name).unwrap(), name).unwrap();
+            let metadata = ElfMetadata::read(objects::find(name).unwrap(), name).unwrap();
             let native = tcplab_control::Table::find(name).unwrap();
-            assert_eq!(about.name, native.name());
-            assert_eq!(about.phases, *native.phases());
+            assert_eq!(metadata.name, native.name());
+            assert_eq!(metadata.phases, *native.phases());
             let edges = |row: &Parameter| {
-                let numbers = [row.initial, row.least, row.most];
+                let numbers = [row.initial, row.min, row.max];
                 (row.name.clone(), numbers.map(|number| f64::from(number) / f64::from(row.scale)))
             };
-            let told: Vec<_> = about.parameters.iter().map(edges).collect();
+            let declared: Vec<_> = metadata.parameters.iter().map(edges).collect();
             let known: Vec<_> = native
                 .parameters()
                 .map(|row| (row.name.to_owned(), [row.default, row.min, row.max]))
                 .collect();
-            assert_eq!(told, known, "{name}");
-            assert_eq!(about.gauges, native.gauges().collect::<Vec<_>>(), "{name}");
+            assert_eq!(declared, known, "{name}");
+            assert_eq!(metadata.gauges, native.gauges().collect::<Vec<_>>(), "{name}");
         }
     }
 
     #[test]
     fn what_is_no_object_is_refused() {
-        let error = About::read(b"int main;", "mine.o").unwrap_err();
+        let error = ElfMetadata::read(b"int main;", "mine.o").unwrap_err();
         assert!(error.to_string().contains("mine.o"), "{error}");
     }
 
     #[test]
     fn parameters_are_checked_against_their_ranges() {
         let Ok(object) = objects::find("cubic") else { return eprintln!("skipped: no objects") };
-        let about = About::read(object, "cubic").unwrap();
-        assert_eq!(about.set([("beta", 0.5)]).unwrap()[0], 512);
-        assert!(matches!(about.set([("bta", 0.5)]), Err(ControlError::UnknownParameter { .. })));
-        let error = about.set([("beta", 1.8)]).unwrap_err().to_string();
+        let metadata = ElfMetadata::read(object, "cubic").unwrap();
+        assert_eq!(metadata.set([("beta", 0.5)]).unwrap()[0], 512);
+        assert!(matches!(metadata.set([("bta", 0.5)]), Err(ControlError::UnknownParameter { .. })));
+        let error = metadata.set([("beta", 1.8)]).unwrap_err().to_string();
         assert!(error.contains("1.8"), "{error}");
     }
 }

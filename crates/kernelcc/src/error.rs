@@ -1,4 +1,4 @@
-//! What can stand in the way of loading a control, and what to do about it.
+//! Errors of loading a control, with hints.
 
 use tcplab_control::ControlError;
 
@@ -13,7 +13,7 @@ pub enum KernelccError {
     /// No control of that name.
     #[error("there is no control called {name:?}")]
     Unknown {
-        /// What was asked.
+        /// The request.
         name: String,
         /// Those there are.
         known: String,
@@ -43,7 +43,7 @@ pub enum KernelccError {
     Refused {
         /// The control.
         name: String,
-        /// What it says.
+        /// Its message.
         refusal: Box<Refusal>,
     },
     /// No name is left for it.
@@ -59,11 +59,11 @@ pub enum KernelccError {
     /// A step of loading failed for another reason.
     #[error("cannot {step} {name}: {source}\n{log}")]
     Failed {
-        /// What was being done.
+        /// The operation.
         step: &'static str,
         /// The control.
         name: String,
-        /// What the kernel or libbpf answered.
+        /// Answer of the kernel or libbpf.
         source: libbpf_rs::Error,
         /// The end of what they said.
         log: String,
@@ -81,14 +81,14 @@ pub enum KernelccError {
     Malformed {
         /// The control.
         name: String,
-        /// What is missing.
+        /// The missing part.
         what: &'static str,
     },
 }
 
 impl KernelccError {
-    /// What to do about it.
-    pub fn mend(&self) -> String {
+    /// How to fix it.
+    pub fn hint(&self) -> String {
         match self {
             KernelccError::NotBuilt(_) => {
                 "sudo apt-get install clang, then build tcplab again: uv sync --reinstall-package tcplab".into()

@@ -1,4 +1,4 @@
-//! What the verifier's refusal means, in words, and which line of the C file it is about.
+//! Explains the verifier's rejection, with the line of the C file.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use crate::log;
 /// Why the kernel refuses a control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
-    /// What is wrong, in words; none if the verifier's own words are not known here.
+    /// Explanation; none if the verifier's message is unknown.
     pub meaning: Option<&'static str>,
-    /// What the verifier says of it.
+    /// The verifier's message.
     pub verdict: String,
     /// The C file and line that the refused instruction was made from, if the kernel says it (Linux 6.4 or newer).
     pub place: Option<(String, u32)>,
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// What the verifier says (kernel/bpf/verifier.c, net/ipv4/bpf_tcp_ca.c and libbpf's words in their place), and what
+/// Messages of the verifier (kernel/bpf/verifier.c, net/ipv4/bpf_tcp_ca.c and libbpf's words in their place), and what
 /// it means in a control.
 const MEANINGS: [(&[&str], &str); 14] = [
     (&["failed to resolve CO-RE relocation"], "it uses a field that this kernel does not have"),
@@ -152,7 +152,7 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::load::trial::{Trial, refusal};
 
-    /// What the kernel says of reno with something more; the test is over where it cannot be asked.
+    /// The kernel's answer to a modified reno; the test is over where it cannot be asked.
     macro_rules! refused {
         ($trial:expr) => {
             match refusal($trial) {
@@ -171,7 +171,7 @@ mod tests {
         let refusal = refused!(at_ssthresh("*(volatile u32 *)&((u32 *)ca)[tp->snd_cwnd] = 1;"));
         assert!(refusal.meaning.is_some_and(|text| text.contains("index")), "{refusal}");
         assert!(refusal.source.as_ref().is_some_and(|text| text.contains("tp->snd_cwnd")), "{refusal}");
-        // What names the line came with links.
+        // The verifier names the line since the kernel has links.
         let named = Kernel::running().is_some_and(|kernel| kernel.links);
         assert_eq!(refusal.place.as_ref().is_some_and(|(_, line)| *line > 20), named, "{refusal}");
     }

@@ -1,4 +1,4 @@
-//! What takes a control away on kernels that have no struct_ops links: a process that outlives the owner.
+//! Removes a control on kernels without struct_ops links: a process that outlives the owner.
 //!
 //! There a control is registered by writing to its map. From then on the registration itself holds the map, and only
 //! deleting the map's element ends it (`bpf_struct_ops_map_delete_elem`), whoever is gone. So a process is forked that
@@ -15,7 +15,7 @@ use libbpf_rs::{MapHandle, libbpf_sys};
 
 use crate::ownership;
 
-/// What the process is called (PR_SET_NAME), of at most 15 characters.
+/// Name of the process (PR_SET_NAME), of at most 15 characters.
 const NAME: &CStr = c"tcplab-guardian";
 
 /// A process that takes a control away when this is dropped or the process that holds this ends.
@@ -52,7 +52,7 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         self.owner = None;
-        // SAFETY: waits for a child that is told to end; its status is not asked for.
+        // SAFETY: waits for a child that has been asked to end; its status is not asked for.
         unsafe { libc::waitpid(self.process, ptr::null_mut(), 0) };
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     macro_rules! skip_if_unable {
         () => {
             if let Some(why) = obstacle() {
-                return eprintln!("skipped: {why}; {}", why.mend());
+                return eprintln!("skipped: {why}; {}", why.hint());
             }
             let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         };

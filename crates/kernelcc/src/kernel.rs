@@ -1,9 +1,9 @@
-//! What the running kernel's types say it can do. Distributions change older kernels, so the release says less.
+//! Features of the running kernel, read from its types. Distributions change older kernels, so the release says less.
 
 use libbpf_rs::btf::types::{FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType as _};
 
-/// What the loader and the programs go by.
+/// Features that the loader and the programs depend on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Kernel {
     /// Whether a control is registered by a link (Linux 6.4), which goes with the process that holds it.

@@ -18,7 +18,7 @@ mod name;
 mod objects;
 mod ownership;
 
-pub use elf_metadata::{About, Parameter};
+pub use elf_metadata::{ElfMetadata, Parameter};
 pub use error::KernelccError;
 pub use explain::Refusal;
 pub use load::Loaded;

@@ -11,7 +11,7 @@ use libbpf_rs::{
 
 use tcplab_control::Gauge;
 
-use crate::elf_metadata::About;
+use crate::elf_metadata::ElfMetadata;
 use crate::explain::Refusal;
 use crate::guardian::Guardian;
 use crate::kernel::Kernel;
@@ -63,23 +63,23 @@ impl Loaded {
         file: &str,
         params: impl IntoIterator<Item = (&'a str, f64)>,
     ) -> Result<Loaded, KernelccError> {
-        let about = About::read(object, file)?;
-        let values = about.set(params)?;
+        let metadata = ElfMetadata::read(object, file)?;
+        let values = metadata.set(params)?;
         if let Some(obstacle) = machine::obstacle() {
             return Err(obstacle);
         }
         let kernel = Kernel::running();
-        let names: Vec<String> = candidates(&about.name).collect();
+        let names: Vec<String> = candidates(&metadata.name).collect();
         let taken = taken();
         for name in names.iter().filter(|name| !taken.contains(name)) {
-            match register(&about, &values, object, name, kernel) {
+            match register(&metadata, &values, object, name, kernel) {
                 // Another process was quicker.
                 Err(KernelccError::Failed { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {}
                 result => return result,
             }
         }
         Err(KernelccError::Taken {
-            name: about.name,
+            name: metadata.name,
             first: names[0].clone(),
             last: names[names.len() - 1].clone(),
         })
@@ -105,20 +105,20 @@ impl Loaded {
         &self.phases
     }
 
-    /// What it publishes of each connection's state.
+    /// Gauges of each connection's state.
     pub fn gauges(&self) -> &[Gauge] {
         &self.gauges
     }
 }
 
 fn register(
-    about: &About,
+    metadata: &ElfMetadata,
     values: &[u32],
     object: &[u8],
     registered: &str,
     kernel: Option<Kernel>,
 ) -> Result<Loaded, KernelccError> {
-    let name = about.name.as_str();
+    let name = metadata.name.as_str();
     let failed = |step| {
         move |(source, log): (_, String)| {
             let log = log::tail(&log).to_owned();
@@ -129,7 +129,7 @@ fn register(
         attempt(|| ObjectBuilder::default().name(registered)?.open_memory(object)).map_err(failed("open"))?;
     prepare(&mut open, name, values, registered, kernel)?;
     let mut object = attempt(|| open.load()).map_err(|(source, log)| {
-        // The verifier answers EACCES or EINVAL and says why in its log; EPERM is about the process.
+        // The verifier answers EACCES or EINVAL and says why in its log; EPERM is metadata the process.
         match source.kind() {
             ErrorKind::PermissionDenied if log.contains("-EPERM") => KernelccError::NotPermitted("CAP_BPF"),
             _ => match Refusal::read(&log) {
@@ -160,8 +160,8 @@ fn register(
         registered: registered.to_owned(),
         wanted: candidates(name).next().unwrap_or_default(),
         state,
-        phases: about.phases.clone(),
-        gauges: about.gauges.clone(),
+        phases: metadata.phases.clone(),
+        gauges: metadata.gauges.clone(),
     })
 }
 
@@ -182,7 +182,7 @@ fn prepare(
     let failed =
         |source| KernelccError::Failed { step: "prepare", name: name.to_owned(), source, log: String::new() };
     let parameters = place(open, PARAMETERS);
-    // What the programs ask of the kernel; 0 is for what is not known.
+    // The kernel's properties, as the programs read them; 0 where one is not known.
     let facts = [
         (place(open, ARGUMENTS), kernel.and_then(|kernel| kernel.cong_control_arguments)),
         (place(open, APP_LIMITED), kernel.map(|kernel| 1 + u32::from(kernel.writes_app_limited))),
@@ -295,23 +295,23 @@ pub(crate) mod trial {
     /// A control of `cc/` registered as on a kernel without links, and its guardian's process.
     pub(crate) fn guarded(name: &str, registered: &str) -> Result<(Loaded, i32), KernelccError> {
         let object = objects::find(name)?;
-        let about = About::read(object, name)?;
+        let metadata = ElfMetadata::read(object, name)?;
         let kernel =
             Kernel::running().map(|kernel| Kernel { links: false, writes_app_limited: false, ..kernel });
-        let loaded = register(&about, &about.set([])?, object, registered, kernel)?;
+        let loaded = register(&metadata, &metadata.set([])?, object, registered, kernel)?;
         let process = loaded._guardian.as_ref().map(Guardian::process);
         Ok((loaded, process.unwrap_or_default()))
     }
 
-    /// What the kernel says of it; why it cannot be asked otherwise.
+    /// The kernel's information metadata it, or why it cannot be read.
     pub(crate) fn refusal(trial: Trial<'_>) -> Result<Refusal, String> {
         if let Some(why) = machine::obstacle() {
             return Err(why.to_string());
         }
         let object = trial.object().ok_or("no clang")?;
-        let about = About::read(&object, "reno.o").unwrap();
-        let values = about.set([]).unwrap();
-        let error = register(&about, &values, &object, "tl_faulty", Kernel::running()).unwrap_err();
+        let metadata = ElfMetadata::read(&object, "reno.o").unwrap();
+        let values = metadata.set([]).unwrap();
+        let error = register(&metadata, &values, &object, "tl_faulty", Kernel::running()).unwrap_err();
         assert!(!taken().contains(&"tl_faulty".to_owned()));
         let KernelccError::Refused { name, refusal } = error else { panic!("{error}") };
         assert_eq!(name, "reno");

@@ -1,4 +1,4 @@
-//! What libbpf and the verifier say while a control is loaded.
+//! Log of libbpf and the verifier while a control is loaded.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! What the machine and the process need for loading controls.
+//! Requirements on the machine and the process for loading controls.
 
 use std::ffi::CStr;
 

@@ -1,4 +1,4 @@
-//! Whose a control is that was registered without a link, and taking away what is nobody's.
+//! Ownership of a control that was registered without a link, and removal of controls without an owner.
 //!
 //! A lease is a map without content that only the owner and the guardian of a control hold, so that it is gone when
 //! both are. Its name has the number of the control's own map. Maps have the same numbers in every namespace, where
@@ -71,7 +71,7 @@ fn leased(_: u32, map: MapHandle) -> Option<u32> {
     u32::from_str_radix(map.name().to_str()?.strip_prefix(LEASE)?, 16).ok()
 }
 
-/// What `of` finds among the kernel's maps; it is given each with its number.
+/// Results of `of`, called with each of the kernel's maps and its number.
 fn maps<T>(of: impl Fn(u32, MapHandle) -> Option<T>) -> libbpf_rs::Result<Vec<T>> {
     let mut found = Vec::new();
     let mut number = 0;

@@ -12,7 +12,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 macro_rules! skip_if_unable {
     () => {
         if let Some(why) = obstacle() {
-            return eprintln!("skipped: {why}; {}", why.mend());
+            return eprintln!("skipped: {why}; {}", why.hint());
         }
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     };
@@ -61,7 +61,7 @@ fn mistakes_are_named() {
     skip_if_unable!();
     let error = Loaded::load("nosuch", []).unwrap_err();
     assert!(matches!(&error, KernelccError::Unknown { name, .. } if name == "nosuch"), "{error}");
-    assert!(error.mend().contains("cubic"), "{}", error.mend());
+    assert!(error.hint().contains("cubic"), "{}", error.hint());
     let error = Loaded::load("cubic", [("beta", 7.0)]).unwrap_err();
     assert!(matches!(error, KernelccError::Control(_)), "{error}");
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use crate::enter::pidfd;
 use crate::namespace;
 
-/// What a process of a lab does.
+/// The role of a process of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -29,7 +29,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// As `tcplab-agent` is told it.
+    /// As `tcplab-agent` gets it.
     fn mode(self) -> &'static str {
         match self {
             Role::Node => "node",
@@ -61,7 +61,7 @@ pub(crate) fn start(
                 Ok(()) => act(role),
                 Err(error) => {
                     let message = format!("cannot make a network namespace: {error}");
-                    let line = serde_json::json!({"event": "error", "message": message, "mend": namespace::remedy()});
+                    let line = serde_json::json!({"event": "error", "message": message, "hint": namespace::remedy()});
                     let _ = writeln!(io::stdout(), "{line}");
                     3
                 }

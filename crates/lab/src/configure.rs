@@ -5,8 +5,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use tcplab_plan::{NodeKind, Offloads as Wanted};
+
 use crate::LabError;
-use crate::layout::{Interface, Kind, Namespace};
+use crate::layout::{Interface, Namespace};
 use crate::netlink::{self, Kernel, Refusal, RouteSettings};
 use crate::offload::Offloads;
 use crate::sysctl;
@@ -20,7 +22,7 @@ const TAP_QUEUE: u32 = 10_000;
 pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
     let refused = |Refusal { what, said }| LabError::Refused { node: node.node.clone(), what, said };
     let kernel = Kernel::new()?;
-    if node.kind == Kind::Switch {
+    if node.kind == NodeKind::Switch {
         kernel.carry_out(vec![netlink::bridge(BRIDGE)])?.map_err(refused)?;
     }
     let index: BTreeMap<String, u32> =
@@ -44,7 +46,7 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
     }
     offload(node)?;
 
-    let master = if node.kind == Kind::Switch { Some(at(BRIDGE)?) } else { None };
+    let master = if node.kind == NodeKind::Switch { Some(at(BRIDGE)?) } else { None };
     let mut requests = Vec::new();
     for one in &node.interfaces {
         requests.push(netlink::up(&one.name, at(&one.name)?, master, one.emulated.then_some(TAP_QUEUE)));
@@ -79,14 +81,14 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
 
 fn offload(node: &Namespace) -> Result<(), LabError> {
     let offloads = Offloads::new()?;
-    for one in node.interfaces.iter().filter(|one| !one.offloads.is_empty()) {
+    for one in &node.interfaces {
         let on = offloads.on(&one.name)?;
-        for (name, wanted) in
-            one.offloads.iter().filter(|(name, wanted)| on.contains(&name.as_str()) != **wanted)
-        {
-            offloads.set(&one.name, name, *wanted).map_err(|error| LabError::Refused {
+        let Wanted { tso, gso, gro } = one.offloads;
+        let wanted = [("gro", gro), ("gso", gso), ("tso", tso)];
+        for (name, wanted) in wanted.into_iter().filter(|(name, wanted)| on.contains(name) != *wanted) {
+            offloads.set(&one.name, name, wanted).map_err(|error| LabError::Refused {
                 node: one.node.clone(),
-                what: format!("switch {name} {} for {}", if *wanted { "on" } else { "off" }, one.name),
+                what: format!("switch {name} {} for {}", if wanted { "on" } else { "off" }, one.name),
                 said: netlink::plain(&error),
             })?;
         }
@@ -110,7 +112,7 @@ fn shape(interfaces: &[Interface]) -> Result<(), LabError> {
         .spawn()
         .map_err(failed)?;
     if let Some(mut input) = tc.stdin.take() {
-        // What it cannot read it says.
+        // It reports lines that it cannot read.
         let _ = input.write_all(lines.concat().as_bytes());
     }
     let done = tc.wait_with_output().map_err(failed)?;

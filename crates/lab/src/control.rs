@@ -1,4 +1,4 @@
-//! The socket by which a lab that stays up is told what to do: a name in the abstract namespace (unix(7)), which is gone with
+//! The socket for commands to a lab that stays up: a name in the abstract namespace (unix(7)), which is gone with
 //! the lab's process and has no file.
 
 use std::io::{self, BufRead, BufReader, Write};

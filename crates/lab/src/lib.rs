@@ -2,7 +2,8 @@
 //!
 //! One process builds a lab and is the parent of everything in it. Each namespace is held by a process and has no
 //! name on disk, so it is gone with its process, however that ends. The lab dies with the process that started it,
-//! and every child dies with the lab. `layout` says what each namespace holds, `configure` fills it.
+//! and every child dies with the lab. `layout` works out from
+//! the plan what each namespace holds, `configure` fills it.
 
 mod child;
 mod configure;
@@ -22,13 +23,14 @@ mod verify;
 
 pub use child::Role;
 pub use enter::{Entry, enter, join};
+pub use layout::{Layout, Unlike, unlike};
 pub use probe::probe;
 pub use routes::{RouteChange, RouteMonitor};
 pub use session::{Options, serve};
 
 use std::io;
 
-/// Why a lab cannot do what it was told.
+/// Why a lab cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the fields are the values in the message
 pub enum LabError {
@@ -53,7 +55,7 @@ pub enum LabError {
     #[error("the {0} process has ended")]
     Ended(String),
     #[error("{message}")]
-    Told { message: String, hint: String },
+    Explained { message: String, hint: String },
     #[error("{node}: cannot write {path}: {source}")]
     Write { node: String, path: String, source: io::Error },
     #[error("cannot talk to the kernel: {0}")]
@@ -61,7 +63,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// What to do about it; empty where nothing general helps.
+    /// How to fix it; empty if there is no general hint.
     pub fn hint(&self) -> String {
         match self {
             LabError::Namespaces(_) => namespace::remedy(),
@@ -69,7 +71,7 @@ impl LabError {
             LabError::Name { name, .. } => {
                 format!("choose another with --name, or end it: tcplab topo down {name}")
             }
-            LabError::Told { hint, .. } => hint.clone(),
+            LabError::Explained { hint, .. } => hint.clone(),
             _ => String::new(),
         }
     }

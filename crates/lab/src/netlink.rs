@@ -40,7 +40,7 @@ const HEADER: usize = 16;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {what}: {said}")]
 pub(crate) struct Refusal {
-    /// What was asked, as in "make the bridge br0".
+    /// The request, as in "make the bridge br0".
     pub(crate) what: String,
     /// The kernel's own words, or the error's.
     pub(crate) said: String,
@@ -148,7 +148,7 @@ pub(crate) fn address(name: &str, index: u32, subnet: Subnet) -> Request {
     Request::new(what, NLM_F_CREATE | NLM_F_REPLACE, RouteNetlinkMessage::NewAddress(message))
 }
 
-/// What the kernel keeps by route, ip-route(8).
+/// Metrics of a route, ip-route(8).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RouteSettings {
     /// Initial congestion window, segments.

@@ -23,7 +23,7 @@ struct Family {
 const FOUR: Family = Family { domain: Domain::IPV4, protocol: Protocol::ICMPV4, request: 8, reply: 0 };
 const SIX: Family = Family { domain: Domain::IPV6, protocol: Protocol::ICMPV6, request: 128, reply: 129 };
 
-/// What one node asks over one version of IP.
+/// One node's requests over one version of IP.
 pub(crate) struct Asker {
     family: &'static Family,
     socket: UdpSocket,

@@ -3,7 +3,7 @@
 //! Trying is the only sure way: limits come from the kernel's configuration, containers, security modules and sysctls
 //! alike. With the end of the process all it made is gone.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
@@ -44,6 +44,7 @@ pub fn probe(sysctls: &[String]) -> Value {
         found.insert("capture".into(), said(Socket::new(Domain::PACKET, Type::RAW, None)));
         found.insert("ipv6".into(), said(UdpSocket::bind("[::]:0")));
         found.insert("netem".into(), netem);
+        found.insert("accecn".into(), said(accecn()));
         // The settings of an interface appear with it: until then those of `default` stand for them.
         let (there, absent): (Vec<&String>, Vec<&String>) =
             sysctls.iter().partition(|name| sysctl::path(name).exists());
@@ -61,7 +62,7 @@ fn said<T>(outcome: io::Result<T>) -> Value {
 
 fn user_namespace() -> io::Result<()> {
     namespace::enter_user_namespace().map_err(|error| match error.raw_os_error() {
-        // What the error stands for here, user_namespaces(7).
+        // The meaning of the error here, user_namespaces(7).
         Some(libc::ENOSPC) => io::Error::other("there may be no more of them (user.max_user_namespaces)"),
         _ => error,
     })
@@ -71,6 +72,14 @@ fn user_namespace() -> io::Result<()> {
 fn ask(request: impl FnOnce(u32) -> Request) -> io::Result<()> {
     let refused = |refusal: netlink::Refusal| io::Error::other(refusal.said);
     Kernel::new()?.carry_out(vec![request(std::process::id())])?.map_err(refused)
+}
+
+/// Whether TCP here can be set to offer accurate ECN (RFC 9768).
+fn accecn() -> io::Result<()> {
+    fs::write(sysctl::path("net.ipv4.tcp_ecn"), "3").map_err(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => io::Error::other("net.ipv4.tcp_ecn cannot be 3"),
+        _ => error,
+    })
 }
 
 fn ask_netem() -> io::Result<()> {

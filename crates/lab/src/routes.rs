@@ -67,14 +67,14 @@ impl RouteMonitor {
         let mut found = Vec::new();
         loop {
             match self.socket.recv_from_full() {
-                Ok((bytes, _)) => found.extend(messages(&bytes).iter().filter_map(|one| self.told(one))),
+                Ok((bytes, _)) => found.extend(messages(&bytes).iter().filter_map(|one| self.parse(one))),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(found),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn told(&self, message: &NetlinkMessage<RouteNetlinkMessage>) -> Option<RouteChange> {
+    fn parse(&self, message: &NetlinkMessage<RouteNetlinkMessage>) -> Option<RouteChange> {
         match &message.payload {
             NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => self.change(route, false),
             NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelRoute(route)) => self.change(route, true),

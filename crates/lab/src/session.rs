@@ -1,4 +1,4 @@
-//! What a lab is told on its standard input, one JSON object a line, each answered by one on its standard output.
+//! Commands of a lab on its standard input, one JSON object a line, each answered by one on its standard output.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,7 +23,7 @@ use tcplab_plan::Plan;
 use crate::child::{self, Role};
 use crate::control::Control;
 use crate::enter::pidfd;
-use crate::layout::{Interface, Namespace};
+use crate::layout::{Layout, Namespace};
 use crate::netlink::{self, Kernel};
 use crate::offload::Offloads;
 use crate::{LabError, configure, frr, namespace, ping, sysctl, verify};
@@ -40,14 +40,14 @@ pub struct Options {
     pub name: Option<String>,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 enum Command {
     /// Start processes.
     Spawn { children: Vec<Spawn> },
-    /// Connect and configure all namespaces; the emulator's interfaces are there already.
-    Build { namespaces: Vec<Namespace>, cables: Vec<(Interface, Interface)> },
+    /// Connect and configure the namespaces of a plan; the emulator's interfaces are there already.
+    Build { plan: Box<Plan>, emulate_all: bool },
     /// Which addresses do not answer a node within `timeout` (ms)?
     Reach {
         pairs: BTreeMap<String, Vec<IpAddr>>,
@@ -62,9 +62,9 @@ enum Command {
     Tell { child: String, command: Value },
     /// Run the routing protocols of a plan. The answer is the configuration of each router.
     Route { plan: Box<Plan> },
-    /// Stay up when the input ends, until `down`. `about` comes back with `status`.
+    /// Stay up when the input ends, until `down`. `about` is returned with `status`.
     Hold { about: Value },
-    /// What the lab is, and its processes.
+    /// The lab's description, and its processes.
     Status,
     /// End the lab and all in it.
     Down,
@@ -93,7 +93,7 @@ struct Lab<'a> {
     partners: BTreeMap<String, Partner>,
     /// Programs by node and name.
     daemons: BTreeMap<(String, String), Pid>,
-    /// What the lab is, once it stays up.
+    /// The lab's description, once it stays up.
     about: Option<Value>,
     act: &'a dyn Fn(Role) -> u8,
 }
@@ -201,9 +201,10 @@ impl Lab<'_> {
     fn carry_out(&mut self, command: Command) -> Result<Value, LabError> {
         match command {
             Command::Spawn { children } => self.spawn(children),
-            Command::Build { namespaces, cables } => {
-                self.build(&namespaces, &cables)?;
-                self.describe(&namespaces)
+            Command::Build { plan, emulate_all } => {
+                let layout = Layout::new(&plan, emulate_all)?;
+                self.build(&layout)?;
+                self.describe(&layout.namespaces)
             }
             Command::Reach { pairs, timeout } => self.unreachable(&pairs, Duration::from_millis(timeout)),
             Command::Verify { directions } => self.verify(&directions),
@@ -217,7 +218,7 @@ impl Lab<'_> {
                 let answer = partner.ask(command).map_err(ended)?;
                 if answer["event"] == "error" {
                     let text = |key: &str| answer[key].as_str().unwrap_or_default().to_owned();
-                    return Err(LabError::Told { message: text("message"), hint: text("mend") });
+                    return Err(LabError::Explained { message: text("message"), hint: text("hint") });
                 }
                 Ok(answer)
             }
@@ -258,7 +259,7 @@ impl Lab<'_> {
             let said = partner.line().map_err(|source| LabError::Start { name: name.clone(), source })?;
             if said["event"] != "hello" {
                 let message = said["message"].as_str().unwrap_or("it does not start").to_owned();
-                return Err(LabError::Told {
+                return Err(LabError::Explained {
                     message: format!("{name}: {message}"),
                     hint: namespace::remedy(),
                 });
@@ -282,7 +283,7 @@ impl Lab<'_> {
         Value::Object(self.children.iter().map(|(name, pid)| (name.clone(), pid.as_raw().into())).collect())
     }
 
-    /// The programs that have ended, each told once, as "node: program".
+    /// The programs that have ended, each reported once, as "node: program".
     fn ended(&mut self) -> Vec<String> {
         let mut gone = Vec::new();
         self.daemons.retain(|(node, name), pid| {
@@ -355,9 +356,9 @@ impl Lab<'_> {
         }
     }
 
-    fn build(&self, namespaces: &[Namespace], cables: &[(Interface, Interface)]) -> Result<(), LabError> {
+    fn build(&self, layout: &Layout) -> Result<(), LabError> {
         let mut by_node: BTreeMap<&str, Vec<netlink::Request>> = BTreeMap::new();
-        for (first, second) in cables {
+        for [first, second] in layout.cables() {
             let peer = self.pid(&second.node)?;
             let cable = netlink::veth(&first.name, first.mac, peer, &second.name, second.mac, first.mtu);
             by_node.entry(&first.node).or_default().push(cable);
@@ -368,7 +369,7 @@ impl Lab<'_> {
                 LabError::Refused { node: node.to_owned(), what: refused.what, said: refused.said }
             })?;
         }
-        namespaces.iter().try_for_each(|node| self.within(&node.node, || configure::fill(node))?)
+        layout.namespaces.iter().try_for_each(|node| self.within(&node.node, || configure::fill(node))?)
     }
 
     /// The offloads that are on, and the queue disciplines, by node and interface.

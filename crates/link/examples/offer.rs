@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tcplab_link::config::{Overhead, Queue};
-use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
+use tcplab_link::{Direction, Ecn, Event, Inside, Link, Observer, Packet};
 use tcplab_units::{Rate, Span, Time};
 
 #[derive(Deserialize)]
@@ -67,6 +67,11 @@ impl Observer<Offered> for Fates {
             self.left[packet.index] = Some(at);
             self.tos[packet.index] = Some(packet.tos);
         }
+    }
+
+    /// The addresses that `tests/witness/guest.py` gives to a flow.
+    fn inside(&self, packet: &Offered) -> Inside {
+        Inside { source: ((packet.flow >> 8) << 8) | (packet.flow % 250), ..Inside::default() }
     }
 }
 

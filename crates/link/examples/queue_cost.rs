@@ -5,7 +5,7 @@
 
 use std::hint::black_box;
 
-use tcplab_link::config::{Codel, Dualpi2, FqCodel, Overhead, Pie, Queue, Red};
+use tcplab_link::config::{Cake, Codel, Dualpi2, FqCodel, Overhead, Pie, Queue, Red};
 use tcplab_link::{Direction, Ecn, Link, Packet};
 use tcplab_units::{Rate, Span, Time};
 
@@ -47,7 +47,8 @@ fn main() {
         "pie" => Queue::Pie(Pie::default()),
         "red" => Queue::Red(Red::default()),
         "dualpi2" => Queue::Dualpi2(Dualpi2::default()),
-        _ => return eprintln!("usage: queue_cost droptail|codel|fq_codel|pie|red|dualpi2 PACKETS"),
+        "cake" => Queue::Cake(Cake::default()),
+        _ => return eprintln!("usage: queue_cost droptail|codel|fq_codel|pie|red|dualpi2|cake PACKETS"),
     };
     let direction = Direction {
         rate: Rate::from_bits_per_sec(1_000_000_000),

@@ -1,16 +1,17 @@
 //! A channel: serves a port, and brings what it sends to the far end.
 
-use tcplab_units::{Rate, Time};
+use tcplab_units::{Rate, Span, Time};
 
-use crate::config::{Change, Direction, Overhead};
+use crate::config::{self, Change, Direction, Overhead};
 use crate::delay_line::DelayLine;
 use crate::impairments::Impairments;
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
 use crate::port::Port;
-use crate::qdisc::Queued;
+use crate::qdisc::{Gauge, Queued};
 use crate::service::Service;
 use crate::stats::Stats;
+use crate::window::Window;
 
 /// Service, impairments, delay line: in this order.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Channel<P> {
     follows: bool,
     impairments: Impairments,
     delay_line: DelayLine<P>,
+    /// What a medium has taken from the port.
+    window: Window<P>,
 }
 
 impl<P: Packet> Channel<P> {
@@ -40,6 +43,14 @@ impl<P: Packet> Channel<P> {
             follows: false,
             impairments: Impairments::new(config, seed),
             delay_line: DelayLine::new(),
+            window: Window::new(),
+        }
+    }
+
+    /// From now on a medium says when it sends. It has a rate.
+    pub(crate) fn share(&mut self) {
+        if let Some(rate) = self.service.rate() {
+            self.service = Service::Medium(rate);
         }
     }
 
@@ -70,7 +81,7 @@ impl<P: Packet> Channel<P> {
             next.min(self.next_step)
         } else if next == Time::NEVER {
             // While order is kept, nothing arrives before what is already on its way.
-            self.next_step + self.impairments.least_delay()
+            self.next_step + self.impairments.min_delay()
         } else {
             next
         }
@@ -78,7 +89,7 @@ impl<P: Packet> Channel<P> {
 
     /// Packets being sent and on their way.
     pub(crate) fn held(&self) -> usize {
-        usize::from(self.sending.is_some()) + self.delay_line.packets()
+        usize::from(self.sending.is_some()) + self.window.len() + self.delay_line.packets()
     }
 
     /// Whether packet `number` is lost before the queue.
@@ -90,8 +101,8 @@ impl<P: Packet> Channel<P> {
     /// Whether a packet that comes now begins now.
     #[inline]
     pub(crate) fn is_free(&self) -> bool {
-        // The next opportunity of a trace is later than now.
-        self.next_step == Time::NEVER && !matches!(self.service, Service::Trace(_))
+        // The next opportunity of a trace is later than now; a medium takes what is in the queue.
+        self.next_step == Time::NEVER && !matches!(self.service, Service::Trace(_) | Service::Medium(_))
     }
 
     /// Whether a packet is being sent.
@@ -110,7 +121,7 @@ impl<P: Packet> Channel<P> {
         observer: &mut impl Observer<P>,
     ) {
         if matches!(self.service, Service::Instant) {
-            return self.depart(packet.packet, packet.number, now, 0, stats, observer);
+            return self.depart(packet, now, 0, stats, observer);
         }
         self.send(packet, now, false);
     }
@@ -124,7 +135,7 @@ impl<P: Packet> Channel<P> {
         self.follows |= sent.is_some();
         self.begin(port, at, stats, observer);
         if let Some(sent) = sent {
-            self.depart(sent.packet, sent.number, at, port.waiting(), stats, observer);
+            self.depart(sent, at, port.waiting(), stats, observer);
         }
     }
 
@@ -163,21 +174,36 @@ impl<P: Packet> Channel<P> {
         self.sending = Some(packet);
     }
 
-    /// The last bit of `packet`, the `number`th that was offered, leaves the serialiser.
+    /// The last bit of `sent` leaves the serializer.
     #[inline(always)]
     fn depart(
         &mut self,
-        mut packet: P,
-        number: u64,
+        sent: Queued<P>,
         at: Time,
         waiting: u32,
         stats: &mut Stats,
         observer: &mut impl Observer<P>,
     ) {
-        stats.serialised += 1;
-        stats.bytes_serialised += u64::from(packet.frame_len());
+        let is_lost = self.impairments.lose(sent.number);
+        self.leave(sent, is_lost, at, waiting, stats, observer);
+    }
+
+    /// `sent` is lost or goes on to the far end.
+    #[inline(always)]
+    fn leave(
+        &mut self,
+        sent: Queued<P>,
+        is_lost: bool,
+        at: Time,
+        waiting: u32,
+        stats: &mut Stats,
+        observer: &mut impl Observer<P>,
+    ) {
+        let Queued { mut packet, number, .. } = sent;
+        stats.serialized += 1;
+        stats.bytes_serialized += u64::from(packet.frame_len());
         observer.on(Event::Depart, at, &packet, waiting);
-        if self.impairments.lose(number) {
+        if is_lost {
             stats.lost += 1;
             return observer.on(Event::Lose, at, &packet, waiting);
         }
@@ -187,23 +213,66 @@ impl<P: Packet> Channel<P> {
             observer.on(Event::Corrupt, at, &packet, waiting);
         }
         let copy = self.impairments.duplicate(number).then(|| packet.duplicate());
-        self.launch(packet, number, false, at);
+        self.propagate(packet, number, false, at);
         if let Some(copy) = copy {
             stats.duplicated += 1;
             observer.on(Event::Duplicate, at, &copy, waiting);
-            self.launch(copy, number, true, at);
+            self.propagate(copy, number, true, at);
         }
     }
 
     /// Sends `packet` on its way to the far end. A copy goes ahead with its original or not at all.
     #[inline(always)]
-    fn launch(&mut self, packet: P, number: u64, copy: bool, at: Time) {
+    fn propagate(&mut self, packet: P, number: u64, copy: bool, at: Time) {
         if self.impairments.keep_order() {
             let delay = self.impairments.delay_in_order(at);
-            self.delay_line.launch_in_order(at, delay, packet);
+            self.delay_line.enqueue_in_order(at, delay, packet);
         } else {
-            self.delay_line.launch_loose(at + self.impairments.own_delay(number, copy), packet);
+            self.delay_line.enqueue_loose(at + self.impairments.own_delay(number, copy), packet);
         }
+    }
+
+    /// When it has something to send over its medium; `NEVER`: nothing waits.
+    pub(crate) fn ready(&self, port: &Port<P>, now: Time) -> Time {
+        if self.window.is_waiting() { now } else { port.next_ready(now) }
+    }
+
+    /// Begins a transmission over its medium; how long its frames take, none: nothing may leave now.
+    pub(crate) fn begin_transmission(
+        &mut self,
+        port: &mut Port<P>,
+        medium: &config::Medium,
+        now: Time,
+        stats: &mut Stats,
+        observer: &mut impl Observer<P>,
+    ) -> Option<Span> {
+        let rate = self.service.rate()?;
+        let next = || port.dequeue(now, stats, observer);
+        self.window.begin(&medium.aggregation, rate, self.overhead, next)
+    }
+
+    /// Ends it; whether anything of it arrived or was given up.
+    pub(crate) fn end_transmission(
+        &mut self,
+        collided: bool,
+        medium: &config::Medium,
+        at: Time,
+        waiting: u32,
+        stats: &mut Stats,
+        observer: &mut impl Observer<P>,
+    ) -> bool {
+        self.served = at;
+        let impairments = &mut self.impairments;
+        let is_done = self.window.end(medium.retries, |number| impairments.lose(number) || collided);
+        while let Some((sent, is_lost)) = self.window.pop() {
+            self.leave(sent, is_lost, at, waiting, stats, observer);
+        }
+        is_done
+    }
+
+    /// What the medium has done for it.
+    pub(crate) fn gauges(&self) -> Vec<Gauge> {
+        self.window.gauges()
     }
 
     /// The next packet that arrives by `now`, and exactly when it does.
@@ -225,9 +294,9 @@ impl<P: Packet> Channel<P> {
     }
 
     /// Stops sending: returns what was being sent; what is on its way arrives.
-    pub(crate) fn cut(&mut self) -> Option<P> {
+    pub(crate) fn cut(&mut self) -> impl Iterator<Item = P> {
         (self.next_step, self.follows) = (Time::NEVER, false);
         self.service.reset();
-        self.sending.take().map(|sending| sending.packet)
+        self.sending.take().map(|sending| sending.packet).into_iter().chain(self.window.drain())
     }
 }

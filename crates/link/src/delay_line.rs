@@ -46,7 +46,7 @@ impl<P> DelayLine<P> {
     /// Where the delay has fallen, packets are held back so that none overtakes, and let go at no more than
     /// `CATCH_UP` times the rate at which they departed.
     #[inline]
-    pub(crate) fn launch_in_order(&mut self, departed: Time, delay: Span, packet: P) {
+    pub(crate) fn enqueue_in_order(&mut self, departed: Time, delay: Span, packet: P) {
         let earliest = self.arrived + departed.since(self.departed) / CATCH_UP;
         self.departed = departed;
         self.arrived = earliest.max(departed + delay);
@@ -54,7 +54,7 @@ impl<P> DelayLine<P> {
     }
 
     /// Sends `packet` off to arrive at `at`, whatever is before it.
-    pub(crate) fn launch_loose(&mut self, at: Time, packet: P) {
+    pub(crate) fn enqueue_loose(&mut self, at: Time, packet: P) {
         self.loose.push(Flying { at, sequence: self.sequence, packet });
         self.sequence += 1;
     }

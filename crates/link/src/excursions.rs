@@ -17,17 +17,17 @@ use crate::random::Stream;
 /// that last from half to three halves of D, heights and sides independent, is 1/e at 0.455·D.
 const DURATION: (u64, u64) = (11, 5);
 
-/// The least mean duration in amounts, below which nearly every excursion would have to last longer.
-const LEAST_IN_AMOUNTS: u64 = 8;
+/// The minimum mean duration in amounts, below which nearly every excursion would have to last longer.
+const MIN_MEAN_IN_AMOUNTS: u64 = 8;
 
-/// The least mean duration, ns: a link that is idle for long catches up with its excursions one by one.
-const LEAST: u64 = 100_000;
+/// The minimum mean duration, ns: a link that is idle for long catches up with its excursions one by one.
+const MIN_MEAN: u64 = 100_000;
 
 /// Binary digits behind the point of a slope.
 const SLOPE_BITS: u32 = 32;
 
 /// Above any height, ns, so that no time overflows: 36 years.
-const HIGHEST: u64 = u64::MAX >> 4;
+const MAX_HEIGHT: u64 = u64::MAX >> 4;
 
 /// The delay's variation as a function of time.
 #[derive(Clone, Debug)]
@@ -59,8 +59,8 @@ impl Excursions {
         self.law = law;
         self.mean = (correlation_time.as_ns() / DURATION.1)
             .saturating_mul(DURATION.0)
-            .max(law.amount().saturating_mul(LEAST_IN_AMOUNTS))
-            .clamp(LEAST, HIGHEST);
+            .max(law.amount().saturating_mul(MIN_MEAN_IN_AMOUNTS))
+            .clamp(MIN_MEAN, MAX_HEIGHT);
         // Some time finds an excursion in proportion to its duration, and of any height alike.
         let longest = self.mean + self.mean / 2;
         let duration = loop {
@@ -100,9 +100,9 @@ impl Excursions {
 
     /// Begins an excursion of `duration`, or longer where `height` needs it.
     fn begin(&mut self, at: Time, height: Variation, duration: u64) {
-        let size = height.size.min(HIGHEST / 8);
+        let size = height.size.min(MAX_HEIGHT / 8);
         let longer = u128::from(duration) * u128::from(needed(height).max(self.mean)) / u128::from(self.mean);
-        self.half = u64::try_from(longer / 2).unwrap_or(u64::MAX).clamp(2 * size, HIGHEST).max(1);
+        self.half = u64::try_from(longer / 2).unwrap_or(u64::MAX).clamp(2 * size, MAX_HEIGHT).max(1);
         self.slope = ((u128::from(size) << SLOPE_BITS) / u128::from(self.half)) as u64;
         self.shorter = height.shorter;
         self.end = at + Span::from_ns(2 * self.half);
@@ -116,7 +116,7 @@ impl Excursions {
 
 /// The mean duration at which even the shortest excursion to `height` falls no faster than 1/2.
 fn needed(height: Variation) -> u64 {
-    height.size.min(HIGHEST / 8) * 8
+    height.size.min(MAX_HEIGHT / 8) * 8
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What happens to packets behind the serialiser: which are lost, damaged and copied, and how long each takes.
+//! Impairments behind the serializer: loss, corruption, duplication, and each packet's delay.
 
 use tcplab_units::{Span, Time};
 
@@ -79,8 +79,8 @@ impl Impairments {
 
     /// No packet that keeps its order takes less.
     #[inline]
-    pub(crate) fn least_delay(&self) -> Span {
-        self.jitter.as_ref().map_or(self.delay, |jitter| jitter.least(self.delay))
+    pub(crate) fn min_delay(&self) -> Span {
+        self.jitter.as_ref().map_or(self.delay, |jitter| jitter.min_delay(self.delay))
     }
 
     /// New settings from the change's time on.

@@ -41,8 +41,8 @@ impl Jitter {
         Law::new(self.config).variation(&mut random).vary(delay)
     }
 
-    /// The least delay that a packet can get out of `delay`.
-    pub(crate) fn least(&self, delay: Span) -> Span {
+    /// The minimum delay that a packet can get out of `delay`.
+    pub(crate) fn min_delay(&self, delay: Span) -> Span {
         match self.config.distribution {
             Distribution::Uniform => delay.saturating_sub(self.config.amount),
             Distribution::Normal => Span::ZERO,

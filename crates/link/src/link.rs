@@ -1,9 +1,9 @@
 //! One direction of a link, put together.
 
-use tcplab_units::Time;
+use tcplab_units::{Span, Time};
 
 use crate::channel::Channel;
-use crate::config::{Change, Direction};
+use crate::config::{self, Change, Direction};
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
 use crate::policer::Policer;
@@ -49,6 +49,45 @@ impl<P: Packet> Link<P> {
             changes_done: 0,
             stats: Stats::default(),
         }
+    }
+
+    /// One that shares a medium and has a rate. It sends when the medium says so, in transmissions: `ready`,
+    /// `begin_transmission` and `end_transmission` are for the medium.
+    pub fn on_medium(config: &Direction, seed: u64) -> Link<P> {
+        let mut link = Link::new(config, seed);
+        link.channel.share();
+        link
+    }
+
+    /// When it has something to send over its medium: no later than `now` where it has, `NEVER` where nothing waits.
+    pub fn ready(&mut self, now: Time, observer: &mut impl Observer<P>) -> Time {
+        self.advance(now, observer);
+        self.channel.ready(&self.port, now)
+    }
+
+    /// Begins a transmission over its medium; how long its frames take, none: nothing may leave now.
+    pub fn begin_transmission(
+        &mut self,
+        medium: &config::Medium,
+        now: Time,
+        observer: &mut impl Observer<P>,
+    ) -> Option<Span> {
+        self.advance(now, observer);
+        self.channel.begin_transmission(&mut self.port, medium, now, &mut self.stats, observer)
+    }
+
+    /// Ends it: what was not lost, nor waits for an older frame, goes on to the far end. Returns whether any frame arrived
+    /// or was given up.
+    pub fn end_transmission(
+        &mut self,
+        collided: bool,
+        medium: &config::Medium,
+        now: Time,
+        observer: &mut impl Observer<P>,
+    ) -> bool {
+        self.advance(now, observer);
+        let waiting = self.port.waiting();
+        self.channel.end_transmission(collided, medium, now, waiting, &mut self.stats, observer)
     }
 
     /// Offers `packet` at `now`.
@@ -101,13 +140,13 @@ impl<P: Packet> Link<P> {
         Some((at, packet))
     }
 
-    /// What waits in the queue at `now`.
+    /// The packets and bytes that wait in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
         self.advance(now, observer);
         self.port.sample(now)
     }
 
-    /// What the queue's classes hold and have done by the time of the last call; empty where it has none.
+    /// Contents and counters of the queue's classes at the time of the last call; empty where it has none.
     pub fn classes(&self) -> Vec<Class> {
         self.port.classes()
     }
@@ -122,6 +161,7 @@ impl<P: Packet> Link<P> {
                 gauges.push(Gauge { name, value, unit: "packets" });
             }
         }
+        gauges.extend(self.channel.gauges());
         gauges
     }
 
@@ -178,7 +218,7 @@ impl<P: Packet> Link<P> {
         if let Some(up) = change.up {
             self.up = up;
             if !up {
-                // What waits and what is being sent is dropped; what is on its way arrives.
+                // Packets that wait or are being sent are dropped; those on their way arrive.
                 let sending = self.channel.cut();
                 self.port.purge(sending, change.at, &mut self.stats, observer);
             }

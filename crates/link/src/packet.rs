@@ -1,8 +1,8 @@
-//! What a link needs to know of a packet.
+//! Properties of a packet that a link needs.
 
 /// A packet that crosses links.
 pub trait Packet {
-    /// Bytes of its Ethernet frame (IP length + 14); what serialisation and byte limits count.
+    /// Bytes of its Ethernet frame (IP length + 14); what serialization and byte limits count.
     fn frame_len(&self) -> u32;
     /// A hash of the addresses, protocol and ports: alike for all packets that a connection sends one way.
     fn flow_hash(&self) -> u32;
@@ -17,7 +17,7 @@ pub trait Packet {
     /// An identical copy.
     fn duplicate(&self) -> Self;
 
-    /// Whether its sender can be told of congestion by a mark (ECT(0), ECT(1) or already CE).
+    /// Whether its sender can be notified of congestion by a mark (ECT(0), ECT(1) or already CE).
     #[inline]
     fn is_ect(&self) -> bool {
         self.ecn() != Ecn::NotEct

@@ -59,11 +59,11 @@ mod tests {
             let offered = (0..count).map(|number| Time::ZERO + Span::from_ns(gap) * number);
             let passed = offered.filter(|&now| policer.passes(now, 1514)).count() as u64 * 1514;
             let filled = bits as f64 / 8e9 * (gap * (count - 1)) as f64;
-            let most = burst as f64 + filled;
-            prop_assert!(passed as f64 <= most);
-            // What is left in the bucket is less than a packet, unless the source itself is slower.
-            let least = most - 1514.0 - bits as f64 / 8e9 * gap as f64;
-            prop_assert!(passed as f64 >= least.min((count * 1514) as f64), "{passed} of {most}");
+            let max = burst as f64 + filled;
+            prop_assert!(passed as f64 <= max);
+            // Less than a packet is left in the bucket, unless the source itself is slower.
+            let min = max - 1514.0 - bits as f64 / 8e9 * gap as f64;
+            prop_assert!(passed as f64 >= min.min((count * 1514) as f64), "{passed} of {max}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use tcplab_units::{Rate, Span, Time};
 
 use crate::config::{Change, Queue};
+use crate::inside::Inside;
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
 use crate::qdisc::{Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
@@ -82,20 +83,20 @@ impl<P: Packet> Port<P> {
     /// Drops all that waits, and before it `ahead`. The events of one instant all show the queue empty.
     pub(crate) fn purge(
         &mut self,
-        ahead: Option<P>,
+        ahead: impl Iterator<Item = P>,
         now: Time,
         stats: &mut Stats,
         observer: &mut impl Observer<P>,
     ) {
         self.waiting = 0;
         let (queue, mut report) = self.queue_and_report(now, stats, observer);
-        if let Some(ahead) = ahead {
+        for ahead in ahead {
             report.rejected(&ahead, Cause::Down);
         }
         queue.purge(Cause::Down, &mut report);
     }
 
-    /// What waits at `now`.
+    /// The packets and bytes that wait at `now`.
     pub(crate) fn sample(&self, now: Time) -> QueueSample {
         let backlog = self.queue.backlog();
         QueueSample {
@@ -105,7 +106,7 @@ impl<P: Packet> Port<P> {
         }
     }
 
-    /// What the queue's classes hold and have done; empty where it has none.
+    /// Contents and counters of the queue's classes; empty where it has none.
     pub(crate) fn classes(&self) -> Vec<Class> {
         self.queue.classes()
     }
@@ -123,7 +124,7 @@ impl<P: Packet> Port<P> {
         self.queue.change(change, rate);
     }
 
-    /// The queue, and who is told what it does at `at`.
+    /// The queue, and the observer of what it does at `at`.
     #[inline]
     fn queue_and_report<'a, O: Observer<P>>(
         &'a mut self,
@@ -166,5 +167,9 @@ impl<P: Packet, O: Observer<P>> Sink<P> for Report<'_, O> {
     fn marked(&mut self, packet: &P) {
         self.stats.marked += 1;
         self.observer.on(Event::Mark, self.at, packet, *self.waiting);
+    }
+
+    fn inside(&self, packet: &P) -> Inside {
+        self.observer.inside(packet)
     }
 }

@@ -23,7 +23,7 @@ impl Reordering {
         self.by = config.by;
     }
 
-    /// What remains of the `delay` of packet `number`.
+    /// The part of `delay` that packet `number` still takes.
     pub(crate) fn shorten(&mut self, delay: Span, number: u64) -> Span {
         if !self.chance.hits(number) {
             return delay;

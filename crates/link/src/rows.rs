@@ -1,4 +1,4 @@
-//! What a queue gives to the result tables, the same from every engine.
+//! A queue's rows in the result tables, the same from every engine.
 
 use tcplab_tables::{
     Dictionary, QueueClassRow, QueueClasses, QueueGaugeRow, QueueGauges, QueueRow, Queues, Symbol,
@@ -29,9 +29,9 @@ pub struct Sampled<'a> {
     pub time: Time,
     /// The link's name, and the direction's.
     pub names: [Symbol; 2],
-    /// What waits.
+    /// The queue's contents.
     pub queue: QueueSample,
-    /// What the direction has done so far.
+    /// The direction's counters.
     pub stats: &'a Stats,
     /// The discipline's classes.
     pub classes: &'a [Class],
@@ -54,7 +54,7 @@ impl QueueTables<'_> {
             drops: stats.dropped,
             marks: stats.marked,
             lost: stats.lost,
-            bytes_out: stats.bytes_serialised,
+            bytes_out: stats.bytes_serialized,
         });
         let few = classes.len() <= FEW_CLASSES;
         for class in classes.iter().filter(|class| few || class.backlog.packets > 0) {

@@ -1,9 +1,9 @@
-//! How frames leave the queue: at once, at a rate, or at the opportunities of a trace.
+//! How frames leave the queue: at once, at a rate, at the opportunities of a trace, or when a medium is free.
 
 use tcplab_units::{Rate, Time};
 
 use crate::config::Direction;
-use crate::shaper::Shaper;
+use crate::serializer::Serializer;
 use crate::trace_service::TraceService;
 
 /// The server behind the queue.
@@ -11,10 +11,12 @@ use crate::trace_service::TraceService;
 pub(crate) enum Service {
     /// No rate: frames leave the moment they arrive.
     Instant,
-    /// Serialisation at a rate.
-    Rate(Shaper),
+    /// Serialization at a rate.
+    Rate(Serializer),
     /// Delivery opportunities.
     Trace(TraceService),
+    /// A medium says when, and takes frames itself; they are sent at this rate.
+    Medium(Rate),
 }
 
 impl Service {
@@ -22,7 +24,7 @@ impl Service {
         let trace = config.trace.as_ref().and_then(TraceService::new);
         match (trace, config.rate) {
             (Some(trace), _) => Service::Trace(trace),
-            (None, Some(rate)) => Service::Rate(Shaper::new(rate)),
+            (None, Some(rate)) => Service::Rate(Serializer::new(rate)),
             (None, None) => Service::Instant,
         }
     }
@@ -30,9 +32,10 @@ impl Service {
     /// A new rate while no frame is being sent; a trace stays as it is.
     pub(crate) fn set_rate(&mut self, rate: Rate) {
         match self {
-            Service::Instant => *self = Service::Rate(Shaper::new(rate)),
-            Service::Rate(shaper) => shaper.set_rate(rate),
+            Service::Instant => *self = Service::Rate(Serializer::new(rate)),
+            Service::Rate(serializer) => serializer.set_rate(rate),
             Service::Trace(_) => {}
+            Service::Medium(present) => *present = rate,
         }
     }
 
@@ -40,8 +43,8 @@ impl Service {
     /// ends now. A trace stays as it is.
     pub(crate) fn change_rate(&mut self, rate: Rate, now: Time, end: Time) -> Time {
         match self {
-            Service::Rate(shaper) => shaper.change_rate(rate, now, end),
-            Service::Instant | Service::Trace(_) => {
+            Service::Rate(serializer) => serializer.change_rate(rate, now, end),
+            Service::Instant | Service::Trace(_) | Service::Medium(_) => {
                 self.set_rate(rate);
                 end
             }
@@ -52,8 +55,9 @@ impl Service {
     pub(crate) fn rate(&self) -> Option<Rate> {
         match self {
             Service::Instant => None,
-            Service::Rate(shaper) => Some(shaper.rate()),
+            Service::Rate(serializer) => Some(serializer.rate()),
             Service::Trace(trace) => trace.mean_rate(),
+            Service::Medium(rate) => Some(*rate),
         }
     }
 
@@ -65,6 +69,7 @@ impl Service {
         match self {
             Service::Instant | Service::Rate(_) => now,
             Service::Trace(trace) => trace.begin(now, follows),
+            Service::Medium(_) => Time::NEVER,
         }
     }
 
@@ -72,8 +77,8 @@ impl Service {
     #[inline]
     pub(crate) fn send(&mut self, now: Time, follows: bool, frame_len: u32) -> Time {
         match self {
-            Service::Instant => now,
-            Service::Rate(shaper) => shaper.send(now, follows, frame_len),
+            Service::Instant | Service::Medium(_) => now,
+            Service::Rate(serializer) => serializer.send(now, follows, frame_len),
             Service::Trace(trace) => trace.send(frame_len),
         }
     }

@@ -1,4 +1,4 @@
-//! What a link direction has done so far, and what its queue holds.
+//! Counters of a link direction, and the contents of its queue.
 
 use tcplab_units::Span;
 
@@ -16,10 +16,10 @@ pub struct Stats {
     dropped_by: [u64; Cause::COUNT],
     /// Packets marked "congestion experienced".
     pub marked: u64,
-    /// Packets that left the serialiser.
-    pub serialised: u64,
-    /// Frame bytes that left the serialiser.
-    pub bytes_serialised: u64,
+    /// Packets that left the serializer.
+    pub serialized: u64,
+    /// Frame bytes that left the serializer.
+    pub bytes_serialized: u64,
     /// Packets taken by the loss process.
     pub lost: u64,
     /// Packets damaged (they are delivered).

@@ -1,7 +1,7 @@
 //! The link delivers exactly what a naive model of one packet after another delivers.
 //!
 //! The model knows no laziness: it walks through time from instant to instant, keeps plain lists, does
-//! its serialisation in whole fractions from the start of a busy period, and burns a trace's
+//! its serialization in whole fractions from the start of a busy period, and burns a trace's
 //! opportunities one by one.
 
 mod common;
@@ -30,9 +30,9 @@ struct Reference {
     left: u32,
     opportunity: usize,
     offered: u64,
-    judged: u64,
+    seen: u64,
     /// When it departs, its delay, and whether it may overtake.
-    launched: Vec<(u64, u64, Numbered, bool)>,
+    in_flight: Vec<(u64, u64, Numbered, bool)>,
     lost: Vec<u64>,
     dropped: Vec<u64>,
     marked: u64,
@@ -53,8 +53,8 @@ impl Reference {
             left: 0,
             opportunity: 0,
             offered: 0,
-            judged: 0,
-            launched: Vec::new(),
+            seen: 0,
+            in_flight: Vec::new(),
             lost: Vec::new(),
             dropped: Vec::new(),
             marked: 0,
@@ -210,11 +210,11 @@ impl Reference {
     }
 
     fn loses(&mut self) -> bool {
-        self.judged += 1;
+        self.seen += 1;
         match self.now.loss.as_ref().map(|loss| &loss.model) {
-            Some(LossModel::List { packets }) => packets.contains(&self.judged),
+            Some(LossModel::List { packets }) => packets.contains(&self.seen),
             Some(LossModel::Every { packets, first }) => {
-                self.judged >= *first && (self.judged - first).is_multiple_of(*packets)
+                self.seen >= *first && (self.seen - first).is_multiple_of(*packets)
             }
             other => panic!("the model does not draw: {other:?}"),
         }
@@ -234,7 +234,7 @@ impl Reference {
                 _ => self.now.delay,
             };
             let packet = Numbered { copy, ..packet.clone() };
-            self.launched.push((at, delay.as_ns(), packet, self.now.reorder.is_some()));
+            self.in_flight.push((at, delay.as_ns(), packet, self.now.reorder.is_some()));
         }
     }
 
@@ -243,7 +243,7 @@ impl Reference {
         // Of the last packet that keeps order.
         let (mut departed, mut arrived) = (0, 0);
         let mut deliveries = Vec::new();
-        for (at, delay, packet, may_overtake) in &self.launched {
+        for (at, delay, packet, may_overtake) in &self.in_flight {
             let mut arrival = at + delay;
             if !may_overtake {
                 arrival = arrival.max(arrived + (at - departed) / 2);

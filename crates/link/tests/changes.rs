@@ -2,27 +2,10 @@
 
 mod common;
 
-use common::{Numbered, Recorder, chance, drain, droptail, loss, nothing, numbers, offer, rate};
+use common::{Numbered, Recorder, at, chance, drain, droptail, loss, nothing, numbers, offer, rate};
 use tcplab_link::config::{Change, Distribution, Jitter, Limit, LossModel, Reorder, Trace};
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::{Span, Time};
-
-/// A change of nothing at `ms`.
-fn at(ms: u64) -> Change {
-    Change {
-        at: Time::from_ns(ms * 1_000_000),
-        rate: None,
-        limit: None,
-        mark_above: None,
-        delay: None,
-        jitter: None,
-        reorder: None,
-        loss: None,
-        corrupt: None,
-        duplicate: None,
-        up: None,
-    }
-}
 
 /// 1000 bytes take 1 ms.
 fn eight_mbit() -> Direction {

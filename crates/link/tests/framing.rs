@@ -1,4 +1,4 @@
-//! What frames take on the wire, and what a policer lets pass.
+//! The size of frames on the wire, and a policer's verdicts.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn overhead_takes_time_and_is_in_no_count_of_bytes() {
     let mut recorder = Recorder::default();
     offer(&mut link, 2, 976, Span::ZERO, &mut recorder);
     assert_eq!(recorder.times(Event::Depart), [1_000_000, 2_000_000]);
-    assert_eq!(link.stats().bytes_serialised, 2 * 976);
+    assert_eq!(link.stats().bytes_serialized, 2 * 976);
 
     let mut link = Link::new(&Direction { overhead, ..eight_mbit() }, 1);
     let mut recorder = Recorder::default();

@@ -24,7 +24,7 @@ fn a_link_without_settings_delivers_at_once() {
 }
 
 #[test]
-fn a_packet_is_serialised_and_then_delayed() {
+fn a_packet_is_serialized_and_then_delayed() {
     let config = Direction { rate: Some(rate(100_000_000)), delay: Span::from_ms(25), ..nothing() };
     let mut link = Link::new(&config, 1);
     let mut recorder = Recorder::default();
@@ -87,7 +87,7 @@ fn a_lost_packet_has_used_capacity_unless_it_is_lost_before_the_queue() {
         let loss = Some(Loss { model, before_queue });
         let mut link = Link::new(&Direction { rate: Some(rate(8_000_000)), loss, ..nothing() }, 1);
         let deliveries = offer(&mut link, 3, 1000, Span::ZERO, &mut ());
-        (numbers(&deliveries), deliveries[0].0, link.stats().serialised, link.stats().bytes_serialised)
+        (numbers(&deliveries), deliveries[0].0, link.stats().serialized, link.stats().bytes_serialized)
     };
     assert_eq!(end(false), (vec![3], 3_000_000, 3, 3000));
     assert_eq!(end(true), (vec![3], 1_000_000, 1, 1000));

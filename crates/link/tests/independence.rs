@@ -10,7 +10,7 @@ use tcplab_link::config::{Distribution, Jitter, Limit, Loss, LossModel, Queue, R
 use tcplab_link::{Direction, Event, Link};
 use tcplab_units::{Probability, Span, Time};
 
-/// What became of a packet and of its copy, each: damaged, and how long after it was offered it arrived.
+/// The fates of a packet and of its copy, each: damaged, and the time from its offer to its arrival.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Fate {
     original: Option<(bool, u64)>,

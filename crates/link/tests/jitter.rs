@@ -25,7 +25,7 @@ fn shaken(distribution: Distribution) -> Direction {
     Direction { delay: Span::from_ns(DELAY), jitter, ..nothing() }
 }
 
-/// What a link adds to its delay, in amounts, for packets `gap` ns apart.
+/// The variations of a link's delay, in amounts, for packets `gap` ns apart.
 fn variations(direction: &Direction, gap: u64, packets: u64) -> Vec<f64> {
     let mut link = Link::new(direction, 1);
     let mut variations = Vec::new();

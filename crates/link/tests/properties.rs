@@ -1,4 +1,4 @@
-//! What holds for every link, whatever its settings.
+//! Properties of every link, whatever its settings.
 
 mod common;
 
@@ -160,7 +160,7 @@ proptest! {
         prop_assert_eq!(stats.packets_in, arrivals.len() as u64);
         prop_assert_eq!(stats.bytes_in, arrivals.iter().map(|&(_, len)| u64::from(len)).sum::<u64>());
         prop_assert_eq!(
-            [stats.delivered, stats.dropped, stats.lost, stats.corrupted, stats.duplicated, stats.serialised],
+            [stats.delivered, stats.dropped, stats.lost, stats.corrupted, stats.duplicated, stats.serialized],
             [Event::Deliver, Event::Drop, Event::Lose, Event::Corrupt, Event::Duplicate, Event::Depart].map(count)
         );
     }

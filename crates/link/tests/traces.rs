@@ -27,7 +27,7 @@ fn carried(trace: &Trace, frame_len: u32, repetitions: u64) -> Vec<u64> {
                 );
             }
             link.advance(end, &mut ());
-            link.stats().serialised * u64::from(frame_len - 14)
+            link.stats().serialized * u64::from(frame_len - 14)
         })
         .collect()
 }
@@ -102,5 +102,5 @@ fn a_packet_waits_until_its_first_opportunity() {
     link.enqueue(Numbered::new(1, 3014), Time::ZERO, &mut ());
     let mut waiting = |ms: u64| link.sample(Time::from_ns(ms * 1_000_000), &mut ()).packets;
     assert_eq!((waiting(9), waiting(10), waiting(19)), (1, 0, 0));
-    assert_eq!(link.stats().serialised, 0);
+    assert_eq!(link.stats().serialized, 0);
 }

@@ -24,7 +24,7 @@ struct Handed {
     place: Place,
     /// The latest time that any packet had up to this one.
     latest: i64,
-    /// Whose it is could not be told at a glance.
+    /// The fast path could not read its endpoints.
     to_all: bool,
 }
 

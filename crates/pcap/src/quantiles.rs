@@ -203,8 +203,8 @@ mod tests {
             sorted.sort_unstable();
             let rank = ((share * sorted.len() as f64).ceil() as usize).max(1);
             let exact = sorted[rank - 1] as f64;
-            let told = quantiles.quantile(share).expect("there are values") as f64;
-            proptest::prop_assert!((told - exact).abs() <= exact / 100.0, "{told} for {exact}");
+            let estimate = quantiles.quantile(share).expect("there are values") as f64;
+            proptest::prop_assert!((estimate - exact).abs() <= exact / 100.0, "{estimate} for {exact}");
         }
     }
 }

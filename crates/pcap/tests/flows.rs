@@ -121,9 +121,9 @@ fn eight_flows_of_few_packets_take_the_room_of_one() {
 }
 
 #[derive(Debug)]
-struct Watching;
+struct CountingObserver;
 
-impl Observer for Watching {
+impl Observer for CountingObserver {
     fn seen(&mut self, _: &Seen<'_>) {}
 }
 
@@ -144,7 +144,7 @@ fn any_send() -> impl Strategy<Value = (Send<'static>, u64)> {
 }
 
 proptest! {
-    /// A flow that is kept as its packets is told as one that is analyzed from its first packet on.
+    /// A flow that is kept as its packets is reported like one that is analyzed from its first packet on.
     #[test]
     fn flows_of_few_packets_are_told_as_if_analyzed(sends in proptest::collection::vec(any_send(), 1..40)) {
         let mut at = 0;
@@ -156,7 +156,7 @@ proptest! {
             })
             .collect();
         let file = capture(&sends);
-        let mut watched = Analysis::with_observer(Options::default(), Watching);
+        let mut watched = Analysis::with_observer(Options::default(), CountingObserver);
         let mut reader = Reader::from_bytes(file.clone()).expect("a capture");
         while let Some(packet) = reader.next_packet() {
             watched.packet(&packet);
@@ -199,12 +199,12 @@ fn one_packet_on_two_interfaces_is_two_flows() {
 #[test]
 fn datagrams_are_counted_and_timed() {
     let mut buffer = FrameBuffer::new(Keep::Full);
-    let [there, back] = [true, false].map(|client| udp_frame(&mut buffer, client, 100));
+    let [forward, reverse] = [true, false].map(|client| udp_frame(&mut buffer, client, 100));
     let mut analysis = Analysis::new(Options::default());
     for (number, at) in (1..).zip([0, 10, 20, 40]) {
-        analysis.packet(&ethernet(number, at * MS as i64, &there));
+        analysis.packet(&ethernet(number, at * MS as i64, &forward));
     }
-    analysis.packet(&ethernet(5, 41 * MS as i64, &back));
+    analysis.packet(&ethernet(5, 41 * MS as i64, &reverse));
     let (flows, counts, ()) = analysis.finish();
     let flow = &flows[0];
     assert_eq!((flows.len(), counts.udp, flow.protocol), (1, 5, Protocol::Udp));

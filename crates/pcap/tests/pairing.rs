@@ -7,8 +7,8 @@ use tcplab_pcap::Reader;
 use tcplab_pcap::flow::Direction;
 use tcplab_pcap::pairing::{Clocks, Pairing, pair};
 
-const THERE: u64 = 10 * MS;
-const BACK: u64 = 10 * MS;
+const FORWARD: u64 = 10 * MS;
+const REVERSE: u64 = 10 * MS;
 /// The second clock is this far ahead, and this much faster.
 const OFFSET: u64 = 5_000 * MS;
 const SKEW: f64 = 50e-6;
@@ -20,12 +20,12 @@ fn both_ends() -> [Vec<Send<'static>>; 2] {
     let mut to_server = |at: u64, send: Send<'static>, lost: bool, queue: u64| {
         first.push(Send { at, ..send });
         if !lost {
-            second.push(Send { at: ahead(at + THERE + queue), ..send });
+            second.push(Send { at: ahead(at + FORWARD + queue), ..send });
         }
     };
     let mut acks = Vec::new();
     to_server(0, client(0, SYN, 0, 0, 0), false, 0);
-    acks.push((THERE, server(0, SYN | ACK, 0, 1, 0), false));
+    acks.push((FORWARD, server(0, SYN | ACK, 0, 1, 0), false));
     for n in 0..400u32 {
         let at = (50 + u64::from(n) * 20) * MS;
         let stamp = |at: u64| Some(((at / MS) as u32, 0));
@@ -35,13 +35,13 @@ fn both_ends() -> [Vec<Send<'static>>; 2] {
         if lost {
             to_server(at + 300 * MS, Send { timestamps: stamp(at + 300 * MS), ..data }, false, 0);
         }
-        let answered = at + THERE + MS + if lost { 300 * MS } else { 0 };
+        let answered = at + FORWARD + MS + if lost { 300 * MS } else { 0 };
         acks.push((answered, server(0, ACK, 1, 1 + (n + 1) * 100, 0), n % 70 == 20));
     }
     for (at, ack, lost) in acks {
         second.push(Send { at: ahead(at), ..ack });
         if !lost {
-            first.push(Send { at: at + BACK, ..ack });
+            first.push(Send { at: at + REVERSE, ..ack });
         }
     }
     first.sort_by_key(|send| send.at);
@@ -62,13 +62,16 @@ fn delays_and_losses_are_found_under_offset_and_skew() {
     assert!(pairing.clock.offset.abs_diff(OFFSET as i64) < 50_000, "{:?}", pairing.clock);
     let flow = &pairing.flows[0];
     assert_eq!((pairing.flows.len(), pairing.unpaired, flow.sent_at_first), (1, [0, 0], Direction::Forward));
-    let [there, back] = &flow.halves;
-    assert_eq!((there.sent, there.lost, there.retransmissions, there.needless), (409, 8, 8, 0));
-    assert_eq!((back.lost_acks, back.lost, back.unsent), (6, 0, 0));
+    let [forward, reverse] = &flow.halves;
+    assert_eq!((forward.sent, forward.lost, forward.retransmissions, forward.needless), (409, 8, 8, 0));
+    assert_eq!((reverse.lost_acks, reverse.lost, reverse.unsent), (6, 0, 0));
     let close =
         |delay: Option<i64>, truth: u64| delay.is_some_and(|delay| delay.abs_diff(truth as i64) < 100_000);
-    assert!(close(there.delay.min(), THERE) && close(there.delay.max(), THERE + 6 * MS / 10), "{there:?}");
-    assert!(close(back.delay.min(), BACK) && close(back.delay.max(), BACK), "{back:?}");
+    assert!(
+        close(forward.delay.min(), FORWARD) && close(forward.delay.max(), FORWARD + 6 * MS / 10),
+        "{forward:?}"
+    );
+    assert!(close(reverse.delay.min(), REVERSE) && close(reverse.delay.max(), REVERSE), "{reverse:?}");
 }
 
 #[test]

@@ -17,7 +17,14 @@ const TCP: Tcp<'_> = Tcp {
     ack: 0x8000_0001,
     flags: 0x10,
     window: 0xfedc,
-    options: TcpOptions { mss: None, window_scale: None, sack_permitted: false, timestamps: None, sack: &[] },
+    options: TcpOptions {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        timestamps: None,
+        sack: &[],
+        accecn: None,
+    },
 };
 
 /// A file that is removed with the test.
@@ -78,6 +85,7 @@ const FRAMES: [Build; 8] = [
             sack_permitted: true,
             timestamps: Some((1, 0)),
             sack: &[],
+            accecn: None,
         };
         buffer.tcp(&ETHERNET, &IP, &Tcp { flags: 0xc2, options, ..TCP }, 0)
     },

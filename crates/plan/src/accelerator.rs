@@ -23,7 +23,7 @@ pub struct Accelerator {
     pub connections: u32,
     /// Payload held for all connections together, bytes: acknowledged to one end and not yet by the other.
     pub memory: u64,
-    /// What happens to a connection that finds one of the limits reached.
+    /// Action on a connection that exceeds one of the limits.
     pub when_full: WhenFull,
 }
 
@@ -61,7 +61,7 @@ impl Default for Leg {
     }
 }
 
-/// What happens to a connection that finds the accelerator full.
+/// Action on a connection when the accelerator is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {

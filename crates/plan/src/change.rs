@@ -46,7 +46,7 @@ pub struct Change {
     pub delay: Option<Span>,
 }
 
-/// What changes, in words: `rate 20 Mbit/s, loss`.
+/// The changes as text: `rate 20 Mbit/s, loss`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();

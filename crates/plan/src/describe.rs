@@ -26,7 +26,7 @@ pub struct DirectionWords {
     pub queue: String,
     /// In the order in which packets meet them.
     pub impairments: Vec<String>,
-    /// What changes during the run, by time.
+    /// Changes during the run, by time.
     pub changes: Vec<String>,
     /// All of it.
     pub line: String,
@@ -35,7 +35,7 @@ pub struct DirectionWords {
 /// One flow.
 #[derive(Debug, Serialize)]
 pub struct FlowWords {
-    /// What is sent.
+    /// Traffic.
     pub traffic: String,
     /// Its congestion control; empty: it has none.
     pub control: String,
@@ -44,7 +44,7 @@ pub struct FlowWords {
 }
 
 impl Direction {
-    /// What it does to packets.
+    /// Effect on packets.
     pub fn describe(&self) -> DirectionWords {
         let rate = match (&self.trace, self.rate) {
             (Some(trace), _) => trace.to_string(),
@@ -55,7 +55,7 @@ impl Direction {
         impairments.extend((!self.up).then(|| "down at the start".to_owned()));
         impairments.extend((!self.overhead.is_none()).then(|| self.overhead.to_string()));
         impairments.extend(self.policer.map(|policer| policer.to_string()));
-        impairments.extend(struck(
+        impairments.extend(impairments_of(
             self.loss.as_ref(),
             self.corrupt,
             self.duplicate,
@@ -84,13 +84,19 @@ impl Change {
         said.extend(self.mark_above.map(|threshold| format!("marks above {threshold}")));
         said.extend(self.delay.map(|delay| format!("delay {delay}")));
         said.extend(self.up.map(|up| if up { "up" } else { "down" }.to_owned()));
-        said.extend(struck(self.loss.as_ref(), self.corrupt, self.duplicate, self.jitter, self.reorder));
+        said.extend(impairments_of(
+            self.loss.as_ref(),
+            self.corrupt,
+            self.duplicate,
+            self.jitter,
+            self.reorder,
+        ));
         said.join(", ")
     }
 }
 
 /// Impairments that may change, in the order in which packets meet them.
-fn struck(
+fn impairments_of(
     loss: Option<&Loss>,
     corrupt: Option<Chance>,
     duplicate: Option<Chance>,
@@ -126,7 +132,7 @@ fn three_digits(rate: Rate) -> Rate {
 }
 
 impl Flow {
-    /// What it sends, and when.
+    /// Traffic and its times.
     pub fn describe(&self) -> FlowWords {
         FlowWords {
             traffic: self.traffic.to_string(),
@@ -160,7 +166,9 @@ impl Link {
     /// A line for each direction; one for both where they are alike.
     fn lines(&self) -> Vec<String> {
         let [one, two] = &self.ends;
-        let (forward, backward) = (self.forward.describe().line, self.backward.describe().line);
+        let medium = self.medium.as_ref().map_or_else(String::new, |medium| format!(", on {medium}"));
+        let [forward, backward] =
+            [&self.forward, &self.backward].map(|direction| direction.describe().line + &medium);
         if forward == backward {
             vec![format!("  {one} <-> {two}: {forward}")]
         } else {
@@ -182,6 +190,7 @@ impl Plan {
         counts.push(plural(self.links.len(), "link"));
         let mut lines = vec![format!("network: {}", counts.join(", "))];
         lines.extend(listed(self.links.iter().flat_map(Link::lines).collect()));
+        lines.extend(self.media.iter().map(|medium| format!("  {}: {medium}", medium.name)));
         lines.push(format!("traffic: {}", plural(self.flows.len(), "flow")));
         lines.extend(listed(self.flows.iter().map(|flow| format!("  {flow}")).collect()));
         lines.push(format!("measured: {}", self.measured()));

@@ -4,15 +4,19 @@
 //! language (`crates/scenario`) makes plans, engines execute them; both share these types and nothing else.
 
 mod accelerator;
+mod cache;
+mod cc;
 mod chance;
 mod change;
 mod describe;
+mod estimate;
 mod flow;
 mod ip;
 mod jitter;
 mod link;
 mod loss;
 mod measure;
+mod medium;
 mod nic;
 mod node;
 mod overhead;
@@ -26,23 +30,31 @@ mod tcp_settings;
 mod trace;
 
 pub use accelerator::{Accelerator, Leg, WhenFull};
+pub use cache::{Cache, Found, Store};
+pub use cc::Cc;
 pub use chance::Chance;
 pub use change::Change;
 pub use describe::{DirectionWords, FlowWords};
+pub use estimate::Estimate;
 pub use flow::{
-    Cc, Flow, Generator, Object, Pattern, PatternDistribution, Popularity, Requests, Traffic, Web,
+    Connections, Echo, Fetch, Flow, Generator, Http, Next, Object, Pages, Pattern, PatternDistribution, Ping,
+    Popularity, REQUEST_BYTES, RESPONSE_HEAD_BYTES, Request, Requests, Tcp, Traffic, Traits, Udp, Web,
 };
 pub use ip::IpVersion;
 pub use jitter::{Distribution, Jitter};
 pub use link::{Direction, Link};
-pub use loss::{Loss, LossModel};
+pub use loss::{Loss, LossModel, effective_loss};
 pub use measure::{Capture, CaptureAt, CaptureWhat, Emulator, Omit, Sample};
+pub use medium::{Aggregation, Medium};
 pub use nic::Nic;
-pub use node::{Node, NodeKind, Offloads};
+pub use node::{Node, NodeKind, NodeTraits, Offloads};
 pub use overhead::Overhead;
 pub use plan::Plan;
 pub use policer::Policer;
-pub use queue::{Band, Codel, Drr, Dualpi2, Fq, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
+pub use queue::{
+    AckFilter, Band, Cake, Cells, Codel, Diffserv, Drr, Dualpi2, Fq, FqCodel, Isolation, Limit, Pie, Prio,
+    Queue, Red, Tbf,
+};
 pub use remote::{Around, ExpectPath};
 pub use reorder::Reorder;
 pub use routing::{Bgp, FrrFile, Ospf, OspfInterface, Routing, StaticRoute};

@@ -20,6 +20,9 @@ pub struct Link {
     pub addresses6: [Option<String>; 2],
     /// Largest IP packet.
     pub mtu: u32,
+    /// The medium that both directions share with other links; none: each has its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub medium: Option<String>,
     /// First end to second end.
     pub forward: Direction,
     /// Second end to first end.
@@ -32,10 +35,10 @@ pub struct Link {
 pub struct Direction {
     /// Serialisation rate; none: packets leave the queue at once.
     pub rate: Option<Rate>,
-    /// What each frame takes on the wire beside its own bytes.
+    /// Overhead of each frame on the wire.
     #[serde(default, skip_serializing_if = "Overhead::is_none")]
     pub overhead: Overhead,
-    /// What drops packets before the queue that come faster than allowed.
+    /// Policer before the queue, which drops packets above its rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
     /// The queue in front of the serialiser.
@@ -59,4 +62,37 @@ pub struct Direction {
     pub trace: Option<Trace>,
     /// Settings that change during the run, by time.
     pub changes: Vec<Change>,
+}
+
+impl Link {
+    /// Whether neither direction does anything to packets, so that a cable is enough.
+    pub fn is_cable(&self) -> bool {
+        [&self.forward, &self.backward].into_iter().all(Direction::is_cable)
+    }
+}
+
+impl Direction {
+    /// Whether it does nothing to packets.
+    fn is_cable(&self) -> bool {
+        let Direction {
+            rate,
+            overhead: _,
+            policer,
+            queue: _,
+            delay,
+            jitter,
+            reorder,
+            loss,
+            corrupt,
+            duplicate,
+            up,
+            trace,
+            changes,
+        } = self;
+        // Without a rate nothing waits and nothing is on a wire.
+        let service = rate.is_none() && trace.is_none() && policer.is_none();
+        let losses = loss.is_none() && corrupt.is_none() && duplicate.is_none();
+        let times = *delay == Span::ZERO && jitter.is_none() && reorder.is_none();
+        *up && service && losses && times && changes.is_empty()
+    }
 }

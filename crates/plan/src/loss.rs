@@ -9,6 +9,10 @@ use tcplab_units::Probability;
 use crate::Chance;
 use crate::describe::ordinal;
 
+mod netem;
+
+pub use netem::effective_loss;
+
 /// Which packets are lost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -56,6 +60,23 @@ pub enum LossModel {
         /// The first one lost, counted from 1.
         first: u64,
     },
+}
+
+impl LossModel {
+    /// The share of packets lost in the long run; none of a list counts.
+    pub(crate) fn mean(&self) -> f64 {
+        match self {
+            LossModel::Random { chance } => chance.rate.as_f64(),
+            LossModel::Netem { chance } => effective_loss(chance.rate.as_f64(), chance.correlation.as_f64()),
+            LossModel::GilbertElliott { p, r, bad, good } => {
+                let (into, out) = (p.as_f64(), r.as_f64());
+                let share = if into + out > 0.0 { into / (into + out) } else { 0.0 };
+                share * bad.as_f64() + (1.0 - share) * good.as_f64()
+            }
+            LossModel::List { .. } => 0.0,
+            LossModel::Every { packets, .. } => 1.0 / *packets as f64,
+        }
+    }
 }
 
 /// Longer lists of packets end with "and more".

@@ -1,4 +1,4 @@
-//! What is sampled and what is captured.
+//! Sampling and packet capture.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct Sample {
     pub packets: bool,
 }
 
-/// What is captured.
+/// Packets to capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Capture {
     /// Headers only, or whole packets.
@@ -79,7 +79,7 @@ mod auto {
     }
 }
 
-/// What makes the links of a real kernel's network.
+/// Emulator of the links of a real kernel's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Emulator {

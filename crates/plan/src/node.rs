@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Accelerator, Nic, Routing, TcpSettings};
+use crate::{Accelerator, Cache, Nic, Routing, TcpSettings};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// What it does with packets that are not its own.
+    /// Handling of packets for other nodes.
     pub kind: NodeKind,
     /// The settings of its TCP.
     pub tcp: TcpSettings,
@@ -39,9 +39,12 @@ pub struct Node {
     /// Of a router: what splits the TCP connections that pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accelerate: Option<Accelerator>,
+    /// Of a router: what answers requests of http flows that pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<Cache>,
 }
 
-/// What a node does with packets that are not its own.
+/// Handling of packets for other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
@@ -51,6 +54,35 @@ pub enum NodeKind {
     Switch,
     /// Forwards packets along shortest paths.
     Router,
+}
+
+/// What holds for all nodes of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct NodeTraits {
+    /// Its name in plans.
+    pub name: &'static str,
+    /// Flows begin and end there.
+    pub ends_flows: bool,
+    /// It joins its links to one subnet, and has no addresses there.
+    pub bridges: bool,
+    /// It forwards packets between its subnets.
+    pub forwards: bool,
+}
+
+impl NodeKind {
+    /// What holds for all nodes of each kind.
+    pub const KINDS: [NodeTraits; 3] =
+        [NodeKind::Host.traits(), NodeKind::Switch.traits(), NodeKind::Router.traits()];
+
+    /// What holds for all nodes of its kind.
+    pub const fn traits(self) -> NodeTraits {
+        let (name, ends_flows, bridges, forwards) = match self {
+            NodeKind::Host => ("host", true, false, false),
+            NodeKind::Switch => ("switch", false, true, false),
+            NodeKind::Router => ("router", false, false, true),
+        };
+        NodeTraits { name, ends_flows, bridges, forwards }
+    }
 }
 
 /// Offloads of a node's interfaces.

@@ -1,4 +1,4 @@
-//! What a link's framing adds to packets.
+//! Overhead of a link's framing.
 
 use std::fmt;
 

@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-use crate::{Capture, Emulator, ExpectPath, Flow, Link, Node, Omit, Sample};
+use crate::{Capture, Emulator, ExpectPath, Flow, Link, Medium, Node, Omit, Sample};
 
-/// What an engine executes.
+/// A plan, executed by an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
     /// The scenario's name.
@@ -32,13 +32,16 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// Point-to-point links.
     pub links: Vec<Link>,
+    /// What links share that do not have a wire of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<Medium>,
     /// Traffic.
     pub flows: Vec<Flow>,
     /// How often what is sampled.
     pub sample: Sample,
-    /// What is captured.
+    /// Packets to capture.
     pub capture: Option<Capture>,
-    /// What makes the links of a real kernel's network.
+    /// Emulator of the links of a real kernel's network.
     #[serde(default)]
     pub emulator: Emulator,
     /// How much later each flow starts in this repetition, ns, by its name.
@@ -47,13 +50,14 @@ pub struct Plan {
     /// How long routing protocols may take until the ends of every flow reach each other. Default: 60 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub convergence: Option<Span>,
-    /// Measure the links of a network that stays up, and refuse those that are off. Default: up to 50 links.
+    /// Measure the links before traffic, and refuse those that are off. Default: up to 50 links; before runs, where a flow
+    /// lasts beyond 10 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<bool>,
     /// Where its hosts are, as URLs by their names, for the engine of real hosts.
     #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
     pub hosts_at: IndexMap<String, String>,
-    /// What the path between real hosts must be like.
+    /// Requirements on the path between real hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expect_path: Option<ExpectPath>,
 }

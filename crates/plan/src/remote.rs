@@ -1,10 +1,10 @@
-//! What a plan says of real hosts: what the path between them must be like.
+//! Settings of real hosts: requirements on the path between them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Probability, Span};
 
-/// What the path between real hosts must be like; on another one the run is not started.
+/// Requirements on the path between real hosts; the run does not start if they are not met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExpectPath {
     /// Its idle round-trip time.

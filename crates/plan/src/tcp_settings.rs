@@ -80,6 +80,8 @@ pub enum Ecn {
     Off,
     /// Offered and accepted.
     On,
+    /// Accurate ECN (RFC 9768) offered and accepted; with an end that does not know it, as `on`.
+    Accecn,
     /// Accepted when the other end offers it (Linux's default).
     Passive,
 }

@@ -51,7 +51,7 @@ pub enum Family {
     V6,
 }
 
-/// What a control tells about itself.
+/// A control's own report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ControlInfo {
     /// Nothing.
@@ -88,7 +88,7 @@ pub enum ControlInfo {
     Published {
         /// Which of the dump's controls it is.
         control: usize,
-        /// What it publishes.
+        /// Its gauges.
         telemetry: Telemetry,
     },
 }
@@ -104,7 +104,7 @@ pub struct Socket<'a> {
     pub info: &'a TcpInfo,
     /// Name of the congestion control.
     pub cc: &'a str,
-    /// What the control tells.
+    /// The control's own report.
     pub control: ControlInfo,
     /// The whole state of a control of tcplab's, which its gauges lead into; else empty.
     pub state: &'a [u8],
@@ -247,10 +247,10 @@ fn read_messages(
 /// Reads a `struct inet_diag_msg` and its attributes; `info` lends the room for the socket's figures.
 fn read_socket<'a>(message: &'a [u8], controls: &[Published], info: &'a mut TcpInfo) -> Socket<'a> {
     let (mut cc, mut control, mut state): (_, _, &[u8]) = ("", ControlInfo::None, &[]);
-    let (mut told, mut storages): (&[u8], &[u8]) = (&[], &[]);
+    let (mut info_bytes, mut storages): (&[u8], &[u8]) = (&[], &[]);
     for (kind, value) in published::Attributes(&message[MESSAGE..]) {
         match kind {
-            ATTR_INFO => told = value,
+            ATTR_INFO => info_bytes = value,
             ATTR_CONG => {
                 let name = value.split(|&b| b == 0).next().unwrap_or_default();
                 cc = std::str::from_utf8(name).unwrap_or_default();
@@ -281,7 +281,7 @@ fn read_socket<'a>(message: &'a [u8], controls: &[Published], info: &'a mut TcpI
         control = ControlInfo::Published { control: number, telemetry };
         state = whole;
     }
-    info.copy(told);
+    info.copy(info_bytes);
     Socket {
         local_port: u16::from_be_bytes([message[4], message[5]]),
         remote_port: u16::from_be_bytes([message[6], message[7]]),

@@ -3,10 +3,10 @@
 use std::ops::RangeInclusive;
 
 const JMP: u8 = 1;
-const SOURCE_AT_LEAST: u8 = 2;
-const SOURCE_AT_MOST: u8 = 3;
-const DESTINATION_AT_LEAST: u8 = 4;
-const DESTINATION_AT_MOST: u8 = 5;
+const SOURCE_GE: u8 = 2;
+const SOURCE_LE: u8 = 3;
+const DESTINATION_GE: u8 = 4;
+const DESTINATION_LE: u8 = 5;
 
 /// Bytes of one comparison: an operation and the operation that holds its port.
 const COMPARE: usize = 8;
@@ -34,8 +34,8 @@ impl Filter {
     /// its 16-bit jumps reach over.
     pub(crate) fn bytecode(&self) -> Option<Vec<u8>> {
         let conditions: Vec<(u8, u8, &RangeInclusive<u16>)> = (self.local.iter())
-            .map(|r| (SOURCE_AT_LEAST, SOURCE_AT_MOST, r))
-            .chain(self.remote.iter().map(|r| (DESTINATION_AT_LEAST, DESTINATION_AT_MOST, r)))
+            .map(|r| (SOURCE_GE, SOURCE_LE, r))
+            .chain(self.remote.iter().map(|r| (DESTINATION_GE, DESTINATION_LE, r)))
             .collect();
         let total = conditions.len() * BLOCK;
         if conditions.is_empty() || total + 4 > usize::from(u16::MAX) {
@@ -77,10 +77,10 @@ mod tests {
             let port = || no(at + 4) as u16;
             let yes = match code[at] {
                 JMP => false,
-                SOURCE_AT_LEAST => local >= port(),
-                SOURCE_AT_MOST => local <= port(),
-                DESTINATION_AT_LEAST => remote >= port(),
-                DESTINATION_AT_MOST => remote <= port(),
+                SOURCE_GE => local >= port(),
+                SOURCE_LE => local <= port(),
+                DESTINATION_GE => remote >= port(),
+                DESTINATION_LE => remote <= port(),
                 other => panic!("operation {other}"),
             };
             at += if yes { usize::from(code[at + 1]) } else { no(at) };

@@ -1,4 +1,4 @@
-//! What the running kernel knows about sockets, CPUs and memory, sampled on a fixed schedule.
+//! Samples of sockets, CPUs and memory from the running kernel, on a fixed schedule.
 //!
 //! Sockets come from `sock_diag(7)` in the namespace of the calling thread: one dump reads them all, whoever
 //! owns them. Host figures come from `/proc`. Rows are handed to the caller one at a time; nothing is

@@ -1,4 +1,4 @@
-//! What tcplab's own congestion controls publish of each connection in the running kernel: the head of their
+//! Figures that tcplab's own congestion controls publish of each connection in the running kernel: the head of their
 //! state, which is in BPF socket storage and comes with an inet_diag dump (`bpf_sk_storage_diag_put`).
 
 use std::io;
@@ -93,7 +93,7 @@ pub(crate) fn request(controls: &[Published]) -> Vec<u8> {
     out
 }
 
-/// What the control called `cc` publishes of a socket, which of `controls` it is, and its whole state. `answer` holds
+/// Gauges that the control `cc` publishes of a socket, which of `controls` it is, and its whole state. `answer` holds
 /// the state of every control the socket ever had.
 pub(crate) fn read<'a>(
     answer: &'a [u8],

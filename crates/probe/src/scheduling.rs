@@ -51,13 +51,13 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The thread that made it runs before any ordinary thread, where that is allowed, as long as it is awake for less than a share
-/// of the time.
+/// Real-time scheduling (`SCHED_FIFO`) of the thread that made it, where allowed, while the thread uses less than a share of its
+/// CPU.
 ///
-/// Linux takes the CPU away from real-time threads for the rest of each second in which they have used 95 % of it
-/// (`sched_rt_runtime_us`); and a thread that hardly sleeps would keep all others from its CPU.
+/// Linux throttles real-time threads for the rest of each second in which they have used 95 % of a CPU
+/// (`sched_rt_runtime_us`). A thread that hardly sleeps would also starve all others on its CPU.
 #[derive(Debug)]
-pub struct Urgency {
+pub struct RealTimePriority {
     possible: bool,
     urgent: bool,
     /// Percent of the time.
@@ -66,41 +66,41 @@ pub struct Urgency {
     cpu: u64,
 }
 
-impl Urgency {
-    /// Urgent, if that is `wanted`, as long as this thread is awake for less than `limit` percent of the time.
-    pub fn new(limit: u64, wanted: bool) -> Urgency {
+impl RealTimePriority {
+    /// Real-time, if `wanted`, while this thread uses less than `limit` percent of its CPU.
+    pub fn new(limit: u64, wanted: bool) -> RealTimePriority {
         let possible = wanted && set(libc::SCHED_FIFO);
-        Urgency { possible, urgent: possible, limit, since: clock::now(), cpu: clock::thread_cpu() }
+        RealTimePriority { possible, urgent: possible, limit, since: clock::now(), cpu: clock::thread_cpu() }
     }
 
-    /// Looks, from time to time, at the share of the time that the thread was awake; `now` is CLOCK_MONOTONIC, ns.
+    /// Checks from time to time the share of CPU time that the thread has used; `now` is CLOCK_MONOTONIC, ns.
     #[inline]
     pub fn review(&mut self, now: u64) {
         if self.possible && now >= self.since + WINDOW {
-            self.judge(now);
+            self.update(now);
         }
     }
 
-    /// It runs before others now.
+    /// Whether the thread is real-time now.
     #[inline]
     pub fn is_urgent(&self) -> bool {
         self.urgent
     }
 
     #[cold]
-    fn judge(&mut self, now: u64) {
+    fn update(&mut self, now: u64) {
         let cpu = clock::thread_cpu();
         let urgent = urgent(self.urgent, self.limit, cpu - self.cpu, now - self.since);
         if urgent != self.urgent {
             set(if urgent { libc::SCHED_FIFO } else { libc::SCHED_OTHER });
         }
-        *self = Urgency { urgent, since: now, cpu, ..*self };
+        *self = RealTimePriority { urgent, since: now, cpu, ..*self };
     }
 }
 
-/// Whether a thread that was `urgent` or not remains so, having been awake for `awake` ns of `time`.
-fn urgent(urgent: bool, limit: u64, awake: u64, time: u64) -> bool {
-    awake * 100 < time * if urgent { limit } else { limit - HYSTERESIS }
+/// Whether a thread is to be `urgent` after using its CPU for `busy` ns of `time`.
+fn urgent(urgent: bool, limit: u64, busy: u64, time: u64) -> bool {
+    busy * 100 < time * if urgent { limit } else { limit - HYSTERESIS }
 }
 
 /// Niceness and time slice, once set, are kept from one policy to the other.

@@ -13,10 +13,10 @@ const BBR_DRAIN_GAIN: u32 = 256 * 1000 / 2885;
 const BBR_UNIT: u32 = 256;
 
 /// With more ranges the kernel's filter costs more than it saves: its check of the filter at every dump takes
-/// quadratic time (`inet_diag_bc_audit`). Sockets of nobody are left out here anyway.
+/// quadratic time (`inet_diag_bc_audit`). Sockets without an owner are left out here anyway.
 const FILTER_RANGES: usize = 8;
 
-/// What a socket belongs to.
+/// The flow of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Flow name.
@@ -77,7 +77,7 @@ pub struct Sample<'a> {
     pub remote_port: u16,
     /// The kernel's figures.
     pub info: &'a TcpInfo,
-    /// What its control tells.
+    /// Its control's own report.
     pub control: ControlInfo,
     /// The whole state of a control of tcplab's; else empty.
     pub state: &'a [u8],
@@ -100,7 +100,7 @@ pub struct Sampler {
     families: Vec<Family>,
 }
 
-/// The lowest port that connections get unless told otherwise (net.ipv4.ip_local_port_range).
+/// The lowest port that connections get by default (net.ipv4.ip_local_port_range).
 const FIRST_EPHEMERAL: u16 = 32_768;
 
 #[derive(Debug)]
@@ -112,7 +112,7 @@ struct Foreign {
 
 impl Sampler {
     /// Opens one in the namespace of the calling thread; `every_socket` shows those of unknown programs too.
-    /// What `controls` publish is read with each sample.
+    /// Reads the figures that `controls` publish with each sample.
     pub fn open(every_socket: bool, controls: Vec<Published>) -> Result<Sampler, DiagError> {
         let controls: Arc<[Published]> = controls.into();
         Ok(Sampler {
@@ -202,7 +202,7 @@ impl Foreign {
     }
 }
 
-/// What orders the connections of one program to one port by their creation. Linux takes ever higher local ports
+/// Key that orders the connections of one program to one port by their creation. Linux takes ever higher local ports
 /// for one destination (RFC 6056, section 3.3.4) until it begins again at the lowest. A socket's inode tells less:
 /// each CPU numbers those that it makes.
 fn created(local: u16, highest: u16) -> u32 {
@@ -248,7 +248,7 @@ fn sample<'a>(socket: &'a Socket<'_>, owner: Option<&'a Owner>, controls: &'a [P
     }
 }
 
-/// BBR's mode told from its gains, since the kernel does not export the mode itself (`bbr_update_gains`). The names
+/// BBR's mode derived from its gains, since the kernel does not export the mode itself (`bbr_update_gains`). The names
 /// are those of `cc/bbr1.c`.
 fn bbr_phase(pacing_gain: u32, cwnd_gain: u32) -> &'static str {
     match (pacing_gain, cwnd_gain) {

@@ -14,7 +14,7 @@ use tcplab_tcp::Segment;
 use tcplab_tcp::segment::SYN;
 use tcplab_units::Time;
 
-/// What went wrong with the files of a capture, shared between the sink and whoever asks.
+/// The first error of a capture's files, shared between the sink and its owner.
 pub(crate) type Failure = Arc<Mutex<Option<(PathBuf, io::Error)>>>;
 
 /// Writes `NODE-LINK.pcapng` for every captured interface.
@@ -103,7 +103,8 @@ fn build<'a>(buffer: &'a mut FrameBuffer, frame: &Frame) -> tcplab_pcap::build::
     }
     match &frame.body {
         Body::Tcp(segment) => {
-            let tcp = tcp_header(frame, segment);
+            let counters = segment.accecn.counters();
+            let tcp = tcp_header(frame, segment, &counters);
             buffer.tcp(&ethernet, ip, &tcp, segment.len)
         }
         Body::Udp { payload, .. } => {
@@ -137,14 +138,14 @@ fn ip_header(frame: &Frame) -> Ip {
     }
 }
 
-fn tcp_header<'a>(frame: &Frame, segment: &'a Segment) -> Tcp<'a> {
+fn tcp_header<'a>(frame: &Frame, segment: &'a Segment, counters: &'a [u32; 3]) -> Tcp<'a> {
     let syn = segment.flags & SYN != 0;
     Tcp {
         source_port: frame.source_port,
         destination_port: frame.destination_port,
         seq: segment.seq,
         ack: segment.ack,
-        flags: segment.flags,
+        flags: u16::from(segment.ae) << 8 | u16::from(segment.flags),
         window: segment.window,
         options: TcpOptions {
             mss: syn.then_some(segment.mss),
@@ -152,6 +153,8 @@ fn tcp_header<'a>(frame: &Frame, segment: &'a Segment) -> Tcp<'a> {
             sack_permitted: syn && segment.sack_permitted,
             timestamps: segment.has_timestamp.then_some((segment.ts_val, segment.ts_ecr)),
             sack: &segment.sack[..usize::from(segment.sack_count).min(segment.sack.len())],
+            accecn: (segment.accecn.fields > 0)
+                .then(|| (segment.accecn.kind(), &counters[..usize::from(segment.accecn.fields).min(3)])),
         },
     }
 }

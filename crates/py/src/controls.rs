@@ -11,11 +11,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tcplab_control::{Gauge, Registry, Table, files, registry};
-use tcplab_kernelcc::About;
+use tcplab_kernelcc::ElfMetadata;
 
 use crate::simulation::os_error;
 
-/// What `tcplab_cc_native.h` calls the table of a control that is compiled as a shared object.
+/// Symbol of the table of a control that is compiled as a shared object (`tcplab_cc_native.h`).
 const EXPORTED: &[u8] = b"tl_exported\0";
 
 /// Names of the congestion controls the simulator has.
@@ -24,7 +24,7 @@ pub(crate) fn controls() -> Vec<&'static str> {
     registry::names().collect()
 }
 
-/// What a control says of itself: `name`, `phases`, `parameters` and `gauges`. It is a built-in one, or that of a shared
+/// Metadata of a control: `name`, `phases`, `parameters` and `gauges`. It is a built-in one, or that of a shared
 /// object (`library`), which is read, not opened: nothing of it runs.
 #[pyfunction]
 #[pyo3(signature = (name, library=None))]
@@ -48,15 +48,15 @@ pub(crate) fn control<'py>(
             table.gauges().try_for_each(|one| gauges.append(gauge(py, &one)?))?;
         }
         Some(library) => {
-            let about = about(&library, name)?;
-            described.set_item("name", about.name)?;
-            described.set_item("phases", about.phases)?;
-            for one in about.parameters {
+            let metadata = metadata(&library, name)?;
+            described.set_item("name", metadata.name)?;
+            described.set_item("phases", metadata.phases)?;
+            for one in metadata.parameters {
                 let scale = f64::from(one.scale);
-                let edges = [one.initial, one.least, one.most, 1].map(|number| f64::from(number) / scale);
+                let edges = [one.initial, one.min, one.max, 1].map(|number| f64::from(number) / scale);
                 parameters.append(parameter(py, &one.name, &one.doc, edges)?)?;
             }
-            about.gauges.iter().try_for_each(|one| gauges.append(gauge(py, one)?))?;
+            metadata.gauges.iter().try_for_each(|one| gauges.append(gauge(py, one)?))?;
         }
     }
     described.set_item("parameters", parameters)?;
@@ -64,12 +64,12 @@ pub(crate) fn control<'py>(
     Ok(described)
 }
 
-/// What a shared object says of the control in it; a ValueError says what keeps it from being one.
-fn about(library: &Path, name: &str) -> PyResult<About> {
+/// Metadata of the control in a shared object; ValueError if it has none.
+fn metadata(library: &Path, name: &str) -> PyResult<ElfMetadata> {
     let object = std::fs::read(library).map_err(|error| os_error(library, &error))?;
-    let about =
-        About::read(&object, name).map_err(|_| PyValueError::new_err("it has no CONGESTION_CONTROL"))?;
-    about.fault().map_or(Ok(about), |why| Err(PyValueError::new_err(why)))
+    let metadata = ElfMetadata::read(&object, name)
+        .map_err(|_| PyValueError::new_err("it has no CONGESTION_CONTROL"))?;
+    metadata.fault().map_or(Ok(metadata), |why| Err(PyValueError::new_err(why)))
 }
 
 /// A parameter with its default, minimum, maximum and step.

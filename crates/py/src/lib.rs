@@ -2,6 +2,7 @@
 
 mod capture;
 mod controls;
+mod lab;
 mod pcap;
 mod scenario;
 mod simulation;
@@ -32,6 +33,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(tables::tables, module)?)?;
     scenario::register(module)?;
+    module.add_function(wrap_pyfunction!(lab::lay_out, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::netem_unlike, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;
     module.add_function(wrap_pyfunction!(controls::controls, module)?)

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
 use serde_json::Value as Json;
-use tcplab_plan::{Direction, Flow, Limit, Plan};
+use tcplab_plan::{Direction, Flow, Limit, NodeKind, Plan, Traffic};
 use tcplab_scenario::quantity::{self, Dimension, QuantityError};
 use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
@@ -73,7 +73,7 @@ impl Document {
         suggestion: &str,
         at_key: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        told(py, &self.0.mistake(&steps(path), message, suggestion, at_key))
+        error_object(py, &self.0.mistake(&steps(path), message, suggestion, at_key))
     }
 
     /// The plan of the scenario as JSON, with overrides applied.
@@ -90,28 +90,33 @@ impl Document {
         json(&plan.map_err(|found| raised(py, found.iter()))?)
     }
 
+    /// A warning for each key, also of overrides, that has a new name.
+    fn renamed_keys(&self, sets: Vec<String>) -> Vec<String> {
+        tcplab_scenario::renamed_keys(&self.0, &sets)
+    }
+
     /// A study's own keys as JSON, with every default filled in.
     fn study(&self, py: Python<'_>) -> PyResult<String> {
         json(&tcplab_scenario::study(&self.0).map_err(|found| raised(py, found.iter()))?)
     }
 }
 
-fn json(value: &impl serde::Serialize) -> PyResult<String> {
+pub(crate) fn json(value: &impl serde::Serialize) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+pub(crate) fn read<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
     serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// The mistakes as one exception.
 fn raised<'m>(py: Python<'_>, found: impl Iterator<Item = &'m Mistake>) -> PyErr {
-    let errors = found.map(|mistake| told(py, mistake)).collect::<PyResult<Vec<_>>>();
+    let errors = found.map(|mistake| error_object(py, mistake)).collect::<PyResult<Vec<_>>>();
     let exception = errors.and_then(|errors| py.import(ERRORS)?.getattr("ScenarioErrors")?.call1((errors,)));
     exception.map_or_else(|error| error, PyErr::from_value)
 }
 
-fn told<'py>(py: Python<'py>, mistake: &Mistake) -> PyResult<Bound<'py, PyAny>> {
+fn error_object<'py>(py: Python<'py>, mistake: &Mistake) -> PyResult<Bound<'py, PyAny>> {
     let Mistake { file, line, column, path, value, message, suggestion, source, width } = mistake;
     let parts = (file, line, column, path, value, message, suggestion, source, width);
     py.import(ERRORS)?.getattr("ScenarioError")?.call1(parts)
@@ -200,7 +205,7 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
     })
 }
 
-/// What a person should know about a plan before running it, one sentence each.
+/// Warnings about a plan before a run, one sentence each.
 #[pyfunction]
 pub(crate) fn warnings(plan: &str) -> PyResult<Vec<String>> {
     Ok(tcplab_scenario::warnings(&read(plan)?))
@@ -230,10 +235,28 @@ pub(crate) fn with_phases(plan: &str) -> PyResult<String> {
     json(&tcplab_scenario::with_phases(read(plan)?))
 }
 
+/// What one run of a plan takes, as JSON.
+#[pyfunction]
+pub(crate) fn estimate(plan: &str) -> PyResult<String> {
+    json(&read::<Plan>(plan)?.estimate())
+}
+
+/// What holds for all traffic of each kind, as JSON.
+#[pyfunction]
+pub(crate) fn traffic_kinds() -> PyResult<String> {
+    json(&Traffic::KINDS)
+}
+
+/// What holds for all nodes of each kind, as JSON.
+#[pyfunction]
+pub(crate) fn node_kinds() -> PyResult<String> {
+    json(&NodeKind::KINDS)
+}
+
 /// The share of packets lost in the long run by netem's recursion.
 #[pyfunction]
 pub(crate) fn effective_loss(rate: f64, correlation: f64) -> f64 {
-    tcplab_scenario::netem::effective_loss(rate, correlation)
+    tcplab_plan::effective_loss(rate, correlation)
 }
 
 /// A value of a kind, such as `time` or `sizes`, as JSON in base units.
@@ -289,7 +312,7 @@ pub(crate) fn plan_yaml(text: &str) -> PyResult<String> {
     json(&tcplab_scenario::plain(&document.root))
 }
 
-/// What the language offers.
+/// Keys and values of the language.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Document>()?;
     module.add_function(wrap_pyfunction!(mistake_text, module)?)?;
@@ -298,6 +321,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(describe, module)?)?;
     module.add_function(wrap_pyfunction!(repetition, module)?)?;
     module.add_function(wrap_pyfunction!(with_phases, module)?)?;
+    module.add_function(wrap_pyfunction!(estimate, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic_kinds, module)?)?;
+    module.add_function(wrap_pyfunction!(node_kinds, module)?)?;
     module.add_function(wrap_pyfunction!(effective_loss, module)?)?;
     module.add_function(wrap_pyfunction!(value, module)?)?;
     module.add_function(wrap_pyfunction!(quantity_of, module)?)?;

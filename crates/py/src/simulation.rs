@@ -90,13 +90,20 @@ impl Simulation {
         tables::to_python(py, &tables)
     }
 
-    /// What has been done so far: events, packets, and simulated time in ns.
+    /// Progress so far: events, packets, and simulated time in ns.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let facts = self.simulation.as_ref().ok_or_else(finished)?.facts();
         let dict = PyDict::new(py);
         dict.set_item("events", facts.events)?;
         dict.set_item("packets", facts.packets)?;
         dict.set_item("simulated", facts.simulated.as_ns())?;
+        if let Some(routing) = facts.routing {
+            let told = PyDict::new(py);
+            told.set_item("converged", routing.converged.as_secs_f64())?;
+            told.set_item("no_route", routing.no_route)?;
+            told.set_item("ttl_exceeded", routing.ttl_exceeded)?;
+            dict.set_item("routing", told)?;
+        }
         Ok(dict)
     }
 }

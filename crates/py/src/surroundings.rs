@@ -1,4 +1,4 @@
-//! What a scenario names from outside: files in its folder, and the controls that Python knows.
+//! A scenario's environment: files in its folder, and the controls that Python knows.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};

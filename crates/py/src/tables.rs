@@ -9,7 +9,7 @@ use tcplab_tables::{ColumnSchema, Dictionary, Table, TableSchema, arrow, schema}
 /// A table: its name, what it has a row for, and its columns, each with its name, type, unit and what it holds.
 type Described = (&'static str, String, Vec<(&'static str, &'static str, &'static str, String)>);
 
-/// What the tables hold.
+/// Schema of the tables.
 #[pyfunction]
 pub(crate) fn tables() -> Vec<Described> {
     let column = |column: ColumnSchema| (column.name, column.kind, column.unit, column.doc);
@@ -36,6 +36,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     add(&dict, &tables.fetches, dictionary)?;
     add(&dict, &tables.pings, dictionary)?;
     add(&dict, &tables.events, dictionary)?;
+    add(&dict, &tables.routes, dictionary)?;
     Ok(dict)
 }
 

@@ -17,7 +17,7 @@ use crate::topology::Topology;
 
 const ULA: u128 = 0xFD00 << 112;
 /// RFC 8200, section 5.
-pub(crate) const LEAST_IPV6_MTU: u32 = 1280;
+pub(crate) const MIN_IPV6_MTU: u32 = 1280;
 
 /// The addresses of a link's two ends, with prefix length; none: a switch's port.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ pub(crate) fn assign(topology: &Topology) -> Option<Vec<LinkAddresses>> {
         for (&(link, side), number) in interfaces.iter().zip(1_u32..) {
             let v4 = Ipv4Addr::from((10 << 24) | (base + number));
             addresses[link].v4[side] = Some(format!("{v4}/{prefix}"));
-            if topology.links[link].mtu >= LEAST_IPV6_MTU {
+            if topology.links[link].mtu >= MIN_IPV6_MTU {
                 let v6 = Ipv6Addr::from(ULA | u128::from(base >> 8) << 64 | u128::from(number));
                 addresses[link].v6[side] = Some(format!("{v6}/64"));
             }

@@ -1,20 +1,19 @@
-//! Settings that are valid but seldom meant, to be told before a run.
+//! Warnings before a run of settings that are valid but rarely intended.
 
 use std::collections::HashMap;
 
-use tcplab_plan::{Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic};
+use tcplab_plan::{Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, effective_loss};
 use tcplab_units::{Rate, Span};
 
-use crate::netem::effective_loss;
 use crate::quantity::{Dimension, format};
 use crate::reader::shown_time;
 
-/// What a person should know about a plan before running it, one sentence each.
+/// Warnings about a plan before a run, one sentence each.
 pub fn warnings(plan: &Plan) -> Vec<String> {
     let mut found: Vec<(String, String)> = Vec::new();
     let directions = || {
         plan.links.iter().flat_map(|link| {
-            [("forward", &link.forward), ("backward", &link.backward)]
+            [("forward", &link.forward), ("reverse", &link.backward)]
                 .map(|(key, direction)| (format!("link {} {key}", link.name), link, direction))
         })
     };
@@ -46,11 +45,11 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
             found.push((sentence, name.clone()));
         }
     }
-    told(found)
+    messages(found)
 }
 
 /// One line for each sentence, with all whom it concerns.
-fn told(found: Vec<(String, String)>) -> Vec<String> {
+fn messages(found: Vec<(String, String)>) -> Vec<String> {
     let mut subjects: Vec<(String, Vec<String>)> = Vec::new();
     for (sentence, subject) in found {
         match subjects.iter_mut().find(|(known, _)| *known == sentence) {
@@ -183,13 +182,7 @@ fn queue(link: &Link, direction: &Direction) -> Option<String> {
 
 /// The settings of both ends of a flow's connections.
 fn ends(flow: &Flow) -> Option<(&TcpSettings, &TcpSettings)> {
-    match &flow.traffic {
-        Traffic::Tcp { sender, receiver, .. }
-        | Traffic::Request { sender, receiver, .. }
-        | Traffic::Http { sender, receiver, .. }
-        | Traffic::Echo { sender, receiver, .. } => Some((sender, receiver)),
-        Traffic::Udp { .. } | Traffic::Ping { .. } => None,
-    }
+    flow.traffic.connections().map(|connections| (connections.sender, connections.receiver))
 }
 
 fn windows(plan: &Plan, found: &mut Vec<(String, String)>) {

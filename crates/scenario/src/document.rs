@@ -41,7 +41,7 @@ pub struct Entry {
     pub key: String,
     /// Where the key stands.
     pub mark: Mark,
-    /// What it maps to.
+    /// Its value.
     pub value: Node,
 }
 
@@ -69,7 +69,7 @@ pub enum Value {
 pub struct Node {
     /// Where.
     pub mark: Mark,
-    /// What.
+    /// The value.
     pub value: Value,
     /// A scalar as written.
     pub written: String,
@@ -134,7 +134,7 @@ impl Node {
         }
     }
 
-    /// What a person calls a list item: its `name`, or itself when it is a text.
+    /// The name of a list item: its `name`, or the item if it is a string.
     pub fn name(&self) -> Option<&str> {
         let named = if matches!(self.value, Value::Mapping(_)) { self.get("name")? } else { self };
         match &named.value {

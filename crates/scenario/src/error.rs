@@ -1,4 +1,4 @@
-//! What is wrong with a scenario, where, and what was probably meant.
+//! Errors of a scenario: message, place, and suggestion.
 
 use std::fmt;
 
@@ -22,9 +22,9 @@ pub struct Mistake {
     pub column: usize,
     /// Path in the scenario, such as `flows.bulk.rate`.
     pub path: String,
-    /// What was read there, as written.
+    /// The text there, as written.
     pub value: String,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
     /// The nearest valid spelling, or what else fixes it; empty when nothing is near.
     pub suggestion: String,

@@ -2,9 +2,10 @@
 
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
-    Accelerator, Capture, CaptureWhat, Cc, Chance, Change, Direction, ExpectPath, Flow, FrrFile, IpVersion,
-    Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern, Plan, Policer,
-    Queue, Reorder, Routing, Sample, TcpSettings, Trace, Traffic, Web,
+    Accelerator, Cache, Capture, CaptureWhat, Cc, Chance, Change, Direction, Echo, ExpectPath, Flow, FrrFile,
+    Http, IpVersion, Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern,
+    Ping, Plan, Policer, Queue, Reorder, Request, Routing, Sample, Tcp, TcpSettings, Trace, Traffic, Udp,
+    Web,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -19,7 +20,7 @@ use crate::topology::{DirectionSpec, LINK_LIMIT, LinkSpec, NodeSpec, Settings};
 
 const ETHERNET_HEADER: u64 = 14;
 /// A default queue holds at least an initial window (RFC 6928), however short the path.
-const LEAST_DEFAULT_PACKETS: u64 = 10;
+const MIN_DEFAULT_PACKETS: u64 = 10;
 /// Internet delays vary chiefly on time scales of 0.1 s to 1 s (V. Paxson, "End-to-end Internet packet dynamics",
 /// IEEE/ACM Transactions on Networking 7(3), 1999): the shorter, of which a short run sees more.
 const CORRELATION_TIME: u64 = 100_000_000;
@@ -46,6 +47,7 @@ pub(crate) fn expand(layout: &Layout<'_>) -> Plan {
             .map(|node| self::node(layout, node, bdps.get(&node.name)))
             .collect(),
         links: links(layout),
+        media: scenario.network.media.clone(),
         flows: times.stops.iter().enumerate().map(|(index, stop)| flow(layout, index, *stop)).collect(),
         sample: Sample {
             sockets: span(sample.sockets),
@@ -92,6 +94,7 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
         nic: settings.nic.as_ref().and_then(nic),
         routing: routing(layout, node),
         accelerate: node.accelerate.as_ref().map(|given| accelerator(layout, given)),
+        cache: node.cache.as_ref().map(|given| Cache { size: given.size.unwrap_or(Cache::default().size) }),
     }
 }
 
@@ -194,6 +197,7 @@ fn links(layout: &Layout<'_>) -> Vec<Link> {
             addresses: own.v4,
             addresses6: own.v6,
             mtu: link.mtu,
+            medium: link.medium.clone(),
             forward: direction(layout, number, link, &link.forward),
             backward: direction(layout, number, link, &link.backward),
         })
@@ -206,7 +210,7 @@ fn direction(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &Directi
     let rate = given.rate.as_ref().and_then(|rate| rate.value).filter(|_| opportunities.is_none());
     Direction {
         rate: rate.and_then(Rate::from_bits_per_sec),
-        overhead: given.overhead.as_ref().map_or_else(Overhead::default, |it| overhead(&it.value)),
+        overhead: overhead(given.overhead.as_ref().map(|it| &it.value), link.medium.is_some()),
         policer: given.policer.as_ref().and_then(|it| policer(&it.value)),
         queue: queue(layout, number, link, spec),
         delay: Span::from_ns(spec.settings.delay.as_ref().map_or(0, |delay| delay.value)),
@@ -246,7 +250,7 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
     let given = Json::Object(given.value.0.clone());
     let mut tree = resolved(layout, number, spec, &json!({ "queue": given }), 0)["queue"].take();
     if by_default && let Some(bytes) = tree.pointer("/limit/bytes").and_then(Json::as_u64) {
-        let least = LEAST_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
+        let least = MIN_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
         tree["limit"] = json!({"bytes": bytes.max(least)});
     }
     // The reader has let through what the schema of the type says, no more.
@@ -328,15 +332,20 @@ fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, giv
     }
 }
 
-fn overhead(given: &language::Overhead) -> Overhead {
-    use language::Framing::{Docsis, Ethernet, Pppoe, PppoeAtm, Vlan};
-    let (bytes, minimum, atm) = match given.framing {
+/// A link on a medium has the framing of a Wi-Fi, unless another is given.
+fn overhead(given: Option<&language::Overhead>, on_medium: bool) -> Overhead {
+    use language::Framing::{Docsis, Ethernet, Pppoe, PppoeAtm, Vlan, Wifi};
+    let none = language::Overhead::default();
+    let framing = given.map_or(on_medium.then_some(Wifi), |given| given.framing);
+    let given = given.unwrap_or(&none);
+    let (bytes, minimum, atm) = match framing {
         None => (0, 0, false),
         Some(Ethernet) => (24, 84, false),
         Some(Vlan) => (28, 84, false),
         Some(Pppoe) => (32, 84, false),
         Some(PppoeAtm) => (26, 0, true),
         Some(Docsis) => (4, 64, false),
+        Some(Wifi) => (28, 0, false),
     };
     let size = |given: Option<u64>, default| given.map_or(default, segment);
     Overhead {
@@ -401,22 +410,22 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
         Box::new(endpoint(layout, index, sockets, node, below_tcp - TCP_HEADER))
     };
     let traffic = match &flow.kind {
-        Kind::Tcp(tcp) => Traffic::Tcp {
+        Kind::Tcp(tcp) => Traffic::Tcp(Tcp {
             cc: control(layout, &tcp.cc),
             bytes: tcp.bytes,
             pattern: tcp.pattern.as_ref().map(pattern),
             sender: end(&from, &tcp.sockets),
             receiver: end(&to, &tcp.sockets),
             generator: tcp.generator,
-        },
-        Kind::Udp(udp) => Traffic::Udp {
+        }),
+        Kind::Udp(udp) => Traffic::Udp(Udp {
             rate: Rate::from_bits_per_sec(udp.rate.max(1)).unwrap_or(ONE_BIT),
             payload: udp.payload.map_or(below_tcp - UDP_HEADER, segment),
             bytes: udp.bytes,
             pattern: udp.pattern.as_ref().map(pattern),
             generator: udp.generator,
-        },
-        Kind::Request(request) => Traffic::Request {
+        }),
+        Kind::Request(request) => Traffic::Request(Request {
             cc: control(layout, &request.cc),
             request: request.request,
             response: request.response,
@@ -424,8 +433,8 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
             count: request.count,
             sender: end(&from, &request.sockets),
             receiver: end(&to, &request.sockets),
-        },
-        Kind::Http(http) => Traffic::Http {
+        }),
+        Kind::Http(http) => Traffic::Http(Http {
             cc: control(layout, &http.cc),
             web: Web {
                 objects: http.objects,
@@ -435,11 +444,12 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
                 ranges: http.ranges,
                 think: Span::from_ns(http.think),
                 count: http.count,
+                max_age: Span::from_ns(http.max_age),
             },
             sender: end(&from, &http.sockets),
             receiver: end(&to, &http.sockets),
-        },
-        Kind::Echo(echo) => Traffic::Echo {
+        }),
+        Kind::Echo(echo) => Traffic::Echo(Echo {
             cc: control(layout, &echo.cc),
             sizes: echo.sizes.clone(),
             iterations: echo.iterations,
@@ -449,12 +459,12 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
             busy_poll: echo.busy_poll,
             sender: end(&from, &echo.sockets),
             receiver: end(&to, &echo.sockets),
-        },
-        Kind::Ping(ping) => Traffic::Ping {
+        }),
+        Kind::Ping(ping) => Traffic::Ping(Ping {
             interval: Span::from_ns(ping.interval),
             payload: segment(ping.payload),
             count: ping.count,
-        },
+        }),
     };
     Flow {
         name: flow.common.name.clone(),

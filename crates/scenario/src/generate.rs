@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::language::Form;
 
 /// Nodes of a generated network: those that make it take seconds to read are refused.
-pub(crate) const MOST_NODES: u64 = 1000;
+pub(crate) const MAX_NODES: u64 = 1000;
 
 /// A network without settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

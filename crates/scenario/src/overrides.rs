@@ -7,6 +7,7 @@ use crate::document::{Document, Entry, Mark, Node, Source, Step, Value};
 use crate::error::Mistake;
 use crate::nearest::nearest;
 use crate::quantity::{Read, quoted};
+use crate::renamed;
 
 /// The key that a short form gives, so that `--set flows.bulk.cc.beta=0.8` works on `cc: cubic`.
 const SHORT_FORMS: [(&str, &str); 8] = [
@@ -54,13 +55,14 @@ impl Override {
         };
         let mut keys = Vec::new();
         let mut column = 1;
-        for key in path.split('.') {
+        let written: Vec<&str> = path.split('.').collect();
+        for (depth, key) in written.iter().enumerate() {
             let width = key.chars().count();
             let mark = Mark::new(&source, 1, column, width.max(1));
             if key.trim().is_empty() {
                 return Err(vec![mark.mistake(path, "", "a key is missing in the path", "")]);
             }
-            keys.push((key.trim().to_owned(), mark));
+            keys.push((renamed::override_key(&written, depth).trim().to_owned(), mark));
             column += width + 1;
         }
         if value.trim().is_empty() {
@@ -165,7 +167,7 @@ fn long_form(key: &str, node: &mut Node) {
     }
 }
 
-/// What a list item is called.
+/// The name of a list item.
 fn name(item: &Node, path: &[Step]) -> Option<String> {
     if let Some(name) = item.name() {
         return Some(name.to_owned());

@@ -15,7 +15,7 @@ pub const LARGEST: u64 = 1 << 62;
 /// One, in parts per billion.
 pub const PPB: u64 = 1_000_000_000;
 
-/// What a quantity measures.
+/// The dimension of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// In nanoseconds.
@@ -43,7 +43,7 @@ impl Dimension {
         Dimension::Bdp,
     ];
 
-    /// What it is called in messages, with its article.
+    /// Its name in messages, with the article.
     pub fn name(self) -> &'static str {
         match self {
             Dimension::Time => "a time",
@@ -242,7 +242,7 @@ pub fn decimal(number: f64) -> String {
 /// A text that is not the quantity asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantityError {
-    /// What is wrong.
+    /// The error message.
     pub message: String,
     /// The nearest valid spelling, or empty.
     pub suggestion: String,
@@ -257,7 +257,7 @@ impl QuantityError {
 /// A dimension and an exact value in its base unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
-    /// What it measures.
+    /// Its dimension.
     pub dimension: Dimension,
     /// How much.
     pub value: BigRational,
@@ -396,7 +396,7 @@ pub(crate) fn parse_meant(
         return Err(QuantityError::new(format!("{shown} is negative"), format!("{number} {unit}")));
     }
     if dimension != Dimension::Bdp && !value.is_zero() && round(&value) == 0 {
-        let message = format!("{shown} is smaller than can be told apart from zero");
+        let message = format!("{shown} is too small: it rounds to zero");
         return Err(QuantityError::new(message, ""));
     }
     if value > BigRational::from(BigInt::from(LARGEST)) {
@@ -515,10 +515,7 @@ mod tests {
         assert_eq!(wrong("2,5 ms", Dimension::Time).1, "2.5 ms");
         assert_eq!(wrong("-1 s", Dimension::Time), ("`-1 s` is negative".into(), "1 s".into()));
         assert_eq!(wrong("5 B", Dimension::Time).0, "`5 B` is a size, not a time");
-        assert_eq!(
-            wrong("0.1 ns", Dimension::Time).0,
-            "`0.1 ns` is smaller than can be told apart from zero"
-        );
+        assert_eq!(wrong("0.1 ns", Dimension::Time).0, "`0.1 ns` is too small: it rounds to zero");
         assert_eq!(wrong("1e30 s", Dimension::Time).0, "`1e30 s` is larger than can be computed with");
     }
 

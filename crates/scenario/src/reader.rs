@@ -1,6 +1,6 @@
 //! Walks a document and the language's schema together: a JSON value in base units comes out, and every mistake.
 //!
-//! What is refused is left out, or replaced by a stand-in where the rest needs one, so that the remainder can be
+//! Rejected values are left out, or replaced by a stand-in where the rest needs one, so that the remainder can be
 //! checked further; the places that were refused are kept, because nothing may be concluded from them.
 
 use serde_json::{Map, Value as Json, json};
@@ -15,11 +15,11 @@ use crate::words;
 /// Steps from the root of the document.
 pub(crate) type Path = Vec<Step>;
 
-/// What a document comes to.
+/// The result of reading a document.
 pub(crate) struct Reading {
     /// Values in base units; none if the whole was refused.
     pub(crate) value: Option<Json>,
-    /// What is wrong.
+    /// The error message.
     pub(crate) found: Vec<Mistake>,
     /// Where something was refused, and what stands there now is a stand-in or a default.
     pub(crate) refused: Vec<Path>,
@@ -395,7 +395,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// What stands in for a required value that was refused.
+    /// Stand-in for a required value that was rejected.
     fn stand_in(&self, schema: &'d Json) -> Json {
         let schema = self.resolved(schema);
         match schema.get("x-tcplab").and_then(Json::as_str) {
@@ -542,7 +542,7 @@ impl<'d> Reader<'d> {
     }
 }
 
-/// What the `kind` of each variant is.
+/// The `kind` of each variant.
 fn kind_names(kinds: &[Json]) -> Vec<&str> {
     kinds.iter().filter_map(|variant| variant.pointer("/properties/kind/const")?.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! What the keys of one mapping must be together; asked only of a mapping in which nothing was refused.
+//! Rules between the keys of one mapping. They apply only to a mapping without errors.
 
 use serde_json::Value as Json;
 
@@ -69,9 +69,9 @@ fn topology(values: &Json) -> Result<(), Wrong> {
         _ => {}
     }
     let nodes = generate::size(&topology.form);
-    if nodes > generate::MOST_NODES {
+    if nodes > generate::MAX_NODES {
         return wrong(
-            format!("the topology has {nodes} nodes; at most {} are generated", generate::MOST_NODES),
+            format!("the topology has {nodes} nodes; at most {} are generated", generate::MAX_NODES),
             "",
         );
     }
@@ -89,11 +89,11 @@ fn axis(values: &Json) -> Result<(), Wrong> {
 /// excursions of normal jitter would last longer than asked for.
 pub(crate) const JITTER_MEMORY: u64 = 10;
 /// Below, a link would take noticeable time to catch up after a pause.
-const LEAST_CORRELATION_TIME: u64 = 100_000;
+const MIN_CORRELATION_TIME: u64 = 100_000;
 
 fn jitter(values: &Json) -> Result<(), Wrong> {
     let Ok(jitter) = serde_json::from_value::<language::Jitter>(values.clone()) else { return Ok(()) };
-    let least = jitter.amount.saturating_mul(JITTER_MEMORY).max(LEAST_CORRELATION_TIME);
+    let least = jitter.amount.saturating_mul(JITTER_MEMORY).max(MIN_CORRELATION_TIME);
     match jitter.correlation_time {
         Some(given) if jitter.amount > 0 && given < least => {
             let (given, minimum) = (shown_time(given), shown_time(least));
@@ -139,6 +139,9 @@ pub(crate) fn check_keys(rule: &str, node: &Node, whole: bool) -> Result<(), Wro
     }
     if given("path") && (listed("nodes") || listed("links")) {
         return wrong("a network is either a `path`, or `nodes` and `links`, not both", "");
+    }
+    if given("path") && listed("media") {
+        return wrong("the link of a `path` is a wire; a medium needs `nodes` and `links`", "");
     }
     if whole && !given("path") && !given("topology") && !listed("nodes") {
         return wrong("a network needs a `path`, a `topology`, or `nodes` and `links`", "");

@@ -13,19 +13,19 @@ use crate::structured;
 type Reading = Result<Json, QuantityError>;
 
 /// Each stream has its own sockets and rows.
-const MOST_STREAMS: u64 = 100_000;
+const MAX_STREAMS: u64 = 100_000;
 /// So many messages of each size and client are kept one by one, whatever follows.
-const MOST_WARMUP: u64 = 100_000;
+const MAX_WARMUP: u64 = 100_000;
 /// Both ends keep a message in memory.
 const LARGEST_MESSAGE: u64 = 16 << 20;
 /// The last number is reserved (RFC 7300).
-const MOST_ASN: u64 = 4_294_967_294;
+const MAX_ASN: u64 = 4_294_967_294;
 /// RFC 2328, appendix C.3.
-const MOST_COST: u64 = 65_535;
+const MAX_COST: u64 = 65_535;
 /// A route of distance 255 is not used.
-const MOST_DISTANCE: u64 = 254;
+const MAX_DISTANCE: u64 = 254;
 /// Message sizes of one flow.
-const MOST_SIZES: usize = 1024;
+const MAX_SIZES: usize = 1024;
 
 fn error(message: String, suggestion: impl Into<String>) -> QuantityError {
     QuantityError::new(message, suggestion)
@@ -62,12 +62,12 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "text" => text(&read),
         "switch" => switch(&read),
         "count" => whole(&read, 1, LARGEST),
-        "asn" => whole(&read, 1, MOST_ASN),
+        "asn" => whole(&read, 1, MAX_ASN),
         "area" => whole(&read, 0, u64::from(u32::MAX)),
-        "cost" => whole(&read, 1, MOST_COST),
-        "distance" => whole(&read, 1, MOST_DISTANCE),
-        "streams" => whole(&read, 1, MOST_STREAMS),
-        "warmup" => whole(&read, 0, MOST_WARMUP),
+        "cost" => whole(&read, 1, MAX_COST),
+        "distance" => whole(&read, 1, MAX_DISTANCE),
+        "streams" => whole(&read, 1, MAX_STREAMS),
+        "warmup" => whole(&read, 0, MAX_WARMUP),
         "seed" => seed(&read),
         "ip" => ip_version(&read),
         "number" => number(&read),
@@ -96,6 +96,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "window" => window(&read),
         "sizes" => sizes(node),
         "cpus" => cpus(node),
+        "ports" => ports(&read),
         "around" => around(&read),
         _ => return structured::read(kind, node),
     })
@@ -110,6 +111,7 @@ pub(crate) fn stand_in(kind: &str) -> Json {
         "window" => json!({"bytes": 1 << 20}),
         "sizes" | "cpus" => json!([1]),
         "ip" => json!(4),
+        "ports" => json!("5300-5399"),
         "dscp" => json!(0),
         "rate" | "link-rate" | "time" | "positive-time" | "moment" | "positive-moment" => {
             json!(1_000_000_000)
@@ -222,6 +224,23 @@ fn ip_version(read: &Read<'_>) -> Reading {
     let near = written.trim_start_matches("ip").trim_start_matches('v');
     let suggestion = if matches!(near, "4" | "6") { near } else { "" };
     Err(error(format!("{} is not a version of IP: 4 or 6", read.shown()), suggestion))
+}
+
+/// A range of ports above those of services (RFC 6335, section 6): `5300-5399`.
+fn ports(read: &Read<'_>) -> Reading {
+    let ends = match read {
+        Read::Text(text) => {
+            text.split_once('-').map(|(first, last)| (first.trim().parse(), last.trim().parse()))
+        }
+        _ => None,
+    };
+    match ends {
+        Some((Ok(first @ 1024_u16..), Ok(last))) if first <= last => Ok(json!(format!("{first}-{last}"))),
+        _ => {
+            let message = format!("{} is not a range of ports from 1024 to 65535", read.shown());
+            Err(error(message, "5300-5399"))
+        }
+    }
 }
 
 /// A differentiated services codepoint: a number, or the name that RFC 2474, 2597, 3246, 5865 or 8622 gives it.
@@ -420,16 +439,16 @@ fn sizes(node: &Node) -> Reading {
             if node.items().is_empty() {
                 return Err(error("no size is given".to_owned(), "1..65536"));
             }
-            if node.items().len() > MOST_SIZES {
-                let message = format!("{} sizes are too many: {MOST_SIZES} at most", node.items().len());
+            if node.items().len() > MAX_SIZES {
+                let message = format!("{} sizes are too many: {MAX_SIZES} at most", node.items().len());
                 return Err(error(message, "1..65536"));
             }
             node.items().iter().map(|item| message_size(&item.read())).collect()
         }
         one => return Ok(json!([message_size(one)?])),
     };
-    if each.len() > MOST_SIZES {
-        return Err(error(format!("{} sizes are too many: {MOST_SIZES} at most", each.len()), "1..65536"));
+    if each.len() > MAX_SIZES {
+        return Err(error(format!("{} sizes are too many: {MAX_SIZES} at most", each.len()), "1..65536"));
     }
     let sizes = each.into_iter().collect::<Result<Vec<u64>, _>>()?;
     for (number, size) in sizes.iter().enumerate() {

@@ -12,6 +12,7 @@ use crate::layout::Layout;
 use crate::overrides;
 use crate::pairs;
 use crate::reader;
+use crate::renamed;
 use crate::schema::MARKED;
 use crate::surroundings::Surroundings;
 
@@ -26,7 +27,10 @@ pub fn plan(mut document: Document, sets: &[String], around: &dyn Surroundings) 
         let study = [Step::from("study")];
         return Err(Mistakes::new(vec![document.mistake(&study, A_STUDY, "", true)]));
     }
+    // Before the overrides, which may concern these keys, and after them, for they may bring some.
+    renamed::rename(&mut document);
     let mut found = overrides::apply(&mut document, sets);
+    renamed::rename(&mut document);
     let reading = reader::read(&document, &MARKED);
     found.extend(reading.found);
     let Some(mut scenario) = reading.value.and_then(|value| typed(value, &document, &mut found)) else {

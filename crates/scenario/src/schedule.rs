@@ -2,20 +2,18 @@
 //!
 //! A flow stops at its `stop`, or after its `duration`. One that says neither ends by itself if it has a number of
 //! bytes, requests or messages, and else goes on to the end of the scenario. That is the scenario's `duration`, or
-//! else when the last flow stops that says so, or else 30 s. Without a `duration`, flows that end by themselves may
-//! take until `timeout`.
+//! else when the last flow stops that says so, or else 30 s. Without a `duration`, flows that end by themselves stop
+//! at `timeout` at the latest.
 
-use crate::language::Scenario;
+use crate::language::{Flow, Scenario};
 
 const DEFAULT_DURATION: u64 = 30_000_000_000;
 
 /// Times in ns.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// Per flow; none: when its work is done.
+    /// Per flow; none: when its work is done, or at `limit`.
     pub(crate) stops: Vec<Option<u64>>,
-    /// When flows stop that go on to the end.
-    pub(crate) end: u64,
     /// When the run ends at the latest.
     pub(crate) limit: u64,
 }
@@ -34,11 +32,19 @@ pub(crate) fn schedule(scenario: &Scenario) -> Schedule {
     let (end, limit) = match scenario.duration {
         Some(duration) => (duration, duration),
         None => {
-            let end = own.iter().flatten().copied().max().unwrap_or(DEFAULT_DURATION);
-            let open = flows().any(|(flow, stop)| stop.is_none() && flow.ends_by_itself());
-            (end, if open { end.max(scenario.timeout) } else { end })
+            let without_stop = || flows().filter(|(_, stop)| stop.is_none());
+            let any_open = without_stop().any(|(flow, _)| flow.ends_by_itself());
+            let any_endless = without_stop().any(|(flow, _)| !flow.ends_by_itself());
+            let stated = own.iter().flatten().copied().max();
+            let end = stated.or(any_endless.then_some(DEFAULT_DURATION)).unwrap_or(scenario.timeout);
+            (end, if any_open { end.max(scenario.timeout) } else { end })
         }
     };
-    let stops = flows().map(|(flow, stop)| stop.or((!flow.ends_by_itself()).then_some(end))).collect();
-    Schedule { stops, end, limit }
+    let stop = |flow: &Flow, stop: Option<u64>| match stop {
+        None if !flow.ends_by_itself() => Some(end),
+        None if scenario.duration.is_none() && scenario.timeout < limit => Some(scenario.timeout),
+        stop => stop,
+    };
+    let stops = flows().map(|(flow, own)| stop(flow, *own)).collect();
+    Schedule { stops, limit }
 }

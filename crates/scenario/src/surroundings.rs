@@ -1,4 +1,4 @@
-//! What the language asks of its surroundings: the files that a scenario names, and the controls that there are.
+//! The language's interface to its environment: files named by a scenario, and available controls.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Parameter {
     pub shown: String,
 }
 
-/// What is known of a congestion control.
+/// Information about a congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Known {
     /// There is none of this name.
@@ -29,7 +29,7 @@ pub enum Known {
     Opaque,
     /// There is one with these parameters.
     Described {
-        /// What messages call it.
+        /// Its name in messages.
         name: String,
         /// Its parameters in the order declared, by name.
         parameters: Vec<(String, Parameter)>,
@@ -38,7 +38,7 @@ pub enum Known {
     Broken(String),
 }
 
-/// What lies outside of a scenario's text. Names of files are as the scenario gives them.
+/// The environment of a scenario's text. Names of files are as the scenario gives them.
 pub trait Surroundings {
     /// The first `most` bytes of a file, which is not opened unless it is an ordinary file.
     fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable>;
@@ -49,7 +49,7 @@ pub trait Surroundings {
     /// The file's absolute path, which a plan names.
     fn resolved(&self, name: &str) -> String;
 
-    /// What is known of a control, by its name or its file's.
+    /// Information about a control, by its name or its file's.
     fn control(&self, name: &str) -> Known;
 
     /// The names of controls to suggest.

@@ -11,12 +11,12 @@ use tcplab_plan::{NodeKind, Routing};
 use crate::document::Step;
 use crate::generate::{self, Graph};
 use crate::language::{
-    Accelerate, At, Chance, Direction, HostSettings, Impairments, Jitter, Joint, Link, LinkChange, Loss,
-    Network, Node, Overhead, PathNetwork, Policer, QueueTree, Reorder, Scenario,
+    Accelerate, At, Cache, Chance, Direction, HostSettings, Impairments, Jitter, Joint, Link, LinkChange,
+    Loss, Network, Node, Overhead, PathNetwork, Policer, QueueTree, Reorder, Scenario,
 };
 use crate::reader::Path;
 
-/// What Linux gives a network interface (txqueuelen).
+/// Linux's default for a network interface (txqueuelen).
 pub(crate) const LINK_LIMIT: u64 = 1000;
 /// Never the bottleneck of ACKs, yet no memory leak when something is sent the other way.
 const REVERSE_LIMIT: u64 = 10_000;
@@ -47,7 +47,7 @@ pub(crate) struct Setting<T> {
 
 macro_rules! settings {
     ($($(#[$about:meta])* $key:ident: $type:ty,)*) => {
-        /// What was given of a direction, or of a change of it.
+        /// Settings given for a direction, or for a change of it.
         #[derive(Clone, Debug, Default)]
         pub(crate) struct Settings {
             $($(#[$about])* pub(crate) $key: Option<Setting<$type>>,)*
@@ -107,7 +107,7 @@ impl Settings {
         settings
     }
 
-    /// What does not change during the run.
+    /// Settings that do not change during the run.
     fn add_fixed(
         &mut self,
         trace: Option<&String>,
@@ -187,6 +187,7 @@ pub(crate) struct LinkSpec {
     pub(crate) name: String,
     pub(crate) ends: [String; 2],
     pub(crate) mtu: u32,
+    pub(crate) medium: Option<String>,
     pub(crate) forward: DirectionSpec,
     pub(crate) backward: DirectionSpec,
     pub(crate) place: Path,
@@ -215,6 +216,7 @@ pub(crate) struct NodeSpec {
     pub(crate) frr: Option<String>,
     pub(crate) ecmp: Option<bool>,
     pub(crate) accelerate: Option<Accelerate>,
+    pub(crate) cache: Option<Cache>,
     pub(crate) places: Vec<(&'static str, Path)>,
     pub(crate) place: Path,
 }
@@ -272,6 +274,7 @@ fn nodes(network: &Network, graph: &Graph) -> Vec<NodeSpec> {
             frr: own.and_then(|own| own.frr.clone()),
             ecmp: own.and_then(|own| own.ecmp),
             accelerate: own.and_then(|own| own.accelerate.clone()),
+            cache: own.and_then(|own| own.cache.clone()),
             ..node_spec(name, kind, common, &settings, place)
         }
     };
@@ -345,12 +348,13 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
         }
         let [forward, backward] = path_directions(given, &place);
         let mut near_end = format!("left{suffix}");
-        if let Some(accelerate) = &given.accelerate {
+        if given.accelerate.is_some() || given.cache.is_some() {
             let gateway = format!("gateway{suffix}");
             links.push(access_link(format!("access{suffix}"), [near_end, gateway.clone()], given, &place));
             let bare = HostSettings::default();
             nodes.push(NodeSpec {
-                accelerate: Some(accelerate.clone()),
+                accelerate: given.accelerate.clone(),
+                cache: given.cache.clone(),
                 ..node_spec(&gateway, NodeKind::Router, bare.clone(), &bare, place.clone())
             });
             near_end = gateway;
@@ -359,6 +363,7 @@ fn dumbbell(scenario: &Scenario, given: &PathNetwork) -> Topology {
             name: format!("path{suffix}"),
             ends: [near_end, format!("right{suffix}")],
             mtu: given.mtu.unwrap_or(MTU),
+            medium: None,
             forward,
             backward,
             place: place.clone(),
@@ -385,7 +390,15 @@ fn access_link(name: String, ends: [String; 2], given: &PathNetwork, place: &[St
         settings: Settings { delay: delay.clone(), ..Settings::default() },
         changes: BTreeMap::new(),
     };
-    LinkSpec { name, ends, mtu: given.mtu.unwrap_or(MTU), forward: direction(), backward: direction(), place }
+    LinkSpec {
+        name,
+        ends,
+        mtu: given.mtu.unwrap_or(MTU),
+        medium: None,
+        forward: direction(),
+        backward: direction(),
+        place,
+    }
 }
 
 /// The path's settings go forward; rate, overhead, delay and being up also hold for the way back.
@@ -465,8 +478,9 @@ fn link_spec(link: &Link, place: Path, base: Option<(&Direction, &[Step])>) -> L
     LinkSpec {
         name: link.name.clone().unwrap_or_else(|| ends.join("-")),
         mtu: link.mtu.unwrap_or(MTU),
+        medium: link.medium.clone(),
         forward: direction("forward", &link.forward),
-        backward: direction("backward", &link.backward),
+        backward: direction("reverse", &link.reverse),
         ends,
         place,
     }
@@ -496,9 +510,9 @@ macro_rules! node_spec {
                 both.extend(mine.clone());
                 settings.sysctls = Some(both);
             }
-            let (routing, frr, ecmp, accelerate) = (None, None, None, None);
+            let (routing, frr, ecmp, accelerate, cache) = (None, None, None, None, None);
             let name = name.to_owned();
-            NodeSpec { name, kind, settings, routing, frr, ecmp, accelerate, places, place }
+            NodeSpec { name, kind, settings, routing, frr, ecmp, accelerate, cache, places, place }
         }
     };
 }

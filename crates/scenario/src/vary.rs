@@ -1,4 +1,4 @@
-//! What differs between the repetitions of a plan: the seed, and when flows start.
+//! Differences between the repetitions of a plan: the seed, and the start times of flows.
 //!
 //! Without random decisions in the network, a new seed alone changes nothing: a repetition of a simulation would be a
 //! copy. A phase of up to one base RTT is the smallest change that a real path makes, too, since flows of different

@@ -2,7 +2,7 @@
 
 use crate::nearest::nearest;
 
-/// What other tools call the same thing.
+/// Names of the same thing in other tools.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bw", "rate"),

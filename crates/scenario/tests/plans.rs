@@ -1,4 +1,4 @@
-//! What plans come to: repetitions and warnings.
+//! Plans: repetitions and warnings.
 
 use tcplab_plan::{Nic, Overhead, Plan, Policer};
 use tcplab_scenario::{Document, Memory, plan, repetition, warnings, with_phases};
@@ -74,31 +74,32 @@ fn a_policer_is_that_of_the_way_there() {
 
 #[test]
 fn settings_seldom_meant_are_told() {
-    let told = |settings, flow| warnings(&made(settings, flow));
-    assert_eq!(told("", ""), Vec::<String>::new());
+    let messages = |settings, flow| warnings(&made(settings, flow));
+    assert_eq!(messages("", ""), Vec::<String>::new());
     assert_eq!(
-        told(", loss: {rate: 5 %, correlation: 25 %, model: netem}", ""),
+        messages(", loss: {rate: 5 %, correlation: 25 %, model: netem}", ""),
         [
             "link path forward: netem's model with 5 % loss and 25 % correlation loses about 0.19 %; `model: random` \
              keeps the rate asked for"
         ]
     );
     assert_eq!(
-        told(", queue: 1 packet", ""),
+        messages(", queue: 1 packet", ""),
         ["link path forward: the queue holds 1 full packet, so that any burst overflows it"]
     );
     assert_eq!(
-        told("", ", window: 20 kB"),
+        messages("", ", window: 20 kB"),
         [
             "flow bulk: its window of 20 kB is below the path's bandwidth-delay product of 50 kB, so that it limits \
              the rate"
         ]
     );
     assert!(
-        told(", jitter: 25 ms", "")[0].contains("uniform jitter of 25 ms is more than the delay of 20 ms")
+        messages(", jitter: 25 ms", "")[0]
+            .contains("uniform jitter of 25 ms is more than the delay of 20 ms")
     );
     assert!(
-        told(", at: {9 s: {loss: 1 %}}", "")[0]
+        messages(", at: {9 s: {loss: 1 %}}", "")[0]
             .contains("the change at 9 s comes after the run's end at 4 s")
     );
 }

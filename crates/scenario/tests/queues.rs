@@ -26,7 +26,7 @@ fn refused(written: &str) -> Vec<String> {
 
 #[test]
 fn a_kind_alone_is_enough_where_it_has_defaults() {
-    for kind in ["codel", "fq_codel", "pie", "red", "dualpi2"] {
+    for kind in ["codel", "fq_codel", "pie", "red", "dualpi2", "cake"] {
         assert_eq!(queue(kind), queue(&format!("{{kind: {kind}}}")));
     }
     assert_eq!(queue("fq_codel")["limit"], json!({"packets": 10_240}));
@@ -48,6 +48,24 @@ fn settings_have_units_and_bounds() {
             "test.yaml:7:52: network.path.queue.quantum: `2 MB` must be at most 1.048576 MB"
         ]
     );
+}
+
+#[test]
+fn cake_takes_the_words_of_tc() {
+    let made = queue(
+        "{kind: cake, bandwidth: 8 Mbit/s, rtt: 50 ms, diffserv: diffserv4, isolation: dual-srchost, ack_filter: \
+         aggressive, overhead: 38 B, mpu: 84 B, atm: ptm, memlimit: 1 MB}",
+    );
+    assert_eq!([&made["bandwidth"], &made["rtt"], &made["memlimit"]], [8_000_000, 50_000_000, 1_000_000]);
+    assert_eq!([&made["diffserv"], &made["isolation"]], ["diffserv4", "dual-srchost"]);
+    assert_eq!([&made["ack_filter"], &made["atm"]], ["aggressive", "ptm"]);
+    assert_eq!(queue("{kind: cake, ack_filter: on}")["ack_filter"], "on");
+    assert_eq!(queue("{kind: cake, ack_filter: off}")["ack_filter"], "off");
+    let said = read("{kind: cake, isolation: triple-isolated}", "{}").expect_err("no such isolation");
+    assert!(said.ends_with("did you mean `triple-isolate`?"), "{said}");
+    assert_eq!(refused("{kind: cake, overhead: 257 B, mpu: 84}").len(), 2);
+    let said = read("cake", "{5 s: {queue: 100 packets}}").expect_err("no limit");
+    assert!(said.contains("a `cake` queue has no `limit` that could change"), "{said}");
 }
 
 #[test]
@@ -118,4 +136,19 @@ fn a_change_names_a_new_limit_whatever_the_kind() {
     ] {
         assert!(read(kind, &format!("{{5 s: {{queue: {change}}}}}")).is_err(), "{kind}: {change}");
     }
+}
+
+#[test]
+fn those_that_hold_packets_back_say_so() {
+    let shapes = |written: &str| {
+        serde_json::from_value::<tcplab_plan::Queue>(queue(written)).expect("a queue").shapes()
+    };
+    let own_rate = [
+        "{kind: tbf, rate: 5 Mbit/s, burst: 20 kB, queue: 50 ms}",
+        "{kind: cake, bandwidth: 5 Mbit/s}",
+        "{kind: fq, maxrate: 5 Mbit/s}",
+        "{kind: prio, bands: [{dscp: [EF], queue: {kind: tbf, rate: 5 Mbit/s, burst: 20 kB, queue: 50 ms}}, {queue: 50 ms}]}",
+    ];
+    assert_eq!(own_rate.map(shapes), [true; 4]);
+    assert_eq!(["50 ms", "cake", "fq", "fq_codel", "dualpi2"].map(shapes), [false; 5]);
 }

@@ -4,7 +4,9 @@ use tcplab_tables::{EchoBatches, Echoes, Symbol};
 use tcplab_tcp::Connection;
 use tcplab_units::Time;
 
+use crate::cache::Outcome;
 use crate::http::Browser;
+use crate::plan::Fetch;
 use crate::stream::Ends;
 use crate::tcp_stream::CLIENT;
 use crate::world::{Timer, World};
@@ -23,6 +25,14 @@ pub(crate) trait Application: core::fmt::Debug + Send + Sync {
     fn on_data(&mut self, _end: usize, _connection: &mut Connection, _context: &mut Context) -> bool {
         false
     }
+
+    /// The request that waits for its response, for a cache on the way.
+    fn asked(&self) -> Option<Fetch> {
+        None
+    }
+
+    /// How a cache on the way answers that request.
+    fn answered_by_cache(&mut self, _outcome: Outcome) {}
 
     /// The connection was reset or given up.
     fn on_abort(&mut self, _context: &mut Context) {}

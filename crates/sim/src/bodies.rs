@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn packet(body: BodyId) -> Packet {
-        Packet { body, frame_len: 0, conversation: 0, destination: 0, traffic_class: 0, corrupted: false }
+        Packet::new(body, 0, 0, 0, 0)
     }
 
     #[test]

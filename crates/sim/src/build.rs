@@ -10,6 +10,7 @@ use tcplab_units::{Span, Time};
 
 use crate::application::Application;
 use crate::bulk::Bulk;
+use crate::cache::Stored;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
 use crate::http::{Browser, Http};
@@ -17,10 +18,10 @@ use crate::network::{DirectionId, Names, Network, NodeId};
 use crate::packet::{ICMP_HEADER, TCP_HEADER, UDP_HEADER};
 use crate::pattern::Pauses;
 use crate::ping_stream::PingStream;
-use crate::plan::{Accelerator, Cc, Flow, Pattern, Plan, Traffic};
+use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Traffic};
 use crate::relay::{self, Relay};
 use crate::request::Request;
-use crate::stream::{Ends, Interval, Stream, Work};
+use crate::stream::{Ends, Interval, Relays, Stream, Work};
 use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
@@ -44,7 +45,7 @@ pub(crate) fn streams(
         let from = names.node(&flow.from, || place("from"))?;
         let to = names.node(&flow.to, || place("to"))?;
         let path = |from, to, names: [&String; 2]| {
-            network.path(from, to).map_err(|stuck| PlanError::NoRoute {
+            network.path(from, to, flow.ip).map_err(|stuck| PlanError::NoRoute {
                 flow: flow.name.clone(),
                 from: names[0].clone(),
                 to: names[1].clone(),
@@ -53,17 +54,22 @@ pub(crate) fn streams(
         };
         let mut round_trip = path(from, to, [&flow.from, &flow.to])?;
         round_trip.extend(path(to, from, [&flow.to, &flow.from])?);
-        let mtu = least_mtu(plan, &round_trip);
+        let mtu = if plan.nodes.iter().any(|node| node.routing.is_some()) {
+            // Its path changes; whatever it becomes, packets are not too long for it.
+            plan.links.iter().map(|link| link.mtu).min().unwrap_or(u32::MAX)
+        } else {
+            least_mtu(plan, &round_trip)
+        };
         let way = path(from, to, [&flow.from, &flow.to])?;
-        let accelerator = accelerator(plan, network, flow, &way)?;
+        let places = relays(plan, network, flow, &way)?;
         let builder = Builder {
             plan,
             controls,
             flow,
             mtu,
-            accelerator,
+            places: &places,
             settings: OnceCell::new(),
-            relay: OnceCell::new(),
+            relays: OnceCell::new(),
         };
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
@@ -75,7 +81,7 @@ pub(crate) fn streams(
                     to,
                     ip: flow.ip,
                     dscp: flow.dscp,
-                    accelerator: accelerator.map(|(node, _)| node),
+                    relays: Relays::of(places.iter().map(|place| place.node)),
                 },
                 flow: number,
                 start: flow.start,
@@ -91,39 +97,55 @@ pub(crate) fn streams(
 /// The clients of http flows, by the flow's place in the plan.
 pub(crate) fn browsers(plan: &Plan) -> Vec<Option<Browser>> {
     let browser = |flow: &Flow| match &flow.traffic {
-        Traffic::Http { web, .. } => {
-            let seed = component_seed(plan.seed, &format!("flow.{}.requests", flow.name));
-            Some(Browser::new(web, seed, flow.stop.unwrap_or(Time::NEVER)))
+        Traffic::Http(plan::Http { web, .. }) => {
+            Some(Browser::new(web, plan.seed, &flow.name, flow.stop.unwrap_or(Time::NEVER)))
         }
         _ => None,
     };
     plan.flows.iter().map(browser).collect()
 }
 
+/// What the caches of nodes have stored: nothing yet.
+pub(crate) fn caches(plan: &Plan) -> Vec<Stored> {
+    plan.nodes.iter().map(|node| Stored::new(node.cache.as_ref().map_or(0, |cache| cache.size))).collect()
+}
+
 fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
     path.iter().map(|&direction| plan.links[direction as usize / 2].mtu).min().unwrap_or(u32::MAX)
 }
 
-/// The accelerator that a flow's connections pass.
-fn accelerator<'a>(
-    plan: &'a Plan,
-    network: &Network,
-    flow: &Flow,
-    way: &[DirectionId],
-) -> Result<Option<(NodeId, &'a Accelerator)>, PlanError> {
-    if matches!(flow.traffic, Traffic::Udp { .. } | Traffic::Ping { .. }) {
-        return Ok(None);
+/// An accelerator or a cache on the way of a flow's connections.
+struct Place {
+    node: NodeId,
+    accelerator: Accelerator,
+    /// Of a cache: how long what it stores is fresh.
+    max_age: Option<Span>,
+}
+
+/// The accelerators and caches that a flow's connections pass. Where a node has both, the cache takes http flows, with the
+/// accelerator's settings of both legs, and the accelerator all others.
+fn relays(plan: &Plan, network: &Network, flow: &Flow, way: &[DirectionId]) -> Result<Vec<Place>, PlanError> {
+    if flow.traffic.connections().is_none() {
+        return Ok(Vec::new());
     }
+    let max_age = if let Traffic::Http(http) = &flow.traffic { Some(http.web.max_age) } else { None };
     let between = way.split_last().map_or(&[][..], |(_, between)| between);
-    let mut found = between.iter().filter_map(|&direction| {
+    let places = between.iter().filter_map(|&direction| {
         let node = network.far_end(direction);
-        Some((node, plan.nodes[usize::from(node)].accelerate.as_ref()?))
+        let settings = &plan.nodes[usize::from(node)];
+        let max_age = max_age.filter(|_| settings.cache.is_some());
+        let accelerator = match &settings.accelerate {
+            Some(accelerator) => accelerator.clone(),
+            None => max_age.map(|_| Accelerator::default())?,
+        };
+        Some(Place { node, accelerator, max_age })
     });
-    let first = found.next();
-    if found.next().is_some() {
-        return Err(PlanError::Accelerators { flow: flow.name.clone() });
+    let places: Vec<Place> = places.collect();
+    if places.len() > Relays::MOST {
+        let (flow, count) = (flow.name.clone(), places.len());
+        return Err(PlanError::Relays { flow, count, most: Relays::MOST });
     }
-    Ok(first)
+    Ok(places)
 }
 
 struct Builder<'a> {
@@ -134,10 +156,10 @@ struct Builder<'a> {
     mtu: u32,
     /// What the flow's connections have in common, once it is known.
     settings: OnceCell<Arc<Settings>>,
-    /// The accelerator on its way.
-    accelerator: Option<(NodeId, &'a Accelerator)>,
-    /// Likewise what its ends there have in common.
-    relay: OnceCell<Arc<relay::Settings>>,
+    /// The accelerators and caches on its way.
+    places: &'a [Place],
+    /// Likewise what its ends at each of them have in common.
+    relays: OnceCell<Vec<Arc<relay::Settings>>>,
 }
 
 impl Builder<'_> {
@@ -160,32 +182,32 @@ impl Builder<'_> {
             return Err(PlanError::Dscp { flow: self.flow.name.clone(), dscp: self.flow.dscp });
         }
         match &self.flow.traffic {
-            Traffic::Tcp { pattern: pauses, .. } => {
+            Traffic::Tcp(plan::Tcp { pattern: pauses, .. }) => {
                 pattern(pauses)?;
                 self.takes_time(round_trip)
             }
-            Traffic::Request { request, response, .. } => {
+            Traffic::Request(plan::Request { request, response, .. }) => {
                 zero(*request == 0, "request")?;
                 zero(*response == 0, "response")?;
                 self.takes_time(round_trip)
             }
-            Traffic::Http { web, .. } => {
+            Traffic::Http(plan::Http { web, .. }) => {
                 zero(web.objects == 0, "objects")?;
                 zero(web.page == 0, "page")?;
                 zero(web.sizes.is_empty() || web.sizes.contains(&0), "sizes")?;
                 self.takes_time(round_trip)
             }
-            Traffic::Echo { sizes, iterations, .. } => {
+            Traffic::Echo(plan::Echo { sizes, iterations, .. }) => {
                 zero(sizes.is_empty() || sizes.contains(&0), "sizes")?;
                 zero(*iterations == 0, "iterations")?;
                 self.takes_time(round_trip)
             }
-            Traffic::Udp { payload, pattern: pauses, .. } => {
+            Traffic::Udp(plan::Udp { payload, pattern: pauses, .. }) => {
                 zero(*payload == 0, "payload")?;
                 pattern(pauses)?;
                 too_long(*payload, UDP_HEADER)
             }
-            Traffic::Ping { interval, payload, .. } => {
+            Traffic::Ping(plan::Ping { interval, payload, .. }) => {
                 zero(*interval == Span::ZERO, "interval")?;
                 too_long(*payload, ICMP_HEADER)
             }
@@ -218,22 +240,24 @@ impl Builder<'_> {
     fn work(&self, stream: u32) -> Result<Work, PlanError> {
         let stop = self.flow.stop.unwrap_or(Time::NEVER);
         Ok(match &self.flow.traffic {
-            Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
+            Traffic::Tcp(plan::Tcp { cc, bytes, pattern, sender, receiver, .. }) => {
                 let application = Bulk::new(*bytes, self.pauses(pattern, stream), stop);
                 self.connection(stream, Box::new(application), cc, [sender, receiver])?
             }
-            Traffic::Request { cc, request, response, think, count, sender, receiver } => {
+            Traffic::Request(plan::Request { cc, request, response, think, count, sender, receiver }) => {
                 let application = Request::new(*request, *response, *think, *count, stop);
                 self.connection(stream, Box::new(application), cc, [sender, receiver])?
             }
-            Traffic::Http { cc, web, sender, receiver } => {
+            Traffic::Http(plan::Http { cc, web, sender, receiver }) => {
                 self.connection(stream, Box::new(Http::new(web, stop)), cc, [sender, receiver])?
             }
-            Traffic::Echo { cc, sizes, iterations, warmup, interval, sender, receiver, .. } => {
+            Traffic::Echo(plan::Echo {
+                cc, sizes, iterations, warmup, interval, sender, receiver, ..
+            }) => {
                 let job = Job::new(sizes, *iterations, *interval, *warmup, self.flow.streams);
                 self.connection(stream, Box::new(Echo::new(job, stop)), cc, [sender, receiver])?
             }
-            Traffic::Udp { rate, payload, bytes, pattern, .. } => {
+            Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, .. }) => {
                 let pacer = Pacer::new(*rate, *payload, self.flow.start);
                 Work::Udp(Box::new(UdpStream::new(
                     *payload,
@@ -243,7 +267,7 @@ impl Builder<'_> {
                     stop,
                 )))
             }
-            Traffic::Ping { interval, payload, count } => {
+            Traffic::Ping(plan::Ping { interval, payload, count }) => {
                 Work::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
             }
         })
@@ -264,35 +288,51 @@ impl Builder<'_> {
             }
         };
         let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
-        let relay =
-            self.accelerator.map(|(node, accelerator)| self.relay(stream, node, accelerator)).transpose()?;
-        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn, relay))))
+        let relays = self.relays(stream)?;
+        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn, relays))))
     }
 
-    fn relay(&self, stream: u32, node: NodeId, accelerator: &Accelerator) -> Result<Relay, PlanError> {
-        let settings = match self.relay.get() {
-            Some(settings) => settings.clone(),
+    /// The relays of a connection, from the client on.
+    fn relays(&self, stream: u32) -> Result<Vec<Relay>, PlanError> {
+        let settings = match self.relays.get() {
+            Some(settings) => settings,
             None => {
-                let host = &self.plan.nodes[usize::from(node)].tcp;
-                let [towards_client, towards_server] =
-                    [&accelerator.towards_client, &accelerator.towards_server].map(|leg| {
-                        let config = Config {
-                            send_buffer: leg.send_buffer.or(host.send_buffer),
-                            receive_buffer: leg.receive_buffer.or(host.receive_buffer),
-                            pacing: leg.pacing || host.pacing,
-                            nagle: false,
-                            ..host.clone()
-                        };
-                        Ok((self.control(&leg.cc)?, self.fitted(&config)?))
-                    });
-                let ((client, client_config), (server, server_config)) = (towards_client?, towards_server?);
-                let controls = [client, server];
-                let configs = [client_config, server_config];
-                self.relay.get_or_init(|| Arc::new(relay::Settings { node, controls, configs })).clone()
+                let settings: Result<Vec<_>, PlanError> =
+                    self.places.iter().map(|place| Ok(Arc::new(self.relay(place)?))).collect();
+                let settings = settings?;
+                self.relays.get_or_init(|| settings)
             }
         };
-        let isn = ["relay.client", "relay.server"].map(|end| self.seed(stream, end) as u32);
-        Ok(Relay::new(settings, isn))
+        let relay = |(number, settings): (usize, &Arc<relay::Settings>)| {
+            // The first one's names have no number.
+            let number = if number == 0 { String::new() } else { format!(".{number}") };
+            let isn =
+                ["client", "server"].map(|end| self.seed(stream, &format!("relay{number}.{end}")) as u32);
+            Relay::new(settings.clone(), isn)
+        };
+        Ok(settings.iter().enumerate().map(relay).collect())
+    }
+
+    fn relay(&self, place: &Place) -> Result<relay::Settings, PlanError> {
+        let host = &self.plan.nodes[usize::from(place.node)].tcp;
+        let [towards_client, towards_server] =
+            [&place.accelerator.towards_client, &place.accelerator.towards_server].map(|leg| {
+                let config = Config {
+                    send_buffer: leg.send_buffer.or(host.send_buffer),
+                    receive_buffer: leg.receive_buffer.or(host.receive_buffer),
+                    pacing: leg.pacing || host.pacing,
+                    nagle: false,
+                    ..host.clone()
+                };
+                Ok((self.control(&leg.cc)?, self.fitted(&config)?))
+            });
+        let ((client, client_config), (server, server_config)) = (towards_client?, towards_server?);
+        Ok(relay::Settings {
+            node: place.node,
+            controls: [client, server],
+            configs: [client_config, server_config],
+            max_age: place.max_age,
+        })
     }
 
     fn settings(&self, cc: &Cc, configs: [&Config; 2]) -> Result<Settings, PlanError> {

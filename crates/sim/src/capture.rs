@@ -218,7 +218,7 @@ impl Capture {
             destination_port,
             ttl: hop.ttl,
             body: bodies.get(packet),
-            corrupted: packet.corrupted && !outgoing,
+            corrupted: packet.is_corrupted() && !outgoing,
         })
     }
 }
@@ -233,8 +233,8 @@ pub(crate) fn ports(stream: u32, flow: usize) -> (u16, u16) {
 fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 2], PlanError> {
     let node = |name: &str| plan.nodes.iter().position(|node| node.name == name).unwrap_or(0) as NodeId;
     let (from, to) = (node(&flow.from), node(&flow.to));
-    let there = network.path(from, to).unwrap_or_default();
-    let back = network.path(to, from).unwrap_or_default();
+    let there = network.path(from, to, flow.ip).unwrap_or_default();
+    let back = network.path(to, from, flow.ip).unwrap_or_default();
     let own = |path: &[DirectionId], name: &String| -> Result<IpAddr, PlanError> {
         let missing = || PlanError::NoAddress { flow: flow.name.clone(), node: name.clone() };
         let first = *path.first().ok_or_else(missing)?;

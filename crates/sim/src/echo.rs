@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tcplab_tables::{ECHO_HEAD, EchoBatches, EchoRow, EchoTally, Echoes, MOST_ECHO_ROWS, Symbol};
+use tcplab_tables::{ECHO_HEAD, EchoBatches, EchoRow, EchoTally, Echoes, MAX_ECHO_ROWS, Symbol};
 use tcplab_tcp::Connection;
 use tcplab_units::{Span, Time};
 
@@ -27,7 +27,7 @@ impl Job {
     /// least `warmup`.
     pub(crate) fn new(sizes: &[u32], iterations: u64, interval: Span, warmup: u64, clients: u32) -> Job {
         let trips = iterations.saturating_mul(sizes.len() as u64).saturating_mul(u64::from(clients));
-        let head = if trips > MOST_ECHO_ROWS { warmup.max(ECHO_HEAD) } else { u64::MAX };
+        let head = if trips > MAX_ECHO_ROWS { warmup.max(ECHO_HEAD) } else { u64::MAX };
         Job { sizes: sizes.into(), iterations, interval, head }
     }
 

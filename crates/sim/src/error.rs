@@ -1,6 +1,7 @@
 //! Why a plan cannot be simulated.
 
 use tcplab_control::ControlError;
+use tcplab_units::Span;
 
 /// Why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -31,6 +32,12 @@ pub enum PlanError {
         /// The link.
         link: String,
     },
+    /// A link on a medium does not say how fast it sends.
+    #[error("links.{link}: a link on a medium needs a `rate` in both directions, and takes no `trace`")]
+    NoRate {
+        /// The link.
+        link: String,
+    },
     /// Packets would not arrive.
     #[error("flows.{flow}: no route from `{from}` to `{to}` (it ends at `{stuck}`)")]
     NoRoute {
@@ -43,11 +50,51 @@ pub enum PlanError {
         /// The node that knows no further, or that packets would come back to.
         stuck: String,
     },
-    /// A connection is split once.
-    #[error("flows.{flow}: its path has two accelerators, and the simulator splits a connection once")]
-    Accelerators {
+    /// Routing protocols have found no way in time.
+    #[error(
+        "flows.{flow}: {from} does not reach {to} after {patience}: {stuck} has no route. Check what its routers \
+         announce, or set `wait: {{timeout: ...}}`"
+    )]
+    NotConverged {
         /// The flow.
         flow: String,
+        /// Where packets start.
+        from: String,
+        /// Where they should arrive.
+        to: String,
+        /// The node that knows no further.
+        stuck: String,
+        /// How long was waited.
+        patience: Span,
+    },
+    /// A configuration that the models do not read.
+    #[error("nodes.{node}.frr: the simulator does not read FRR's own language")]
+    FrrFile {
+        /// The router.
+        node: String,
+    },
+    /// A network with more than two routers.
+    #[error(
+        "nodes.{node}.routing: the simulator's routing protocols run on links between two routers, \
+         and {node} meets {other} at the switch {switch}"
+    )]
+    SharedSubnet {
+        /// The router.
+        node: String,
+        /// Another in the same subnet.
+        other: String,
+        /// What joins them.
+        switch: String,
+    },
+    /// A path has room for so many.
+    #[error("flows.{flow}: its path has {count} accelerators and caches; {most} are possible")]
+    Relays {
+        /// The flow.
+        flow: String,
+        /// How many there are.
+        count: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// The field has six bits.
     #[error("flows.{flow}.dscp: {dscp} is not a codepoint from 0 to 63")]
@@ -97,7 +144,7 @@ pub enum PlanError {
     Address {
         /// The link.
         link: String,
-        /// What was given.
+        /// The given value.
         address: String,
     },
     /// A captured node without an address of its own.

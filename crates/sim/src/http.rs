@@ -1,130 +1,50 @@
 //! Pages over HTTP/1.1: a browser with several persistent connections, and the server that has the objects.
 
-use std::collections::VecDeque;
-
 use tcplab_tables::FetchRow;
 use tcplab_tcp::Connection;
 use tcplab_units::Time;
 
 use crate::application::{Application, Context};
-use crate::plan::{Object, Requests, Web};
+use crate::cache::Outcome;
+use crate::plan::{Fetch, Next, Pages, REQUEST_BYTES, RESPONSE_HEAD_BYTES, Requests, Web};
 use crate::tcp_stream::SERVER;
-
-/// Bytes of a request and of a response's header: about what curl and nginx send.
-const REQUEST: u64 = 100;
-const HEADER: u64 = 250;
-
-/// A request for an object or a range of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Fetch {
-    page: u64,
-    object: Object,
-    offset: u64,
-    bytes: u64,
-}
 
 /// The client of a flow, whose connections share its work.
 #[derive(Debug)]
 pub(crate) struct Browser {
-    requests: Requests,
-    web: Web,
-    /// What of the present page has not been asked for.
-    waiting: VecDeque<Fetch>,
-    /// What of it has been asked for and has not come.
-    asked: u32,
-    page: u64,
-    /// When the next page may begin.
-    resume: Time,
-    stop: Time,
+    pages: Pages,
     /// Streams without work.
     idle: Vec<u32>,
-    done: bool,
-}
-
-/// What a connection does next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Fetch(Fetch),
-    /// It waits until this time, or until it is woken.
-    Wait(Time),
-    Close,
 }
 
 impl Browser {
-    /// One that loads pages of `web` until `stop`, from the random stream `seed`.
-    pub(crate) fn new(web: &Web, seed: u64, stop: Time) -> Browser {
-        Browser {
-            requests: Requests::new(web, seed),
-            web: web.clone(),
-            waiting: VecDeque::new(),
-            asked: 0,
-            page: 0,
-            resume: Time::ZERO,
-            stop,
-            idle: Vec::new(),
-            done: false,
-        }
+    /// One that loads pages of `web` until `stop`, for the flow `name` in a run with `seed`.
+    pub(crate) fn new(web: &Web, seed: u64, name: &str, stop: Time) -> Browser {
+        Browser { pages: Pages::new(web, Requests::new(web, seed, name), stop), idle: Vec::new() }
     }
 
     /// What the connection of `stream`, which has no work, does next.
     fn next(&mut self, stream: u32, now: Time) -> Next {
-        if self.waiting.is_empty() && self.asked == 0 && now >= self.resume.min(self.stop) {
-            self.begin_page(now);
+        let next = self.pages.next(now);
+        if matches!(next, Next::Wait(_)) {
+            self.idle.push(stream);
         }
-        if self.done {
-            return Next::Close;
-        }
-        if let Some(fetch) = self.waiting.pop_front() {
-            self.asked += 1;
-            return Next::Fetch(fetch);
-        }
-        self.idle.push(stream);
-        Next::Wait(if self.asked == 0 { self.resume.min(self.stop) } else { Time::NEVER })
+        next
     }
 
-    fn begin_page(&mut self, now: Time) {
-        if now >= self.stop || self.web.count == Some(self.page) {
-            self.done = true;
-            return;
-        }
-        for _ in 0..self.web.page {
-            let Some(object) = self.requests.draw() else { continue };
-            let ranges = u64::from(self.web.ranges).clamp(1, object.size);
-            for range in 0..ranges {
-                let [offset, end] = [range, range + 1].map(|range| share(object.size, range, ranges));
-                self.waiting.push_back(Fetch { page: self.page, object, offset, bytes: end - offset });
-            }
-        }
-        self.page += 1;
-    }
-
-    /// A response has come.
-    fn finish(&mut self, now: Time) {
-        self.asked -= 1;
-        if self.asked == 0 && self.waiting.is_empty() {
-            self.resume = now + self.web.think;
-        }
-    }
-
-    /// A connection broke before the response to `fetch` had come: another one asks for all of it again, as RFC
-    /// 9110, section 9.2.2, allows. Those that wait, which are to see what there is to do.
+    /// A connection broke, perhaps before the response to `fetch` had come. Those that wait, which are to see what
+    /// there is to do.
     fn retry(&mut self, fetch: Option<Fetch>) -> Vec<u32> {
         if let Some(fetch) = fetch {
-            self.asked -= 1;
-            self.waiting.push_front(fetch);
+            self.pages.retry(fetch);
         }
         std::mem::take(&mut self.idle)
     }
 
     /// Those that wait, where there is something to do for them.
     pub(crate) fn woken(&mut self) -> Vec<u32> {
-        if self.done || !self.waiting.is_empty() { std::mem::take(&mut self.idle) } else { Vec::new() }
+        if self.pages.has_work() { std::mem::take(&mut self.idle) } else { Vec::new() }
     }
-}
-
-/// Where range `number` of `count` begins in `bytes`.
-fn share(bytes: u64, number: u64, count: u64) -> u64 {
-    (u128::from(bytes) * u128::from(number) / u128::from(count)) as u64
 }
 
 /// A request under way.
@@ -135,6 +55,8 @@ struct Asked {
     first_byte: Option<Time>,
     /// What the client had received before.
     before: u64,
+    /// How a cache on the way answers.
+    cache: Option<Outcome>,
 }
 
 /// One of the browser's connections.
@@ -143,8 +65,7 @@ pub(crate) struct Http {
     count: Option<u64>,
     stop: Time,
     asked: Option<Asked>,
-    /// Requests sent, and answered by the server.
-    requests: u64,
+    /// Requests answered by the server.
     answered: u64,
     established: bool,
     closed: bool,
@@ -153,15 +74,7 @@ pub(crate) struct Http {
 impl Http {
     /// A connection of a browser that loads pages of `web` until `stop`.
     pub(crate) fn new(web: &Web, stop: Time) -> Http {
-        Http {
-            count: web.count,
-            stop,
-            asked: None,
-            requests: 0,
-            answered: 0,
-            established: false,
-            closed: false,
-        }
+        Http { count: web.count, stop, asked: None, answered: 0, established: false, closed: false }
     }
 
     /// Does what there is to do, if the connection is free.
@@ -174,10 +87,9 @@ impl Http {
         let Some(browser) = context.browser() else { return };
         match browser.next(stream, now) {
             Next::Fetch(fetch) => {
-                self.requests += 1;
-                self.asked =
-                    Some(Asked { fetch, at: now, first_byte: None, before: client.bytes_received() });
-                client.offer(REQUEST, now);
+                let before = client.bytes_received();
+                self.asked = Some(Asked { fetch, at: now, first_byte: None, before, cache: None });
+                client.offer(REQUEST_BYTES, now);
                 context.wake_at(Time::NEVER);
             }
             Next::Wait(until) => context.wake_at(until),
@@ -192,11 +104,13 @@ impl Http {
 
     fn serve(&mut self, server: &mut Connection, now: Time) -> bool {
         let Some(asked) = self.asked else { return false };
-        if self.answered == self.requests || server.bytes_received() < self.requests * REQUEST {
+        if server.bytes_received() < (self.answered + 1) * REQUEST_BYTES {
             return false;
         }
-        self.answered = self.requests;
-        server.offer(HEADER + asked.fetch.bytes, now);
+        self.answered += 1;
+        // 304 Not Modified has no body.
+        let body = if asked.cache == Some(Outcome::Revalidated) { 0 } else { asked.fetch.bytes };
+        server.offer(RESPONSE_HEAD_BYTES + body, now);
         true
     }
 }
@@ -221,10 +135,11 @@ impl Application for Http {
         }
         let Some(asked) = &mut self.asked else { return false };
         let first_byte = *asked.first_byte.get_or_insert(now);
-        if connection.bytes_received() < asked.before + HEADER + asked.fetch.bytes {
+        if connection.bytes_received() < asked.before + RESPONSE_HEAD_BYTES + asked.fetch.bytes {
             return false;
         }
         let (flow, stream) = context.world.recorder.stream(context.ends.stream);
+        let cache = asked.cache.map(|outcome| context.world.recorder.symbol(outcome.name()));
         let Fetch { page, object, offset, bytes } = asked.fetch;
         context.world.recorder.tables.fetches.push(FetchRow {
             flow,
@@ -237,13 +152,24 @@ impl Application for Http {
             time: asked.at.as_ns(),
             first_byte: first_byte.since(asked.at).as_ns(),
             duration: now.since(asked.at).as_ns(),
+            cache,
         });
         self.asked = None;
         if let Some(browser) = context.browser() {
-            browser.finish(now);
+            browser.pages.finish(now);
         }
         self.go_on(connection, context);
         true
+    }
+
+    fn asked(&self) -> Option<Fetch> {
+        self.asked.map(|asked| asked.fetch)
+    }
+
+    fn answered_by_cache(&mut self, outcome: Outcome) {
+        if let Some(asked) = &mut self.asked {
+            asked.cache = Some(outcome);
+        }
     }
 
     fn on_abort(&mut self, context: &mut Context) {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use tcplab_link::{Link, Packet as _, component_seed, mix};
+use tcplab_link::{Link, Medium, Packet as _, component_seed, mix};
 use tcplab_units::Span;
 
 use crate::error::PlanError;
 use crate::packet::Packet;
-use crate::plan::{Direction, Limit, Nic, Node, Overhead, Plan, Queue};
+use crate::plan::{Direction, IpVersion, Limit, Nic, Node, NodeKind, Overhead, Plan, Queue};
 
 /// A node's number: its place in the plan.
 pub(crate) type NodeId = u16;
@@ -35,10 +35,23 @@ pub(crate) struct Network {
     interfaces: Vec<Interface>,
     /// By direction: the number of the interface before it.
     interface_of: Vec<DirectionId>,
-    /// By node and destination: the direction by which to leave, or the number of a choice.
+    /// What several links share. They are numbered after the interfaces.
+    media: Vec<Medium>,
+    /// By direction: the number of its medium; empty: there are none.
+    medium_of: Vec<DirectionId>,
+    /// By node and destination: the direction by which to leave, or the number of a choice. With routing protocols there is
+    /// a second such table, for IPv6.
     routes: Vec<DirectionId>,
     choices: Vec<Choice>,
+    /// The numbers of choices by node and directions, where routes change.
+    known_choices: BTreeMap<(NodeId, Vec<DirectionId>), DirectionId>,
     nodes: usize,
+    /// By node: whether it is a router.
+    routers: Vec<bool>,
+    /// By stream: whether it is of IPv6; empty: there is one table for both.
+    six: Vec<bool>,
+    seed: u64,
+    names: Vec<String>,
 }
 
 /// Directions of equal cost, between which a router shares flows.
@@ -87,7 +100,10 @@ impl Network {
                 [(&link.forward, "forward", end(1)?), (&link.backward, "backward", end(0)?)]
             {
                 let seed = component_seed(plan.seed, &format!("link.{}.{direction}", link.name));
-                links.push(Link::new(settings, seed));
+                links.push(match link.medium {
+                    Some(_) => Link::on_medium(settings, seed),
+                    None => Link::new(settings, seed),
+                });
                 far_ends.push(far_end);
             }
         }
@@ -131,7 +147,67 @@ impl Network {
                 interfaces.push(Interface { link: Link::new(&sending(nic), 0), into });
             }
         }
-        Ok((Network { links, far_ends, interfaces, interface_of, routes, choices, nodes }, names))
+        let (media, medium_of) = media(plan, &far_ends, links.len() + interfaces.len())?;
+        let network = Network {
+            links,
+            far_ends,
+            interfaces,
+            interface_of,
+            media,
+            medium_of,
+            routes,
+            choices,
+            known_choices: BTreeMap::new(),
+            nodes,
+            routers: plan.nodes.iter().map(|node| node.kind == NodeKind::Router).collect(),
+            six: Vec::new(),
+            seed: plan.seed,
+            names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+        };
+        Ok((network, names))
+    }
+
+    /// Routers with routing protocols know no way, and each version of IP has a table of its own.
+    pub(crate) fn forget_routes(&mut self, plan: &Plan) {
+        for (node, _) in plan.nodes.iter().enumerate().filter(|(_, node)| node.routing.is_some()) {
+            self.routes[node * self.nodes..][..self.nodes].fill(NOWHERE);
+        }
+        self.routes.extend_from_within(..);
+        let versions = plan.flows.iter().map(|flow| (flow.ip == IpVersion::V6, flow.streams as usize));
+        self.six = versions.flat_map(|(is_six, streams)| std::iter::repeat_n(is_six, streams)).collect();
+    }
+
+    /// Packets of IPv4 (family 0) or IPv6 (1) from `node` to `destination` leave by one of these directions from now on.
+    pub(crate) fn turn(
+        &mut self,
+        node: NodeId,
+        destination: NodeId,
+        family: usize,
+        directions: &[DirectionId],
+    ) {
+        let route = match directions {
+            [] => NOWHERE,
+            [one] => *one,
+            several => *self.known_choices.entry((node, several.to_vec())).or_insert_with(|| {
+                let name = &self.names[usize::from(node)];
+                let seed = component_seed(self.seed, &format!("node.{name}.multipath"));
+                self.choices.push(Choice { directions: several.to_vec(), seed });
+                CHOICES + self.choices.len() as DirectionId - 1
+            }),
+        };
+        let place = (family * self.nodes + usize::from(node)) * self.nodes + usize::from(destination);
+        self.routes[place] = route;
+    }
+
+    /// The name of `node`.
+    pub(crate) fn name(&self, node: NodeId) -> &str {
+        &self.names[usize::from(node)]
+    }
+
+    /// Whether `node` counts down the time to live of what it forwards.
+    #[inline]
+    pub(crate) fn is_router(&self, node: NodeId) -> bool {
+        self.routers[usize::from(node)]
     }
 
     /// Number of link directions.
@@ -139,9 +215,27 @@ impl Network {
         self.links.len()
     }
 
-    /// Number of link directions and of interfaces.
+    /// Number of link directions, interfaces and media.
     pub(crate) fn components(&self) -> usize {
-        self.links.len() + self.interfaces.len()
+        self.links.len() + self.interfaces.len() + self.media.len()
+    }
+
+    /// Whether number `component` is a medium's.
+    #[inline]
+    pub(crate) fn is_medium(&self, component: DirectionId) -> bool {
+        component as usize >= self.links.len() + self.interfaces.len()
+    }
+
+    /// The number of the medium that `direction` sends over, if it shares one.
+    #[inline]
+    pub(crate) fn medium_of(&self, direction: DirectionId) -> Option<DirectionId> {
+        self.medium_of.get(direction as usize).copied().filter(|&number| number != NOWHERE)
+    }
+
+    /// Medium `number`, and the link directions.
+    pub(crate) fn medium(&mut self, number: DirectionId) -> (&mut Medium, &mut [Link<Packet>]) {
+        let place = number as usize - self.links.len() - self.interfaces.len();
+        (&mut self.media[place], &mut self.links)
     }
 
     /// The number of the interface before `direction`, if there is one.
@@ -160,7 +254,8 @@ impl Network {
     /// The direction by which `packet` leaves `node`.
     #[inline]
     pub(crate) fn next_hop(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
-        let direction = self.route(node, packet.destination);
+        let is_six = self.six.get(packet.stream() as usize).is_some_and(|&is_six| is_six);
+        let direction = self.route(node, packet.destination, is_six);
         if direction < CHOICES {
             return Some(direction);
         }
@@ -168,10 +263,12 @@ impl Network {
     }
 
     #[inline]
-    fn route(&self, node: NodeId, destination: NodeId) -> DirectionId {
-        self.routes[usize::from(node) * self.nodes + usize::from(destination)]
+    fn route(&self, node: NodeId, destination: NodeId, is_six: bool) -> DirectionId {
+        let row = usize::from(is_six) * self.nodes + usize::from(node);
+        self.routes[row * self.nodes + usize::from(destination)]
     }
 
+    #[inline]
     fn choice(&self, number: DirectionId) -> Option<&Choice> {
         self.choices.get((number - CHOICES) as usize)
     }
@@ -183,14 +280,15 @@ impl Network {
     }
 
     /// The link directions that packets from `from` to `to` may pass, or the node where they would get stuck.
-    pub(crate) fn path(&self, from: NodeId, to: NodeId) -> Result<Vec<DirectionId>, NodeId> {
+    pub(crate) fn path(&self, from: NodeId, to: NodeId, ip: IpVersion) -> Result<Vec<DirectionId>, NodeId> {
+        let is_six = ip == IpVersion::V6 && !self.six.is_empty();
         let mut path = Vec::new();
         let mut here = vec![from];
         // A path without loops visits each node once.
         for _ in 1..self.nodes {
             let mut next = Vec::new();
             for node in here {
-                let direction = self.route(node, to);
+                let direction = self.route(node, to, is_six);
                 let directions = match self.choice(direction.max(CHOICES)) {
                     Some(choice) if direction >= CHOICES => choice.directions.as_slice(),
                     _ if direction == NOWHERE => return Err(node),
@@ -221,6 +319,42 @@ impl Network {
         let interfaces = self.interfaces.iter().map(|interface| &interface.link);
         self.links.iter().chain(interfaces).all(|link| link.held() == 0)
     }
+}
+
+/// The media of `plan`, and by direction the number of its medium. They are numbered from `first` on.
+fn media(
+    plan: &Plan,
+    far_ends: &[NodeId],
+    first: usize,
+) -> Result<(Vec<Medium>, Vec<DirectionId>), PlanError> {
+    if plan.media.is_empty() && plan.links.iter().all(|link| link.medium.is_none()) {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let numbers = numbered("media", plan.media.iter().map(|medium| medium.name.as_str()))?;
+    let mut medium_of = vec![NOWHERE; far_ends.len()];
+    let mut stations: Vec<BTreeMap<NodeId, Vec<u32>>> = vec![BTreeMap::new(); plan.media.len()];
+    for (number, link) in plan.links.iter().enumerate() {
+        let Some(name) = &link.medium else { continue };
+        let medium = usize::from(*numbers.get(name.as_str()).ok_or_else(|| PlanError::Unknown {
+            place: format!("links.{}.medium", link.name),
+            what: "medium",
+            name: name.clone(),
+        })?);
+        for (side, settings) in [&link.forward, &link.backward].into_iter().enumerate() {
+            if settings.rate.is_none() || settings.trace.is_some() {
+                return Err(PlanError::NoRate { link: link.name.clone() });
+            }
+            let direction = 2 * number + side;
+            medium_of[direction] = (first + medium) as DirectionId;
+            // It is sent into at the far end of the other direction.
+            stations[medium].entry(far_ends[direction ^ 1]).or_default().push(direction as u32);
+        }
+    }
+    let made = plan.media.iter().zip(stations).map(|(settings, stations)| {
+        let stations: Vec<Vec<u32>> = stations.into_values().collect();
+        Medium::new(settings, &stations, component_seed(plan.seed, &format!("medium.{}", settings.name)))
+    });
+    Ok((made.collect(), medium_of))
 }
 
 /// An interface as a link that takes no more than the time to send.

@@ -1,8 +1,8 @@
 //! What travels through the simulated network.
 
-use tcplab_link::Ecn;
+use tcplab_link::{Acknowledgment, Ecn};
 use tcplab_tcp::Segment;
-use tcplab_tcp::segment::{ACK, SYN};
+use tcplab_tcp::segment::{ACK, CWR, ECE, FIN, RST, SYN};
 use tcplab_units::Time;
 
 use crate::bodies::BodyId;
@@ -33,11 +33,42 @@ pub(crate) struct Packet {
     /// The octet of its IP header that holds the differentiated services codepoint and, in the two low bits, the ECN
     /// codepoint.
     pub(crate) traffic_class: u8,
-    /// Its bits were damaged; the receiver discards it.
-    pub(crate) corrupted: bool,
+    /// Routers that may still forward it, in the low seven bits. The highest bit: its bits were damaged; the receiver
+    /// discards it.
+    life: u8,
 }
 
+/// What Linux gives to the packets that it sends (ip-sysctl, `ip_default_ttl`; IPv6's `hop_limit`).
+const TIME_TO_LIVE: u8 = 64;
+const CORRUPTED: u8 = 0x80;
+
 impl Packet {
+    /// A packet that is about to be sent.
+    #[inline]
+    pub(crate) fn new(
+        body: BodyId,
+        frame_len: u32,
+        conversation: u32,
+        destination: u16,
+        traffic_class: u8,
+    ) -> Packet {
+        Packet { body, frame_len, conversation, destination, traffic_class, life: TIME_TO_LIVE }
+    }
+
+    /// Its bits were damaged.
+    #[inline]
+    pub(crate) fn is_corrupted(&self) -> bool {
+        self.life & CORRUPTED != 0
+    }
+
+    /// A router forwards it; whether its time to live allows that.
+    #[inline]
+    pub(crate) fn count_down(&mut self) -> bool {
+        // It is not forwarded at zero (RFC 1812, section 5.3.1).
+        self.life -= 1;
+        self.life & !CORRUPTED != 0
+    }
+
     /// The stream it belongs to, counted over all flows.
     #[inline]
     pub(crate) fn stream(&self) -> u32 {
@@ -90,6 +121,19 @@ impl Body {
                 Body::Echo { payload, .. } => ICMP_HEADER + payload,
             }
     }
+
+    /// What a TCP segment that neither opens nor ends a connection acknowledges.
+    pub(crate) fn acknowledgment(&self) -> Option<Acknowledgment> {
+        let Body::Tcp(segment) = self else { return None };
+        if segment.flags & (SYN | FIN | RST | ACK) != ACK {
+            return None;
+        }
+        let mut sack = [(0, 0); 4];
+        let blocks = usize::from(segment.sack_count).min(sack.len());
+        sack[..blocks].copy_from_slice(&segment.sack[..blocks]);
+        let (is_pure, ecn_flags) = (segment.len == 0, segment.flags & (ECE | CWR));
+        Some(Acknowledgment { number: segment.ack, is_pure, ecn_flags, sack })
+    }
 }
 
 /// Bytes of a segment's TCP header, options laid out as Linux does (`tcp_options_write`).
@@ -99,12 +143,12 @@ pub fn tcp_header_len(segment: &Segment) -> u32 {
     let timestamps = if segment.has_timestamp { 12 } else { 0 };
     if segment.flags & SYN == 0 {
         let sack = if segment.sack_count > 0 { 4 + 8 * u32::from(segment.sack_count) } else { 0 };
-        return TCP_HEADER + timestamps + sack;
+        return TCP_HEADER + timestamps + sack + segment.accecn.padded_len();
     }
     // SACK-permitted fills the padding of the timestamps where both are there.
     let sack_permitted = if segment.sack_permitted && !segment.has_timestamp { 4 } else { 0 };
     let window_scale = if segment.window_scale == u8::MAX { 0 } else { 4 };
-    TCP_HEADER + 4 + timestamps + sack_permitted + window_scale
+    TCP_HEADER + 4 + timestamps + sack_permitted + window_scale + segment.accecn.padded_len()
 }
 
 /// Whether a segment opens a connection.
@@ -138,7 +182,7 @@ impl tcplab_link::Packet for Packet {
     }
     #[inline]
     fn corrupt(&mut self) {
-        self.corrupted = true;
+        self.life |= CORRUPTED;
     }
     #[inline]
     fn duplicate(&self) -> Packet {
@@ -152,6 +196,7 @@ mod tests {
     use tcplab_link::Packet as _;
 
     use crate::plan::IpVersion::{V4, V6};
+    use tcplab_tcp::segment::AccEcnOption;
 
     fn segment() -> Segment {
         Segment {
@@ -163,6 +208,8 @@ mod tests {
             sack: [(0, 0); 4],
             window: 0,
             flags: ACK,
+            ae: false,
+            accecn: AccEcnOption::default(),
             sack_count: 0,
             mss: 0,
             window_scale: u8::MAX,
@@ -190,18 +237,23 @@ mod tests {
 
     #[test]
     fn the_flow_hash_tells_streams_and_directions_apart() {
-        let packet = |stream: u32, forward| Packet {
-            body: 0,
-            frame_len: 66,
-            conversation: stream << 1 | u32::from(forward),
-            destination: 0,
-            traffic_class: 0,
-            corrupted: false,
-        };
+        let packet = |stream: u32, forward| Packet::new(0, 66, stream << 1 | u32::from(forward), 0, 0);
         let hashes: std::collections::HashSet<u32> = (0..1000)
             .flat_map(|stream| [true, false].map(|forward| packet(stream, forward).flow_hash()))
             .collect();
         assert_eq!(hashes.len(), 2000);
+    }
+
+    #[test]
+    fn a_packet_passes_63_routers_damaged_or_not() {
+        for is_damaged in [false, true] {
+            let mut packet = Packet::new(0, 66, 0, 0, 0);
+            if is_damaged {
+                packet.corrupt();
+            }
+            assert_eq!((0..100).take_while(|_| packet.count_down()).count(), 63);
+            assert_eq!(packet.is_corrupted(), is_damaged);
+        }
     }
 
     #[test]

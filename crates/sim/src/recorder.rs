@@ -1,9 +1,9 @@
 //! What a run writes down.
 
-use tcplab_link::{Event, Observer, QueueTables};
+use tcplab_link::{Event, Inside, Observer, QueueTables};
 use tcplab_tables::{
     Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, PacketRow,
-    Packets, Pings, QueueClasses, QueueGauges, Queues, Sockets, Symbol,
+    Packets, Pings, QueueClasses, QueueGauges, Queues, RouteRow, Routes, Sockets, Symbol,
 };
 use tcplab_units::Time;
 
@@ -46,6 +46,8 @@ pub struct Tables {
     pub pings: Pings,
     /// One row per change of state.
     pub events: Events,
+    /// One row per route at the start, and per change of one.
+    pub routes: Routes,
 }
 
 /// The tables as they grow, and the symbols of the names that occur in them.
@@ -65,6 +67,8 @@ struct StreamRecord {
     number: u64,
     /// Packets lost on the way there and on the way back.
     losses: [u64; 2],
+    /// The nodes of its flow, by their places in the plan.
+    ends: [u32; 2],
 }
 
 impl Recorder {
@@ -78,7 +82,12 @@ impl Recorder {
         let mut streams = Vec::new();
         for flow in &plan.flows {
             let name = symbol(&flow.name);
-            let record = |number| StreamRecord { flow: name, number: u64::from(number), losses: [0; 2] };
+            let ends = [&flow.from, &flow.to].map(|end| {
+                let place = plan.nodes.iter().position(|node| node.name == *end);
+                place.map_or(u32::MAX, |place| place as u32)
+            });
+            let record =
+                |number| StreamRecord { flow: name, number: u64::from(number), losses: [0; 2], ends };
             streams.extend((0..flow.streams).map(record));
         }
         Recorder { tables, capture: None, link_names, direction_names, event_names, streams }
@@ -98,6 +107,12 @@ impl Recorder {
     /// Packets of a stream lost on the way there and on the way back.
     pub(crate) fn losses(&self, stream: u32) -> [u64; 2] {
         self.streams[stream as usize].losses
+    }
+
+    /// The nodes that a packet comes from and goes to.
+    fn ends(&self, packet: &Packet) -> [u32; 2] {
+        let [from, to] = self.streams[packet.stream() as usize].ends;
+        if packet.forward() { [from, to] } else { [to, from] }
     }
 
     /// A packet will not reach its application.
@@ -134,6 +149,33 @@ impl Recorder {
             event,
             detail,
         });
+    }
+
+    /// An adjacency or a session of a routing protocol changed, on the link at this place of the plan.
+    pub(crate) fn routing_event(&mut self, time: Time, link: Option<usize>, event: &str, detail: &str) {
+        let link = link.map(|link| self.link_names[link]);
+        let (event, detail) = (self.symbol(event), Some(self.symbol(detail)));
+        let row = EventRow { time: time.as_ns(), flow: None, stream: None, link, event, detail };
+        self.tables.events.push(row);
+    }
+
+    /// A router's route to `prefix` is by these next hops from now on; none: it is gone.
+    pub(crate) fn route(
+        &mut self,
+        time: Time,
+        node: &str,
+        prefix: &str,
+        next_hops: Option<&str>,
+        protocol: &str,
+    ) {
+        let row = RouteRow {
+            time: time.as_ns(),
+            node: self.symbol(node),
+            prefix: self.symbol(prefix),
+            next_hops: next_hops.map(|hops| self.symbol(hops)),
+            protocol: self.symbol(protocol),
+        };
+        self.tables.routes.push(row);
     }
 
     /// The names of a direction's link and of the direction.
@@ -232,5 +274,10 @@ impl<M: Mode> Observer<Packet> for Watch<'_, M> {
             Event::Duplicate => self.bodies.share(packet.body),
             _ => {}
         }
+    }
+
+    fn inside(&self, packet: &Packet) -> Inside {
+        let [source, destination] = self.recorder.ends(packet);
+        Inside { source, destination, ack: self.bodies.get(packet).acknowledgment() }
     }
 }

@@ -1,16 +1,19 @@
-//! An accelerator on the way of a connection: it ends the connection, and carries its payload on over a second one.
+//! An accelerator or a cache on the way of a connection: it ends the connection, and goes on with a second one.
 //!
-//! As in `crates/accelerator`: it accepts in the server's name, connects once that is established, and splices: a pipe
+//! An accelerator carries payload on. As in `crates/accelerator`: it accepts in the server's name, connects once that is established, and splices: a pipe
 //! takes what the one leg has received, and is filled again once the other leg's send buffer has taken all of it.
 
 use std::sync::Arc;
 
 use tcplab_control::Control;
 use tcplab_tcp::{Config, Connection, Info, Notice, Segment};
-use tcplab_units::Time;
+use tcplab_units::{Span, Time};
 
+use crate::application::Application;
+use crate::cache::{Caching, Next};
 use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
+use crate::plan::REQUEST_BYTES;
 use crate::recorder::Mode;
 use crate::stream::Ends;
 use crate::tcp_stream::{CLIENT, SERVER};
@@ -19,19 +22,23 @@ use crate::world::{Timer, World};
 /// Bytes the pipe holds.
 const PIPE: u64 = 256 << 10;
 
-/// What an accelerator's ends of a flow's connections have in common.
+/// What a relay's ends of a flow's connections have in common.
 pub(crate) struct Settings {
-    /// Where the accelerator is.
+    /// Where it is.
     pub(crate) node: NodeId,
     /// What the control of each leg is made after.
     pub(crate) controls: [Control; 2],
     /// Settings of the leg towards the client, and towards the server.
     pub(crate) configs: [Config; 2],
+    /// Of a cache: how long what it stores is fresh.
+    pub(crate) max_age: Option<Span>,
 }
 
-/// The accelerator's two ends: the first faces the client, the second the server.
+/// Two ends: the first faces the client, the second the server.
 pub(crate) struct Relay {
     settings: Arc<Settings>,
+    /// Of a cache: what it does.
+    caching: Option<Caching>,
     initial_sequence: [u32; 2],
     legs: [Option<Box<Connection>>; 2],
     /// Payload read from each leg so far.
@@ -40,6 +47,14 @@ pub(crate) struct Relay {
     ended: [bool; 2],
     /// No more is written to a leg.
     closed: [bool; 2],
+}
+
+/// Where in a connection a relay is, and what the connection is for.
+pub(crate) struct Hop<'a> {
+    /// Its number on the path.
+    pub(crate) number: usize,
+    pub(crate) ends: &'a Ends,
+    pub(crate) application: &'a mut dyn Application,
 }
 
 /// A leg's figures.
@@ -54,8 +69,10 @@ pub(crate) struct Leg {
 
 impl Relay {
     pub(crate) fn new(settings: Arc<Settings>, initial_sequence: [u32; 2]) -> Relay {
+        let caching = settings.max_age.map(Caching::new);
         Relay {
             settings,
+            caching,
             initial_sequence,
             legs: [None, None],
             read: [0; 2],
@@ -69,12 +86,17 @@ impl Relay {
         self.settings.node
     }
 
+    /// Whether it never needed a connection to the server.
+    pub(crate) fn never_connected(&self) -> bool {
+        self.legs[SERVER].is_none()
+    }
+
     /// A segment arrived from the client (`forward`) or from the server.
     pub(crate) fn receive<M: Mode>(
         &mut self,
         segment: &Segment,
         forward: bool,
-        ends: &Ends,
+        hop: &mut Hop<'_>,
         world: &mut World,
     ) {
         let now = world.now();
@@ -91,49 +113,53 @@ impl Relay {
             }
             None => return,
         }
-        self.drive::<M>(ends, world);
+        self.drive::<M>(hop, world);
     }
 
     /// A timer of one of the legs fires.
-    pub(crate) fn wake<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
+    pub(crate) fn wake<M: Mode>(&mut self, hop: &mut Hop<'_>, world: &mut World) {
         let now = world.now();
         for connection in self.legs.iter_mut().flatten() {
             if connection.poll_timeout() <= now {
                 connection.handle_timeout(now);
             }
         }
-        self.drive::<M>(ends, world);
+        self.drive::<M>(hop, world);
     }
 
     /// Does all that follows from what happened to a leg.
-    fn drive<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
+    fn drive<M: Mode>(&mut self, hop: &mut Hop<'_>, world: &mut World) {
         let now = world.now();
         loop {
             let mut acted = false;
             for leg in [CLIENT, SERVER] {
-                acted |= self.serve::<M>(leg, ends, world);
+                acted |= self.serve::<M>(leg, hop, world);
             }
-            acted |= self.splice(CLIENT, now) | self.splice(SERVER, now);
+            acted |= if self.caching.is_some() {
+                self.answer(hop, world)
+            } else {
+                self.splice(CLIENT, now) | self.splice(SERVER, now)
+            };
             if !acted {
                 break;
             }
         }
         let timer = self.legs.iter().flatten().map(|connection| connection.poll_timeout()).min();
-        world.set_timer_no_later(ends.stream, Timer::Relay, timer.unwrap_or(Time::NEVER));
+        world.set_timer_no_later(hop.ends.stream, Timer::Relay, timer.unwrap_or(Time::NEVER));
     }
 
     /// Sends what a leg has to send, and takes its notices; whether there was any of them.
-    fn serve<M: Mode>(&mut self, leg: usize, ends: &Ends, world: &mut World) -> bool {
+    fn serve<M: Mode>(&mut self, leg: usize, hop: &Hop<'_>, world: &mut World) -> bool {
         let now = world.now();
         let Some(connection) = &mut self.legs[leg] else { return false };
         while let Some(segment) = connection.poll_transmit(now) {
-            ends.relay::<M>(Body::Tcp(segment), leg == SERVER, world);
+            hop.ends.relay::<M>(hop.number, Body::Tcp(segment), leg == SERVER, world);
         }
         let mut acted = false;
         while let Some(notice) = self.legs[leg].as_mut().and_then(|connection| connection.poll_notice()) {
             acted = true;
             match notice {
-                Notice::Established if leg == CLIENT => self.connect(now),
+                Notice::Established if leg == CLIENT && self.caching.is_none() => self.connect(now),
                 Notice::PeerClosed => self.ended[leg] = true,
                 Notice::Aborted => return self.abort(1 - leg, now),
                 _ => {}
@@ -148,6 +174,37 @@ impl Relay {
         let mut connected = Connection::connect(&self.settings.configs[SERVER], control, isn, now);
         connected.read_at_once(false);
         self.legs[SERVER] = Some(Box::new(connected));
+    }
+
+    /// Answers requests from the cache, or passes them on; whether anything was done.
+    fn answer(&mut self, hop: &mut Hop<'_>, world: &mut World) -> bool {
+        let now = world.now();
+        let (Some(caching), Some(stored)) =
+            (&mut self.caching, world.caches.get_mut(usize::from(self.settings.node)))
+        else {
+            return false;
+        };
+        let next = caching.asks(&mut self.legs, hop, stored, now);
+        let asks = next == Next::AsksServer;
+        if asks && self.legs[SERVER].is_none() {
+            self.connect(now);
+        }
+        if asks && let Some(server) = &mut self.legs[SERVER] {
+            server.offer(REQUEST_BYTES, now);
+        }
+        let (Some(caching), Some(stored)) =
+            (&mut self.caching, world.caches.get_mut(usize::from(self.settings.node)))
+        else {
+            return next != Next::Waits;
+        };
+        let acted = (next != Next::Waits) | caching.go_on(&mut self.legs, hop, stored, now);
+        if !self.ended[CLIENT] || !caching.is_idle() || std::mem::replace(&mut self.closed[CLIENT], true) {
+            return acted;
+        }
+        for connection in self.legs.iter_mut().flatten() {
+            connection.close(now);
+        }
+        true
     }
 
     /// Moves payload from one leg to the other, and its end; whether anything moved.
@@ -189,7 +246,11 @@ impl Relay {
             bytes_received: own.bytes_received(),
             bytes_acked: own.bytes_acked(),
             retransmits: own.counters().retransmits,
-            exposed: own.bytes_received().saturating_sub(other.bytes_acked()),
+            // A request that a cache has not answered is asked again: nothing is lost with it.
+            exposed: match self.caching {
+                Some(_) => 0,
+                None => own.bytes_received().saturating_sub(other.bytes_acked()),
+            },
         };
         Some([leg(client, server), leg(server, client)])
     }

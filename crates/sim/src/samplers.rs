@@ -13,7 +13,7 @@ use crate::stream::{Counts, Stream, Work};
 use crate::tcp_stream::{CLIENT, state_name};
 use crate::world::World;
 
-/// What is sampled.
+/// Sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sampler {
     /// TCP sockets.
@@ -50,7 +50,7 @@ pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: T
             }
             world.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
         }
-        if let Some((node, both)) = tcp.legs(now) {
+        for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
             legs(world, now, stream.ends.stream, node, &both);
         }
@@ -113,6 +113,7 @@ fn socket_row(now: Time, names: SocketNames, info: &Info, telemetry: &Telemetry)
         rwnd: info.rwnd,
         mss: u64::from(info.mss),
         bytes_acked: info.bytes_acked,
+        delivered_ce: Some(info.delivered_ce),
         busy_time: Some(info.busy_time.as_ns()),
         rwnd_limited: Some(info.rwnd_limited.as_ns()),
         sndbuf_limited: Some(info.sndbuf_limited.as_ns()),
@@ -200,18 +201,11 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         let flow = &plan.flows[stream.flow];
         let (name, number) = world.recorder.stream(stream.ends.stream);
         let mut symbol = |name: &str| world.recorder.symbol(name);
-        let (kind, cc) = match &flow.traffic {
-            Traffic::Tcp { cc, .. } => ("tcp", Some(symbol(&cc.name))),
-            Traffic::Request { cc, .. } => ("request", Some(symbol(&cc.name))),
-            Traffic::Http { cc, .. } => ("http", Some(symbol(&cc.name))),
-            Traffic::Echo { cc, .. } => ("echo", Some(symbol(&cc.name))),
-            Traffic::Udp { .. } => ("udp", None),
-            Traffic::Ping { .. } => ("ping", None),
-        };
-        let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(kind));
+        let cc = flow.traffic.cc().map(|cc| symbol(&cc.name));
+        let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(flow.traffic.traits().name));
         let [there, back] = world.recorder.losses(stream.ends.stream);
         let ports = match flow.traffic {
-            Traffic::Ping { .. } => None,
+            Traffic::Ping(_) => None,
             _ => Some(capture::ports(stream.ends.stream, stream.flow)),
         };
         let mut row = FlowRow {

@@ -11,10 +11,11 @@ use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
 use crate::plan::{Plan, Sample};
 use crate::recorder::{Mode, Record, Recorder, Tables};
+use crate::routing::ControlPlane;
 use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
 use crate::stream::Stream;
-use crate::world::{Timer, World};
+use crate::world::{Discarded, Timer, World};
 
 /// A simulation of one plan.
 pub struct Simulation {
@@ -30,6 +31,8 @@ pub struct Simulation {
     changes: Vec<(Time, String, String)>,
     changes_done: usize,
     interfaces: Vec<Interface>,
+    /// The routing protocols, where routers have any.
+    control_plane: Option<ControlPlane>,
     end: Time,
     events: u64,
     done: bool,
@@ -58,6 +61,19 @@ pub struct Facts {
     pub packets: u64,
     /// Time that passed in the simulation.
     pub simulated: Span,
+    /// What routing protocols did; none: no router has any.
+    pub routing: Option<Routing>,
+}
+
+/// What routing protocols did to a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routing {
+    /// From the start of the first router until the ends of all flows reached each other.
+    pub converged: Span,
+    /// Packets discarded because a router had no route.
+    pub no_route: u64,
+    /// Packets discarded because their time to live was over.
+    pub ttl_exceeded: u64,
 }
 
 impl Simulation {
@@ -68,9 +84,11 @@ impl Simulation {
 
     /// A simulation of `plan`, at time zero, with more controls than tcplab's own.
     pub fn with_controls(plan: &Plan, controls: &Registry) -> Result<Simulation, PlanError> {
-        let (network, names) = Network::new(plan)?;
+        let (mut network, names) = Network::new(plan)?;
+        let control_plane = ControlPlane::converge(plan, &mut network, &names)?;
         let streams = crate::build::streams(plan, controls, &network, &names)?;
-        let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
+        // One more, for the control plane.
+        let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len() + 1;
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
         let mut world = World {
             schedule: Schedule::new(network.components(), timers).ok_or(PlanError::TooMany {
@@ -84,6 +102,8 @@ impl Simulation {
             packets: 0,
             gates,
             browsers: crate::build::browsers(plan),
+            discarded: Discarded::default(),
+            caches: crate::build::caches(plan),
         };
         for stream in &streams {
             world.set_timer(stream.ends.stream, Timer::Application, stream.start);
@@ -96,6 +116,7 @@ impl Simulation {
             changes: samplers::changes(plan),
             changes_done: 0,
             interfaces: Capture::interfaces(plan).0,
+            control_plane,
             end: Time::ZERO + plan.duration,
             events: 0,
             done: false,
@@ -109,6 +130,7 @@ impl Simulation {
         for sampler in Sampler::ALL {
             simulation.schedule_sampler(sampler);
         }
+        simulation.advance_control_plane();
         Ok(simulation)
     }
 
@@ -154,7 +176,12 @@ impl Simulation {
     /// What it has done so far.
     pub fn facts(&self) -> Facts {
         let simulated = self.world.now().since(Time::ZERO);
-        Facts { events: self.events, packets: self.world.packets, simulated }
+        let Discarded { no_route, ttl_exceeded } = self.world.discarded;
+        let routing = self.control_plane.as_ref().map(|control_plane| {
+            let converged = control_plane.converged();
+            Routing { converged, no_route, ttl_exceeded }
+        });
+        Facts { events: self.events, packets: self.world.packets, simulated, routing }
     }
 
     /// The tables as they stand; the simulation need not have ended.
@@ -199,6 +226,11 @@ impl Simulation {
         }
         let components = self.world.network.components() as Slot;
         if slot < components {
+            if self.world.network.is_medium(slot) {
+                self.world.contend::<M>(slot, None);
+                // Its last packet may have been given up.
+                return self.end_if_idle(true);
+            }
             return self.depart::<M>(slot);
         }
         let timer = slot - components;
@@ -209,7 +241,10 @@ impl Simulation {
             return self.end_if_idle(finished);
         }
         let number = timer as usize - self.streams.len() * Timer::COUNT as usize;
-        self.sample::<M>(Sampler::ALL[number]);
+        match Sampler::ALL.get(number) {
+            Some(sampler) => self.sample::<M>(*sampler),
+            None => self.advance_control_plane(),
+        }
     }
 
     /// Packets arrive at the far end of a link direction.
@@ -253,18 +288,17 @@ impl Simulation {
         self.world.packets += 1;
         let stream = packet.stream() as usize;
         if packet.destination != node {
-            self.world.send::<M>(node, packet);
-        } else if packet.corrupted {
+            self.world.forward::<M>(node, packet);
+        } else if packet.is_corrupted() {
             self.world.recorder.count_loss(&packet);
             self.world.bodies.release(packet.body);
         } else {
             let body = self.world.bodies.get(&packet);
             self.world.bodies.release(packet.body);
             let receiver = &mut self.streams[stream];
-            if receiver.ends.accelerator == Some(node) {
-                receiver.relay::<M>(&body, packet.forward(), &mut self.world);
-            } else {
-                receiver.receive::<M>(&body, packet.forward(), &mut self.world);
+            match receiver.ends.relays.at(node) {
+                Some(number) => receiver.relay::<M>(number, &body, packet.forward(), &mut self.world),
+                None => receiver.receive::<M>(&body, packet.forward(), &mut self.world),
             }
         }
         self.note_finished(stream)
@@ -305,6 +339,15 @@ impl Simulation {
             }
         }
         self.schedule_sampler(sampler);
+    }
+
+    fn advance_control_plane(&mut self) {
+        let Some(control_plane) = &mut self.control_plane else { return };
+        let now = self.world.now();
+        control_plane.advance(now, &mut self.world.network, &mut self.world.recorder);
+        let slot =
+            self.world.network.components() + self.streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
+        self.world.schedule.set(slot as Slot, control_plane.next());
     }
 
     fn schedule_sampler(&mut self, sampler: Sampler) {

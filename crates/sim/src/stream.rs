@@ -26,24 +26,61 @@ pub(crate) struct Ends {
     pub(crate) ip: IpVersion,
     /// Differentiated services codepoint of its packets, there and back.
     pub(crate) dscp: u8,
-    /// Where an accelerator splits the connection.
-    pub(crate) accelerator: Option<NodeId>,
+    /// Where accelerators and caches end the connection and go on with another.
+    pub(crate) relays: Relays,
+}
+
+/// The nodes that relay a stream's connection, in the order from `from` to `to`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Relays {
+    nodes: [NodeId; Relays::MOST],
+    count: usize,
+}
+
+impl Relays {
+    /// As many as one path may have.
+    pub(crate) const MOST: usize = 8;
+
+    /// These nodes; at most [`Relays::MOST`].
+    pub(crate) fn of(nodes: impl Iterator<Item = NodeId>) -> Relays {
+        nodes.take(Relays::MOST).fold(Relays::default(), |mut relays, node| {
+            relays.nodes[relays.count] = node;
+            relays.count += 1;
+            relays
+        })
+    }
+
+    fn nodes(&self) -> &[NodeId] {
+        &self.nodes[..self.count]
+    }
+
+    /// Which of them is at `node`.
+    #[inline]
+    pub(crate) fn at(&self, node: NodeId) -> Option<usize> {
+        self.nodes().iter().position(|&other| other == node)
+    }
 }
 
 impl Ends {
-    /// Sends `body` from one end to the other, or to the accelerator before it; there or back.
+    /// Sends `body` from one end to the other, or to the first relay before it; there or back.
     ///
     /// Whether the host's interface had room for it.
     #[inline]
     pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) -> bool {
-        let (from, to) = if forward { (self.from, self.to) } else { (self.to, self.from) };
-        self.send_on::<M>(body, forward, from, self.accelerator.unwrap_or(to), world)
+        let relays = self.relays.nodes();
+        let (from, to, relay) =
+            if forward { (self.from, self.to, relays.first()) } else { (self.to, self.from, relays.last()) };
+        self.send_on::<M>(body, forward, from, relay.copied().unwrap_or(to), world)
     }
 
-    /// Sends `body` from the accelerator to the end beyond it.
-    pub(crate) fn relay<M: Mode>(&self, body: Body, forward: bool, world: &mut World) {
-        let Some(accelerator) = self.accelerator else { return };
-        self.send_on::<M>(body, forward, accelerator, if forward { self.to } else { self.from }, world);
+    /// Sends `body` from the relay of this number to the next one, or to the end beyond it.
+    pub(crate) fn relay<M: Mode>(&self, number: usize, body: Body, forward: bool, world: &mut World) {
+        let relays = self.relays.nodes();
+        let Some(&here) = relays.get(number) else { return };
+        let (next, end) =
+            if forward { (number.checked_add(1), self.to) } else { (number.checked_sub(1), self.from) };
+        let to = next.and_then(|next| relays.get(next)).copied().unwrap_or(end);
+        self.send_on::<M>(body, forward, here, to, world);
     }
 
     #[inline]
@@ -56,14 +93,9 @@ impl Ends {
         world: &mut World,
     ) -> bool {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
-        let packet = Packet {
-            frame_len: body.frame_len(self.ip),
-            conversation: self.stream << 1 | u32::from(forward),
-            destination: to,
-            traffic_class: self.dscp << 2 | ecn,
-            corrupted: false,
-            body: world.bodies.insert(body),
-        };
+        let frame_len = body.frame_len(self.ip);
+        let (conversation, traffic_class) = (self.stream << 1 | u32::from(forward), self.dscp << 2 | ecn);
+        let packet = Packet::new(world.bodies.insert(body), frame_len, conversation, to, traffic_class);
         world.send::<M>(from, packet)
     }
 }
@@ -137,10 +169,10 @@ impl Stream {
         }
     }
 
-    /// A packet of the stream arrived at the accelerator on its way.
-    pub(crate) fn relay<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
+    /// A packet of the stream arrived at the relay of this number.
+    pub(crate) fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, world: &mut World) {
         if let Work::Tcp(tcp) = &mut self.work {
-            tcp.relay::<M>(body, forward, &self.ends, world);
+            tcp.relay::<M>(number, body, forward, &self.ends, world);
         }
     }
 

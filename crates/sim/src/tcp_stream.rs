@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
-use tcplab_tcp::{Config, Connection, Counters, Info, Notice, Segment, TimeWait};
+use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Info, Notice, Segment, TimeWait};
 use tcplab_units::Time;
 
 use crate::application::{Application, Context};
@@ -11,7 +11,7 @@ use crate::histogram::{Histogram, Summary};
 use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
 use crate::recorder::Mode;
-use crate::relay::{Leg, Relay};
+use crate::relay::{Hop, Leg, Relay};
 use crate::stream::Ends;
 use crate::world::{Timer, World};
 
@@ -42,8 +42,8 @@ pub(crate) struct TcpStream {
     pub(crate) application: Box<dyn Application>,
     /// The end that sends most of the payload.
     data_end: usize,
-    /// An accelerator on the way, which each end then talks to.
-    relay: Option<Box<Relay>>,
+    /// Accelerators and caches on the way, from the client on. Each end then talks to the one next to it.
+    relays: Vec<Relay>,
     rtt: Histogram,
     /// When payload last arrived at its application.
     pub(crate) last_delivery: Time,
@@ -103,7 +103,7 @@ impl TcpStream {
         application: Box<dyn Application>,
         settings: Arc<Settings>,
         initial_sequence: [u32; 2],
-        relay: Option<Relay>,
+        relays: Vec<Relay>,
     ) -> TcpStream {
         TcpStream {
             ends: [None, None],
@@ -115,7 +115,7 @@ impl TcpStream {
             aborted: false,
             data_end: application.data_end(),
             application,
-            relay: relay.map(Box::new),
+            relays,
             rtt: Histogram::default(),
             last_delivery: Time::ZERO,
             delivered: [0; 2],
@@ -145,8 +145,9 @@ impl TcpStream {
             Timer::Sender => CLIENT,
             Timer::Receiver => SERVER,
             Timer::Relay => {
-                if let Some(relay) = &mut self.relay {
-                    relay.wake::<M>(ends, world);
+                for (number, relay) in self.relays.iter_mut().enumerate() {
+                    let application = &mut *self.application;
+                    relay.wake::<M>(&mut Hop { number, ends, application }, world);
                 }
                 return;
             }
@@ -189,10 +190,18 @@ impl TcpStream {
         }
     }
 
-    /// A segment arrived at the accelerator on the way.
-    pub(crate) fn relay<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
-        if let (Some(relay), Body::Tcp(segment)) = (&mut self.relay, body) {
-            relay.receive::<M>(segment, forward, ends, world);
+    /// A segment arrived at the relay of this number.
+    pub(crate) fn relay<M: Mode>(
+        &mut self,
+        number: usize,
+        body: &Body,
+        forward: bool,
+        ends: &Ends,
+        world: &mut World,
+    ) {
+        if let (Some(relay), Body::Tcp(segment)) = (self.relays.get_mut(number), body) {
+            let application = &mut *self.application;
+            relay.receive::<M>(segment, forward, &mut Hop { number, ends, application }, world);
         }
     }
 
@@ -269,7 +278,9 @@ impl TcpStream {
             }
             Notice::Established => {
                 if is_client {
-                    event("established", None);
+                    let feedback =
+                        self.ends[end].as_ref().map_or(EcnFeedback::None, |own| own.ecn_feedback());
+                    event("established", feedback_name(feedback));
                     if let Some(client) = &mut self.ends[end] {
                         return self.application.on_established(client, &mut Context { ends, world });
                     }
@@ -337,7 +348,9 @@ impl TcpStream {
 
     /// Whether both ends are done with the connection.
     pub(crate) fn finished(&self) -> bool {
-        self.aborted || self.closed == [true; 2]
+        // Where a cache has answered everything, there is no server's end.
+        let served = self.closed[SERVER] || self.relays.iter().any(Relay::never_connected);
+        self.aborted || self.closed[CLIENT] && served
     }
 
     /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off.
@@ -363,10 +376,9 @@ impl TcpStream {
         end == CLIENT || self.application.answers()
     }
 
-    /// Where an accelerator on the way is, and figures of its two legs.
-    pub(crate) fn legs(&self, now: Time) -> Option<(NodeId, [Leg; 2])> {
-        let relay = self.relay.as_ref()?;
-        Some((relay.node(), relay.legs(now)?))
+    /// Where accelerators and caches on the way are, and figures of the two legs of each.
+    pub(crate) fn legs(&self, now: Time) -> impl Iterator<Item = (NodeId, [Leg; 2])> {
+        self.relays.iter().filter_map(move |relay| Some((relay.node(), relay.legs(now)?)))
     }
 
     /// What the ends that send payload have sent and lost.
@@ -405,6 +417,15 @@ impl TcpStream {
 }
 
 /// The name of a congestion avoidance state in the tables.
+/// Which feedback of ECN two ends agreed on; none without ECN.
+fn feedback_name(feedback: EcnFeedback) -> Option<&'static str> {
+    match feedback {
+        EcnFeedback::None => None,
+        EcnFeedback::Classic => Some("ECN"),
+        EcnFeedback::Accurate => Some("AccECN"),
+    }
+}
+
 pub(crate) fn state_name(state: CaState) -> &'static str {
     match state {
         CaState::Open => "open",

@@ -1,13 +1,17 @@
 //! What streams act on: the clock, the network, the record.
 
-use tcplab_link::Sampled;
-use tcplab_units::Time;
+use std::marker::PhantomData;
+
+use tcplab_link::{Link, Sampled, Stations};
+use tcplab_units::{Span, Time};
 
 use crate::bodies::Bodies;
+use crate::cache::Stored;
 use crate::echo::Gate;
 use crate::http::Browser;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
+use crate::plan::Medium;
 use crate::recorder::{Mode, Recorder, Watch};
 use crate::schedule::{Schedule, Slot};
 
@@ -20,7 +24,7 @@ pub(crate) enum Timer {
     Sender = 1,
     /// The TCP endpoint's at the flow's `to`.
     Receiver = 2,
-    /// Those of an accelerator's two endpoints on the way.
+    /// Those of the endpoints of accelerators and caches on the way.
     Relay = 3,
 }
 
@@ -42,6 +46,18 @@ pub(crate) struct World {
     pub(crate) gates: Vec<Gate>,
     /// The clients of http flows, likewise.
     pub(crate) browsers: Vec<Option<Browser>>,
+    /// What the caches of nodes have stored, by the node's place in the plan.
+    pub(crate) caches: Vec<Stored>,
+    pub(crate) discarded: Discarded,
+}
+
+/// Packets that nodes have discarded, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Discarded {
+    /// No route led to where they went (ICMP: network unreachable).
+    pub(crate) no_route: u64,
+    /// They had passed too many routers (ICMP: time to live exceeded in transit).
+    pub(crate) ttl_exceeded: u64,
 }
 
 impl World {
@@ -71,12 +87,13 @@ impl World {
         self.schedule.set_no_later(slot, time);
     }
 
-    /// Sends `packet` on from `node`; whether an interface of that host had room for it. Routes were checked when the
-    /// plan was read.
+    /// Sends `packet` on from `node`; whether an interface of that host had room for it. Static routes were checked when
+    /// the plan was read; those of routing protocols come and go.
     #[inline]
     pub(crate) fn send<M: Mode>(&mut self, node: NodeId, packet: Packet) -> bool {
         let Some(direction) = self.network.next_hop(node, &packet) else {
-            self.bodies.release(packet.body);
+            self.discarded.no_route += 1;
+            self.discard(&packet);
             return false;
         };
         if let Some(interface) = self.network.interface_before(direction) {
@@ -84,6 +101,22 @@ impl World {
         }
         self.enter::<M>(direction, packet);
         true
+    }
+
+    /// Sends on a packet that has come to `node`, which is not where it goes.
+    #[inline]
+    pub(crate) fn forward<M: Mode>(&mut self, node: NodeId, mut packet: Packet) {
+        if self.network.is_router(node) && !packet.count_down() {
+            self.discarded.ttl_exceeded += 1;
+            return self.discard(&packet);
+        }
+        self.send::<M>(node, packet);
+    }
+
+    #[cold]
+    fn discard(&mut self, packet: &Packet) {
+        self.recorder.count_loss(packet);
+        self.bodies.release(packet.body);
     }
 
     /// Queues `packet` at the interface `number`; whether there was room.
@@ -123,6 +156,24 @@ impl World {
         link.enqueue(packet, now, &mut watch);
         let next = link.next_event();
         self.schedule.set(direction, next);
+        if let Some(medium) = self.network.medium_of(direction) {
+            self.contend::<M>(medium, Some(direction));
+        }
+    }
+
+    /// Lets medium `number` do what it has to do by now, where a packet was `offered` to a direction or none.
+    pub(crate) fn contend<M: Mode>(&mut self, number: DirectionId, offered: Option<DirectionId>) {
+        let now = self.schedule.now();
+        let World { schedule, network, bodies, recorder, .. } = self;
+        let (medium, links) = network.medium(number);
+        let mut stations = OnMedium { schedule, links, bodies, recorder, mode: PhantomData::<M> };
+        medium.advance(now, &mut stations);
+        if let Some(direction) = offered {
+            medium.offered(direction, now, &mut stations);
+            medium.advance(now, &mut stations);
+        }
+        let next = medium.next_event();
+        schedule.set(number, next);
     }
 
     /// The next packet that arrives now by `direction`.
@@ -158,5 +209,41 @@ impl World {
         for direction in 0..self.network.directions() as DirectionId {
             self.advance_link::<M>(direction);
         }
+    }
+}
+
+/// The link directions, as a medium uses them.
+struct OnMedium<'a, M> {
+    schedule: &'a mut Schedule,
+    links: &'a mut [Link<Packet>],
+    bodies: &'a mut Bodies,
+    recorder: &'a mut Recorder,
+    mode: PhantomData<M>,
+}
+
+impl<M: Mode> OnMedium<'_, M> {
+    fn link(&mut self, direction: DirectionId) -> (&mut Link<Packet>, Watch<'_, M>) {
+        let watch = Watch::new(self.recorder, self.bodies, direction);
+        (&mut self.links[direction as usize], watch)
+    }
+}
+
+impl<M: Mode> Stations for OnMedium<'_, M> {
+    fn ready(&mut self, direction: DirectionId, now: Time) -> Time {
+        let (link, mut watch) = self.link(direction);
+        link.ready(now, &mut watch)
+    }
+
+    fn begin(&mut self, direction: DirectionId, now: Time, medium: &Medium) -> Option<Span> {
+        let (link, mut watch) = self.link(direction);
+        link.begin_transmission(medium, now, &mut watch)
+    }
+
+    fn end(&mut self, direction: DirectionId, now: Time, collided: bool, medium: &Medium) -> bool {
+        let (link, mut watch) = self.link(direction);
+        let is_done = link.end_transmission(collided, medium, now, &mut watch);
+        let next = link.next_event();
+        self.schedule.set(direction, next);
+        is_done
     }
 }

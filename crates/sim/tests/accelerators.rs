@@ -102,3 +102,33 @@ fn requests_and_echoes_pass() {
     assert_eq!(flows.bytes_received.get(row), Some(20 * 100_100));
     assert_eq!(flows.complete.get(row), Some(true));
 }
+
+#[test]
+fn several_accelerators_split_a_connection_several_times() {
+    let mut plan = plan_of(Some(json!({})), 100 * MS, Some(100), json!({"bytes": 3_000_000}));
+    // A second router on the way, with an accelerator too: a - r - s - b.
+    let routes = |of: &[(&str, &str)]| node("any", "host", of)["routes"].clone();
+    plan["nodes"][0]["routes"] = routes(&[("r", "lan"), ("s", "lan"), ("b", "lan")]);
+    plan["nodes"][1]["routes"] = routes(&[("a", "lan"), ("s", "wan"), ("b", "wan")]);
+    plan["nodes"][2]["routes"] = routes(&[("a", "far"), ("r", "far"), ("s", "far")]);
+    let mut second = node("s", "router", &[("a", "wan"), ("r", "wan"), ("b", "far")]);
+    second["accelerate"] = json!({});
+    plan["nodes"].as_array_mut().expect("nodes").push(second);
+    plan["links"][1]["ends"] = json!(["r", "s"]);
+    let far = || direction(100_000_000, MS);
+    plan["links"].as_array_mut().expect("links").push(link("far", ["s", "b"], far(), far()));
+    let run = run(&plan);
+    let (flows, row) = (&run.tables.flows, run.flow("f"));
+    assert_eq!(flows.bytes_received.get(row), Some(3_000_000));
+    assert_eq!(flows.complete.get(row), Some(true));
+    let legs = &run.tables.legs;
+    let mut retransmits = std::collections::BTreeMap::new();
+    for (number, (node, leg)) in legs.node.symbols().zip(legs.leg.symbols()).enumerate() {
+        let leg = (run.string(node).to_owned(), run.string(leg).to_owned());
+        retransmits.insert(leg, legs.retransmits.get(number).expect("a count"));
+    }
+    let of = |node: &str, leg: &str| retransmits[&(node.to_owned(), leg.to_owned())];
+    // The losses are between the routers.
+    assert!(of("r", "server") > 10);
+    assert_eq!((of("r", "client"), of("s", "client"), of("s", "server")), (0, 0, 0));
+}

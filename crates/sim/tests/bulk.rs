@@ -70,7 +70,7 @@ fn bytes_are_conserved_and_losses_agree_with_the_link() {
         })
         .sum();
     assert_eq!(sum(&flows.losses_true), dropped);
-    assert!(sum(&flows.retransmits) >= sum(&flows.losses_true), "every lost segment is sent again");
+    assert!(sum(&flows.retransmits) >= sum(&flows.losses_true), "every lost segment is retransmitted");
     let events = run.events();
     assert_eq!(events.iter().filter(|event| event.1 == "established").count(), 3);
     assert_eq!(events.iter().filter(|event| event.1 == "closed").count(), 3);

@@ -53,6 +53,41 @@ fn fq_codel_shares_evenly_and_keeps_the_link_busy() {
 }
 
 #[test]
+fn cake_shapes_shares_and_keeps_a_ping_short() {
+    let cake = json!({"kind": "cake", "bandwidth": 8_000_000});
+    let run = bottleneck(cake, &four(json!({})));
+    // A full packet takes 1.5 ms at 8 Mbit/s.
+    assert!(longest(&run) < 20 + 8, "{} ms", longest(&run));
+    let shares = ["a1", "a2", "a3", "a4"].map(|flow| received(&run, flow));
+    let mean = shares.iter().sum::<f64>() / 4.0;
+    assert!(shares.iter().all(|share| (share / mean - 1.0).abs() < 0.02), "{shares:?}");
+    // 1448 of 1514 bytes are payload.
+    let rate = 4.0 * mean * 8.0 / 30.0;
+    assert!((7.3e6..8e6 * 1448.0 / 1514.0).contains(&rate), "{rate} bit/s");
+}
+
+/// What a download gets whose acknowledgments share 300 kbit/s, and how many of them were dropped as redundant.
+fn download(ack_filter: &str) -> (f64, f64) {
+    let queue =
+        json!({"kind": "cake", "bandwidth": 300_000, "ack_filter": ack_filter, "diffserv": "besteffort"});
+    let backward = with(direction(10_000_000, 10 * MS), json!({"queue": queue}));
+    let flows = vec![bulk("download", json!({}))];
+    let forward = with(direction(50_000_000, 10 * MS), json!({"queue": {"kind": "fq_codel"}}));
+    let run = run(&with(path(forward, backward, flows), json!({"duration": 30 * SECOND})));
+    let dropped = shown(&run, "ack_drop").last().copied().unwrap_or(0.0);
+    (received(&run, "download") * 8.0 / 30.0, dropped)
+}
+
+#[test]
+fn filtered_acknowledgments_make_room_for_a_download() {
+    let (plain, none) = download("off");
+    let (filtered, some) = download("on");
+    let (aggressive, most) = download("aggressive");
+    assert!(none == 0.0 && some > 1000.0 && most > 1000.0, "{none}, {some}, {most} dropped");
+    assert!(filtered > 1.2 * plain && aggressive > 1.2 * plain, "{plain}, {filtered}, {aggressive} bit/s");
+}
+
+#[test]
 fn senders_that_use_ecn_lose_nothing() {
     for kind in ["codel", "fq_codel"] {
         let run = bottleneck(json!({"kind": kind, "ecn": true}), &four(json!({"ecn": "on"})));

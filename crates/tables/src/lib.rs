@@ -17,4 +17,4 @@ pub use column::{Bools, Cell, Column, Floats, Ints, Strings, Validity};
 pub use dictionary::{Dictionary, Symbol};
 pub use schema::*;
 pub use table::{ColumnSchema, Table, TableSchema, paragraph};
-pub use tally::{Batch, ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};
+pub use tally::{Batch, ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};

@@ -147,7 +147,7 @@ table! {
     pacing_rate: Option<f64> ["bit/s"],
     /// Latest delivery rate sample.
     delivery_rate: Option<f64> ["bit/s"],
-    /// Whether that sample was application-limited.
+    /// True if that sample was application-limited.
     app_limited: Option<bool>,
     /// The peer's receive window.
     rwnd: u64 ["B"],
@@ -155,6 +155,9 @@ table! {
     mss: u64 ["B"],
     /// Payload acknowledged so far.
     bytes_acked: u64 ["B"],
+    /// Segments that the peer said were delivered with a mark, so far. With classic ECN, all that were
+    /// acknowledged while it echoed a mark.
+    delivered_ce: Option<u64> ["segments"],
     /// Time with data outstanding or waiting, so far.
     busy_time: Option<u64> ["ns"],
     /// Time limited by the receive window, so far.
@@ -185,7 +188,7 @@ table! {
     stream: u64,
     /// Node of the socket.
     node: Symbol,
-    /// What the control calls the figure.
+    /// The control's name of the figure.
     name: Symbol,
     /// Its value, in `unit`.
     value: f64,
@@ -260,7 +263,7 @@ table! {
     link: Symbol,
     /// Forward or backward.
     direction: Symbol,
-    /// What the discipline calls the class: `L`, `C`, `band 1`, `flow 17`.
+    /// The discipline's name of the class: `L`, `C`, `band 1`, `flow 17`.
     class: Symbol,
     /// Packets waiting.
     packets: u64 ["packets"],
@@ -288,7 +291,7 @@ table! {
     link: Symbol,
     /// Forward or backward.
     direction: Symbol,
-    /// What the discipline calls the figure.
+    /// The discipline's name of the figure.
     name: Symbol,
     /// Its value, in `unit`.
     value: f64,
@@ -362,6 +365,8 @@ table! {
     first_byte: u64 ["ns"],
     /// From then to the last byte of the response.
     duration: u64 ["ns"],
+    /// How a cache on the way answered: `hit`, `miss`, or `revalidated` after the server confirmed what it has; null without one.
+    cache: Option<Symbol>,
 }
 
 table! {
@@ -435,14 +440,14 @@ table! {
     /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change, adjacency
     /// (of OSPF), session (of BGP).
     event: Symbol,
-    /// The new state or phase, or what changed.
+    /// The new state or phase, or what changed. Of `established`: ECN or AccECN, where both ends agreed on that.
     detail: Option<Symbol>,
 }
 
 table! {
     /// One row per route at the start of a run and per change, of routers with routing protocols.
     Routes, RouteRow, "routes";
-    /// When the kernel's table changed; 0 for what was there before.
+    /// When the router's table changed; 0 for what was there before.
     time: u64 ["ns"],
     /// Node name.
     node: Symbol,

@@ -12,18 +12,18 @@ pub trait Table {
     fn columns(&self) -> Vec<(&str, Column<'_>)>;
 }
 
-/// What a table holds.
+/// Schema of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// Its name.
     pub name: &'static str,
-    /// What it has a row for.
+    /// Meaning of a row.
     pub doc: String,
     /// In order.
     pub columns: Vec<ColumnSchema>,
 }
 
-/// What a column holds.
+/// Schema of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
     /// Its name.
@@ -32,7 +32,7 @@ pub struct ColumnSchema {
     pub kind: &'static str,
     /// `ns`, `bit/s`, `B`, `segments`, `packets`, `s` or empty.
     pub unit: &'static str,
-    /// What its values are.
+    /// Type of its values.
     pub doc: String,
 }
 
@@ -64,7 +64,7 @@ macro_rules! table {
         }
 
         impl $table {
-            /// What it holds.
+            /// Meaning of its rows.
             pub fn schema() -> $crate::TableSchema {
                 $crate::TableSchema {
                     name: $name,

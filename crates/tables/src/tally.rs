@@ -1,12 +1,12 @@
 //! Round trips in fixed memory: what is kept of them where they are too many for a row each.
 //!
 //! A log-linear histogram, as HdrHistogram's, keeps how they are distributed; the means of consecutive batches
-//! keep their order, by which a dependence of one upon the next can be judged.
+//! keep their order, which shows the dependence of one on the next.
 
 use crate::{EchoBatchRow, EchoBatches, EchoRow, Echoes, Symbol};
 
 /// Above this many round trips of a flow the table of echoes holds histograms.
-pub const MOST_ECHO_ROWS: u64 = 1_000_000;
+pub const MAX_ECHO_ROWS: u64 = 1_000_000;
 /// The first round trips at a size are kept one by one, whatever follows.
 pub const ECHO_HEAD: u64 = 100;
 
@@ -17,7 +17,7 @@ const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 const LONGEST: u64 = (1 << 40) - 1;
 const OCTAVES: usize = (40 - BUCKET_BITS) as usize + 1;
 /// Batches are merged in pairs when there are this many.
-const MOST_BATCHES: usize = 512;
+const MAX_BATCHES: usize = 512;
 
 /// A histogram and batches of the round trips of one client at one size. Recording allocates nothing.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ impl Default for EchoTally {
         EchoTally {
             counts: vec![0; OCTAVES * BUCKETS].into(),
             count: 0,
-            batches: Vec::with_capacity(MOST_BATCHES),
+            batches: Vec::with_capacity(MAX_BATCHES),
             length: 1,
             open: Batch::default(),
         }
@@ -86,19 +86,19 @@ impl EchoTally {
         }
         if self.open.count == self.length {
             self.batches.push(std::mem::take(&mut self.open));
-            if self.batches.len() == MOST_BATCHES {
+            if self.batches.len() == MAX_BATCHES {
                 self.merge();
             }
         }
     }
 
     fn merge(&mut self) {
-        for pair in 0..MOST_BATCHES / 2 {
+        for pair in 0..MAX_BATCHES / 2 {
             let mut both = self.batches[2 * pair];
             both.take(&self.batches[2 * pair + 1]);
             self.batches[pair] = both;
         }
-        self.batches.truncate(MOST_BATCHES / 2);
+        self.batches.truncate(MAX_BATCHES / 2);
         self.length *= 2;
     }
 
@@ -190,8 +190,8 @@ mod tests {
     fn a_bucket_tells_three_significant_digits() {
         for exponent in 0..40 {
             for value in [1u64 << exponent, (1 << exponent) + (1 << exponent) / 3, (2 << exponent) - 1] {
-                let told = middle(place(value));
-                assert!(told.abs_diff(value) as f64 <= value as f64 / 1000.0, "{told} for {value}");
+                let estimate = middle(place(value));
+                assert!(estimate.abs_diff(value) as f64 <= value as f64 / 1000.0, "{estimate} for {value}");
             }
         }
         assert_eq!(middle(place(LONGEST)) >> 39, 1);

@@ -35,6 +35,8 @@ pub(crate) struct AckState {
     pub last_sacked_us: u64,
     /// Segments delivered by SACK, duplicates included.
     pub sack_delivered: u32,
+    /// Flags of `in_ack_event`, with accurate ECN still to be raised.
+    pub event: u32,
 }
 
 impl Connection {
@@ -42,7 +44,8 @@ impl Connection {
     ///
     /// In this order, because each step reads what those before it have found:
     /// 1. the header: send window, `snd_una`, SACK blocks, ECN echo (`note_ack_header`);
-    /// 2. the scoreboard gives up what is acknowledged, which shows RTT and reordering (`clean_acknowledged`);
+    /// 2. the scoreboard gives up what is acknowledged, which shows RTT and reordering (`clean_acknowledged`), and with
+    ///    accurate ECN how many of its marks are new (`note_accurate_ecn`);
     /// 3. RACK's reordering window is adapted, since the last step may have seen a duplicate (`rack_adapt_window`);
     /// 4. a tail loss probe that is out is evaluated before losses, for it may start a reduction (`process_probe_ack`);
     /// 5. the congestion state: losses, recovery, undo (`process_recovery`), only where the ACK is not plain progress;
@@ -66,6 +69,7 @@ impl Connection {
             first_sacked_us: 0,
             last_sacked_us: 0,
             sack_delivered: 0,
+            event: 0,
         };
         let mut rexmit = Rexmit::Nothing;
         if before(ack, prior_snd_una) {
@@ -91,6 +95,7 @@ impl Connection {
         self.note_ack_header(segment, prior_snd_una, &mut state);
         self.persist.probes_out = 0;
         if prior_packets == 0 {
+            self.note_accurate_ecn(segment, 0, &mut state);
             if state.flags.dsack {
                 self.process_recovery(prior_snd_una, 0, &mut state.flags, &mut rexmit);
             }
@@ -99,6 +104,7 @@ impl Connection {
             return true;
         }
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
+        self.note_accurate_ecn(segment, self.sk.delivered.wrapping_sub(prior_delivered), &mut state);
         self.rack_adapt_window(state.rate.prior_delivered);
         if self.tail_loss.high_seq.is_some() {
             self.process_probe_ack(ack, state.flags);
@@ -141,7 +147,7 @@ impl Connection {
             self.snd.wl1 = segment.seq;
             self.advance_snd_una(segment.ack);
             state.flags.window_update = true;
-            self.control.in_ack_event(&mut self.sk, CA_ACK_WIN_UPDATE);
+            self.raise_ack_event(CA_ACK_WIN_UPDATE, state);
             return;
         }
         let mut event = CA_ACK_SLOWPATH;
@@ -163,7 +169,30 @@ impl Connection {
         if state.flags.window_update {
             event |= CA_ACK_WIN_UPDATE;
         }
-        self.control.in_ack_event(&mut self.sk, event);
+        self.raise_ack_event(event, state);
+    }
+
+    /// Tells the control of the ACK; with accurate ECN when its marks are counted, as Linux 6.18 does.
+    fn raise_ack_event(&mut self, event: u32, state: &mut AckState) {
+        if self.accurate() {
+            state.event = event;
+        } else {
+            self.control.in_ack_event(&mut self.sk, event);
+        }
+    }
+
+    /// Counts the marks that the ACK reports of the `delivered` packets it newly acknowledges (RFC 9768).
+    fn note_accurate_ecn(&mut self, segment: &Segment, delivered: u32, state: &mut AckState) {
+        if !self.accurate() {
+            return;
+        }
+        let marked = self.accecn_newly_marked(segment, delivered);
+        if marked > 0 {
+            self.sk.delivered_ce = self.sk.delivered_ce.wrapping_add(marked);
+            state.flags.ece = true;
+            state.event |= CA_ACK_ECE;
+        }
+        self.control.in_ack_event(&mut self.sk, state.event);
     }
 
     fn update_window(&mut self, segment: &Segment, window: u32, state: &mut AckState) {

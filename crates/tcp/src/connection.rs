@@ -187,6 +187,8 @@ pub struct Info {
     pub rtos: u64,
     /// Segments ever taken for lost.
     pub losses_detected: u64,
+    /// Segments that the peer said were delivered with a mark.
+    pub delivered_ce: u64,
     /// Time with data outstanding or waiting.
     pub busy_time: Span,
     /// Time limited by the peer's window.
@@ -236,7 +238,7 @@ impl Connection {
             connection.window = ReceiveWindow::new(config, config.mss - TIMESTAMP_BYTES.min(config.mss));
         }
         connection.note_syn_options(syn);
-        connection.ecn_set(ecn);
+        connection.ecn_set(ecn, syn);
         connection.send_syn_ack();
         connection
     }
@@ -450,6 +452,7 @@ impl Connection {
             retransmits: self.counters.retransmits,
             rtos: self.counters.rtos,
             losses_detected: self.counters.losses_detected,
+            delivered_ce: u64::from(sk.delivered_ce),
             busy_time,
             rwnd_limited,
             sndbuf_limited,

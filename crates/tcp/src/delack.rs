@@ -4,7 +4,7 @@
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
-use crate::segment::{ACK, FIN, PSH, Segment};
+use crate::segment::{ACK, AccEcnOption, FIN, PSH, Segment};
 
 /// Least and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and least estimate (`TCP_ATO_MIN`).
 const DELAY_MIN_US: u64 = 40_000;
@@ -293,7 +293,8 @@ impl Connection {
 
     /// Sends an ACK without data.
     pub(crate) fn send_ack(&mut self) {
-        let ack = self.header();
+        let mut ack = self.header();
+        self.accecn_option(&mut ack);
         self.out.push_back(ack);
     }
 
@@ -324,6 +325,8 @@ impl Connection {
             sack: [(0, 0); 4],
             window: self.select_window(),
             flags: ACK,
+            ae: false,
+            accecn: AccEcnOption::default(),
             sack_count: 0,
             mss: 0,
             window_scale: 255,
@@ -346,6 +349,7 @@ impl Connection {
     }
 
     fn note_ack_sent(&mut self) {
+        self.accecn_acknowledged();
         let delack = &mut self.delack;
         if delack.held_back > 0 {
             delack.held_back = 0;

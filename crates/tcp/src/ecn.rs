@@ -1,20 +1,38 @@
-//! Explicit congestion notification (RFC 3168).
+//! Explicit congestion notification: what is negotiated, which packets are ECN-capable, and the feedback of RFC 3168.
+//! `accecn.rs` has the feedback of RFC 9768.
 //!
 //! A control that needs ECN (`TCP_CONG_NEEDS_ECN`) asks for it in the handshake whatever the setting, makes all
-//! its packets ECN-capable, and is told of the marks on arriving data, so that it can echo them in its own way
-//! (for dctcp RFC 8257, section 3.2).
+//! its packets ECN-capable, and without accurate feedback it is told of the marks on arriving data, so that it
+//! can echo them in its own way (for dctcp RFC 8257, section 3.2).
 
 use tcplab_control::CaEvent;
-use tcplab_control::sock::{ACK_NOW, ACK_TIMER, ECN_DEMAND_CWR, ECN_OK};
+use tcplab_control::sock::{ACK_NOW, ACK_TIMER, ECN_ACCURATE, ECN_DEMAND_CWR, ECN_OK};
 
 use crate::Ecn;
+use crate::accecn::Accurate;
 use crate::segment::{ACK, CWR, ECE, SYN};
 use crate::{Connection, Segment};
 
 /// Codepoints of the IP header.
-const NOT_ECT: u8 = 0;
-const ECT_0: u8 = 2;
-const CE: u8 = 3;
+pub(crate) const NOT_ECT: u8 = 0;
+pub(crate) const ECT_1: u8 = 1;
+pub(crate) const ECT_0: u8 = 2;
+pub(crate) const CE: u8 = 3;
+
+/// SYNs that ask for accurate feedback; retransmissions after that are without ECN, in case something on the path drops
+/// them for it (RFC 9768, section 3.1.4.1).
+const ACCURATE_SYNS: u32 = 2;
+
+/// The feedback both ends agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnFeedback {
+    /// None: packets are not ECN-capable.
+    None,
+    /// Whether there were marks, once a round trip (RFC 3168).
+    Classic,
+    /// How many (RFC 9768).
+    Accurate,
+}
 
 /// What is not in `TcpSock::ecn_flags`.
 #[derive(Debug, Default)]
@@ -23,6 +41,7 @@ pub(crate) struct EcnState {
     announce: bool,
     /// An ECN-capable segment has arrived (`TCP_ECN_SEEN`).
     seen: bool,
+    pub(crate) accurate: Accurate,
 }
 
 impl EcnState {
@@ -32,35 +51,101 @@ impl EcnState {
 }
 
 impl Connection {
-    /// Both ends agreed.
+    /// Both ends agreed on the feedback of RFC 3168.
     pub(crate) fn ecn_ok(&self) -> bool {
         self.sk.ecn_flags & ECN_OK != 0
     }
 
-    /// Flags of our SYN that ask for ECN.
-    pub(crate) fn ecn_syn_flags(&self) -> u8 {
-        if self.config.ecn == Ecn::On || self.control.needs_ecn() { ECE | CWR } else { 0 }
+    /// What both ends agreed on.
+    pub fn ecn_feedback(&self) -> EcnFeedback {
+        match self.sk.ecn_flags & (ECN_OK | ECN_ACCURATE) {
+            0 => EcnFeedback::None,
+            ECN_OK => EcnFeedback::Classic,
+            _ => EcnFeedback::Accurate,
+        }
     }
 
-    /// Even the SYN is ECN-capable where the control needs all to be (`tcp_ecn_send_syn`).
-    pub(crate) fn ecn_syn_codepoint(&self) -> u8 {
-        if self.control.needs_ecn() { ECT_0 } else { NOT_ECT }
+    /// Whether we speak accurate ECN.
+    fn knows_accurate(&self) -> bool {
+        self.config.ecn == Ecn::Accecn || self.control.needs_accecn()
     }
 
-    /// Whether we accept what the peer's SYN asks for. An ECN-capable SYN comes from a control that needs ECN,
-    /// and is accepted only by one (`tcp_ecn_create_request`).
-    pub(crate) fn ecn_accepts(&self, syn: &Segment) -> bool {
+    fn asks_for_ecn(&self) -> bool {
+        matches!(self.config.ecn, Ecn::On | Ecn::Accecn) || self.control.needs_ecn()
+    }
+
+    /// Makes our SYN ask for ECN. Even the SYN is ECN-capable where the control needs all to be (`tcp_ecn_send_syn`).
+    pub(crate) fn ecn_ask(&self, syn: &mut Segment) {
+        let accurate = self.knows_accurate();
+        if !self.asks_for_ecn() || (accurate && self.handshake.retries >= ACCURATE_SYNS) {
+            return;
+        }
+        syn.flags |= ECE | CWR;
+        syn.ae = accurate;
+        if self.control.needs_ecn() {
+            syn.ecn = if accurate { self.ecn_codepoint(EcnFeedback::Accurate) } else { ECT_0 };
+        }
+    }
+
+    /// What we accept of what the peer's SYN asks for. One that asks for accurate feedback and does not get it gets that
+    /// of RFC 3168 (RFC 9768, section 3.1.2). An ECN-capable SYN comes from a control that needs ECN, and is accepted
+    /// only by one, or by those who speak accurate ECN (`tcp_ecn_create_request`).
+    pub(crate) fn ecn_accepts(&self, syn: &Segment) -> EcnFeedback {
         let asked = syn.flags & (ECE | CWR) == ECE | CWR;
-        asked && (self.control.needs_ecn() || (self.config.ecn != Ecn::Off && syn.ecn == NOT_ECT))
+        if self.knows_accurate() && syn.ae {
+            EcnFeedback::Accurate
+        } else if asked
+            && (self.control.needs_ecn() || (self.config.ecn != Ecn::Off && (syn.ecn == NOT_ECT || syn.ae)))
+        {
+            EcnFeedback::Classic
+        } else {
+            EcnFeedback::None
+        }
     }
 
-    /// Whether the peer's SYN-ACK agrees.
-    pub(crate) fn ecn_agreed(&self, syn_ack: &Segment) -> bool {
-        self.ecn_syn_flags() != 0 && syn_ack.flags & (ECE | CWR) == ECE
+    /// What the peer's SYN-ACK agrees to (RFC 9768, Table 2).
+    pub(crate) fn ecn_agreed(&self, syn_ack: &Segment) -> EcnFeedback {
+        if !self.asks_for_ecn() {
+            EcnFeedback::None
+        } else if self.knows_accurate() && Connection::accecn_agreed(syn_ack) {
+            EcnFeedback::Accurate
+        } else if syn_ack.flags & (ECE | CWR) == ECE {
+            EcnFeedback::Classic
+        } else {
+            EcnFeedback::None
+        }
     }
 
-    pub(crate) fn ecn_set(&mut self, ok: bool) {
-        self.sk.ecn_flags = if ok { ECN_OK } else { 0 };
+    /// The two ends agree on `feedback` by the peer's `opening` segment.
+    pub(crate) fn ecn_set(&mut self, feedback: EcnFeedback, opening: &Segment) {
+        self.sk.ecn_flags = match feedback {
+            EcnFeedback::None => 0,
+            EcnFeedback::Classic => ECN_OK,
+            EcnFeedback::Accurate => ECN_ACCURATE,
+        };
+        if feedback == EcnFeedback::Accurate {
+            self.accecn_note_opening(opening);
+        }
+    }
+
+    /// Makes our SYN-ACK agree.
+    pub(crate) fn ecn_agree(&self, syn_ack: &mut Segment) {
+        match self.ecn_feedback() {
+            EcnFeedback::None => {}
+            EcnFeedback::Classic => syn_ack.flags |= ECE,
+            EcnFeedback::Accurate => self.accecn_agree(syn_ack),
+        }
+    }
+
+    /// With which codepoint ECN-capable packets leave. ECT(1) says that the sender reacts to each mark as L4S asks for,
+    /// which needs accurate feedback (RFC 9331, section 4.2).
+    fn ecn_codepoint(&self, feedback: EcnFeedback) -> u8 {
+        match feedback {
+            EcnFeedback::None => NOT_ECT,
+            EcnFeedback::Accurate if self.ecn.accurate.mangled => NOT_ECT,
+            EcnFeedback::Accurate if self.control.sends_ect1() => ECT_1,
+            _ => ECT_0,
+        }
     }
 
     /// The next new data segment is to say that the window was reduced (`tcp_ecn_queue_cwr`).
@@ -75,11 +160,12 @@ impl Connection {
 
     /// Marks what leaves; only new data is ECN-capable, unless the control needs all to be.
     pub(crate) fn ecn_mark_data(&mut self, segment: &mut Segment, new: bool) {
-        if !self.ecn_ok() {
+        let feedback = self.ecn_feedback();
+        if feedback == EcnFeedback::None {
             return;
         }
         if (new && segment.flags & ACK != 0) || self.control.needs_ecn() {
-            segment.ecn = ECT_0;
+            segment.ecn = self.ecn_codepoint(feedback);
         }
         if new && self.ecn.announce {
             self.ecn.announce = false;
@@ -89,13 +175,15 @@ impl Connection {
 
     /// The header of whatever leaves.
     pub(crate) fn ecn_header(&self, segment: &mut Segment) {
-        if self.ecn_ok() {
-            if self.sk.ecn_flags & ECN_DEMAND_CWR != 0 {
-                segment.flags |= ECE;
-            }
-            if self.control.needs_ecn() {
-                segment.ecn = ECT_0;
-            }
+        let feedback = self.ecn_feedback();
+        match feedback {
+            EcnFeedback::None => return,
+            EcnFeedback::Classic if self.sk.ecn_flags & ECN_DEMAND_CWR != 0 => segment.flags |= ECE,
+            EcnFeedback::Classic => {}
+            EcnFeedback::Accurate => self.accecn_header(segment),
+        }
+        if self.control.needs_ecn() {
+            segment.ecn = self.ecn_codepoint(feedback);
         }
     }
 

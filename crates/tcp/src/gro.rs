@@ -3,7 +3,7 @@
 use tcplab_units::{Span, Time};
 
 use crate::Connection;
-use crate::segment::{ACK, PSH, Segment};
+use crate::segment::{ACK, CWR, ECE, PSH, Segment};
 
 /// A super-packet waits this long for its next segment, about a NIC's interrupt moderation.
 const WAIT: Span = Span::from_us(20);
@@ -21,9 +21,12 @@ pub(crate) struct Gro {
 impl Connection {
     /// Gathers `segment`, or passes it on.
     pub(crate) fn gro_receive(&mut self, segment: &Segment) {
+        let plain = self.is_plain(segment);
         if let Some(held) = self.gro.held.as_mut() {
             let follows = segment.seq == held.seq.wrapping_add(held.len)
-                && is_plain(segment)
+                && plain
+                && (segment.flags ^ held.flags) & !PSH == 0
+                && segment.ae == held.ae
                 && segment.ack == held.ack
                 && segment.ecn == held.ecn
                 && segment.window == held.window
@@ -42,7 +45,7 @@ impl Connection {
             }
             self.gro_flush();
         }
-        if is_plain(segment) && segment.flags & PSH == 0 {
+        if plain && segment.flags & PSH == 0 {
             self.gro.size = segment.len;
             self.gro.held = Some(*segment);
             self.wait_or_flush(false);
@@ -68,8 +71,10 @@ impl Connection {
             self.dispatch(&held, size);
         }
     }
-}
 
-fn is_plain(segment: &Segment) -> bool {
-    segment.len > 0 && segment.flags & !PSH == ACK && segment.sack_count == 0
+    /// Whether it may be gathered: of the accurate ECN field it matters only whether it is the same as its neighbour's.
+    fn is_plain(&self, segment: &Segment) -> bool {
+        let ecn = if self.accurate() { CWR | ECE } else { 0 };
+        segment.len > 0 && segment.flags & !(PSH | ecn) == ACK && segment.sack_count == 0
+    }
 }

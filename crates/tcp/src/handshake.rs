@@ -6,7 +6,7 @@ use crate::Connection;
 use crate::connection::{Notice, State};
 use crate::delack::DelayedAck;
 use crate::rtt::RTO_INITIAL_US;
-use crate::segment::{ACK, ECE, SYN, Segment};
+use crate::segment::{ACK, AccEcnOption, SYN, Segment};
 use crate::timers::{Pending, RTO_MAX_US};
 
 /// Retransmissions of the SYN (`tcp_syn_retries`) and of the SYN-ACK (`tcp_synack_retries`).
@@ -22,15 +22,16 @@ pub(crate) const TIMESTAMP_BYTES: u32 = 12;
 impl Connection {
     pub(crate) fn send_syn(&mut self) {
         let mut syn = self.syn_header();
-        syn.flags = SYN | self.ecn_syn_flags();
-        syn.ecn = self.ecn_syn_codepoint();
+        syn.flags = SYN;
+        self.ecn_ask(&mut syn);
         syn.window = self.window.advertised as u16;
         self.emit_syn(syn);
     }
 
     pub(crate) fn send_syn_ack(&mut self) {
         let mut syn = self.syn_header();
-        syn.flags = SYN | ACK | if self.ecn_ok() { ECE } else { 0 };
+        syn.flags = SYN | ACK;
+        self.ecn_agree(&mut syn);
         syn.ack = self.rcv.nxt;
         self.emit_syn(syn);
     }
@@ -55,6 +56,8 @@ impl Connection {
             sack: [(0, 0); 4],
             window: self.window.advertised as u16,
             flags: 0,
+            ae: false,
+            accecn: AccEcnOption::default(),
             sack_count: 0,
             mss: self.config.mss.min(65_535) as u16,
             window_scale: if active || self.handshake.peer_scales { self.window.scale } else { 255 },
@@ -110,11 +113,18 @@ impl Connection {
         }
         let ecn = self.ecn_agreed(segment);
         self.note_syn_options(segment);
-        self.ecn_set(ecn);
+        self.ecn_set(ecn, segment);
         self.sk.snd_una = segment.ack;
         self.become_established();
-        self.send_ack();
+        self.send_handshake_ack();
         self.take_offered();
+    }
+
+    /// Acknowledges the peer's SYN-ACK.
+    pub(crate) fn send_handshake_ack(&mut self) {
+        let mut ack = self.header();
+        self.accecn_answer(&mut ack);
+        self.out.push_back(ack);
     }
 
     /// A segment arrived while our SYN-ACK is unanswered; true if the connection is now established.
@@ -129,6 +139,7 @@ impl Connection {
         if segment.flags & ACK == 0 || segment.ack != self.sk.snd_nxt {
             return false;
         }
+        self.accecn_established(segment);
         self.sk.snd_una = segment.ack;
         self.snd.wnd = u32::from(segment.window) << self.snd.wscale;
         self.snd.max_window = self.snd.wnd;

@@ -46,7 +46,7 @@ impl Connection {
         }
         if segment.flags & SYN != 0 {
             // Our ACK of the SYN-ACK was lost, or someone guesses (RFC 5961, section 4).
-            self.send_ack();
+            self.send_handshake_ack();
             return;
         }
         if self.timestamps_ok
@@ -58,6 +58,7 @@ impl Connection {
             self.rcv.ts_recent_us = self.sk.tcp_mstamp;
         }
         self.ecn_accept_cwr(segment);
+        self.accecn_on_arrival(segment, segment.len.div_ceil(size.max(1)).max(1));
         if !self.process_ack(segment) {
             // It acknowledges what was never sent (RFC 9293, section 3.10.7.4).
             self.send_ack();
@@ -174,6 +175,7 @@ impl Connection {
     pub(crate) fn send_reset(&mut self, seq: u32) {
         let mut reset = self.header();
         reset.flags = RST;
+        reset.ae = false;
         reset.seq = seq;
         reset.sack_count = 0;
         self.out.push_back(reset);

@@ -6,6 +6,7 @@
 pub mod connection;
 pub mod segment;
 
+mod accecn;
 mod ack;
 mod ack_flags;
 mod chrono;
@@ -41,6 +42,7 @@ mod undo;
 mod window;
 
 pub use connection::{Connection, Counters, Info, Notice};
+pub use ecn::EcnFeedback;
 pub use segment::Segment;
 pub use tcplab_plan::{Ecn, TcpSettings as Config};
 pub use time_wait::TimeWait;

@@ -246,7 +246,9 @@ impl Connection {
             self.rate_on_sent(id, nothing_out);
             self.sk.snd_nxt = end_seq;
             self.out.push_back(header);
-            header.flags &= !CWR;
+            if self.ecn_ok() {
+                header.flags &= !CWR;
+            }
             count += 1;
             if last {
                 if len < mss {

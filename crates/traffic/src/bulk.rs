@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 use tcplab_probe::clock;
-use tcplab_probe::scheduling::Urgency;
+use tcplab_probe::scheduling::RealTimePriority;
 
 use crate::Traffic;
 use crate::pattern::Phases;
@@ -18,13 +18,13 @@ use crate::tcp::{Stream, Task, waited};
 pub(crate) const WRITE: usize = 128 << 10;
 /// Shortest timeout a socket takes.
 const MOMENT: Duration = Duration::from_micros(1);
-/// Most bytes of one read. Nothing is stored, so the buffer's pages never come into being.
+/// Maximum bytes of one read. Nothing is stored, so the buffer's pages never come into being.
 pub(crate) const READ: usize = 4 << 20;
 
 /// A receiver that waits for a CPU holds back ACKs: once its window grows no more, Linux leaves them to the application's next read
 /// (`__tcp_ack_snd_check`, `tcp_cleanup_rbuf`). One that needs more than this share of a CPU, percent, is not run before its
 /// sender any more.
-const MOST: u64 = 50;
+const MAX_CPU_SHARE: u64 = 50;
 
 impl Task<'_> {
     /// Writes until the work is done (true) or the run is over (false).
@@ -69,9 +69,9 @@ impl Task<'_> {
         socket.set_read_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         let discard = scratch.spare_capacity_mut();
-        let mut urgency = Urgency::new(MOST, self.end.prompt);
+        let mut priority = RealTimePriority::new(MAX_CPU_SHARE, self.end.prompt);
         while !self.context.over() {
-            urgency.review(clock::now());
+            priority.review(clock::now());
             // MSG_TRUNC makes TCP discard the data instead of copying it (tcp(7)).
             match socket.recv_with_flags(discard, libc::MSG_TRUNC) {
                 Ok(0) => return Ok(true),

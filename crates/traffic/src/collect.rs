@@ -1,14 +1,13 @@
 //! Interval rows of TCP streams: the sender's figures read from the kernel at each boundary, the receiver's
 //! counted as they arrived.
 
-use std::os::fd::AsRawFd;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use tcplab_probe::{TcpInfo, clock, scheduling};
+use tcplab_probe::{clock, scheduling};
 
 use crate::Interval;
-use crate::tcp::{Stream, Task};
+use crate::tcp::{Sent, Stream, Task};
 
 /// How often the collector looks whether all streams are over, ns.
 const GLANCE: u64 = 20_000_000;
@@ -18,7 +17,7 @@ pub(crate) const DEFAULT: u64 = 1_000_000_000;
 impl Task<'_> {
     /// Reports the intervals of all streams at their boundaries, until every stream is over.
     pub fn collect(&self, streams: &[Stream], width: u64) {
-        let mut before = vec![TcpInfo::default(); streams.len()];
+        let mut before = vec![Sent::default(); streams.len()];
         scheduling::be_prompt();
         let clock = self.context.clock;
         let mut boundary = (self.end.flow.start / width + 1) * width;
@@ -58,15 +57,14 @@ impl Task<'_> {
         }
     }
 
-    fn sent(&self, stream: &Stream, before: &mut TcpInfo, from: u64, end: u64) {
-        let socket = stream.socket.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let now = socket.and_then(|socket| TcpInfo::of(socket.as_raw_fd()).ok()).unwrap_or_default();
+    fn sent(&self, stream: &Stream, before: &mut Sent, from: u64, end: u64) {
+        let now = stream.sent();
         let row = Interval {
             time: end,
             duration: end - from,
             stream: stream.number,
-            bytes_sent: Some(now.first_sent().saturating_sub(before.first_sent())),
-            retransmits: Some(u64::from(now.total_retrans.saturating_sub(before.total_retrans))),
+            bytes_sent: Some(now.bytes.saturating_sub(before.bytes)),
+            retransmits: Some(now.retransmits.saturating_sub(before.retransmits)),
             ..Interval::default()
         };
         *before = now;

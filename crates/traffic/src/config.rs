@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use serde::Deserialize;
+use tcplab_plan::Web;
 
-/// What one node does for one flow.
+/// One node's part in one flow.
 #[derive(Clone, Debug, Deserialize)]
 pub struct End {
     /// Which end this is.
@@ -17,7 +18,7 @@ pub struct End {
     /// Length of an interval row, ns; none: no such rows.
     #[serde(default)]
     pub sample: Option<u64>,
-    /// Seed of on-off patterns.
+    /// Seed of on-off patterns. Of an http flow the run's, from which the simulator draws its requests too.
     #[serde(default)]
     pub seed: u64,
     /// `iperf3`: let that program make the traffic.
@@ -29,8 +30,20 @@ pub struct End {
     /// A receiver runs before all ordinary threads, where that is allowed: its host has CPUs of its own in what is emulated.
     #[serde(default)]
     pub prompt: bool,
+    /// Of an http flow to a server without an agent: what is asked for in place of the flow's objects.
+    #[serde(default)]
+    pub target: Option<Target>,
     /// The flow, as it stands in the plan.
     pub flow: Flow,
+}
+
+/// What a URL names at its server.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Target {
+    /// Value of the field `Host`.
+    pub host: String,
+    /// Path and query.
+    pub path: String,
 }
 
 /// The two ends.
@@ -82,7 +95,7 @@ pub struct Flow {
     /// Differentiated services codepoint of its packets.
     #[serde(default)]
     pub dscp: u8,
-    /// What it sends.
+    /// Its traffic.
     #[serde(flatten)]
     pub traffic: Traffic,
 }
@@ -91,7 +104,7 @@ fn one() -> u32 {
     1
 }
 
-/// What a flow sends.
+/// Traffic of a flow.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Traffic {
@@ -144,6 +157,19 @@ pub enum Traffic {
         #[serde(default)]
         receiver: Settings,
     },
+    /// Pages loaded over HTTP/1.1; a stream is a connection.
+    Http {
+        /// Congestion control.
+        cc: Cc,
+        /// The pages to load.
+        web: Web,
+        /// The client's settings.
+        #[serde(default)]
+        sender: Settings,
+        /// The server's settings.
+        #[serde(default)]
+        receiver: Settings,
+    },
     /// Messages echoed by the server, by size; a stream is a client.
     Echo(EchoTraffic),
     /// ICMP echo requests.
@@ -164,6 +190,7 @@ impl Traffic {
             Traffic::Tcp { .. } => "tcp",
             Traffic::Udp { .. } => "udp",
             Traffic::Request { .. } => "request",
+            Traffic::Http { .. } => "http",
             Traffic::Echo(_) => "echo",
             Traffic::Ping { .. } => "ping",
         }
@@ -172,14 +199,16 @@ impl Traffic {
     /// The congestion control, where there is one.
     pub fn cc(&self) -> Option<&str> {
         match self {
-            Traffic::Tcp { cc, .. } | Traffic::Request { cc, .. } => Some(&cc.name),
+            Traffic::Tcp { cc, .. } | Traffic::Request { cc, .. } | Traffic::Http { cc, .. } => {
+                Some(&cc.name)
+            }
             Traffic::Echo(echo) => Some(&echo.cc.name),
             Traffic::Udp { .. } | Traffic::Ping { .. } => None,
         }
     }
 }
 
-/// What the clients of an echo flow do, each on a connection of its own.
+/// The task of an echo flow's clients, each on a connection of its own.
 #[derive(Clone, Debug, Deserialize)]
 pub struct EchoTraffic {
     /// Congestion control of both ends.
@@ -191,7 +220,7 @@ pub struct EchoTraffic {
     /// The first so many of each size are kept one by one, so that they can be left out.
     #[serde(default)]
     pub warmup: u64,
-    /// Least time from one message to the next, ns.
+    /// Minimum time from one message to the next, ns.
     #[serde(default)]
     pub interval: u64,
     /// How long one round trip may take, ns.

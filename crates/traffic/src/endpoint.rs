@@ -1,4 +1,4 @@
-//! One end of a flow: prepared first, launched when the run's zero of time is known.
+//! One end of a flow: prepared first, started when the run's zero of time is known.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use crate::tcp::Tcp;
 use crate::udp::Udp;
 use crate::{Context, End, Handle, Role, Totals, Traffic, TrafficError};
 
-/// An end that is ready to be launched; a server's ports are open.
+/// An end that is ready to start; a server's ports are open.
 #[derive(Debug)]
 pub struct Prepared {
     end: End,
     ports: Vec<u16>,
-    work: Work,
+    kind: StreamKind,
 }
 
 #[derive(Debug)]
-enum Work {
+enum StreamKind {
     Tcp(Tcp),
     Udp(Udp),
     Ping(Pings),
@@ -40,26 +40,29 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
     if end.sample == Some(0) {
         return Err(TrafficError::Zero { what: "sample" });
     }
-    let (work, ports) = match &end.flow.traffic {
+    let (kind, ports) = match &end.flow.traffic {
         _ if end.generator.is_some() => {
             let (iperf3, ports) = Iperf3::prepare(&end)?;
-            (Work::Iperf3(iperf3), ports)
+            (StreamKind::Iperf3(iperf3), ports)
         }
-        Traffic::Tcp { .. } | Traffic::Request { .. } => {
+        Traffic::Http { web, .. } if web.objects == 0 || web.sizes.is_empty() || web.page == 0 => {
+            return Err(TrafficError::Zero { what: "objects, sizes or page" });
+        }
+        Traffic::Tcp { .. } | Traffic::Request { .. } | Traffic::Http { .. } => {
             let (tcp, ports) = Tcp::prepare(&end)?;
-            (Work::Tcp(tcp), ports)
+            (StreamKind::Tcp(tcp), ports)
         }
         Traffic::Udp { .. } => {
             let (udp, ports) = Udp::prepare(&end)?;
-            (Work::Udp(udp), ports)
+            (StreamKind::Udp(udp), ports)
         }
         Traffic::Echo(_) => {
             let (echo, ports) = Echo::prepare(&end)?;
-            (Work::Echo(echo), ports)
+            (StreamKind::Echo(echo), ports)
         }
-        Traffic::Ping { .. } => (Work::Ping(Pings::prepare(&end)?), Vec::new()),
+        Traffic::Ping { .. } => (StreamKind::Ping(Pings::prepare(&end)?), Vec::new()),
     };
-    Ok(Prepared { end, ports, work })
+    Ok(Prepared { end, ports, kind })
 }
 
 impl End {
@@ -77,7 +80,7 @@ impl Prepared {
     }
 
     /// Lets it run. The thread ends when all streams are over, at the latest with the run.
-    pub fn launch(self, context: Context) -> Result<Handle, TrafficError> {
+    pub fn start(self, context: Context) -> Result<Handle, TrafficError> {
         let totals = Arc::new(Totals::default());
         let name = self.end.flow.name.clone();
         let thread = std::thread::Builder::new()
@@ -86,12 +89,12 @@ impl Prepared {
                 let totals = totals.clone();
                 move || {
                     let end = &self.end;
-                    let result = match self.work {
-                        Work::Tcp(tcp) => tcp.run(end, &context, &totals),
-                        Work::Udp(udp) => udp.run(end, &context, &totals),
-                        Work::Ping(pings) => pings.run(end, &context),
-                        Work::Echo(echo) => echo.run(end, &context, &totals),
-                        Work::Iperf3(iperf3) => iperf3.run(end, &context, &totals),
+                    let result = match self.kind {
+                        StreamKind::Tcp(tcp) => tcp.run(end, &context, &totals),
+                        StreamKind::Udp(udp) => udp.run(end, &context, &totals),
+                        StreamKind::Ping(pings) => pings.run(end, &context),
+                        StreamKind::Echo(echo) => echo.run(end, &context, &totals),
+                        StreamKind::Iperf3(iperf3) => iperf3.run(end, &context, &totals),
                     };
                     if let Err(error) = result {
                         context.sink.failed(&end.flow, &error);

@@ -1,4 +1,4 @@
-//! What can go wrong with traffic, and how to fix it.
+//! Errors of traffic, and how to fix them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,8 +25,8 @@ pub enum TrafficError {
     Broken { stream: u64, address: SocketAddr, source: io::Error },
     #[error("{given} ports for {streams} streams")]
     Ports { given: usize, streams: u32 },
-    #[error("a datagram of {payload} bytes: it needs {least} to {most}")]
-    Payload { payload: u32, least: u32, most: u32 },
+    #[error("a payload of {payload} bytes: must be {min} to {max}")]
+    Payload { payload: u32, min: u32, max: u32 },
     #[error("{what} is zero")]
     Zero { what: &'static str },
     #[error("cannot start a thread for a stream: {0}")]
@@ -46,8 +46,8 @@ pub enum TrafficError {
 }
 
 impl TrafficError {
-    /// What to do about it.
-    pub fn mend(&self) -> String {
+    /// How to fix it.
+    pub fn hint(&self) -> String {
         match self {
             TrafficError::Socket { what: "ping", .. } => {
                 "run as root, or: sysctl -w net.ipv4.ping_group_range='0 2147483647'".into()
@@ -78,7 +78,7 @@ impl TrafficError {
             TrafficError::Ports { .. } => "give one port a stream".into(),
             TrafficError::Payload { .. } => "choose a payload within these bounds".into(),
             TrafficError::Zero { .. } => "give a positive value".into(),
-            TrafficError::Echo(error) | TrafficError::EchoServer { source: error, .. } => error.mend(),
+            TrafficError::Echo(error) | TrafficError::EchoServer { source: error, .. } => error.hint(),
             TrafficError::Iperf3Missing(_) | TrafficError::Iperf3Old { .. } => {
                 "apt install iperf3, or leave out `generator: iperf3`".into()
             }

@@ -17,12 +17,14 @@ use tcplab_probe::diag::Family;
 use crate::{Context, End, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError};
 
 /// Time iperf3 has, after its test, to exchange results and exit.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(5);
+/// Time its server has to start.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often its connections are looked for.
 const GLANCE: Duration = Duration::from_millis(2);
 /// Shortest report interval iperf3 takes, ns.
 const SHORTEST: u64 = 100_000_000;
-/// What a datagram flow asks for as socket buffers, bytes: 30 ms of full packets at 500 Mbit/s.
+/// Socket buffers of a datagram flow, bytes: 30 ms of full packets at 500 Mbit/s.
 const DATAGRAM_BUFFER: u64 = 4 << 20;
 
 /// A prepared end. A server runs already.
@@ -64,7 +66,8 @@ impl Iperf3 {
             .port();
         let interval = interval(end);
         let (port_text, address_text) = (port.to_string(), end.address.to_string());
-        let server = spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
+        let mut server = spawn(&["-s", "-1", "-J", "-p", &port_text, "-B", &address_text, "-i", &interval])?;
+        server.wait_until_it_listens(port)?;
         Ok((Iperf3 { server: Some(server) }, vec![port; streams]))
     }
 
@@ -151,6 +154,22 @@ fn spawn(words: &[&str]) -> Result<Process, TrafficError> {
 }
 
 impl Process {
+    /// A client that comes before is refused.
+    fn wait_until_it_listens(&mut self, port: u16) -> Result<(), TrafficError> {
+        let failed = |message: &str| Err(TrafficError::Iperf3Failed { message: message.to_owned() });
+        let begin = Instant::now();
+        while !is_listening(port) {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return failed("its server ended before it listened");
+            }
+            if begin.elapsed() > PATIENCE {
+                return failed("its server does not listen");
+            }
+            std::thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
     /// Its report, once it has ended; the process is killed when it outlives the run.
     fn report(&mut self, context: &Context) -> Result<Value, TrafficError> {
         let failed = |message: String| TrafficError::Iperf3Failed { message };
@@ -182,6 +201,18 @@ impl Process {
             failed(format!("{}; {error}", said.trim()))
         })
     }
+}
+
+/// Whether a TCP socket of this thread's network namespace listens on a port (proc_pid_net(5), `tcp`: state 0A).
+fn is_listening(port: u16) -> bool {
+    let end = format!(":{port:04X}");
+    ["tcp", "tcp6"].iter().any(|table| {
+        let text = std::fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
+        text.lines().any(|line| {
+            let mut words = line.split_ascii_whitespace().skip(1);
+            words.next().is_some_and(|local| local.ends_with(&end)) && words.nth(1) == Some("0A")
+        })
+    })
 }
 
 fn version(text: &str) -> Option<(u32, u32)> {
@@ -249,7 +280,7 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             push("-w", datagram_buffer().to_string());
             *bytes
         }
-        Traffic::Request { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => {
+        Traffic::Request { .. } | Traffic::Http { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => {
             return unable("it makes tcp and udp flows only");
         }
     };

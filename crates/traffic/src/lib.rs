@@ -1,6 +1,6 @@
-//! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests, echoes and pings.
+//! Traffic on real sockets: bulk transfers, evenly paced datagrams, requests, web pages, echoes and pings.
 //!
-//! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and launched
+//! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and started
 //! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known
 //! and a blocking call costs one system call. What happens is handed to a [`Sink`] as plain rows.
 
@@ -11,6 +11,7 @@ mod counter;
 pub mod echo;
 mod endpoint;
 mod error;
+pub mod http;
 mod iperf3;
 mod pattern;
 mod ping;
@@ -21,9 +22,9 @@ mod socket;
 mod tcp;
 mod udp;
 
-pub use config::{Cc, EchoTraffic, End, Flow, Pattern, Role, Settings, Traffic};
+pub use config::{Cc, EchoTraffic, End, Flow, Pattern, Role, Settings, Target, Traffic};
 pub use endpoint::{Prepared, prepare};
 pub use error::TrafficError;
-pub use rows::{Exchange, Interval, Ping, Sink, Summary};
+pub use rows::{Exchange, Fetch, Interval, Ping, Sink, Summary};
 pub use run::{Clock, Context, Handle, Totals};
 pub use socket::{Clamped, available_controls, tcp as tcp_socket};

@@ -17,7 +17,11 @@ const NUMBER: usize = 8;
 const MARGIN: u64 = 120_000;
 /// Longest wait before a request to stop is looked at, ns.
 const GLANCE: u64 = 100_000_000;
-/// Most an IPv4 packet can carry after its own header and the ICMP header.
+/// How long answers are awaited after the last probe: two of the longest round trips, but no less than `LINGER_MIN`; where no
+/// probe was answered, `LINGER_UNANSWERED`, ns. ping(8) does likewise (`-W`).
+const LINGER_MIN: u64 = 1_000_000_000;
+const LINGER_UNANSWERED: u64 = 10_000_000_000;
+/// Maximum that an IPv4 packet can carry after its own header and the ICMP header.
 const LARGEST: u32 = 65_507;
 
 /// A prepared ping flow.
@@ -35,7 +39,7 @@ impl Pings {
                 return Err(TrafficError::Zero { what: "interval" });
             }
             if payload > LARGEST {
-                return Err(TrafficError::Payload { payload, least: 0, most: LARGEST });
+                return Err(TrafficError::Payload { payload, min: 0, max: LARGEST });
             }
         }
         let mut pings = Pings { sockets: Vec::new(), datagram: false };
@@ -112,6 +116,8 @@ struct Pinger<'a> {
     identifier: u16,
     outstanding: VecDeque<Outstanding>,
     answered: u64,
+    /// The longest round trip so far, ns.
+    longest: u64,
     packet: Vec<u8>,
     buffer: Vec<u8>,
 }
@@ -140,6 +146,7 @@ impl<'a> Pinger<'a> {
             identifier,
             outstanding: VecDeque::new(),
             answered: 0,
+            longest: 0,
             packet: vec![0x55; ICMP_HEADER + payload],
             buffer: vec![0; 60 + ICMP_HEADER + NUMBER],
         }
@@ -165,9 +172,13 @@ impl<'a> Pinger<'a> {
             soonest = self.context.clock.now().saturating_add(interval / 2);
         }
         let complete = count.is_none_or(|count| seq == count);
+        let last = self.context.clock.now();
         while !self.outstanding.is_empty() && !self.context.over() {
-            let until = self.context.clock.now() + GLANCE;
-            self.listen_until(until.min(self.context.clock.duration))?;
+            let (now, until) = (self.context.clock.now(), last.saturating_add(self.linger()));
+            if now >= until {
+                break;
+            }
+            self.listen_until(until.min(now + GLANCE).min(self.context.clock.duration))?;
         }
         for lost in std::mem::take(&mut self.outstanding) {
             self.report(&lost, None);
@@ -189,6 +200,11 @@ impl<'a> Pinger<'a> {
             },
         );
         Ok(())
+    }
+
+    /// How long after the last probe an answer may come, ns.
+    fn linger(&self) -> u64 {
+        if self.answered == 0 { LINGER_UNANSWERED } else { self.longest.saturating_mul(2).max(LINGER_MIN) }
     }
 
     fn send(&mut self, seq: u64) -> io::Result<()> {
@@ -300,8 +316,10 @@ impl<'a> Pinger<'a> {
             // The newest probe of this 16-bit number: an answer that took 65,536 probes is beyond telling.
             let at = self.outstanding.iter().rposition(|probe| probe.seq as u16 == seq);
             if let Some(probe) = at.and_then(|at| self.outstanding.remove(at)) {
+                let rtt = arrived.saturating_sub(probe.sent);
                 self.answered += 1;
-                self.report(&probe, Some(arrived.saturating_sub(probe.sent)));
+                self.longest = self.longest.max(rtt);
+                self.report(&probe, Some(rtt));
             }
         }
         Ok(true)

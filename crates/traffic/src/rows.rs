@@ -1,4 +1,4 @@
-//! What traffic reports. Times are ns since the run's start; a figure this end does not know is none.
+//! Rows that traffic reports. Times are ns since the run's start; a figure this end does not know is none.
 
 use tcplab_tables::EchoTally;
 
@@ -75,6 +75,31 @@ pub struct Exchange {
     pub rtt: u64,
 }
 
+/// One answered request of an http flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// Stream (connection) number.
+    pub stream: u64,
+    /// Number of the page, from 0.
+    pub page: u64,
+    /// Number of the object, from 0.
+    pub object: u64,
+    /// Bytes of the object.
+    pub size: u64,
+    /// Where the range asked for begins.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When the request was sent.
+    pub time: u64,
+    /// From then to the response's first byte, ns.
+    pub first_byte: u64,
+    /// From then to its last byte, ns.
+    pub duration: u64,
+    /// How a cache on the way answered; none without one.
+    pub cache: Option<&'static str>,
+}
+
 /// One echo request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ping {
@@ -96,6 +121,8 @@ pub trait Sink: Send + Sync {
     fn summary(&self, flow: &Flow, row: &Summary);
     /// A response came.
     fn exchange(&self, flow: &Flow, row: &Exchange);
+    /// A request of an http flow was answered.
+    fn fetch(&self, flow: &Flow, row: &Fetch);
     /// The round trips of a client at a size that are too many for a row each.
     fn tally(&self, flow: &Flow, client: u64, size: u64, tally: &EchoTally);
     /// An echo request was answered or is lost.
@@ -103,7 +130,7 @@ pub trait Sink: Send + Sync {
     /// Something happened to a stream: `established`, `closed` or `aborted`.
     fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str);
     /// The run goes on, but not quite as asked.
-    fn warning(&self, message: String, mend: String);
+    fn warning(&self, message: String, hint: String);
     /// A stream or the whole flow failed.
     fn failed(&self, flow: &Flow, error: &TrafficError);
     /// All streams of this end are over.

@@ -1,4 +1,4 @@
-//! What all streams of a node share: the clock, the request to stop, where rows go.
+//! State that all streams of a node share: the clock, the request to stop, the receiver of rows.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +30,7 @@ impl Clock {
     }
 }
 
-/// What a launched flow needs from its node.
+/// Services of the node that a started flow needs.
 #[derive(Clone)]
 pub struct Context {
     /// The run's time.
@@ -65,7 +65,7 @@ pub struct Totals {
     pub sent: AtomicU64,
 }
 
-/// A launched end of a flow.
+/// A started end of a flow.
 #[derive(Debug)]
 pub struct Handle {
     /// The flow's name.

@@ -31,7 +31,7 @@ impl Clamped {
     }
 
     /// The command that allows more.
-    pub fn mend(&self) -> String {
+    pub fn hint(&self) -> String {
         let sysctl = if self.option == "SO_SNDBUF" { "wmem_max" } else { "rmem_max" };
         format!("sysctl -w net.core.{sysctl}={}", self.asked)
     }

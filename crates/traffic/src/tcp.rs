@@ -3,15 +3,17 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
+use std::ops::Add;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socket2::Socket;
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock};
 
 use crate::counter::Counter;
+use crate::http::{Client, Objects};
 use crate::socket::{self, ATTENTION, Clamped};
 use crate::{Cc, Context, End, Role, Settings, Summary, Totals, Traffic, TrafficError, bulk};
 
@@ -28,31 +30,72 @@ pub(crate) struct Tcp {
     clamped: Vec<Clamped>,
 }
 
-/// What a flow asks, seen from one end.
+/// A flow's task, seen from one end.
 pub(crate) struct Task<'a> {
     pub end: &'a End,
     pub context: &'a Context,
     pub totals: &'a Totals,
-    /// What is written, again and again: one memory for all streams, which so stays in the CPU's cache.
+    /// The block that is written again and again: one memory for all streams, which so stays in the CPU's cache.
     pub block: &'a [u8],
     pub settings: &'a Settings,
     /// This end sends (for request: asks).
     pub sends: bool,
     /// Both ends send and receive.
     pub both_ways: bool,
+    /// Of an http flow's client: what its connections share.
+    pub client: Option<&'a Client>,
+    /// Of its server: what it has.
+    pub objects: Option<&'a Objects>,
 }
 
 /// One stream, as its thread and the collector see it.
 pub(crate) struct Stream {
     pub number: u64,
     pub counter: Mutex<Counter>,
-    pub socket: Mutex<Option<Arc<Socket>>>,
+    sockets: Mutex<Sockets>,
     pub over: AtomicBool,
 }
 
+/// A stream's connections: one, except at the server of an http flow.
+#[derive(Default)]
+struct Sockets {
+    open: Vec<Arc<Socket>>,
+    /// Sent by connections that are closed.
+    closed: Sent,
+}
+
 impl Stream {
+    fn sockets(&self) -> MutexGuard<'_, Sockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection of the stream.
+    pub fn open(&self, socket: Arc<Socket>) {
+        self.sockets().open.push(socket);
+    }
+
+    /// One of its connections has ended.
+    pub fn close(&self, socket: &Arc<Socket>) {
+        let mut sockets = self.sockets();
+        sockets.open.retain(|other| !Arc::ptr_eq(other, socket));
+        sockets.closed = sockets.closed + Sent::by(socket);
+    }
+
+    /// Sum of what its connections have sent.
+    pub fn sent(&self) -> Sent {
+        let sockets = self.sockets();
+        sockets.open.iter().fold(sockets.closed, |sum, socket| sum + Sent::by(socket))
+    }
+
+    /// Nothing more is written.
+    fn shut(&self) {
+        for socket in &self.sockets().open {
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+    }
+
     /// Bytes received, and when the last of them came.
-    fn received(&self) -> (u64, Option<u64>) {
+    pub fn received(&self) -> (u64, Option<u64>) {
         let counter = self.counter.lock().unwrap_or_else(PoisonError::into_inner);
         (counter.total(), counter.last())
     }
@@ -83,18 +126,30 @@ impl Tcp {
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let Some((_, settings, sends)) = ours(end) else { return Ok(()) };
-        let both_ways = matches!(end.flow.traffic, Traffic::Request { .. });
-        let block = if sends || both_ways { vec![0x55; bulk::WRITE] } else { Vec::new() };
-        for clamped in &self.clamped {
-            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
+        let both_ways = matches!(end.flow.traffic, Traffic::Request { .. } | Traffic::Http { .. });
+        let is_http = matches!(end.flow.traffic, Traffic::Http { .. });
+        let block = if (sends || both_ways) && !is_http { vec![0x55; bulk::WRITE] } else { Vec::new() };
+        let (mut client, mut objects) = (None, None);
+        if let Traffic::Http { web, .. } = &end.flow.traffic {
+            let stop = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration);
+            match end.role {
+                Role::Client => {
+                    client = Some(Client::new(web, end.seed, &end.flow.name, stop, end.target.clone()));
+                }
+                Role::Server => objects = Some(Objects::new(web, end.seed, &end.flow.name)),
+            }
         }
-        let task = Task { end, context, totals, block: &block, settings, sends, both_ways };
+        let (client, objects) = (client.as_ref(), objects.as_ref());
+        for clamped in &self.clamped {
+            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.hint());
+        }
+        let task = Task { end, context, totals, block: &block, settings, sends, both_ways, client, objects };
         let width = end.sample.unwrap_or(crate::collect::DEFAULT);
         let streams: Vec<Stream> = (0..self.sockets.len() as u64)
             .map(|number| Stream {
                 number,
                 counter: Mutex::new(Counter::new(width, end.flow.start)),
-                socket: Mutex::new(None),
+                sockets: Mutex::default(),
                 over: AtomicBool::new(false),
             })
             .collect();
@@ -112,11 +167,9 @@ impl Tcp {
                 }
             }
             task.collect(&streams, width);
-            // What sleeps in a write learns so that the run is over.
+            // A shutdown wakes a thread that sleeps in a write.
             for stream in &streams {
-                if let Some(socket) = &*stream.socket.lock().unwrap_or_else(PoisonError::into_inner) {
-                    let _ = socket.shutdown(Shutdown::Write);
-                }
+                stream.shut();
             }
             outcome
         })
@@ -127,7 +180,9 @@ impl Tcp {
 fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
     let (cc, sender, receiver, reverse) = match &end.flow.traffic {
         Traffic::Tcp { cc, sender, receiver, reverse, .. } => (cc, sender, receiver, *reverse),
-        Traffic::Request { cc, sender, receiver, .. } => (cc, sender, receiver, false),
+        Traffic::Request { cc, sender, receiver, .. } | Traffic::Http { cc, sender, receiver, .. } => {
+            (cc, sender, receiver, false)
+        }
         Traffic::Udp { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => return None,
     };
     let sends = (end.role == Role::Server) == reverse;
@@ -137,6 +192,12 @@ fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
 impl Task<'_> {
     fn stream(&self, stream: &Stream, socket: Socket, address: SocketAddr) {
         let flow = &self.end.flow;
+        if self.objects.is_some() {
+            if let Err(error) = self.host(stream, &socket, address) {
+                self.context.sink.failed(flow, &error);
+            }
+            return stream.over.store(true, Ordering::Release);
+        }
         let connected = self.connected(stream, socket, address).inspect_err(|_| {
             // A row all the same: whoever adds up streams shall see that this one carried nothing.
             let (start, end) = (flow.start, self.context.clock.now());
@@ -159,7 +220,7 @@ impl Task<'_> {
         stream.over.store(true, Ordering::Release);
     }
 
-    /// What breaks a connection as the run ends is not a failure: the other end may have ended a little earlier.
+    /// An error as the run ends is not a failure: the other end may have ended a little earlier.
     fn forgive(&self, result: io::Result<bool>, instead: bool) -> io::Result<bool> {
         if result.is_err() {
             let begin = self.context.clock.now();
@@ -193,7 +254,7 @@ impl Task<'_> {
         let socket = Arc::new(socket);
         // That of who only receives is its thread's alone: closing it tells the sender that all was read.
         if self.sends || self.both_ways {
-            *stream.socket.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket.clone());
+            stream.open(socket.clone());
         }
         Ok(Some(socket))
     }
@@ -219,6 +280,10 @@ impl Task<'_> {
             Traffic::Request { request, response, think, count, .. } => {
                 self.ask(stream, socket, request, response, think, count)
             }
+            Traffic::Http { .. } => match self.client {
+                Some(client) => self.browse(stream, socket, client),
+                None => Ok(true),
+            },
             _ => self.write(stream, socket),
         };
         let written = self.forgive(written, self.bytes().is_none());
@@ -228,7 +293,7 @@ impl Task<'_> {
         };
         let ended = self.context.clock.now();
         self.context.registry.remove(ports.0, ports.1);
-        // What the run's end leaves in the buffer of a source without a number of bytes was not asked of it.
+        // A source without a number of bytes need not drain its buffer at the run's end.
         let drained_enough = matches!(drained, Ok(true)) || self.bytes().is_none();
         let complete = matches!(written, Ok(true)) && drained_enough;
         let (received, last) = stream.received();
@@ -267,7 +332,7 @@ impl Task<'_> {
     }
 
     /// Has a sender's socket sampled; its own port and the other end's.
-    fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
+    pub fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
         let ports = ports(socket);
         let paced = self.settings.pacing || self.settings.max_pacing_rate.is_some();
         let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
@@ -318,16 +383,54 @@ impl Task<'_> {
     }
 }
 
-/// What a socket has sent.
-pub(crate) fn sent(socket: &Socket) -> Summary {
-    let Ok(info) = TcpInfo::of(socket.as_raw_fd()) else { return Summary::default() };
-    Summary {
-        bytes_sent: Some(info.first_sent()),
-        segments_sent: Some(u64::from(info.data_segs_out)),
-        retransmits: Some(u64::from(info.total_retrans)),
-        rtos: Some(u64::from(info.total_rto)),
-        ..Summary::default()
+/// Counters of what connections have sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    pub bytes: u64,
+    pub retransmits: u64,
+    segments: u64,
+    rtos: u64,
+}
+
+impl Sent {
+    fn by(socket: &Socket) -> Sent {
+        let Ok(info) = TcpInfo::of(socket.as_raw_fd()) else { return Sent::default() };
+        Sent {
+            bytes: info.first_sent(),
+            retransmits: u64::from(info.total_retrans),
+            segments: u64::from(info.data_segs_out),
+            rtos: u64::from(info.total_rto),
+        }
     }
+
+    /// As columns of a stream's row.
+    pub fn summary(self) -> Summary {
+        Summary {
+            bytes_sent: Some(self.bytes),
+            segments_sent: Some(self.segments),
+            retransmits: Some(self.retransmits),
+            rtos: Some(self.rtos),
+            ..Summary::default()
+        }
+    }
+}
+
+impl Add for Sent {
+    type Output = Sent;
+
+    fn add(self, other: Sent) -> Sent {
+        Sent {
+            bytes: self.bytes + other.bytes,
+            retransmits: self.retransmits + other.retransmits,
+            segments: self.segments + other.segments,
+            rtos: self.rtos + other.rtos,
+        }
+    }
+}
+
+/// A socket's counters of sent data, as columns of a stream's row.
+pub(crate) fn sent(socket: &Socket) -> Summary {
+    Sent::by(socket).summary()
 }
 
 /// A socket's own port and the other end's.

@@ -29,6 +29,10 @@ impl Time {
     pub const fn as_ns(self) -> u64 {
         self.0
     }
+    /// Seconds since the run's start, for reports only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
     /// Whole microseconds since the run's start.
     pub const fn as_us(self) -> u64 {
         self.0 / 1_000

@@ -8,7 +8,7 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const TCP: u8 = 6;
 
-/// What is kept.
+/// Packets to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// The hosts whose packets are kept.

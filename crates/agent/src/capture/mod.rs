@@ -46,8 +46,8 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
-    /// What to do about it.
-    pub fn mend(&self) -> &'static str {
+    /// How to fix it.
+    pub fn hint(&self) -> &'static str {
         match self {
             CaptureError::Open { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
                 "run as root, or with CAP_NET_RAW over the namespace"
@@ -90,7 +90,7 @@ impl std::fmt::Debug for Written {
     }
 }
 
-/// What a capture has seen.
+/// Counters of a capture.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Packets written.
@@ -214,7 +214,7 @@ pub fn stream(interface: &str, to: impl Write, stop: &AtomicBool, seen: &Seen) -
     record(&mut ring, Source { interface, snap_len: WHOLE }, None, to, stop, seen)
 }
 
-/// What a ring's packets are of.
+/// Link type of a ring's packets.
 struct Source<'a> {
     interface: &'a str,
     snap_len: u32,

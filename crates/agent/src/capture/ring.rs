@@ -18,7 +18,7 @@ const EVERY_PROTOCOL: u16 = (libc::ETH_P_ALL as u16).to_be();
 pub struct Packet<'a> {
     /// CLOCK_REALTIME, ns.
     pub at: u64,
-    /// What was kept of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
     /// Its whole length.
     pub len: u32,

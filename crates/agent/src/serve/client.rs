@@ -27,7 +27,7 @@ const STAY: Duration = Duration::from_secs(60);
 /// The longest first line, and the longest command.
 const FIRST_LINE: usize = 1 << 10;
 const LINE: usize = 64 << 10;
-/// What waits to be sent to a client at most; its agent is not read meanwhile.
+/// Maximum that waits to be sent to a client; its agent is not read meanwhile.
 const BACKLOG: usize = 1 << 20;
 /// How often the service's own end is looked for.
 const LOOK: Duration = Duration::from_millis(200);
@@ -46,7 +46,7 @@ pub struct Client {
     tls: ServerConnection,
     peer: SocketAddr,
     reached: SocketAddr,
-    /// What has come and is not yet a line.
+    /// Bytes of an incomplete line.
     read: Vec<u8>,
 }
 
@@ -222,7 +222,7 @@ impl Client {
     }
 
     fn refuse(&mut self, id: Option<u64>, message: &str, hint: &str) -> io::Result<()> {
-        self.say(&json!({"event": "error", "id": id, "message": message, "mend": hint}))
+        self.say(&json!({"event": "error", "id": id, "message": message, "hint": hint}))
     }
 
     /// Sends what can be sent without waiting.
@@ -269,7 +269,7 @@ impl Drop for Agent {
 
 /// Waits until one of the descriptors is ready; what for replaces what was asked.
 fn wait<const N: usize>(asked: &mut [(RawFd, libc::c_short); N], patience: Duration) -> io::Result<()> {
-    // Of a negative descriptor not even its end is told.
+    // poll(2) ignores a negative descriptor: it does not report its end either.
     let waited = |(fd, events)| libc::pollfd { fd: if events == 0 { -1 } else { fd }, events, revents: 0 };
     let mut polled = asked.map(waited);
     let milliseconds = libc::c_int::try_from(patience.as_millis().max(1)).unwrap_or(libc::c_int::MAX);

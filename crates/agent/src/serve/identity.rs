@@ -32,15 +32,15 @@ pub enum IdentityError {
 
 /// A service's certificate, key and token.
 pub struct Identity {
-    /// What TLS needs.
+    /// Certificate chain and key for TLS.
     pub tls: Arc<ServerConfig>,
     /// SHA-256 of the certificate.
     pub certificate: String,
-    /// What a client must show.
+    /// The token that a client must present.
     pub token: String,
 }
 
-/// What is in `directory`; what is missing there is made.
+/// Reads the files in `directory`, and creates missing ones.
 pub fn kept_in(directory: &Path) -> Result<Identity, IdentityError> {
     fs::create_dir_all(directory).map_err(|source| file(directory, source))?;
     let paths = [CERTIFICATE, KEY].map(|name| directory.join(name));

@@ -20,24 +20,24 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::config;
 use crate::output;
-use crate::told::told;
 use client::Client;
 use identity::Identity;
 use network::Network;
 use policy::Limits;
 
-/// How often the service's end is looked for.
+/// How often the service checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 /// Connections that have not shown the token yet: of all, and of one address.
 const WAITING: usize = 256;
 const WAITING_EACH: usize = 32;
-/// How often clients that were turned away are told of.
-const TELL: Duration = Duration::from_secs(1);
+/// How often clients that were turned away are reported.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the service is told.
+/// Configuration of the service.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct Config {
     addresses: Vec<SocketAddr>,
     /// Where the certificate, its key and the token are kept.
     directory: PathBuf,
@@ -51,7 +51,7 @@ struct Told {
     limits: Limits,
 }
 
-/// What all clients share.
+/// State shared by all clients.
 struct Service {
     identity: Identity,
     node: Vec<String>,
@@ -74,20 +74,20 @@ struct Guests {
 /// Serves until the input ends.
 pub fn main() -> u8 {
     let stop = Arc::new(AtomicBool::new(false));
-    let told: Told = match told(&stop, "use `tcplab serve`") {
-        Ok(told) => told,
+    let config: Config = match config::read(&stop, "use `tcplab serve`") {
+        Ok(config) => config,
         Err(code) => return code,
     };
     let refuse = |message: String, hint: &str| {
         output::refuse(None, &message, hint);
         3
     };
-    let identity = match identity::kept_in(&told.directory) {
+    let identity = match identity::kept_in(&config.directory) {
         Ok(identity) => identity,
         Err(error) => return refuse(error.to_string(), "give another directory: --state DIR"),
     };
     let mut listeners = Vec::new();
-    for address in &told.addresses {
+    for address in &config.addresses {
         match listen(*address) {
             Ok(listener) => listeners.push(listener),
             Err(error) => {
@@ -101,17 +101,17 @@ pub fn main() -> u8 {
         "event": "listening",
         "addresses": addresses,
         "certificate": identity.certificate,
-        "directory": told.directory,
+        "directory": config.directory,
         "pid": std::process::id(),
     }));
     let service = Arc::new(Service {
         identity,
-        node: told.node,
-        limits: told.limits,
+        node: config.node,
+        limits: config.limits,
         stop,
         guests: Mutex::default(),
-        clients: told.clients,
-        allow: told.allow,
+        clients: config.clients,
+        allow: config.allow,
         turned_away: AtomicU64::new(0),
     });
     service.run(&listeners);
@@ -135,7 +135,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 impl Service {
     /// Accepts until it is stopped, then waits for those who are there.
     fn run(self: &Arc<Service>, listeners: &[TcpListener]) {
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let mut came = false;
             for listener in listeners {
@@ -145,8 +145,8 @@ impl Service {
                     self.take(tcp, peer);
                 }
             }
-            if told.elapsed() >= TELL {
-                told = Instant::now();
+            if reported.elapsed() >= REPORT_INTERVAL {
+                reported = Instant::now();
                 self.tell_of_others();
             }
             if !came {

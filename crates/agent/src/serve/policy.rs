@@ -1,5 +1,5 @@
-//! What a client of a service may have its agent do. Each command is read here before the agent sees it; what is not known
-//! to be harmless is refused.
+//! Commands that a client of a service may send to its agent. Each command is read here before the agent sees it; what is
+//! not known to be harmless is refused.
 //!
 //! A client could otherwise read and write files, run programs, and have traffic sent to whom it likes. So nothing is
 //! sent but to the address that the client itself was reached at, which TCP's handshake and TLS have proved to be its own,

@@ -6,10 +6,10 @@
 
 use std::collections::VecDeque;
 
-use tcplab_control::sock::INFINITE_SSTHRESH;
+use tcplab_control::sock::{ECN_ACCURATE, INFINITE_SSTHRESH};
 use tcplab_control::{AckSample, CaEvent, CaState, Control, RateSample, TcpSock};
 
-/// What is remembered of a packet in flight, as in Linux's `tcp_rate.c`.
+/// State of a packet in flight, as in Linux's `tcp_rate.c`.
 struct Sent {
     at: u64,
     delivered: u32,
@@ -45,6 +45,7 @@ impl Sender {
             rtt_min_us: rtt,
             app_limited: 0,
             tl_random: 1,
+            ecn_flags: if control.needs_accecn() { ECN_ACCURATE } else { 0 },
             ..TcpSock::default()
         };
         control.init(&mut sk);
@@ -213,8 +214,8 @@ impl Sender {
         self.sk.icsk_ca_state = state as u32;
     }
 
-    fn drop_oldest(&mut self, most: u32) -> u32 {
-        let lost = most.min(self.sk.packets_out);
+    fn drop_oldest(&mut self, max: u32) -> u32 {
+        let lost = max.min(self.sk.packets_out);
         for sent in self.outstanding.drain(..lost as usize) {
             self.sk.snd_una = sent.end_seq;
         }
@@ -223,9 +224,9 @@ impl Sender {
         lost
     }
 
-    fn deliver(&mut self, most: u32, sample: &mut RateSample) -> u32 {
+    fn deliver(&mut self, max: u32, sample: &mut RateSample) -> u32 {
         let sk = &mut self.sk;
-        let acked = most.min(sk.packets_out);
+        let acked = max.min(sk.packets_out);
         sample.interval_us = -1;
         sample.delivered = -1;
         sample.acked_sacked = acked;

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use tcplab_emu::config::{End, LinkSetup, Mac, Sample, What};
-use tcplab_emu::{Emulator, Facts, News, Setup, Start};
+use tcplab_emu::{Emulator, News, RunStats, Setup, Start};
 use tcplab_link::Direction;
 use tcplab_link::config::{Chance, Overhead, Queue};
 use tcplab_units::{Probability, Span};
@@ -108,7 +108,7 @@ impl Node {
         String::from_utf8_lossy(&out.stdout).into_owned()
     }
 
-    /// What `body` gives, done in the namespace.
+    /// Runs `body` in the namespace.
     pub fn inside<T: Send + 'static>(&self, body: impl FnOnce() -> T + Send + 'static) -> T {
         let namespace =
             std::fs::File::open(format!("/proc/{}/ns/net", self.pid())).expect("the namespace is there");
@@ -212,13 +212,18 @@ impl Lab {
             node.run("ip link set eth0 up");
             node.run(&format!("ip neighbour replace {peer} lladdr 02:00:00:00:00:0{mac} dev eth0"));
         }
-        emulator.start(Start { at: monotonic() + 10_000_000, duration: None, streams: Vec::new() });
+        emulator.start(Start {
+            at: monotonic() + 10_000_000,
+            duration: None,
+            streams: Vec::new(),
+            rehearsal: false,
+        });
         std::thread::sleep(Duration::from_millis(60));
         Lab { emulator: Some(emulator), a, b, dir, news }
     }
 
     /// Ends the run; what it came to.
-    pub fn stop(&self) -> Facts {
+    pub fn stop(&self) -> RunStats {
         self.emulator.as_ref().expect("not ended yet").stop();
         loop {
             match self.news.recv_timeout(Duration::from_secs(60)).expect("facts come") {

@@ -33,16 +33,16 @@ pub(crate) struct Daemon {
 
 /// Why there are no routing daemons; none if there are.
 fn missing() -> Option<LabError> {
-    let told = |message: String| LabError::Told { message, hint: INSTALL.to_owned() };
+    let missing = |message: String| LabError::Explained { message, hint: INSTALL.to_owned() };
     if !Path::new(PROGRAMS).join("zebra").exists() {
-        return Some(told("routing protocols need FRR, which is not installed".to_owned()));
+        return Some(missing("routing protocols need FRR, which is not installed".to_owned()));
     }
-    (!Path::new(RUN).is_dir()).then(|| told(format!("FRR's run-time directory {RUN} is missing")))
+    (!Path::new(RUN).is_dir()).then(|| missing(format!("FRR's run-time directory {RUN} is missing")))
 }
 
 /// Starts the daemons of every router; `process` is the one that holds a node.
 ///
-/// What was started is in `started`, also when something fails.
+/// Processes that were started are in `started`, also when something fails.
 pub(crate) fn start(
     routers: &[Router],
     process: impl Fn(&str) -> Result<u32, LabError>,
@@ -101,7 +101,7 @@ fn check_files(nodes: &[Node<'_>]) -> Result<(), LabError> {
             let said = fs::read_to_string(node.path("vtysh.log")).unwrap_or_default();
             let message = format!("{}: {name}: {}", node.router.node, plain(&said));
             let hint = "its language: https://docs.frrouting.org".to_owned();
-            return Err(LabError::Told { message, hint });
+            return Err(LabError::Explained { message, hint });
         }
     }
     Ok(())
@@ -119,7 +119,7 @@ fn plain(said: &str) -> String {
     if lines.is_empty() { said.trim().to_owned() } else { lines.join("; ") }
 }
 
-/// What a daemon reads of a configuration that is for all of them. It does not enter the sections of others, so that
+/// The part of the common configuration that a daemon reads. It does not enter the sections of others, because
 /// their `exit` would end its reading; a line that a section does not have is looked for in the ones around it.
 fn without_exits(configuration: &str) -> String {
     configuration.lines().filter(|line| line.trim() != "exit").map(|line| format!("{line}\n")).collect()
@@ -138,7 +138,7 @@ impl Node<'_> {
 
     fn prepare(&self) -> io::Result<()> {
         fs::create_dir(self.path(&self.router.node))?;
-        // Where vtysh(1) looks for the consoles when it is told nothing.
+        // Where vtysh(1) looks for the consoles by default.
         for daemon in ["zebra"].into_iter().chain(self.router.daemons()) {
             symlink(format!("{}/{daemon}.vty", self.router.node), self.path(&format!("{daemon}.vty")))?;
         }
@@ -172,7 +172,7 @@ impl Node<'_> {
     fn failed(&self, daemon: &str, what: &str) -> LabError {
         let log = fs::read_to_string(self.path(&format!("{daemon}.log"))).unwrap_or_default();
         let last = log.lines().last().unwrap_or("it said nothing");
-        LabError::Told {
+        LabError::Explained {
             message: format!("{}: {daemon} {what}: {last}", self.router.node),
             hint: String::new(),
         }

@@ -62,7 +62,7 @@ pub(crate) fn routers(plan: &Plan) -> Vec<Router> {
 
 fn router(network: &Network<'_>, node: &Node) -> Option<Router> {
     let routing = node.routing.as_ref()?;
-    // What zebra logs of a change has its time to the microsecond.
+    // Timestamps in zebra's log are in microseconds.
     let mut lines = vec![format!("hostname {}", node.name), "log timestamp precision 6".to_owned()];
     lines.extend(static_route::lines(network, node, &routing.static_routes));
     for (version, ospf) in [(ospf::VERSION_2, &routing.ospf), (ospf::VERSION_3, &routing.ospf6)] {

@@ -79,7 +79,7 @@ impl<'p> Network<'p> {
         self.attachments.iter().map(|one| one.node).filter(move |node| seen.insert(node.name.as_str()))
     }
 
-    /// What identifies a router: its first address.
+    /// The router ID: its first address.
     pub(super) fn router_id(&self, node: &str) -> IpAddr {
         let first = self.of(node).find_map(|one| one.v4);
         first.map_or(IpAddr::from([0, 0, 0, 1]), |subnet| subnet.address)

@@ -33,8 +33,8 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, ospf: &Ospf, version: &V
     lines.push(version.router.to_owned());
     lines.push(format!(" {} {}", version.identifier, network.router_id(&node.name)));
     lines.push(" log-adjacency-changes detail".to_owned());
-    let (delay, hold, most) = (ms(ospf.spf_delay), ms(ospf.spf_hold), ms(ospf.spf_max_hold));
-    lines.push(format!(" timers throttle spf {delay} {hold} {most}"));
+    let (delay, hold, max) = (ms(ospf.spf_delay), ms(ospf.spf_hold), ms(ospf.spf_max_hold));
+    lines.push(format!(" timers throttle spf {delay} {hold} {max}"));
     lines.push("exit".to_owned());
     lines
 }

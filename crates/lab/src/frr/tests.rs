@@ -1,4 +1,4 @@
-//! What routers are told follows from the plan alone.
+//! The configuration of routers follows from the plan alone.
 
 use tcplab_scenario::{Document, Memory};
 

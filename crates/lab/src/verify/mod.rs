@@ -1,11 +1,11 @@
 //! Whether links do what was asked of them, measured before traffic: one-way delay, rate, queue limit and loss.
 //!
 //! Every direction is measured at the same time as every other: first single frames, then a burst that fills the queue,
-//! then frames at less than the rate. What disagrees is measured again, at last alone. The spread of the delays of single
+//! then frames at less than the rate. Directions that disagree are measured again in ever smaller groups, at last alone. The spread of the delays of single
 //! frames is what the machine adds, and widens every tolerance: a busy machine makes the measurement coarser, not wrong.
 
-mod judgement;
 mod probe;
+mod verdict;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_plan::{Direction, Limit, Loss, LossModel, Queue};
+use tcplab_plan::{Direction, Limit, Loss, LossModel};
 
-use judgement::{Finding, Verdict};
-use probe::{LEAST_FRAME, Outcome, Probe, Train};
+use probe::{MIN_FRAME, Outcome, Probe, Train};
+use verdict::{Finding, Verdict};
 
 pub(crate) use probe::{receiver, sender};
 
@@ -24,20 +24,22 @@ pub(crate) use probe::{receiver, sender};
 const SINGLES: u32 = 15;
 const APART: Duration = Duration::from_millis(10);
 /// How long a burst may take to leave the queue, and the frames that look for losses to be sent, seconds.
-const MOST_TIME: f64 = 0.6;
+const MAX_TIME: f64 = 0.6;
 /// More would not find room in a device's own queue.
-const MOST_FRAMES: f64 = 8000.0;
+const MAX_FRAMES: f64 = 8000.0;
 /// How long a burst takes that measures a rate alone, seconds.
 const RATE_TIME: f64 = 0.1;
 /// Frames that look for losses, and those of all directions together.
 const LOSS_FRAMES: f64 = 2000.0;
 const ALL_LOSS_FRAMES: f64 = 40_000.0;
-const LEAST_APART: f64 = 100e-6;
-/// Measurements of a direction that disagrees.
-const ATTEMPTS: u32 = 3;
-/// What may pass after the last frame should have come.
+const MIN_APART: f64 = 100e-6;
+/// How many directions that disagree are measured together again, time after time: fewer disturb each other less.
+const AGAIN: [usize; 3] = [16, 4, 1];
+/// Groups of them, each time; more directions than these have are taken to be off.
+const MAX_ROUNDS: usize = 6;
+/// Grace period after the last frame should have arrived, seconds.
 const GRACE: f64 = 0.1;
-/// What the sender needs for a frame, seconds, on a slow machine.
+/// The sender's time for a frame, seconds, on a slow machine.
 const SENDING: f64 = 4e-6;
 
 /// One direction of a link, and where it begins and ends.
@@ -54,48 +56,76 @@ pub(crate) struct Asked {
     netem: bool,
 }
 
+/// A direction that is measured.
+struct Measured<'a> {
+    asked: &'a Asked,
+    probe: Probe,
+    findings: Vec<Finding>,
+}
+
+impl Measured<'_> {
+    fn is_off(&self) -> bool {
+        self.findings.iter().any(|finding| finding.verdict == Verdict::Off)
+    }
+}
+
 /// Measures directions, each with a socket at its beginning and one at its end.
 pub(crate) fn verify(asked: &[Asked], sockets: Vec<(OwnedFd, OwnedFd)>) -> io::Result<Value> {
-    let mut probes: Vec<Probe> =
-        sockets.into_iter().map(|(sender, receiver)| Probe::new(sender, receiver)).collect();
-    let mut measured = measure(asked, &mut probes)?;
-    for _ in 1..ATTEMPTS {
-        for (number, findings) in measured.iter_mut().enumerate() {
-            if findings.iter().any(|finding| finding.verdict == Verdict::Off) {
-                let alone = measure(&asked[number..=number], &mut probes[number..=number])?;
-                *findings = alone.into_iter().flatten().collect();
-            }
+    let probes = sockets.into_iter().map(|(sender, receiver)| Probe::new(sender, receiver));
+    let mut all: Vec<Measured> = asked
+        .iter()
+        .zip(probes)
+        .map(|(asked, probe)| Measured { asked, probe, findings: Vec::new() })
+        .collect();
+    measure(&mut all.iter_mut().collect::<Vec<_>>())?;
+    for together in AGAIN {
+        let mut off: Vec<_> = all.iter_mut().filter(|one| one.is_off()).collect();
+        if off.len() <= MAX_ROUNDS * together {
+            off.chunks_mut(together).try_for_each(measure)?;
         }
     }
-    let directions = asked.iter().zip(measured).map(
-        |(asked, findings)| json!({"link": asked.link, "direction": asked.direction, "measured": findings}),
+    let directions = all.iter().map(
+        |one| json!({"link": one.asked.link, "direction": one.asked.direction, "measured": one.findings}),
     );
     Ok(json!({"directions": directions.collect::<Vec<_>>()}))
 }
 
-/// The findings of each direction.
-fn measure(asked: &[Asked], probes: &mut [Probe]) -> io::Result<Vec<Vec<Finding>>> {
-    let trains: Vec<Train> = asked.iter().map(Asked::singles).collect();
-    let singles = probe::exchange(probes, &trains)?;
+/// Measures directions at the same time.
+fn measure(ways: &mut [&mut Measured]) -> io::Result<()> {
+    let asked: Vec<&Asked> = ways.iter().map(|way| way.asked).collect();
+    let mut probes: Vec<&mut Probe> = ways.iter_mut().map(|way| &mut way.probe).collect();
+    let trains: Vec<Train> = asked.iter().map(|asked| asked.singles()).collect();
+    let singles = probe::exchange(&mut probes, &trains)?;
     let noise: Vec<f64> = asked.iter().zip(&singles).map(|(asked, outcome)| asked.noise(outcome)).collect();
     let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
-    let bursts = probe::exchange(probes, &trains)?;
+    let bursts = probe::exchange(&mut probes, &trains)?;
     let paced: Vec<Train> = asked.iter().map(|one| one.paced(asked.len()).unwrap_or_default()).collect();
-    let losses = probe::exchange(probes, &paced)?;
-    let found = asked.iter().enumerate().map(|(at, asked)| {
-        if !asked.plan.up {
-            return vec![Finding::unknown("delay", "the link is down at the start")];
-        }
-        let mut found = vec![asked.delay(&singles[at], noise[at])];
-        found.extend(asked.rate(&bursts[at], trains[at].size, noise[at]));
-        found.extend(asked.queue(&bursts[at], trains[at].size, noise[at]));
-        found.push(asked.loss(&losses[at]));
-        found
-    });
-    Ok(found.collect())
+    let losses = probe::exchange(&mut probes, &paced)?;
+    for (at, way) in ways.iter_mut().enumerate() {
+        way.findings = way.asked.judge(&singles[at], &bursts[at], trains[at].size, &losses[at], noise[at]);
+    }
+    Ok(())
 }
 
 impl Asked {
+    fn judge(
+        &self,
+        singles: &Outcome,
+        burst: &Outcome,
+        size: usize,
+        paced: &Outcome,
+        noise: f64,
+    ) -> Vec<Finding> {
+        if !self.plan.up {
+            return vec![Finding::unknown("delay", "the link is down at the start")];
+        }
+        let mut found = vec![self.delay(singles, noise)];
+        found.extend(self.rate(burst, size, noise));
+        found.extend(self.queue(burst, size, noise));
+        found.push(self.loss(paced));
+        found
+    }
+
     /// Seconds that a frame takes at the rate.
     fn frame_time(&self, size: usize) -> Option<f64> {
         let bits = 8.0 * f64::from(self.plan.overhead.len_on_wire(size as u32));
@@ -114,17 +144,16 @@ impl Asked {
     }
 
     fn singles(&self) -> Train {
-        let waits = f64::from(SINGLES) * self.frame_time(LEAST_FRAME).unwrap_or(0.0);
+        let waits = f64::from(SINGLES) * self.frame_time(MIN_FRAME).unwrap_or(0.0);
         let patience = Duration::from_secs_f64(self.under_way() + waits.min(1.0));
-        Train { frames: SINGLES, size: LEAST_FRAME, apart: APART, patience }
+        Train { frames: SINGLES, size: MIN_FRAME, apart: APART, patience }
     }
 
     /// Spread of the delays that the link does not explain, seconds.
     fn noise(&self, singles: &Outcome) -> f64 {
         let delays = singles.arrivals.iter().map(probe::Arrival::delay);
-        let (least, most) =
-            delays.fold((f64::MAX, 0.0_f64), |(least, most), one| (least.min(one), most.max(one)));
-        if self.varies() || most < least { 0.0 } else { most - least }
+        let (min, max) = delays.fold((f64::MAX, 0.0_f64), |(min, max), one| (min.min(one), max.max(one)));
+        if self.varies() || max < min { 0.0 } else { max - min }
     }
 
     /// The delay is not the same for each packet.
@@ -137,7 +166,7 @@ impl Asked {
         if self.varies() {
             return Finding::unknown("delay", "it varies by itself");
         }
-        let own = self.frame_time(LEAST_FRAME).unwrap_or(0.0);
+        let own = self.frame_time(MIN_FRAME).unwrap_or(0.0);
         let delays = singles.arrivals.iter().map(|one| one.delay() - own);
         let Some(measured) = delays.min_by(f64::total_cmp) else {
             if self.plan.loss.is_some() {
@@ -148,11 +177,10 @@ impl Asked {
         Finding::compare("delay", asked, measured, (0.02 * asked).max(0.5e-3) + noise)
     }
 
-    /// Frames that its queue holds; none where a burst does not tell.
-    fn holds(&self, size: usize) -> Option<f64> {
-        let Queue::Droptail { limit: Some(limit), .. } = self.plan.queue else { return None };
-        let known = !self.netem && self.plan.policer.is_none() && self.plan.loss.is_none();
-        let frame_time = self.frame_time(size).filter(|_| known)?;
+    /// Frames that a FIFO queue of this limit has room for.
+    fn room(&self, size: usize) -> Option<f64> {
+        let limit = self.plan.queue.tail_drop_limit()?;
+        let frame_time = self.frame_time(size)?;
         Some(match limit {
             Limit::Packets(packets) => packets as f64,
             Limit::Bytes(bytes) => (bytes / size as u64) as f64,
@@ -160,21 +188,29 @@ impl Asked {
         })
     }
 
+    /// Frames that its queue holds; none where a burst does not tell.
+    fn holds(&self, size: usize) -> Option<f64> {
+        let known = !self.netem && self.plan.policer.is_none() && self.plan.loss.is_none();
+        self.room(size).filter(|_| known)
+    }
+
     /// The size of the frames that fill the queue, and how many: none where that takes too long or they come too slowly.
     fn filling(&self) -> Option<(usize, f64)> {
-        [self.full_frame(), LEAST_FRAME.max(60)].into_iter().find_map(|size| {
+        [self.full_frame(), MIN_FRAME.max(60)].into_iter().find_map(|size| {
             let (holds, frame_time) = (self.holds(size)?, self.frame_time(size)?);
             // Those that leave while they come must be made up for.
             let frames = (1.1 * holds + 20.0) / (1.0 - SENDING / frame_time).max(0.0);
-            (frames <= MOST_FRAMES && holds * frame_time <= MOST_TIME).then_some((size, frames))
+            (frames <= MAX_FRAMES && holds * frame_time <= MAX_TIME).then_some((size, frames))
         })
     }
 
     fn burst(&self) -> Option<Train> {
         let (size, frames) = self.filling().or_else(|| {
             let size = self.full_frame();
-            let frames = (RATE_TIME / self.frame_time(size)?).clamp(12.0, MOST_FRAMES / 4.0);
-            Some((size, frames))
+            let frames = (RATE_TIME / self.frame_time(size)?).clamp(12.0, MAX_FRAMES / 4.0);
+            // Where frames are lost on the way, those that find no room cannot be told from them.
+            let room = self.room(size).filter(|_| self.plan.loss.is_some());
+            Some((size, frames.min(room.unwrap_or(frames))))
         })?;
         let drain = frames * self.frame_time(size)?;
         let patience = Duration::from_secs_f64(self.under_way() + drain.min(2.0));
@@ -184,7 +220,7 @@ impl Asked {
     fn rate(&self, burst: &Outcome, size: usize, noise: f64) -> Option<Finding> {
         let asked = self.plan.rate?.bits_per_sec() as f64;
         let frame_time = self.frame_time(size)?;
-        if self.plan.policer.is_some() || matches!(self.plan.queue, Queue::Tbf(_)) || self.varies() {
+        if self.plan.policer.is_some() || self.plan.queue.shapes() || self.varies() {
             return Some(Finding::unknown("rate", "something else than the rate spaces packets"));
         }
         let (Some(first), Some(last)) = (burst.arrivals.first(), burst.arrivals.last()) else {
@@ -248,13 +284,13 @@ impl Asked {
     /// One of so many directions.
     fn paced(&self, of: usize) -> Option<Train> {
         self.lost()?;
-        let apart = (1.5 * self.frame_time(LEAST_FRAME).unwrap_or(0.0)).max(LEAST_APART);
-        let most = (ALL_LOSS_FRAMES / of as f64).clamp(20.0, LOSS_FRAMES);
-        let frames = (MOST_TIME / apart).clamp(10.0, most);
+        let apart = (1.5 * self.frame_time(MIN_FRAME).unwrap_or(0.0)).max(MIN_APART);
+        let max = (ALL_LOSS_FRAMES / of as f64).clamp(20.0, LOSS_FRAMES);
+        let frames = (MAX_TIME / apart).clamp(10.0, max);
         let patience = Duration::from_secs_f64(self.under_way());
         Some(Train {
             frames: frames as u32,
-            size: LEAST_FRAME,
+            size: MIN_FRAME,
             apart: Duration::from_secs_f64(apart),
             patience,
         })

@@ -19,11 +19,11 @@ const ETHERTYPE: u16 = 0x88b5;
 /// "Nearest bridge" (IEEE 802.1Q, table 8-1).
 const DESTINATION: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e];
 /// Ethernet header, sequence number, time of sending.
-pub(super) const LEAST_FRAME: usize = 14 + 4 + 8;
+pub(super) const MIN_FRAME: usize = 14 + 4 + 8;
 /// A burst that is not read at once must find room.
 const RECEIVE_BUFFER: usize = 64 << 20;
 /// How long a train may take to be sent.
-const MOST_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Frames sent before those that came are read.
 const AT_ONCE: usize = 128;
 
@@ -54,7 +54,7 @@ pub(super) struct Probe {
     sending: Option<(u64, u64)>,
 }
 
-/// What became of frames.
+/// The fates of probe frames.
 pub(super) struct Outcome {
     pub(super) sent: u32,
     /// Each frame once, in the order in which they came.
@@ -107,7 +107,7 @@ impl Probe {
 
     /// Sends one frame of a size. A full queue of the device is a loss like any other.
     fn send(&mut self, size: usize) -> io::Result<()> {
-        let mut frame = vec![0; size.max(LEAST_FRAME)];
+        let mut frame = vec![0; size.max(MIN_FRAME)];
         frame[..6].copy_from_slice(&DESTINATION);
         frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
         frame[12..14].copy_from_slice(&ETHERTYPE.to_be_bytes());
@@ -123,7 +123,7 @@ impl Probe {
     }
 
     fn take(&mut self) -> io::Result<()> {
-        let mut buffer = [0_u8; LEAST_FRAME];
+        let mut buffer = [0_u8; MIN_FRAME];
         let mut control = nix::cmsg_space!(libc::timespec);
         loop {
             let mut parts = [IoSliceMut::new(&mut buffer)];
@@ -175,14 +175,14 @@ pub(super) struct Train {
 }
 
 /// Sends a train in each direction, all side by side, and waits for what comes.
-pub(super) fn exchange(probes: &mut [Probe], trains: &[Train]) -> io::Result<Vec<Outcome>> {
+pub(super) fn exchange(probes: &mut [&mut Probe], trains: &[Train]) -> io::Result<Vec<Outcome>> {
     let began = Instant::now();
     let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began)).collect();
     loop {
         for (train, probe) in running.iter_mut().zip(probes.iter_mut()) {
             train.send(probe)?;
         }
-        probes.iter_mut().try_for_each(Probe::take)?;
+        probes.iter_mut().try_for_each(|probe| probe.take())?;
         let now = Instant::now();
         let waking =
             running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now));
@@ -213,7 +213,7 @@ struct Running {
 
 impl Running {
     fn new(train: Train, began: Instant) -> Running {
-        Running { train, sent: 0, due: began, closing: began + MOST_TIME, end: began }
+        Running { train, sent: 0, due: began, closing: began + MAX_TIME, end: began }
     }
 
     fn is_sending(&self, now: Instant) -> bool {

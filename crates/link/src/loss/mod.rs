@@ -13,14 +13,14 @@ use gilbert_elliott::GilbertElliott;
 use list::List;
 use netem::Netem;
 
-/// A loss process, its random stream and its count of the packets it has judged.
+/// A loss process, its random stream and its count of the packets it has seen.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     process: Process,
     seed: u64,
-    /// For the processes with a memory, which judge one packet after another.
+    /// For the processes with a memory, which see one packet after another.
     stream: Stream,
-    judged: u64,
+    seen: u64,
     before_queue: bool,
 }
 
@@ -37,7 +37,7 @@ impl Loss {
     pub(crate) fn new(config: &config::Loss, seed: u64) -> Loss {
         let mut stream = Stream::new(seed, "loss process");
         let process = Process::new(&config.model, seed, &mut stream);
-        Loss { process, seed, stream, judged: 0, before_queue: config.before_queue }
+        Loss { process, seed, stream, seen: 0, before_queue: config.before_queue }
     }
 
     /// A new process from the next packet on; the stream and the packet numbers go on.
@@ -54,13 +54,13 @@ impl Loss {
     /// Whether the packet that was offered to the link as the `number`th is lost.
     #[inline]
     pub(crate) fn takes(&mut self, number: u64) -> bool {
-        self.judged += 1;
+        self.seen += 1;
         match &mut self.process {
             Process::Random(chance) => chance.hits(number),
             Process::Netem(netem) => netem.next(&mut self.stream),
             Process::GilbertElliott(chain) => chain.next(&mut self.stream),
-            Process::List(list) => list.takes(self.judged),
-            Process::Every(every) => every.takes(self.judged),
+            Process::List(list) => list.takes(self.seen),
+            Process::Every(every) => every.takes(self.seen),
         }
     }
 }

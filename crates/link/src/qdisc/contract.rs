@@ -7,7 +7,10 @@ use tcplab_units::{Probability, Rate, Span, Time};
 
 use super::testing::Unit;
 use super::{Cause, Discipline, Qdisc, Queued, Sink};
-use crate::config::{Band, Codel, Drr, Dualpi2, Fq, FqCodel, Limit, Pie, Prio, Queue, Red, Tbf};
+use crate::config::{
+    AckFilter, Band, Cake, Cells, Codel, Diffserv, Drr, Dualpi2, Fq, FqCodel, Isolation, Limit, Pie, Prio,
+    Queue, Red, Tbf,
+};
 use crate::packet::{Ecn, Packet};
 use crate::threshold::Threshold;
 
@@ -103,6 +106,40 @@ fn fqs() -> impl Strategy<Value = Fq> {
     )
 }
 
+fn cakes() -> impl Strategy<Value = Cake> {
+    let ways = (
+        prop::sample::select(vec![
+            Diffserv::Besteffort,
+            Diffserv::Diffserv3,
+            Diffserv::Diffserv4,
+            Diffserv::Precedence,
+        ]),
+        prop::sample::select(vec![
+            Isolation::Flowblind,
+            Isolation::Hosts,
+            Isolation::Flows,
+            Isolation::TripleIsolate,
+        ]),
+        prop::sample::select(vec![AckFilter::Off, AckFilter::On, AckFilter::Aggressive]),
+        prop::sample::select(vec![Cells::Noatm, Cells::Atm, Cells::Ptm]),
+    );
+    let bandwidth =
+        prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
+    (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, 0u64..30_000).prop_map(
+        |((diffserv, isolation, ack_filter, atm), bandwidth, rtt, overhead, memlimit)| Cake {
+            bandwidth,
+            rtt,
+            diffserv,
+            isolation,
+            ack_filter,
+            overhead: Some(overhead),
+            mpu: overhead,
+            atm,
+            memlimit: Some(memlimit),
+        },
+    )
+}
+
 fn queues() -> impl Strategy<Value = Queue> {
     let leaf = prop_oneof![
         (prop::option::of(limits()), prop::option::of(limits()))
@@ -114,6 +151,7 @@ fn queues() -> impl Strategy<Value = Queue> {
         reds().prop_map(Queue::Red),
         dualpi2s().prop_map(Queue::Dualpi2),
         fqs().prop_map(Queue::Fq),
+        cakes().prop_map(Queue::Cake),
         (codels(), 1u32..8, 1u32..4000).prop_map(|(codel, flows, quantum)| {
             let Codel { limit, target, interval, ecn, ce_threshold } = codel;
             Queue::FqCodel(FqCodel { limit, flows, quantum, target, interval, ecn, ce_threshold })
@@ -154,6 +192,7 @@ fn conserves_work(queue: &Queue) -> bool {
         Queue::Pie(_) | Queue::Red(_) | Queue::Dualpi2(_) => true,
         Queue::Prio(prio) => prio.bands.iter().all(|band| conserves_work(&band.queue)),
         Queue::Fq(fq) => fq.maxrate.is_none(),
+        Queue::Cake(cake) => cake.bandwidth.is_none(),
         Queue::Tbf(_) => false,
     }
 }
@@ -168,6 +207,7 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
         Queue::Red(red) => Some(red.limit),
         Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
         Queue::Fq(fq) => Some(fq.limit),
+        Queue::Cake(cake) => Some(Limit::Bytes(cake.memory())),
         Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,

@@ -3,6 +3,7 @@
 use tcplab_units::Time;
 
 use super::{Backlog, Cause, Class, Sink};
+use crate::inside::Inside;
 use crate::packet::Packet;
 
 /// Counters of a class since the start.
@@ -62,5 +63,8 @@ impl<P> Sink<P> for Counting<'_, P> {
     fn marked(&mut self, packet: &P) {
         self.counts.marked += 1;
         self.sink.marked(packet);
+    }
+    fn inside(&self, packet: &P) -> Inside {
+        self.sink.inside(packet)
     }
 }

@@ -3,8 +3,8 @@
 use tcplab_units::{Rate, Time};
 
 use super::{
-    Backlog, Cause, Class, Codel, Droptail, Drr, Dualpi2, Fq, FqCodel, Gauge, Pie, Prio, Qdisc, Queued, Red,
-    Sink, Tbf,
+    Backlog, Cake, Cause, Class, Codel, Droptail, Drr, Dualpi2, Fq, FqCodel, Gauge, Pie, Prio, Qdisc, Queued,
+    Red, Sink, Tbf,
 };
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
@@ -28,6 +28,7 @@ pub(crate) enum Other<P> {
     Pie(Pie<P>),
     Red(Red<P>),
     Dualpi2(Dualpi2<P>),
+    Cake(Cake<P>),
 }
 
 impl<P: Packet> Discipline<P> {
@@ -46,6 +47,7 @@ impl<P: Packet> Discipline<P> {
             Queue::Pie(config) => Other::Pie(Pie::new(config, rate, seed)),
             Queue::Red(config) => Other::Red(Red::new(config, rate, seed)),
             Queue::Dualpi2(config) => Other::Dualpi2(Dualpi2::new(config, rate, seed)),
+            Queue::Cake(config) => Other::Cake(Cake::new(config, seed)),
         };
         Discipline::Other(Box::new(other))
     }
@@ -74,6 +76,7 @@ macro_rules! each_other {
             Other::Pie($queue) => $do,
             Other::Red($queue) => $do,
             Other::Dualpi2($queue) => $do,
+            Other::Cake($queue) => $do,
         }
     };
 }

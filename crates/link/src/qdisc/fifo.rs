@@ -35,6 +35,18 @@ impl<P: Packet> Fifo<P> {
         self.packets.front()
     }
 
+    /// All packets, from the head on.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
+        self.packets.iter()
+    }
+
+    /// Takes the packet out that waits behind `index` others.
+    pub(super) fn remove(&mut self, index: usize) -> Option<Queued<P>> {
+        let packet = self.packets.remove(index)?;
+        self.bytes -= u64::from(packet.packet.frame_len());
+        Some(packet)
+    }
+
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes

@@ -4,6 +4,7 @@
 //! `config::Queue` make it known. It reads no clock: whatever it does happens in `enqueue` and `dequeue`, at the
 //! time they are given. One that updates its state at intervals catches up there, as nothing else changes a queue.
 
+mod cake;
 mod codel;
 #[cfg(test)]
 mod contract;
@@ -24,6 +25,7 @@ pub(crate) mod testing;
 
 use tcplab_units::{Rate, Span, Time};
 
+pub(crate) use cake::Cake;
 pub(crate) use codel::Codel;
 pub(crate) use discipline::Discipline;
 pub(crate) use droptail::Droptail;
@@ -37,6 +39,7 @@ pub(crate) use red::Red;
 pub(crate) use tbf::Tbf;
 
 use crate::config::Change;
+use crate::inside::Inside;
 use crate::packet::Packet;
 
 /// A queue discipline.
@@ -70,7 +73,7 @@ pub trait Qdisc<P: Packet> {
         false
     }
 
-    /// What waits.
+    /// The queue's contents.
     fn backlog(&self) -> Backlog;
 
     /// When the packet at the head arrived.
@@ -135,11 +138,13 @@ pub enum Cause {
     Down,
     /// The policer had no tokens for it.
     Policed,
+    /// A later acknowledgment made it redundant.
+    Redundant,
 }
 
 impl Cause {
     /// How many there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 }
 
 /// A figure that a discipline shows of itself.
@@ -170,7 +175,7 @@ impl Gauge {
 pub struct Class {
     /// Its name within the discipline.
     pub name: String,
-    /// What waits.
+    /// The queue's contents.
     pub backlog: Backlog,
     /// When the packet at its head arrived.
     pub head_since: Option<Time>,
@@ -196,4 +201,9 @@ pub trait Sink<P> {
     fn dropped(&mut self, packet: &P, cause: Cause);
     /// `packet` was marked "congestion experienced".
     fn marked(&mut self, packet: &P);
+
+    /// What is in `packet`, as far as it is known.
+    fn inside(&self, _packet: &P) -> Inside {
+        Inside::default()
+    }
 }

@@ -6,13 +6,13 @@ use super::{Backlog, Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
 use crate::bucket::Bucket;
 use crate::config::{self, Change};
 use crate::packet::Packet;
-use crate::shaper::Shaper;
+use crate::serializer::Serializer;
 
 /// A bucket, and the queue that waits for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Tbf<P> {
     bucket: Bucket,
-    peak: Option<Shaper>,
+    peak: Option<Serializer>,
     queue: Discipline<P>,
     /// The packet that takes the next tokens, and when it may leave.
     head: Option<(Time, Queued<P>)>,
@@ -24,7 +24,7 @@ impl<P: Packet> Tbf<P> {
     pub(crate) fn new(config: &config::Tbf, seed: u64) -> Tbf<P> {
         Tbf {
             bucket: Bucket::new(config.rate, config.burst),
-            peak: config.peak.map(Shaper::new),
+            peak: config.peak.map(Serializer::new),
             queue: Discipline::new(&config.queue, Some(config.rate), seed),
             head: None,
             peak_free: Time::ZERO,

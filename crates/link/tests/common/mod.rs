@@ -1,9 +1,9 @@
-//! What the tests of a link share: a numbered packet, plain settings, and a driver.
+//! Common parts of a link's tests: a numbered packet, plain settings, and a driver.
 
 // Each test binary uses its own part of this.
 #![allow(dead_code)]
 
-use tcplab_link::config::{Chance, Limit, Loss, LossModel, Overhead, Queue};
+use tcplab_link::config::{Chance, Change, Limit, Loss, LossModel, Overhead, Queue};
 use tcplab_link::{Direction, Ecn, Event, Link, Observer, Packet};
 use tcplab_units::{Probability, Rate, Span, Time};
 
@@ -86,6 +86,23 @@ pub fn nothing() -> Direction {
         overhead: Overhead::default(),
         policer: None,
         changes: Vec::new(),
+    }
+}
+
+/// A change of nothing at `ms`.
+pub fn at(ms: u64) -> Change {
+    Change {
+        at: Time::from_ns(ms * 1_000_000),
+        rate: None,
+        limit: None,
+        mark_above: None,
+        delay: None,
+        jitter: None,
+        reorder: None,
+        loss: None,
+        corrupt: None,
+        duplicate: None,
+        up: None,
     }
 }
 

@@ -179,11 +179,12 @@ impl Flow {
             sack_permitted: syn,
             timestamps: Some((ms, echo)),
             sack,
+            accecn: None,
         };
         let (source_port, destination_port) = if forward { (40_000, 5201) } else { (5201, 40_000) };
         let ack = if forward { 1 + self.peer_sent } else { 1 + self.acked * MSS + self.fin_sent };
         let ack = if flags & ACK != 0 { ack } else { 0 };
-        let tcp = Tcp { source_port, destination_port, seq, ack, flags, window: 2000, options };
+        let tcp = Tcp { source_port, destination_port, seq, ack, flags: flags.into(), window: 2000, options };
         let (source, destination) = if forward { (client, server) } else { (server, client) };
         let ip = Ipv4 { source, destination, identification: self.packets as u16, ttl: 64, ecn: 0 };
         let ethernet = Ethernet { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };

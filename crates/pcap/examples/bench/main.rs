@@ -20,7 +20,7 @@ const LARGE_PACKETS: u64 = 33_000_000;
 /// 100 million packets come from a generator, through a pipe: no disk need hold them.
 const STREAMED_PACKETS: u64 = 100_000_000;
 /// What they may take in memory: some hundred flows at a time, and none of the packets.
-const MOST_RESIDENT: u64 = 64 << 20;
+const MAX_RESIDENT: u64 = 64 << 20;
 /// Another program is waited for this long.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -59,7 +59,7 @@ impl Drop for TemporaryFile {
     }
 }
 
-/// Another program, and what it is told before the file's name.
+/// Another program, and its arguments before the file's name.
 type Other = (&'static str, &'static [&'static str]);
 
 const TCPTRACE: Other = ("tcptrace (summary)", &["tcptrace", "-l", "-r", "-n"]);
@@ -216,8 +216,8 @@ fn bounded_memory() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} million packets of {flows} flows through a pipe:", STREAMED_PACKETS / 1_000_000);
     println!("  summary, 1 core, and what writes {:8.2}", rate);
     println!("  memory {} MiB, {} MiB more than before at most", most >> 20, grown >> 20);
-    if grown > MOST_RESIDENT {
-        return Err(format!("{grown} bytes more resident, beyond the {MOST_RESIDENT} allowed").into());
+    if grown > MAX_RESIDENT {
+        return Err(format!("{grown} bytes more resident, beyond the {MAX_RESIDENT} allowed").into());
     }
     Ok(())
 }

@@ -79,9 +79,10 @@ fn frames() -> Vec<Vec<u8>> {
             sack_permitted: syn,
             timestamps: Some((number, number)),
             sack,
+            accecn: None,
         };
         let (seq, ack) = (seq.wrapping_sub(50), ack.wrapping_sub(50));
-        let tcp = Tcp { source_port, destination_port, seq, ack, flags, window: 10, options };
+        let tcp = Tcp { source_port, destination_port, seq, ack, flags: flags.into(), window: 10, options };
         frames.push(buffer.tcp(&ethernet, &ip, &tcp, len).bytes.to_vec());
     }
     let ip = Ipv4 { source: [10, 0, 0, 1], destination: [10, 0, 0, 2], identification: 1, ttl: 64, ecn: 0 };

@@ -47,12 +47,13 @@ fn main() {
         while begin.elapsed() < share {
             let mutant = chance.mutant(&corpus);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(&mutant))) {
-                let told = panic.downcast_ref::<String>().cloned();
-                let told = told.or_else(|| panic.downcast_ref::<&str>().map(|told| (*told).to_owned()));
+                let panicked = panic.downcast_ref::<String>().cloned();
+                let panicked =
+                    panicked.or_else(|| panic.downcast_ref::<&str>().map(|panicked| (*panicked).to_owned()));
                 let path = std::env::temp_dir().join(format!("tcplab-fuzz-{name}-{tried}"));
                 let kept = std::fs::write(&path, &mutant);
                 println!(
-                    "{name}: seed {seed}, mutant {tried}: {told:?}, kept in {} ({kept:?})",
+                    "{name}: seed {seed}, mutant {tried}: {panicked:?}, kept in {} ({kept:?})",
                     path.display()
                 );
                 std::process::exit(1);

@@ -1,4 +1,4 @@
-//! The TCP header and its options (RFC 9293, RFC 7323, RFC 2018).
+//! The TCP header and its options (RFC 9293, RFC 7323, RFC 2018, RFC 9768).
 
 const NOP: u8 = 1;
 const MSS: u8 = 2;
@@ -8,7 +8,7 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 /// A TCP header is at most 60 bytes, so its options 40.
-const MOST_OPTION_BYTES: usize = 40;
+const MAX_OPTION_BYTES: usize = 40;
 
 /// Fields of a TCP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Tcp<'a> {
     pub seq: u32,
     /// Acknowledgment number.
     pub ack: u32,
-    /// CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the highest bit to the lowest.
-    pub flags: u8,
+    /// AE, CWR, ECE, URG, ACK, PSH, RST, SYN, FIN from the highest bit to the lowest.
+    pub flags: u16,
     /// Window as on the wire.
     pub window: u16,
     /// Options.
@@ -42,6 +42,8 @@ pub struct TcpOptions<'a> {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks, left and right edge; those that don't fit into the header are left out.
     pub sack: &'a [(u32, u32)],
+    /// Accurate ECN: the option's kind, and its counters of 24 bits in the order of that kind.
+    pub accecn: Option<(u8, &'a [u32])>,
 }
 
 impl Tcp<'_> {
@@ -52,12 +54,12 @@ impl Tcp<'_> {
         bytes.extend_from_slice(&self.destination_port.to_be_bytes());
         bytes.extend_from_slice(&self.seq.to_be_bytes());
         bytes.extend_from_slice(&self.ack.to_be_bytes());
-        bytes.extend_from_slice(&[0, self.flags]);
+        bytes.extend_from_slice(&(self.flags & 0x1ff).to_be_bytes());
         bytes.extend_from_slice(&self.window.to_be_bytes());
         bytes.extend_from_slice(&[0, 0, 0, 0]);
         self.options.write(bytes);
         let header_len = bytes.len() - start;
-        bytes[start + 12] = (header_len as u8 / 4) << 4;
+        bytes[start + 12] |= (header_len as u8 / 4) << 4;
     }
 }
 
@@ -86,7 +88,7 @@ impl TcpOptions<'_> {
         if let Some(shift) = self.window_scale {
             bytes.extend_from_slice(&[NOP, WINDOW_SCALE, 3, shift]);
         }
-        let room = MOST_OPTION_BYTES - (bytes.len() - start);
+        let room = MAX_OPTION_BYTES - (bytes.len() - start);
         let blocks = &self.sack[..self.sack.len().min(room.saturating_sub(4) / 8)];
         if !blocks.is_empty() {
             bytes.extend_from_slice(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
@@ -95,7 +97,16 @@ impl TcpOptions<'_> {
                 bytes.extend_from_slice(&right.to_be_bytes());
             }
         }
-        debug_assert!(bytes.len() - start <= MOST_OPTION_BYTES && (bytes.len() - start).is_multiple_of(4));
+        if let Some((kind, counters)) = self.accecn {
+            bytes.extend_from_slice(&[kind, 2 + 3 * counters.len() as u8]);
+            for counter in counters {
+                bytes.extend_from_slice(&counter.to_be_bytes()[1..]);
+            }
+            while !(bytes.len() - start).is_multiple_of(4) {
+                bytes.push(NOP);
+            }
+        }
+        debug_assert!(bytes.len() - start <= MAX_OPTION_BYTES && (bytes.len() - start).is_multiple_of(4));
     }
 }
 
@@ -116,7 +127,7 @@ mod tests {
             window_scale: Some(7),
             sack_permitted: true,
             timestamps: Some((0x0102_0304, 0)),
-            sack: &[],
+            ..Default::default()
         };
         let bytes = [2, 4, 0x05, 0xb4, 4, 2, 8, 10, 1, 2, 3, 4, 0, 0, 0, 0, 1, 3, 3, 7];
         assert_eq!(options(syn), bytes);
@@ -141,6 +152,21 @@ mod tests {
         assert_eq!(options(TcpOptions { sack, ..Default::default() }).len(), 36);
         let crowded = TcpOptions { sack, timestamps: Some((1, 2)), ..Default::default() };
         assert_eq!(options(crowded).len(), 40);
+    }
+
+    #[test]
+    fn accurate_ecn_is_a_flag_and_an_option() {
+        let accecn = Some((174, &[1001, 500][..]));
+        let bytes = [174, 8, 0, 3, 233, 0, 1, 244];
+        assert_eq!(options(TcpOptions { accecn, ..Default::default() }), bytes);
+        let full = Some((172, &[1, 0, 1][..]));
+        let bytes = [172, 11, 0, 0, 1, 0, 0, 0, 0, 0, 1, 1];
+        assert_eq!(options(TcpOptions { accecn: full, ..Default::default() }), bytes);
+        let mut bytes = Vec::new();
+        let options = TcpOptions::default();
+        Tcp { source_port: 1, destination_port: 2, seq: 3, ack: 4, flags: 0x150, window: 5, options }
+            .write(&mut bytes);
+        assert_eq!(bytes[12..14], [5 << 4 | 1, 0x50]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where each conversation's sequence numbers began, so that they can be told from 0.
+//! Where each conversation's sequence numbers began, so that they can be shown relative to 0.
 
 use std::collections::HashMap;
 use std::mem;
@@ -6,7 +6,7 @@ use std::mem;
 use super::tree::Place;
 
 /// Conversations kept at least. Beyond twice as many the longest silent ones are forgotten; if they go on, their
-/// numbers are told from there.
+/// numbers are relative to it.
 const KEPT: usize = 100_000;
 
 /// A direction's two ends.

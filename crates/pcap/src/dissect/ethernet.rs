@@ -12,7 +12,7 @@ const COOKED: u32 = 113;
 const COOKED_2: u32 = 276;
 
 /// Two of them are usual; more than this in one frame is not a VLAN stack.
-const MOST_TAGS: usize = 8;
+const MAX_TAGS: usize = 8;
 
 /// The packet from its first byte.
 pub(super) fn link(tree: &mut Tree, seen: &mut Conversations, packet: &Captured<'_>) {
@@ -66,7 +66,7 @@ fn tagged(
     mut number: u16,
     wire_len: usize,
 ) {
-    for _ in 0..MOST_TAGS {
+    for _ in 0..MAX_TAGS {
         if !matches!(number, 0x8100 | 0x88a8 | 0x9100) {
             return network(tree, seen, bytes, at, number, wire_len);
         }
@@ -85,7 +85,7 @@ fn tagged(
         tree.up();
         at += 4;
     }
-    tree.say("VLAN", format_args!("more than {MOST_TAGS} tags"));
+    tree.say("VLAN", format_args!("more than {MAX_TAGS} tags"));
 }
 
 fn cooked(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], wire_len: usize) {

@@ -32,13 +32,13 @@ use tree::Tree;
 pub struct Captured<'a> {
     /// The link type's number (LINKTYPE_ETHERNET is 1).
     pub link_type: u32,
-    /// What was kept of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
     /// Its length on the wire, bytes.
     pub wire_len: u32,
 }
 
-/// Dissects the packets of one capture, in their order: sequence numbers are told relative to what came before.
+/// Dissects the packets of one capture, in their order: sequence numbers are relative to earlier packets.
 #[derive(Debug, Default)]
 pub struct Dissector {
     tree: Tree,

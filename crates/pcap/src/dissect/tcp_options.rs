@@ -3,7 +3,7 @@
 use super::tree::Tree;
 use super::unpack::{hex, u8_at, u16_at, u32_at};
 
-/// The options between `start` and `end`, the end of the header. SACK blocks are told from `first` on.
+/// The options between `start` and `end`, the end of the header. SACK blocks are relative to `first`.
 pub(super) fn list(tree: &mut Tree, bytes: &[u8], start: usize, end: usize, first: u32) {
     let captured = end.min(bytes.len());
     tree.field("Options", start, end - start, || format!("{} bytes", end - start));

@@ -25,7 +25,7 @@ fn named<'a>(fields: &'a [Field], name: &str) -> (usize, usize, &'a str) {
     (field.offset, field.len, &field.value)
 }
 
-fn segment(seq: u32, ack: u32, flags: u8, payload: u32) -> Vec<u8> {
+fn segment(seq: u32, ack: u32, flags: u16, payload: u32) -> Vec<u8> {
     let timestamps = TcpOptions { timestamps: Some((1000, 2000)), ..TcpOptions::default() };
     let syn = TcpOptions { mss: Some(1460), window_scale: Some(7), sack_permitted: true, ..timestamps };
     let options = if flags & 2 == 0 { timestamps } else { syn };

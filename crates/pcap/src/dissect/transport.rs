@@ -7,7 +7,7 @@ use super::unpack::{hex, rest};
 use super::{icmp, ipv4, ipv6, names, tcp, udp};
 
 /// IP packets within IP packets that are followed.
-const MOST_NESTING: u8 = 4;
+const MAX_NESTING: u8 = 4;
 
 pub(super) fn payload(tree: &mut Tree, seen: &mut Conversations, segment: &Segment<'_>) {
     let Segment { bytes, at, len, protocol, nesting, .. } = *segment;
@@ -17,8 +17,8 @@ pub(super) fn payload(tree: &mut Tree, seen: &mut Conversations, segment: &Segme
         17 => udp::header(tree, segment),
         1 => icmp::v4(tree, segment),
         58 => icmp::v6(tree, segment),
-        4 if nesting < MOST_NESTING => ipv4::header(tree, seen, bytes, at, at + len, nesting + 1),
-        41 if nesting < MOST_NESTING => ipv6::header(tree, seen, bytes, at, at + len, nesting + 1),
+        4 if nesting < MAX_NESTING => ipv4::header(tree, seen, bytes, at, at + len, nesting + 1),
+        41 if nesting < MAX_NESTING => ipv6::header(tree, seen, bytes, at, at + len, nesting + 1),
         59 => tree.say("IPv6", format_args!("no next header, {len} bytes")),
         _ => {
             let name = names::ip_protocol(protocol);

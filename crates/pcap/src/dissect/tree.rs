@@ -12,7 +12,7 @@ pub struct Field {
     pub offset: usize,
     /// Bytes. Bit fields cover the bytes they lie in. May reach beyond what was captured.
     pub len: usize,
-    /// What it is called.
+    /// Name.
     pub name: &'static str,
     /// What it says; empty for a field whose parts say it all.
     pub value: String,

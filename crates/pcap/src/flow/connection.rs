@@ -159,9 +159,9 @@ impl Connection {
         }
         if segment.has(flag::SYN) {
             // What one side can take is what the other cuts into.
-            let told = self.halves[direction.index()].summary.mss;
+            let announced = self.halves[direction.index()].summary.mss;
             let peer = &mut self.halves[direction.reverse().index()];
-            peer.segment_len = told.or(peer.segment_len);
+            peer.segment_len = announced.or(peer.segment_len);
         }
         let summary = &mut self.halves[direction.index()].summary;
         summary.fin |= segment.has(flag::FIN);

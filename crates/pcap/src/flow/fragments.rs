@@ -3,9 +3,9 @@
 use crate::parse::{Address, Fragment, Protocol, Segment};
 
 /// Datagrams put together at a time; what is older is given up, as a host would (RFC 791 section 3.2).
-const MOST_DATAGRAMS: usize = 256;
+const MAX_DATAGRAMS: usize = 256;
 /// A datagram of 65,535 bytes in fragments of 576-byte packets has 119.
-const MOST_FRAGMENTS: u32 = 256;
+const MAX_FRAGMENTS: u32 = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
@@ -85,14 +85,14 @@ impl Fragments {
             };
             return Some(Whole { segment, packets: datagram.fragments });
         }
-        if datagram.fragments >= MOST_FRAGMENTS {
+        if datagram.fragments >= MAX_FRAGMENTS {
             self.give_up(index);
         }
         None
     }
 
     fn begin(&mut self, id: Id) -> usize {
-        if self.datagrams.len() >= MOST_DATAGRAMS {
+        if self.datagrams.len() >= MAX_DATAGRAMS {
             self.give_up(0);
         }
         self.datagrams.push(Datagram {

@@ -44,7 +44,7 @@ pub(super) struct Half {
     /// What was the highest number sent when a timeout came.
     pub timeout_until: u64,
     pub round_trip: RoundTrip,
-    /// The MSS that the other side told.
+    /// The MSS that the peer announced.
     pub segment_len: Option<u16>,
     /// Retransmitted ranges, a ring.
     remembered: Vec<(u64, u64)>,

@@ -112,7 +112,7 @@ impl Flow {
         match &self.state {
             State::Finished(summary) => FlowSummary { number: self.number, ..summary.as_ref().clone() },
             State::Young(young) => self.summary_of(young),
-            State::Grown(_) | State::Gone => unreachable!("only what has finished is told of"),
+            State::Grown(_) | State::Gone => unreachable!("only finished flows are reported"),
         }
     }
 

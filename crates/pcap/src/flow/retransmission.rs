@@ -41,7 +41,7 @@ impl Distance {
 /// Whether a packet that fills a gap was only overtaken: it was sent once, before what showed the gap.
 ///
 /// Timestamps and IPv4 identifications count up as packets are sent, so they decide where they differ. Else
-/// time does: the sender can't learn of the gap and mend it in less than a round trip.
+/// time does: the sender cannot learn of the gap and repair it in less than a round trip.
 pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: &Distance) -> bool {
     if segment.options.has_timestamps {
         let later = segment.options.timestamp.wrapping_sub(gap.last_timestamp) as i32;
@@ -68,7 +68,7 @@ pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &D
 
 /// Why `start` to `end` was retransmitted at `time`.
 ///
-/// A sender sends again when an acknowledgment told it to, or when a timer ran out: a timer shows as quiet in
+/// A sender retransmits after an acknowledgment that shows loss, or when a timer expires: a timer shows as quiet in
 /// both directions, longer than a round trip. The probe timer (about two round trips, RFC 8985 section 7.2)
 /// sends the last segment, the retransmission timer (RFC 6298) the first.
 pub(super) fn cause(
@@ -94,14 +94,14 @@ pub(super) fn cause(
     let sacked_above = half.highest_sacked > end.min(top.saturating_sub(1));
     // RFC 8985 section 6.2: what was sent later has arrived.
     let outrun = before.is_some_and(|before| before.last < half.delivered_sent);
-    let told = sacked_above || outrun || half.duplicate_acks >= DUPLICATE_THRESHOLD;
+    let signalled = sacked_above || outrun || half.duplicate_acks >= DUPLICATE_THRESHOLD;
     let fired = segment.has(crate::parse::flag::SYN) || first && waited >= timeout - timeout / 8;
     let cause = if fired {
         half.summary.timeouts += 1;
         Cause::Timeout
     } else if start < half.timeout_until {
         Cause::Timeout
-    } else if told || start < half.recovery_until {
+    } else if signalled || start < half.recovery_until {
         Cause::Fast
     } else if end == top && quiet > distance.round_trip().unwrap_or(0) {
         Cause::Probe

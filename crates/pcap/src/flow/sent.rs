@@ -1,13 +1,13 @@
-//! What a sender has sent and not yet been told to have arrived, piece by piece.
+//! Data sent and not yet acknowledged, piece by piece.
 
 use std::collections::VecDeque;
 
 use crate::parse::Segment;
 
 /// Pieces beyond this are forgotten, the oldest first: more than any window holds in captures we know of.
-const MOST_PIECES: usize = 1 << 16;
-/// Without any acknowledgment (a capture of one direction) only reordering is judged by them.
-const MOST_UNACKNOWLEDGED: usize = 256;
+const MAX_PIECES: usize = 1 << 16;
+/// Without any acknowledgment (a capture of one direction) they serve only to recognize reordering.
+const MAX_UNACKNOWLEDGED: usize = 256;
 
 /// A range of sequence numbers, from the end of the piece before to `end`.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ impl Sent {
             self.pieces.push_back(Piece { end: start, unseen: true, ..piece });
         }
         self.pieces.push_back(piece);
-        let most = if acknowledged { MOST_PIECES } else { MOST_UNACKNOWLEDGED };
+        let most = if acknowledged { MAX_PIECES } else { MAX_UNACKNOWLEDGED };
         while self.pieces.len() > most {
             self.forget_first();
         }
@@ -199,7 +199,7 @@ impl Sent {
 
     /// Makes a piece that `number` lies in two, as long as there is room.
     fn cut_at(&mut self, number: u64) {
-        if self.pieces.len() >= 2 * MOST_PIECES {
+        if self.pieces.len() >= 2 * MAX_PIECES {
             return;
         }
         let index = self.pieces.partition_point(|piece| piece.end < number);

@@ -63,7 +63,7 @@ impl Share {
         Analysis::new(Options { most_flows, ..options })
     }
 
-    /// Takes in a packet whose ends could not be told at a glance: each share is shown it, and one counts it.
+    /// Takes in a packet whose endpoints the fast path could not read: each share is shown it, and one counts it.
     #[cold]
     pub(crate) fn shown_to_all(&self, analysis: &mut Analysis, packet: &Packet<'_>) {
         match parse(packet.link, packet.bytes, packet.original_len) {

@@ -1,4 +1,4 @@
-//! What is told of a flow.
+//! The summary of a flow.
 
 use super::key::Endpoint;
 use crate::parse::{Protocol, Segment, flag};
@@ -167,9 +167,9 @@ pub struct TcpHalf {
     pub ecn: Ecn,
     /// Longest payload (bytes).
     pub largest_payload: u32,
-    /// Maximum segment size it told; none if no SYN with the option was seen.
+    /// Maximum segment size it announced; none if no SYN with the option was seen.
     pub mss: Option<u16>,
-    /// Window scale it told.
+    /// Window scale it announced.
     pub window_scale: Option<u8>,
     /// It permitted SACK.
     pub sack_permitted: bool,
@@ -195,7 +195,7 @@ pub struct TcpHalf {
     pub rtt_timestamps: Quantiles,
     /// ICMP messages that a packet of this direction was too big for a link.
     pub too_big: u64,
-    /// The smallest MTU they told.
+    /// The smallest MTU that they announced.
     pub path_mtu: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A flow of few packets, kept as these packets: a datagram and its answer, a SYN that nobody answers.
+//! A flow of few packets, kept as these packets: a datagram and its answer, an unanswered SYN.
 //!
 //! Most flows of a flood, a scan or a busy name server never get further, and what the analysis keeps of a connection
 //! takes ten times as much. When more comes, the packets are analyzed as if they had been from the beginning.
@@ -8,7 +8,7 @@ use super::key::Key;
 use crate::parse::{Protocol, Segment, TcpOptions, flag};
 
 /// Beyond, a flow is analyzed: its packets would take as much memory.
-const MOST: usize = 8;
+const MAX_PACKETS: usize = 8;
 
 #[derive(Debug, Default)]
 pub(super) struct Young {
@@ -118,7 +118,7 @@ impl Young {
     /// Keeps a packet; false if there are too many, or if it takes the analysis to tell what it means.
     #[inline]
     pub fn takes(&mut self, swapped: bool, segment: &Segment, time: i64) -> bool {
-        if self.more.len() + 1 >= MOST || !self.is_simple(swapped, segment) {
+        if self.more.len() + 1 >= MAX_PACKETS || !self.is_simple(swapped, segment) {
             return false;
         }
         let brief = Brief::of(swapped, segment, time);

@@ -1,7 +1,7 @@
 //! The packet list: a capture's packets one by one, a line each.
 
 mod line;
-mod watch;
+mod observer;
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::filter::{Filter, Subject};
 use crate::flow::{Analysis, Options};
 use crate::read::{Packet, Reader};
 
-use watch::{Note, Watch};
+use observer::{ListObserver, Note};
 
 /// A packet of the list.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub struct Details {
     pub wire_len: u32,
     /// The link type's number.
     pub link_type: u16,
-    /// What was kept of it.
+    /// The captured bytes.
     pub bytes: Vec<u8>,
     /// Its fields, in the order of the bytes.
     pub fields: Vec<Field>,
@@ -61,7 +61,7 @@ pub struct Details {
 pub struct PacketList {
     reader: Reader,
     dissector: Dissector,
-    analysis: Analysis<Watch>,
+    analysis: Analysis<ListObserver>,
     filter: Option<Filter>,
     first_time: Option<i64>,
 }
@@ -69,7 +69,7 @@ pub struct PacketList {
 impl PacketList {
     /// The packets that `reader` still has, as far as the filter means them.
     pub fn new(reader: Reader, filter: Option<Filter>) -> PacketList {
-        let analysis = Analysis::with_observer(Options::default(), Watch::default());
+        let analysis = Analysis::with_observer(Options::default(), ListObserver::default());
         PacketList { reader, dissector: Dissector::new(), analysis, filter, first_time: None }
     }
 
@@ -139,7 +139,7 @@ fn captured<'a>(packet: &Packet<'a>) -> Captured<'a> {
 }
 
 /// What the packet is in its flow. Flows that have ended are of no use here.
-fn watched(analysis: &mut Analysis<Watch>, packet: &Packet<'_>) -> Note {
+fn watched(analysis: &mut Analysis<ListObserver>, packet: &Packet<'_>) -> Note {
     analysis.observer().begin();
     analysis.packet(packet);
     analysis.drain().for_each(drop);

@@ -6,7 +6,7 @@
 //! programming; of all lines below the points, the one that minimises the sum of distances is the edge of their
 //! lower convex hull at their mean time. Both directions are used, for they see the skew with opposite signs.
 //!
-//! The offset can't be told from a path whose two directions differ: it is taken to be what makes the least
+//! The offset cannot be told from an asymmetry of the path: it is taken to be the value that makes the minimum
 //! delays of both directions equal, as NTP does (RFC 5905 section 8).
 
 /// What the second clock showed more than the first: `offset` at `since`, growing by `skew` a second.
@@ -43,8 +43,8 @@ pub(super) struct Differences {
 }
 
 /// Too few packets, or too short a time, tell no skew.
-const LEAST_PACKETS: usize = 10;
-const LEAST_TIME: i64 = 1_000_000_000;
+const MIN_PACKETS: usize = 10;
+const MIN_TIME: i64 = 1_000_000_000;
 
 pub(super) fn estimate(differences: &Differences) -> Clock {
     let all = || differences.from_first.iter().chain(&differences.from_second);
@@ -58,10 +58,10 @@ pub(super) fn estimate(differences: &Differences) -> Clock {
         points.iter().map(|&(x, y)| y - sign * skew * x).min_by(f64::total_cmp)
     };
     let offset = match (least(&below, 1.0), least(&above, -1.0)) {
-        (Some(there), Some(back)) => (there - back) / 2.0,
-        // Of one direction only the changes of the delay can be told: its least is set to 0.
-        (Some(there), None) => there,
-        (None, Some(back)) => -back,
+        (Some(forward), Some(reverse)) => (forward - reverse) / 2.0,
+        // One direction alone shows only changes of the delay: its minimum is set to 0.
+        (Some(forward), None) => forward,
+        (None, Some(reverse)) => -reverse,
         (None, None) => 0.0,
     };
     Clock { offset: offset.round() as i64, skew, since }
@@ -80,7 +80,7 @@ fn points(differences: &[(i64, i64)], since: i64, sign: i64) -> Vec<(f64, f64)> 
 /// The slope of the lower convex hull's edge at the mean time.
 fn slope_below(points: &[(f64, f64)]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
-    if points.len() < LEAST_PACKETS || last.0 - first.0 < LEAST_TIME as f64 {
+    if points.len() < MIN_PACKETS || last.0 - first.0 < MIN_TIME as f64 {
         return None;
     }
     let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len() as f64;

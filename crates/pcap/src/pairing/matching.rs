@@ -104,10 +104,10 @@ impl Matched {
             };
             partners[0][partner as usize] = Some(index);
             partners[1][index as usize] = Some(partner);
-            let there = &first.observed[partner as usize];
-            flows.entry(there.flow).or_insert(observed.flow);
-            let differences = &mut medians.entry(there.flow).or_default()[there.direction.index()];
-            differences.push(observed.time.saturating_sub(there.time));
+            let sent = &first.observed[partner as usize];
+            flows.entry(sent.flow).or_insert(observed.flow);
+            let differences = &mut medians.entry(sent.flow).or_default()[sent.direction.index()];
+            differences.push(observed.time.saturating_sub(sent.time));
         }
         let sent_at_first =
             medians.into_iter().map(|(flow, differences)| (flow, nearer(differences))).collect();
@@ -140,9 +140,11 @@ impl Matched {
 
     fn longest_delay(&self, first: &Capture, second: &Capture, clock: Clock) -> i64 {
         let differences = self.differences(first, second);
-        let there = differences.from_first.iter().map(|&(time, more)| more.saturating_sub(clock.ahead(time)));
-        let back = differences.from_second.iter().map(|&(time, more)| clock.ahead(time).saturating_sub(more));
-        there.chain(back).max().unwrap_or(0).max(0)
+        let forward =
+            differences.from_first.iter().map(|&(time, more)| more.saturating_sub(clock.ahead(time)));
+        let reverse =
+            differences.from_second.iter().map(|&(time, more)| clock.ahead(time).saturating_sub(more));
+        forward.chain(reverse).max().unwrap_or(0).max(0)
     }
 
     pub fn report(&self, first: &Capture, second: &Capture, clock: Clock) -> Pairing {
@@ -154,7 +156,7 @@ impl Matched {
         let longest = self.longest_delay(first, second, clock);
         let begin = first.first.max(clock.by_first(second.first));
         let end = first.last.min(clock.by_first(second.last));
-        let judged = begin..=end.saturating_sub(longest);
+        let comparable = begin..=end.saturating_sub(longest);
         let number_at_first: HashMap<u64, u64> = self.flows.iter().map(|(&a, &b)| (b, a)).collect();
         for (which, capture) in [first, second].into_iter().enumerate() {
             let other = if which == 0 { second } else { first };
@@ -176,7 +178,7 @@ impl Matched {
                 let time = if which == 0 { observed.time } else { clock.by_first(observed.time) };
                 if !is_sender {
                     let known = partner.is_some() || self.parts.came(which, index);
-                    half.unsent += u64::from(!known && judged.contains(&time));
+                    half.unsent += u64::from(!known && comparable.contains(&time));
                     continue;
                 }
                 let whole = Piece { range: [observed.seq, observed.end()], partner: *partner };
@@ -195,7 +197,7 @@ impl Matched {
                 let before = arrived_before.entry(number).or_default();
                 for piece in pieces {
                     let partner = piece.partner.map(|partner| &other.observed[partner as usize]);
-                    if partner.is_none() && !judged.contains(&time) {
+                    if partner.is_none() && !comparable.contains(&time) {
                         continue;
                     }
                     let delay = partner.map(|partner| {

@@ -121,13 +121,13 @@ struct Capture {
 }
 
 impl Capture {
-    /// Payload of a full segment of one direction (bytes), beyond all where no handshake told it. The MSS counts no
+    /// Payload of a full segment of one direction (bytes), beyond all without a handshake. The MSS counts no
     /// options (RFC 9293 section 3.7.1); timestamps take 12 bytes of it.
     fn segment_len(&self, flow: u64, direction: Direction) -> u32 {
         let place = self.flows.binary_search_by_key(&flow, |flow| flow.number);
         let halves = place.ok().and_then(|place| Some(&self.flows[place].tcp.as_ref()?.halves));
-        let told = halves.and_then(|halves| halves[direction.reverse().index()].mss);
+        let announced = halves.and_then(|halves| halves[direction.reverse().index()].mss);
         let options = if halves.is_some_and(|halves| halves[direction.index()].timestamps) { 12 } else { 0 };
-        told.map_or(u32::MAX, |mss| u32::from(mss).saturating_sub(options).max(1))
+        announced.map_or(u32::MAX, |mss| u32::from(mss).saturating_sub(options).max(1))
     }
 }

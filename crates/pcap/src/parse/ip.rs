@@ -22,7 +22,7 @@ pub(super) const IPV6_LEN: usize = 40;
 /// Of the flags and fragment offset: more fragments follow, or some came before.
 pub(super) const IPV4_FRAGMENT: u16 = 0x3fff;
 /// RFC 8200 section 4.1 recommends an order of seven; a chain this long is an attack or damage.
-const MOST_EXTENSIONS: usize = 16;
+const MAX_EXTENSIONS: usize = 16;
 /// Beyond this the offsets of a [`Segment`] end; headers of real packets never do.
 const LONGEST_HEADERS: usize = 4096;
 
@@ -57,8 +57,8 @@ fn ipv4(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
     if header_len < IPV4_LEN {
         return Err(Unparsed::Malformed);
     }
-    let told = u32::from(u16::from_be_bytes([header[2], header[3]]));
-    let ip_len = if told == 0 { by_frame(segment, at)? } else { told };
+    let given = u32::from(u16::from_be_bytes([header[2], header[3]]));
+    let ip_len = if given == 0 { by_frame(segment, at)? } else { given };
     if ip_len < header_len as u32 {
         return Err(Unparsed::Malformed);
     }
@@ -85,9 +85,9 @@ fn ipv4(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unp
 #[inline]
 fn ipv6(bytes: &[u8], at: usize, segment: &mut Segment) -> Result<Transport, Unparsed> {
     let header = bytes[at..].first_chunk::<IPV6_LEN>().ok_or(Unparsed::HeaderCut)?;
-    let told = u32::from(u16::from_be_bytes([header[4], header[5]]));
+    let given = u32::from(u16::from_be_bytes([header[4], header[5]]));
     // A jumbogram (RFC 2675), or a super-packet of Linux's BIG TCP.
-    let ip_len = if told == 0 { by_frame(segment, at)? } else { told + IPV6_LEN as u32 };
+    let ip_len = if given == 0 { by_frame(segment, at)? } else { given + IPV6_LEN as u32 };
     if ip_len < IPV6_LEN as u32 {
         return Err(Unparsed::Malformed);
     }
@@ -122,7 +122,7 @@ fn extensions(
     mut next: u8,
     segment: &mut Segment,
 ) -> Result<Transport, Unparsed> {
-    for _ in 0..MOST_EXTENSIONS {
+    for _ in 0..MAX_EXTENSIONS {
         let header_len = match next {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HIP | SHIM6 | FRAGMENT | AUTHENTICATION => {
                 let header = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>).ok_or(Unparsed::HeaderCut)?;

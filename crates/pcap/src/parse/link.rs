@@ -8,7 +8,7 @@ const IPV6: u16 = 0x86dd;
 /// IEEE 802.1Q, 802.1ad, and two numbers that were used for stacked tags before it.
 const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 /// More tags than any network stacks.
-const MOST_TAGS: usize = 8;
+const MAX_TAGS: usize = 8;
 
 const ETHERNET_TYPE_AT: usize = 12;
 /// Address family, packet type and so on before the protocol: 16 bytes in all.
@@ -37,7 +37,7 @@ pub(super) fn ip_header(link: LinkType, bytes: &[u8]) -> Result<usize, Unparsed>
 /// Goes behind the EtherType at `at` and any VLAN tags.
 #[inline]
 fn behind_type(bytes: &[u8], mut at: usize) -> Result<usize, Unparsed> {
-    for _ in 0..=MOST_TAGS {
+    for _ in 0..=MAX_TAGS {
         match type_at(bytes, at)? {
             IPV4 | IPV6 => return Ok(at + 2),
             tag if VLAN.contains(&tag) => at += 4,

@@ -49,7 +49,7 @@ pub struct SackBlock {
 /// The options of a TCP header that the analysis understands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Maximum segment size; 0: not told.
+    /// Maximum segment size; 0: not announced.
     pub mss: u16,
     /// Window scale (RFC 7323), at most 14.
     pub window_scale: Option<u8>,

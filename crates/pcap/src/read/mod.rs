@@ -89,11 +89,11 @@ pub struct Counts {
 /// An interface a capture describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceInfo {
-    /// Its name, if told.
+    /// Its name, if the file has it.
     pub name: Option<String>,
     /// Its link type.
     pub link: LinkType,
-    /// At most this many bytes of a packet were kept; 0: no limit told.
+    /// At most this many bytes of a packet were kept; 0: unlimited.
     pub snap_len: u32,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Place {
 pub(crate) struct Bytes(Arc<Whole>);
 
 impl Bytes {
-    /// The packet at a place that its reader has told.
+    /// The packet at a place that its reader has returned.
     #[inline]
     pub(crate) fn packet(&self, place: &Place) -> Packet<'_> {
         Packet {

@@ -27,7 +27,7 @@ const SMALLEST_BLOCK: usize = 12;
 const PACKET_FIELDS: usize = 20;
 const LONGEST_BLOCK: u32 = 2 * LONGEST_PACKET;
 /// More than any machine has; each is remembered, so a damaged file may not describe them without end.
-const MOST_INTERFACES: usize = 65_536;
+const MAX_INTERFACES: usize = 65_536;
 
 #[derive(Debug)]
 pub(super) struct Ng {
@@ -239,7 +239,7 @@ impl Ng {
     fn other(&mut self, kind: u32, body: &[u8], counts: &mut Counts) -> Step {
         match kind {
             INTERFACE_DESCRIPTION if body.len() >= 8 => {
-                if self.interfaces.len() == MOST_INTERFACES {
+                if self.interfaces.len() == MAX_INTERFACES {
                     return self.too_short(body);
                 }
                 let interface = self.describe(body);

@@ -91,6 +91,7 @@ pub fn frame<'b>(buffer: &'b mut FrameBuffer, send: &Send<'_>) -> Frame<'b> {
         sack_permitted: syn,
         timestamps: send.timestamps,
         sack: &sack,
+        accecn: None,
     };
     let ports = if send.client { (send.port, 5201) } else { (5201, send.port) };
     let tcp = Tcp {
@@ -98,7 +99,7 @@ pub fn frame<'b>(buffer: &'b mut FrameBuffer, send: &Send<'_>) -> Frame<'b> {
         destination_port: ports.1,
         seq: own.wrapping_add(send.seq),
         ack: if send.flags & ACK != 0 { other.wrapping_add(send.ack) } else { 0 },
-        flags: send.flags,
+        flags: send.flags.into(),
         window: send.window,
         options,
     };

@@ -6,7 +6,87 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
+use super::{Connections, Flow, Kind, Request, Traits};
 use crate::describe::Bytes;
+use crate::estimate::{Carried, Count, Fluid, Ways};
+use crate::{Cc, TcpSettings};
+
+/// A client that loads pages over persistent HTTP/1.1 connections; a stream is a connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Http {
+    /// Congestion control of both ends.
+    pub cc: Cc,
+    /// What is asked for.
+    pub web: Web,
+    /// The client's settings.
+    pub sender: Box<TcpSettings>,
+    /// The server's settings.
+    pub receiver: Box<TcpSettings>,
+}
+
+impl Http {
+    pub(super) const TRAITS: Traits = Traits {
+        name: "http",
+        connected: true,
+        both_ways: true,
+        served: true,
+        moves_payload: true,
+        bulk: false,
+        round_trips: false,
+    };
+
+    /// As requests of the mean size, as many on each of its `streams` connections.
+    fn requests(&self, streams: u32) -> Request {
+        let Web { page, ranges, think, count, .. } = self.web;
+        let fetches = u64::from(page) * u64::from(ranges);
+        let mean = self.web.sizes.iter().sum::<u64>() as f64 / self.web.sizes.len() as f64;
+        // Connections that find no work wait for the others.
+        let waiting = u64::from(streams).min(fetches);
+        let think = u128::from(think.as_ns()) * u128::from(waiting) / u128::from(fetches.max(1));
+        Request {
+            cc: self.cc.clone(),
+            request: REQUEST_BYTES,
+            response: RESPONSE_HEAD_BYTES + (mean / f64::from(ranges)).ceil() as u64,
+            think: Span::from_ns(u64::try_from(think).unwrap_or(u64::MAX)),
+            count: count.map(|count| (count as f64 * fetches as f64 / f64::from(streams)).ceil() as u64),
+            sender: self.sender.clone(),
+            receiver: self.receiver.clone(),
+        }
+    }
+}
+
+impl Kind for Http {
+    fn traits(&self) -> Traits {
+        Http::TRAITS
+    }
+
+    fn connections(&self) -> Option<Connections<'_>> {
+        Some(Connections { cc: &self.cc, sender: &self.sender, receiver: &self.receiver })
+    }
+
+    fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
+        self.requests(flow.streams).fluid(flow, ways)
+    }
+
+    fn count(&self, flow: &Flow, ways: &Ways<'_>, carried: Carried, time: f64) -> Count {
+        self.requests(flow.streams).count(flow, ways, carried, time)
+    }
+
+    fn trip_rows(&self, _flow: &Flow, trips: f64) -> Option<(&'static str, f64)> {
+        Some(("fetches", trips))
+    }
+}
+
+impl fmt::Display for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.web.fmt(f)
+    }
+}
+
+/// Bytes of a request and of the head of a response, in every engine: about what curl and nginx send.
+pub const REQUEST_BYTES: u64 = 100;
+/// See [`REQUEST_BYTES`].
+pub const RESPONSE_HEAD_BYTES: u64 = 250;
 
 /// Pages that a client loads one after the other, and the objects they are made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +105,29 @@ pub struct Web {
     pub think: Span,
     /// Pages; none: as many as the time allows.
     pub count: Option<u64>,
+    /// How long a cache may answer with an object before it asks the server again (RFC 9111, max-age).
+    #[serde(default = "one_hour")]
+    pub max_age: Span,
+}
+
+/// One object of 100 kB, asked for as often as the time allows.
+impl Default for Web {
+    fn default() -> Web {
+        Web {
+            objects: 1,
+            sizes: vec![100_000],
+            popularity: Popularity::Zipf,
+            page: 1,
+            ranges: 1,
+            think: Span::ZERO,
+            count: None,
+            max_age: one_hour(),
+        }
+    }
+}
+
+fn one_hour() -> Span {
+    Span::from_ms(3_600_000)
 }
 
 impl fmt::Display for Web {
@@ -56,123 +159,18 @@ pub enum Popularity {
     Uniform,
 }
 
-/// An object of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Object {
-    /// Its number, from 0, the most popular.
-    pub number: u32,
-    /// Its bytes.
-    pub size: u64,
-}
-
-/// The objects asked for, one after the other: the same for the same seed, whoever asks.
-#[derive(Clone, Debug)]
-pub struct Requests {
-    /// By object: the sum of the weights up to and with it.
-    weights: Vec<u64>,
-    sizes: Vec<u64>,
-    seed: u64,
-    drawn: u64,
-}
-
-impl Requests {
-    /// Requests for the objects of `web`, from the random stream `seed`.
-    pub fn new(web: &Web, seed: u64) -> Requests {
-        let mut sum = 0;
-        let weights = (1..=u64::from(web.objects)).map(|rank| {
-            sum += match web.popularity {
-                Popularity::Zipf => (1 << 32) / rank,
-                Popularity::Uniform => 1,
-            };
-            sum
-        });
-        Requests { weights: weights.collect(), sizes: web.sizes.clone(), seed, drawn: 0 }
-    }
-
-    /// The next object asked for; none where there are no objects.
-    pub fn draw(&mut self) -> Option<Object> {
-        let all = *self.weights.last()?;
-        self.drawn += 1;
-        let place = below(all, scrambled(self.seed.wrapping_add(self.drawn.wrapping_mul(GAMMA))));
-        let number = self.weights.partition_point(|&weight| weight <= place) as u32;
-        let size = below(self.sizes.len() as u64, scrambled(!self.seed ^ u64::from(number)));
-        Some(Object { number, size: *self.sizes.get(size as usize)? })
-    }
-}
-
-/// SplitMix64's increment and finalizer (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
-fn scrambled(count: u64) -> u64 {
-    let mixed = (count ^ (count >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
-/// A number below `bound` from 64 random bits.
-fn below(bound: u64, random: u64) -> u64 {
-    ((u128::from(bound) * u128::from(random)) >> 64) as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn drawn(popularity: Popularity, count: usize) -> Vec<Object> {
-        let web = Web {
-            objects: 100,
-            sizes: vec![1000, 50_000],
-            popularity,
-            page: 1,
-            ranges: 1,
-            think: Span::ZERO,
-            count: None,
-        };
-        let mut requests = Requests::new(&web, 7);
-        (0..count).filter_map(|_| requests.draw()).collect()
-    }
-
-    #[test]
-    fn popularity_follows_zipfs_law_or_is_uniform() {
-        let share = |objects: &[Object], number: u32| {
-            objects.iter().filter(|object| object.number == number).count() as f64 / objects.len() as f64
-        };
-        // The hundredth harmonic number is 5.187.
-        let zipf = drawn(Popularity::Zipf, 100_000);
-        assert!((share(&zipf, 0) - 1.0 / 5.187).abs() < 0.01);
-        assert!((share(&zipf, 1) - 0.5 / 5.187).abs() < 0.01);
-        let uniform = drawn(Popularity::Uniform, 100_000);
-        assert!((share(&uniform, 0) - 0.01).abs() < 0.002);
-        assert!((share(&uniform, 99) - 0.01).abs() < 0.002);
-    }
-
     #[test]
     fn pages_in_words() {
-        let mut web = Web {
-            objects: 100,
-            sizes: vec![50_000, 1000],
-            popularity: Popularity::Zipf,
-            page: 10,
-            ranges: 1,
-            think: Span::ZERO,
-            count: None,
-        };
+        let mut web = Web { objects: 100, sizes: vec![50_000, 1000], page: 10, ..Web::default() };
         assert_eq!(web.to_string(), "http, pages of 10 of 100 objects of 1 kB to 50 kB");
         (web.count, web.ranges, web.think) = (Some(3), 2, Span::from_ms(500));
         assert_eq!(
             web.to_string(),
             "http, 3 pages of 10 of 100 objects of 1 kB to 50 kB, 2 ranges each, pauses of 500 ms"
         );
-    }
-
-    #[test]
-    fn an_object_keeps_its_size_and_sizes_are_equally_likely() {
-        let objects = drawn(Popularity::Uniform, 10_000);
-        let mut sizes = [None; 100];
-        for object in objects {
-            assert_eq!(*sizes[object.number as usize].get_or_insert(object.size), object.size);
-        }
-        let large = sizes.iter().filter(|size| **size == Some(50_000)).count();
-        assert!((30..=70).contains(&large), "{large} of 100 objects are large");
     }
 }

@@ -13,7 +13,7 @@ use super::Limit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Codel {
-    /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    /// Maximum that may wait; arrivals beyond it are dropped. Default: 1000 packets.
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The standing delay that is acceptable. Default: 5 ms (RFC 8289, section 4.4).
@@ -22,7 +22,7 @@ pub struct Codel {
     /// For how long it may be exceeded: about the longest round trip of the flows. Default: 100 ms (section 4.3).
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub interval: Span,
-    /// Mark packets instead of dropping them where their senders can be told. Default: off.
+    /// Mark packets of ECN-capable flows instead of dropping them. Default: off.
     pub ecn: bool,
     /// Also mark each packet that has waited longer than this, as for DCTCP. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use super::{Limit, of_limit};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drr {
-    /// How much may wait in all flows together; beyond it the flow with the most bytes loses its last packet.
+    /// Maximum that may wait in all flows together; beyond it the flow with the most bytes loses its last packet.
     /// `unlimited`: no limit.
     #[schemars(required, extend("x-tcplab" = "queue-limit"))]
     pub limit: Option<Limit>,

@@ -13,13 +13,13 @@ use super::Limit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dualpi2 {
-    /// How much may wait in both queues; arrivals beyond it are dropped. Default: 10000 packets.
+    /// Maximum that may wait in both queues; arrivals beyond it are dropped. Default: 10000 packets.
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The delay that the controller steers the classic queue to. Default: 15 ms (RFC 9332, appendix A.1).
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
-    /// How often its probability is computed. Default: 16 ms.
+    /// Interval at which its probability is computed. Default: 16 ms.
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub tupdate: Span,
     /// Weight of the delay's distance from the target, in 1/256 Hz. Default: 41, which is 0.16 Hz.
@@ -28,7 +28,7 @@ pub struct Dualpi2 {
     /// Weight of the delay's change, in 1/256 Hz. Default: 819, which is 3.2 Hz.
     #[schemars(range(max = 65_536))]
     pub beta: u32,
-    /// How many times the controller's probability scalable flows are marked with. Default: 2 (section 2.1).
+    /// Factor from the controller's probability to that of marks for scalable flows. Default: 2 (section 2.1).
     #[schemars(range(max = 255))]
     pub coupling_factor: u32,
     /// Delay from which every packet of the scalable queue is marked. Default: 1 ms.

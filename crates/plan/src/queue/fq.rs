@@ -13,10 +13,10 @@ use super::Limit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fq {
-    /// How much may wait in all flows together; arrivals beyond it are dropped. Default: 10000 packets.
+    /// Maximum that may wait in all flows together; arrivals beyond it are dropped. Default: 10000 packets.
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
-    /// How many packets of a flow may wait. Default: 100.
+    /// Maximum packets of a flow that may wait. Default: 100.
     #[schemars(range(min = 1, max = 65_536))]
     pub flow_limit: u32,
     /// Frame bytes that a flow may send in a turn. Default: 3028, two Ethernet frames.

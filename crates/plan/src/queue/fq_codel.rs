@@ -12,7 +12,7 @@ use super::Limit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FqCodel {
-    /// How much may wait in all queues together; beyond it the longest queue loses packets from its head. Default:
+    /// Maximum that may wait in all queues together; beyond it the longest queue loses packets from its head. Default:
     /// 10240 packets (RFC 8290, section 5.2.1).
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
@@ -28,7 +28,7 @@ pub struct FqCodel {
     /// CoDel's interval in each queue. Default: 100 ms.
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub interval: Span,
-    /// Mark packets instead of dropping them where their senders can be told. Default: on.
+    /// Mark packets of ECN-capable flows instead of dropping them. Default: on.
     pub ecn: bool,
     /// Also mark each packet that has waited longer than this. Default: none.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,6 @@
 //! Queue disciplines and their limits, one file a discipline that has more than a limit.
 
+mod cake;
 mod codel;
 mod drr;
 mod dualpi2;
@@ -18,6 +19,7 @@ use tcplab_units::Span;
 
 use crate::describe::Bytes;
 
+pub use cake::{AckFilter, Cake, Cells, Diffserv, Isolation};
 pub use codel::Codel;
 pub use drr::Drr;
 pub use dualpi2::Dualpi2;
@@ -35,7 +37,7 @@ pub use tbf::Tbf;
 pub enum Queue {
     /// First in, first out; arrivals beyond the limit are dropped.
     Droptail {
-        /// How much may wait, the packet being sent not counted: `625 packets`, `200 kB` (frame bytes), `50 ms`
+        /// Maximum that may wait, without the packet in transmission: `625 packets`, `200 kB` (frame bytes), `50 ms`
         /// (time to drain at the link's present rate), `1.5 BDP`, or `unlimited`.
         #[schemars(required, extend("x-tcplab" = "queue-limit"))]
         limit: Option<Limit>,
@@ -63,10 +65,12 @@ pub enum Queue {
     Red(Red),
     /// Two coupled queues for scalable and classic flows (RFC 9332).
     Dualpi2(Dualpi2),
+    /// A shaper with classes by DSCP, hosts and flows in turn, and COBALT in each (Høiland-Jørgensen and others 2018).
+    Cake(Cake),
 }
 
 impl Queue {
-    /// How much may wait; none: no limit of its own.
+    /// Maximum that may wait; none: no limit of its own.
     pub fn limit(&self) -> Option<Limit> {
         match self {
             Queue::Droptail { limit, .. } => *limit,
@@ -77,13 +81,46 @@ impl Queue {
             Queue::Pie(pie) => Some(pie.limit),
             Queue::Red(red) => Some(red.limit),
             Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
+            Queue::Cake(cake) => Some(Limit::Bytes(cake.memory())),
             // Their classes have limits.
             Queue::Prio(_) | Queue::Tbf(_) => None,
         }
     }
 }
 
-/// How much may wait in a queue.
+impl Queue {
+    /// The limit beyond which it drops arrivals, where nothing else makes it drop.
+    pub fn tail_drop_limit(&self) -> Option<Limit> {
+        match self {
+            Queue::Droptail { limit, .. } => *limit,
+            _ => None,
+        }
+    }
+
+    /// Whether it may hold packets back though its link is free.
+    pub fn shapes(&self) -> bool {
+        match self {
+            Queue::Tbf(_) => true,
+            Queue::Cake(cake) => cake.bandwidth.is_some(),
+            Queue::Fq(fq) => fq.maxrate.is_some(),
+            Queue::Prio(prio) => prio.bands.iter().any(|band| band.queue.shapes()),
+            Queue::Droptail { .. }
+            | Queue::Drr(_)
+            | Queue::Codel(_)
+            | Queue::FqCodel(_)
+            | Queue::Pie(_)
+            | Queue::Red(_)
+            | Queue::Dualpi2(_) => false,
+        }
+    }
+
+    /// Whether all it does is to drop arrivals beyond its limit.
+    pub fn only_drops_tail(&self) -> bool {
+        matches!(self, Queue::Droptail { mark_above: None, .. })
+    }
+}
+
+/// Maximum that may wait in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -112,6 +149,7 @@ impl fmt::Display for Queue {
             Queue::Pie(pie) => pie.fmt(f),
             Queue::Red(red) => red.fmt(f),
             Queue::Dualpi2(dualpi2) => dualpi2.fmt(f),
+            Queue::Cake(cake) => cake.fmt(f),
         }
     }
 }

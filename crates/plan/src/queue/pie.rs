@@ -13,13 +13,13 @@ use super::Limit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pie {
-    /// How much may wait; arrivals beyond it are dropped. Default: 1000 packets.
+    /// Maximum that may wait; arrivals beyond it are dropped. Default: 1000 packets.
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// The queueing delay that the controller steers to. Default: 15 ms (RFC 8033, section 4.2).
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub target: Span,
-    /// How often the drop probability is computed. Default: 15 ms.
+    /// Interval at which the drop probability is computed. Default: 15 ms.
     #[schemars(extend("x-tcplab" = "positive-time"))]
     pub tupdate: Span,
     /// Weight of the delay's distance from the target, in 1/16 Hz. Default: 2, which is 0.125 Hz.
@@ -30,7 +30,7 @@ pub struct Pie {
     pub beta: u32,
     /// For how long after a quiet time nothing is dropped. Default: 150 ms (section 4.4).
     pub max_burst: Span,
-    /// Mark packets instead of dropping them where their senders can be told and the probability is below 10 %
+    /// Mark packets of ECN-capable flows instead of dropping them, while the probability is below 10 %
     /// (section 5.1). Default: off.
     pub ecn: bool,
     /// Drop small packets less often, by their size. Default: off (section 5.3).

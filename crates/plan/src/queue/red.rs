@@ -14,7 +14,7 @@ use super::Limit;
 #[serde(default, deny_unknown_fields)]
 #[schemars(extend("x-rule" = "red"))]
 pub struct Red {
-    /// How much may wait; arrivals beyond it are dropped. Default: 240 kB.
+    /// Maximum that may wait; arrivals beyond it are dropped. Default: 240 kB.
     #[schemars(extend("x-tcplab" = "positive-amount"))]
     pub limit: Limit,
     /// Average queue from which arrivals are dropped at random. Default: 20 kB.
@@ -36,7 +36,7 @@ pub struct Red {
     /// Change `probability` every 500 ms so that the average stays in the middle between `min` and `max` (S. Floyd,
     /// R. Gummadi, S. Shenker, "Adaptive RED", 2001). Default: off.
     pub adaptive: bool,
-    /// Mark packets instead of dropping them where their senders can be told. Default: off.
+    /// Mark packets of ECN-capable flows instead of dropping them. Default: off.
     pub ecn: bool,
 }
 

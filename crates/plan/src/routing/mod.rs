@@ -11,7 +11,7 @@ pub use bgp::Bgp;
 pub use ospf::{Ospf, OspfInterface};
 pub use static_route::StaticRoute;
 
-/// What a router runs in place of the shortest paths that a plan has by itself.
+/// Routing of a router, instead of the plan's default of shortest paths.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Routing {
     /// BGP-4, for IPv4 and IPv6.
@@ -37,6 +37,6 @@ pub struct Routing {
 pub struct FrrFile {
     /// The file as the scenario names it.
     pub file: String,
-    /// What it says.
+    /// Its message.
     pub text: String,
 }

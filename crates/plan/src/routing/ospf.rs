@@ -24,7 +24,7 @@ pub struct Ospf {
     /// From a change to the calculation of routes. Default: 0 ms.
     #[serde(default)]
     pub spf_delay: Span,
-    /// Minimum time between two calculations; it doubles while changes go on. Default: 50 ms.
+    /// Minimum time between two calculations; it grows by itself while changes go on. Default: 50 ms.
     #[serde(default = "hold")]
     pub spf_hold: Span,
     /// Maximum of that time. Default: 5 s.
@@ -39,7 +39,7 @@ pub struct Ospf {
     pub interfaces: Vec<OspfInterface>,
 }
 
-/// What differs at one interface, which is named by its link.
+/// Settings of one interface, named by its link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OspfInterface {
     /// The link.

@@ -1,4 +1,4 @@
-//! What is told of a flow, name by name: for a dictionary and for columns alike.
+//! The fields of a flow's summary, name by name: for a dictionary and for columns alike.
 
 use tcplab_pcap::Quantiles;
 use tcplab_pcap::flow::{Direction, End, FlowSummary, Half, TcpHalf};
@@ -19,7 +19,7 @@ fn whole(value: impl TryInto<i64>) -> i64 {
     value.try_into().unwrap_or(i64::MAX)
 }
 
-/// What a flow is, before its directions.
+/// Identity of a flow, before its directions.
 pub(super) fn flow(flow: &FlowSummary, into: &mut impl Fields) {
     into.integer("first_packet", Some(whole(flow.first_packet)));
     into.text("protocol", protocol(flow.protocol));
@@ -34,7 +34,7 @@ pub(super) fn flow(flow: &FlowSummary, into: &mut impl Fields) {
     into.truth("ecn_negotiated", tcp.is_some_and(|tcp| tcp.ecn_negotiated));
 }
 
-/// What one direction did, whatever the protocol.
+/// Counters of one direction, for any protocol.
 pub(super) fn half(flow: &FlowSummary, direction: Direction, into: &mut impl Fields) {
     let half: &Half = &flow.halves[direction.index()];
     into.integer("packets", Some(whole(half.packets)));
@@ -50,7 +50,7 @@ pub(super) fn half(flow: &FlowSummary, direction: Direction, into: &mut impl Fie
     into.spread("interarrival", &half.interarrival);
 }
 
-/// What one side of a TCP connection did.
+/// Counters of one side of a TCP connection.
 pub(super) fn tcp(half: &TcpHalf, into: &mut impl Fields) {
     into.integer("data_packets", Some(whole(half.data_packets)));
     into.integer("unique_bytes", Some(whole(half.unique_bytes)));

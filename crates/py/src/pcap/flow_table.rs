@@ -173,7 +173,7 @@ struct Row<'t> {
     table: &'t mut FlowTable,
     next: usize,
     prefix: &'static str,
-    /// What comes is null: the flow is not TCP.
+    /// The next values are null: the flow is not TCP.
     absent: bool,
 }
 

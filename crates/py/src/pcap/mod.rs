@@ -152,7 +152,7 @@ impl PacketList {
         Ok(Some(dict))
     }
 
-    /// What was read so far, and how the capture ended.
+    /// Counts of packets read so far, and how the capture ended.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         facts(py, self.lock().packets.reader())
     }

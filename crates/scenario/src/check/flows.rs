@@ -6,7 +6,7 @@ use tcplab_plan::NodeKind;
 
 use super::network::{neighbour, node_names};
 use super::{Finding, everything};
-use crate::addresses::LEAST_IPV6_MTU;
+use crate::addresses::MIN_IPV6_MTU;
 use crate::document::Document;
 use crate::language::{Amount, Control, Flow, Kind};
 use crate::layout::Layout;
@@ -24,7 +24,7 @@ pub(crate) const TCP_HEADER: u32 = 20;
 pub(crate) const UDP_HEADER: u32 = 8;
 const ICMP_HEADER: u32 = 8;
 /// Linux takes no TCP_MAXSEG below TCP_MIN_MSS.
-const LEAST_MSS: u64 = 88;
+const MIN_MSS: u64 = 88;
 const LARGEST_CONTROL_FILE: usize = 1 << 20;
 
 /// Bytes of an IP header by its version, without options or extensions (RFC 791, RFC 8200).
@@ -100,9 +100,9 @@ pub(super) fn sizes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         let place = |key: &str| at!["flows", flow.number, key];
         let mtu = layout.path_mtu(index);
         let ip = flow.common.ip;
-        if ip == 6 && mtu < LEAST_IPV6_MTU {
+        if ip == 6 && mtu < MIN_IPV6_MTU {
             let message =
-                format!("IPv6 needs an MTU of {LEAST_IPV6_MTU} B on every link, and the path has {mtu} B");
+                format!("IPv6 needs an MTU of {MIN_IPV6_MTU} B on every link, and the path has {mtu} B");
             found.push(Finding::new(place("ip"), message).suggest("4").depends(mtus()));
         }
         if let Some(own) = flow.sockets() {
@@ -152,9 +152,9 @@ pub(super) fn buffers(
             let message = format!("segments of {mss} B do not fit the MTU of {mtu} B");
             let finding = Finding::new((given.place)("mss"), message).suggest(format!("{most} B"));
             found.push(finding.depends(mtus()));
-        } else if mss < LEAST_MSS {
-            let message = format!("{mss} B is below {LEAST_MSS} B, the minimum segment Linux sends");
-            found.push(Finding::new((given.place)("mss"), message).suggest(format!("{LEAST_MSS} B")));
+        } else if mss < MIN_MSS {
+            let message = format!("{mss} B is below {MIN_MSS} B, the minimum segment Linux sends");
+            found.push(Finding::new((given.place)("mss"), message).suggest(format!("{MIN_MSS} B")));
         }
     }
     let segment = given.mss.unwrap_or(most).min(most);

@@ -1,4 +1,4 @@
-//! What a scenario that reads well may still contradict: names, routes, times, sizes, files, controls.
+//! Checks of a valid document: names, routes, times, sizes, files, controls.
 //!
 //! Everything is checked before anything is refused, so that all mistakes are reported together.
 
@@ -20,7 +20,7 @@ use crate::words::near_name;
 pub(crate) use flows::{TCP_HEADER, UDP_HEADER, ip_header, source};
 
 /// A finer sampling would cost more than it shows.
-const LEAST_SAMPLING: u64 = 1_000;
+const MIN_SAMPLING: u64 = 1_000;
 
 /// A contradiction at `path`.
 ///
@@ -60,11 +60,12 @@ impl Finding {
     }
 }
 
-/// What is wrong; at the `refused` paths, already reported, something else stands in.
+/// Errors; at the `refused` paths, already reported, stand-ins are used.
 pub(crate) fn check(layout: &Layout<'_>, document: &Document, refused: &[Path]) -> Vec<Mistake> {
     let mut found = Vec::new();
     names(layout, &mut found);
     network::links(layout, &mut found);
+    network::media(layout, &mut found);
     flows::ends(layout, &mut found);
     times(layout, &mut found);
     network::traces(layout, &mut found);
@@ -126,6 +127,9 @@ fn names(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         .iter()
         .map(|flow| ("flow", flow.common.name.as_str(), at!["flows", flow.number, "name"], Vec::new()))
         .collect();
+    for (number, medium) in scenario.network.media.iter().enumerate() {
+        named.push(("medium", &medium.name, at!["network", "media", number, "name"], Vec::new()));
+    }
     if scenario.network.path.is_none() {
         for node in &layout.topology.nodes {
             named.push(("node", &node.name, crate::topology::below(&node.place, "name"), Vec::new()));
@@ -158,6 +162,7 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for (flow, own_end) in scenario.flows.iter().zip(&times.stops) {
         let place = |key: &str| at!["flows", flow.number, key];
         let start = flow.common.start;
+        let end = own_end.unwrap_or(times.limit).min(times.limit);
         match (flow.common.duration, flow.common.stop) {
             (Some(_), Some(_)) => {
                 let message = "the flow has both `duration` and `stop`; one of them says it all";
@@ -168,11 +173,11 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                     format!("the flow stops at {}, but starts at {}", shown_time(stop), shown_time(start));
                 found.push(Finding::new(place("stop"), message).depends(vec![place("start")]));
             }
-            _ if start >= if own_end.is_none() { times.limit } else { times.end } => {
+            _ if start >= end => {
                 let message = format!(
                     "the flow starts at {}, but the run ends at {}",
                     shown_time(start),
-                    shown_time(times.end)
+                    shown_time(end)
                 );
                 let depends = vec![at!["duration"], at!["timeout"], at!["flows"]];
                 found.push(Finding::new(place("start"), message).depends(depends));
@@ -192,7 +197,7 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         ("flows", sample.flows),
         ("hosts", sample.hosts),
     ] {
-        if let Some(interval) = interval.filter(|&interval| interval < LEAST_SAMPLING) {
+        if let Some(interval) = interval.filter(|&interval| interval < MIN_SAMPLING) {
             let message = format!("sampling every {interval} ns; the minimum is 1 us");
             found.push(Finding::new(at!["sample", key], message).suggest("1 ms"));
         }

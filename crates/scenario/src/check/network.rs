@@ -36,6 +36,34 @@ pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// Links on media: which there are, and what they need.
+pub(super) fn media(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    let media = &layout.scenario.network.media;
+    let names = || media.iter().map(|medium| medium.name.as_str());
+    for link in &layout.topology.links {
+        let Some(name) = &link.medium else { continue };
+        let place = below(&link.place, "medium");
+        if !names().any(|known| known == name) {
+            let near = near_name(name, names());
+            let finding = Finding::new(place.clone(), format!("there is no medium {}", quoted(name)));
+            found.push(finding.suggest(near).depends(vec![at!["network", "media"]]));
+        }
+        for spec in [&link.forward, &link.backward] {
+            let settings = &spec.settings;
+            if let Some(trace) = &settings.trace {
+                let message = "a link on a medium has a `rate`: the medium says when packets leave";
+                found.push(Finding::new(trace.place.clone(), message).at_key());
+            } else if settings.rate.as_ref().is_none_or(|rate| rate.value.is_none()) {
+                let message = "a link on a medium needs a `rate`, at which its station sends";
+                let at = settings.rate.as_ref().map_or_else(|| place.clone(), |rate| rate.place.clone());
+                let finding = Finding::new(at, message).suggest("rate: 100 Mbit/s");
+                found.push(finding.depends(vec![link.place.clone()]));
+                break;
+            }
+        }
+    }
+}
+
 /// Where nodes are named, and what a refused node leaves behind.
 pub(super) fn node_names(layout: &Layout<'_>) -> Vec<Path> {
     let mut places = vec![at!["network", "nodes", "*"], at!["network", "topology"]];
@@ -82,7 +110,7 @@ pub(super) fn neighbour(layout: &Layout<'_>, name: &str) -> String {
     }
 }
 
-/// What an amount of a queue is called.
+/// The name of an amount of a queue.
 fn noun(key: &str) -> String {
     match key {
         "limit" => "queue limit".to_owned(),
@@ -171,8 +199,8 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 let message = format!("`mark_above` is for `droptail`, and the queue is `{kind}`");
                 found.push(Finding::new(below(&queue.place, "mark_above"), message).at_key());
             }
-            if matches!(kind, "prio" | "tbf") && queue.value.0.contains_key("limit") {
-                let message = format!("a `{kind}` queue has no limit of its own that could change");
+            if matches!(kind, "prio" | "tbf" | "cake") && queue.value.0.contains_key("limit") {
+                let message = format!("a `{kind}` queue has no `limit` that could change");
                 found.push(Finding::new(queue.place.clone(), message));
             }
             if queue.value.0.get("limit").is_some_and(serde_json::Value::is_null) {
@@ -193,6 +221,7 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     let bdps = layout.node_bdps();
     for node in &layout.topology.nodes {
         accelerators(node, found);
+        caches(layout, node, found);
         multipath(layout, node, found);
         if node.kind == NodeKind::Host {
             let place = |key: &str| node.place_of(key).clone();
@@ -233,6 +262,22 @@ fn multipath(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
         // It must see every packet of a connection that it splits.
         let message =
             format!("`ecmp` could lead connections past the accelerator of {}", quoted(&other.name));
+        found.push(Finding::new(place, message).at_key().depends(vec![other.place.clone()]));
+    }
+}
+
+fn caches(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
+    if node.cache.is_none() {
+        return;
+    }
+    let place = below(&node.place, "cache");
+    if node.kind != NodeKind::Router {
+        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
+        let message = format!("`cache` is for routers, and {} is a {kind}", quoted(&node.name));
+        found.push(Finding::new(place, message).at_key());
+    } else if let Some(other) = layout.topology.nodes.iter().find(|node| node.ecmp == Some(true)) {
+        // It must see every packet of a connection that it ends.
+        let message = format!("`ecmp` of {} could lead connections past the cache", quoted(&other.name));
         found.push(Finding::new(place, message).at_key().depends(vec![other.place.clone()]));
     }
 }

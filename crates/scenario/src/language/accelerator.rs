@@ -29,7 +29,7 @@ pub(crate) struct Accelerate {
     /// Payload held for all connections together: acknowledged to one end and not yet by the other (default 1 GiB).
     #[schemars(with = "Option<kinds::PositiveSize>")]
     pub(crate) memory: Option<u64>,
-    /// What happens to a connection that finds a limit reached: `pass` (default; it is not split) or `reset`.
+    /// Action on a connection that exceeds a limit: `pass` (default; it is not split) or `reset`.
     pub(crate) when_full: Option<WhenFull>,
 }
 

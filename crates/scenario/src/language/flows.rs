@@ -46,7 +46,7 @@ fn constant() -> PatternDistribution {
     PatternDistribution::Constant
 }
 
-/// What every flow has.
+/// Settings of every flow.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct Common {
     /// Name of the flow, by which results and `--set` call it.
@@ -275,7 +275,7 @@ fn fifty_six() -> u64 {
     56
 }
 
-/// What a flow sends.
+/// Traffic of a flow.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(crate) enum Kind {
@@ -300,10 +300,10 @@ pub(crate) struct Flow {
     #[serde(rename = "#", default)]
     #[schemars(skip)]
     pub(crate) number: usize,
-    /// What every flow has.
+    /// Settings of every flow.
     #[serde(flatten)]
     pub(crate) common: Common,
-    /// What it sends.
+    /// Traffic.
     #[serde(flatten)]
     pub(crate) kind: Kind,
 }

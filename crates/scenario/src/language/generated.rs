@@ -12,7 +12,7 @@ use super::network::Direction;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("x-noun" = "topology", "x-example" = "kind: star", "x-rule" = "topology"))]
 pub(crate) struct Generated {
-    /// What joins the links: `router` (default) between subnets, or `switch` within one.
+    /// Nodes that join the links: `router` (default) between subnets, or `switch` within one.
     #[serde(default = "router")]
     #[schemars(with = "Option<Joint>")]
     pub(crate) joints: Joint,
@@ -27,7 +27,7 @@ pub(crate) struct Generated {
     pub(crate) form: Form,
 }
 
-/// What stands where links meet.
+/// Nodes where links meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Joint {

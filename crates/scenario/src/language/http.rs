@@ -46,6 +46,10 @@ pub(crate) struct Http {
     /// Pages; default: as many as the time allows.
     #[schemars(with = "Option<kinds::Count>")]
     pub(crate) count: Option<u64>,
+    /// How long a cache may answer with an object before it asks the server again (max-age; default 1 hour).
+    #[serde(default = "hour")]
+    #[schemars(with = "Option<kinds::TimeSpan>")]
+    pub(crate) max_age: u64,
     /// Its sockets.
     #[serde(flatten)]
     pub(crate) sockets: SocketSettings,
@@ -61,4 +65,8 @@ fn six() -> u32 {
 
 fn thousand() -> u32 {
     1000
+}
+
+fn hour() -> u64 {
+    3_600_000_000_000
 }

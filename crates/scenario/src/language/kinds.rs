@@ -54,6 +54,7 @@ kinds! {
     Window = "window";
     Sizes = "sizes";
     Cpus = "cpus";
+    Ports = "ports";
     Around = "around";
     Sysctls = "sysctls";
     Control = "control";

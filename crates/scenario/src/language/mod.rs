@@ -1,7 +1,8 @@
-//! What a person may write, as types: their JSON Schema, with the documentation of every key, drives the reader, and
+//! The language as types: their JSON Schema, with the documentation of every key, drives the reader, and
 //! what was read fills them.
 
 mod accelerator;
+mod cache;
 mod flows;
 mod generated;
 mod http;
@@ -17,6 +18,7 @@ use serde_json::Value;
 use tcplab_plan::{CaptureAt, Emulator};
 
 pub(crate) use accelerator::{Accelerate, Leg};
+pub(crate) use cache::Cache;
 pub(crate) use flows::{Between, Control, Flow, Kind, Pattern, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
 pub(crate) use network::{
@@ -162,7 +164,7 @@ impl Default for Sample {
     }
 }
 
-/// What is captured as pcapng. Short form: how much (`capture: headers`).
+/// Packets to capture as pcapng. Short form: how much (`capture: headers`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-short" = "what"))]
@@ -215,7 +217,7 @@ pub(crate) struct Wait {
     pub(crate) timeout: u64,
 }
 
-/// What routes are waited for.
+/// Routes to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitFor {
@@ -223,7 +225,7 @@ pub(crate) enum WaitFor {
     Converged,
 }
 
-/// What happens in one test.
+/// A scenario: one test.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "tcplab scenario")]
@@ -260,14 +262,15 @@ pub(crate) struct Scenario {
     /// Warm-up that steady-state figures exclude: a time, or `auto` (default), found by MSER-5.
     #[schemars(with = "Option<kinds::Omit>")]
     pub(crate) omit: Option<u64>,
-    /// What makes links of a real kernel's network: tcplab's emulator (default), or netem.
+    /// Emulator of the links of a real kernel's network: tcplab's emulator (default), or netem.
     #[serde(default)]
     #[schemars(with = "Option<Emulator>")]
     pub(crate) emulator: Emulator,
-    /// Measure the links of a network that stays up, and refuse those that are off (default: up to 50 links).
+    /// Measure the links before traffic, and refuse those that are off. Default: up to 50 links; before a run, where a
+    /// flow lasts beyond 10 s.
     #[schemars(with = "Option<kinds::Switch>")]
     pub(crate) verify: Option<bool>,
-    /// What is captured (default none).
+    /// Packets to capture (default none).
     pub(crate) capture: Option<Capture>,
     /// Number of runs, each with its own seed.
     #[serde(default = "one")]

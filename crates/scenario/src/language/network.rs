@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tcplab_plan::{Distribution, Ecn, NodeKind, Queue, Routing};
+use tcplab_plan::{Distribution, Ecn, Medium, NodeKind, Queue, Routing};
 
 use super::accelerator::Accelerate;
+use super::cache::Cache;
 use super::generated::Generated;
 use super::kinds;
 use super::remote::{ExpectPath, Place};
 use super::{Amount, At, LinkRate, QueueTree};
 
-/// A random event that strikes packets. Short form: the rate (`corrupt: 0.1 %`).
+/// A random event that hits packets. Short form: the rate (`corrupt: 0.1 %`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-short" = "rate"))]
 pub(crate) struct Chance {
-    /// Mean share of packets struck.
+    /// Mean share of packets affected.
     #[schemars(with = "kinds::Probability")]
     pub(crate) rate: u32,
     /// How much a packet's fate resembles its predecessor's; the mean rate is kept.
@@ -52,7 +53,7 @@ fn always() -> u32 {
 
 /// Which packets vanish; short form: the rate (`loss: 0.5 %`).
 ///
-/// One of `rate`, `gilbert_elliott`, `packets` and `every` must be given. Losses strike after serialisation
+/// One of `rate`, `gilbert_elliott`, `packets` and `every` must be given. Losses happen after serialisation
 /// unless `before_queue` is set.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -135,7 +136,7 @@ fn uniform() -> Distribution {
     Distribution::Uniform
 }
 
-/// What a frame takes on the wire beside its Ethernet frame (IP length + 14 bytes); serialisation alone counts it.
+/// Overhead of a frame on the wire in addition to its Ethernet frame (IP length + 14 bytes). Only serialisation counts it.
 ///
 /// Short form: the framing (`overhead: ethernet`).
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -169,6 +170,8 @@ pub(crate) enum Framing {
     PppoeAtm,
     /// A DOCSIS cable modem's shaper: FCS (4 bytes); at least 64 bytes.
     Docsis,
+    /// A frame of a Wi-Fi's A-MPDU (28 bytes): delimiter (4), QoS header (26), LLC and SNAP (8), FCS (4), less Ethernet's 14.
+    Wifi,
 }
 
 /// A token bucket that drops packets that come faster than allowed, before the queue.
@@ -207,7 +210,7 @@ pub(crate) struct Impairments {
 /// New settings of a link from a time on; what is not named stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct LinkChange {
-    /// What packets meet.
+    /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
     /// New queue limit.
@@ -221,7 +224,7 @@ pub(crate) struct LinkChange {
 /// New settings of the path from a time on; what is not named stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct PathChange {
-    /// What packets meet.
+    /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
     /// New limit of the forward queue, and where named, new marking threshold.
@@ -232,13 +235,13 @@ pub(crate) struct PathChange {
     pub(crate) rtt: Option<u64>,
 }
 
-/// What one direction of a link does.
+/// One direction of a link.
 ///
 /// In this order: queue, serialisation at `rate`, loss, corruption and duplication, propagation `delay`
 /// with `jitter`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct Direction {
-    /// What packets meet.
+    /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
     /// The queue in front of the serialiser; default: 1000 packets, droptail.
@@ -250,9 +253,9 @@ pub(crate) struct Direction {
     /// File of delivery opportunities in mahimahi's format, instead of `rate`; relative to the scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) trace: Option<String>,
-    /// What frames take on the wire beside IP length + 14 bytes; default: nothing.
+    /// Overhead of frames on the wire in addition to IP length + 14 bytes; default: none.
     pub(crate) overhead: Option<Overhead>,
-    /// What drops packets before the queue that come faster than allowed.
+    /// Policer before the queue, which drops packets above its rate.
     pub(crate) policer: Option<Policer>,
     /// Settings that change during the run, by time.
     #[serde(default)]
@@ -366,6 +369,8 @@ pub(crate) struct Node {
     pub(crate) ecmp: Option<bool>,
     /// Of a router: split the TCP connections that pass (`accelerate: {}`).
     pub(crate) accelerate: Option<Accelerate>,
+    /// Of a router: answer requests of http flows that pass (`cache: {}`).
+    pub(crate) cache: Option<Cache>,
     /// Its TCP.
     #[serde(flatten)]
     pub(crate) settings: HostSettings,
@@ -373,7 +378,7 @@ pub(crate) struct Node {
 
 /// A point-to-point link.
 ///
-/// Its settings hold for both directions; `forward` (from the first end to the second) and `backward` say
+/// Its settings hold for both directions; `forward` (from the first end to the second) and `reverse` say
 /// what differs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct Link {
@@ -390,11 +395,14 @@ pub(crate) struct Link {
     /// Largest IP packet.
     #[schemars(with = "Option<kinds::Mtu>")]
     pub(crate) mtu: Option<u32>,
+    /// Medium that both directions share with other links; each then has a `rate`. Default: none, the link is a wire.
+    #[schemars(with = "Option<kinds::Name>")]
+    pub(crate) medium: Option<String>,
     /// Settings from the first end to the second, where they differ.
     pub(crate) forward: Option<Direction>,
     /// Settings from the second end to the first, where they differ.
-    pub(crate) backward: Option<Direction>,
-    /// What both directions do.
+    pub(crate) reverse: Option<Direction>,
+    /// Settings of both directions.
     #[serde(flatten)]
     pub(crate) common: Direction,
 }
@@ -407,8 +415,9 @@ impl Link {
             name: None,
             ends: ends.map(str::to_owned).to_vec(),
             mtu: None,
+            medium: None,
             forward: None,
-            backward: None,
+            reverse: None,
             common: Direction::default(),
         }
     }
@@ -417,7 +426,7 @@ impl Link {
 /// The classic dumbbell, reduced to its bottleneck: hosts `left` and `right` joined by the link `path`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct PathNetwork {
-    /// What packets meet.
+    /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
     /// Base round-trip time, half in each direction.
@@ -430,9 +439,9 @@ pub(crate) struct PathNetwork {
     /// scenario.
     #[schemars(with = "Option<kinds::Text>")]
     pub(crate) trace: Option<String>,
-    /// What frames take on the wire beside IP length + 14 bytes, in both directions; default: nothing.
+    /// Overhead of frames on the wire in addition to IP length + 14 bytes, in both directions; default: none.
     pub(crate) overhead: Option<Overhead>,
-    /// What drops forward packets before the queue that come faster than allowed.
+    /// Policer before the forward queue, which drops packets above its rate.
     pub(crate) policer: Option<Policer>,
     /// Settings that change during the run, by time (`20 s: {rate: 20 Mbit/s}`).
     #[serde(default)]
@@ -454,6 +463,8 @@ pub(crate) struct PathNetwork {
     pub(crate) per_flow: bool,
     /// A split-TCP accelerator in a router, `gateway`, beside the host `left`: a link `access` of 0.1 ms RTT joins them.
     pub(crate) accelerate: Option<Accelerate>,
+    /// An HTTP cache at the same place.
+    pub(crate) cache: Option<Cache>,
 }
 
 /// The network: either `path`, or `nodes` and `links`, a generated `topology`, or both of these.
@@ -473,9 +484,12 @@ pub(crate) struct Network {
     /// Point-to-point links between them. One with the name or the ends of a generated link adds to its settings.
     #[serde(default)]
     pub(crate) links: Vec<Link>,
+    /// Media that links share, such as a Wi-Fi.
+    #[serde(default)]
+    pub(crate) media: Vec<Medium>,
     /// Where hosts are, by their names, for the engine `remote`.
     #[serde(default)]
     pub(crate) hosts_at: BTreeMap<String, Place>,
-    /// What the path between real hosts must be like.
+    /// Requirements on the path between real hosts.
     pub(crate) expect_path: Option<ExpectPath>,
 }

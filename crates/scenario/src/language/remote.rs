@@ -19,23 +19,27 @@ pub(crate) struct Place {
     /// CPUs that its processes are pinned to.
     #[schemars(with = "Option<kinds::Cpus>")]
     pub(crate) cpus: Option<Vec<u32>>,
+    /// Ports at which flows connect to it; default: those that its kernel chooses.
+    #[schemars(with = "Option<kinds::Ports>")]
+    pub(crate) ports: Option<String>,
 }
 
 impl Place {
     /// All of it as one URL.
     pub(crate) fn url(&self) -> String {
         let mut url = if self.ssh.contains(':') { self.ssh.clone() } else { format!("ssh://{}", self.ssh) };
-        let cpus = self.cpus.iter().map(|cpus| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
-        let settings = self.address.iter().map(|address| format!("address={address}"));
-        for setting in settings.chain(cpus.map(|cpus| format!("cpus={cpus}"))) {
+        let cpus =
+            self.cpus.as_ref().map(|cpus| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
+        let settings = [("address", self.address.clone()), ("cpus", cpus), ("ports", self.ports.clone())];
+        for (key, value) in settings.into_iter().filter_map(|(key, value)| Some((key, value?))) {
             url.push(if url.contains('?') { '&' } else { '?' });
-            url.push_str(&setting);
+            url.push_str(&format!("{key}={value}"));
         }
         url
     }
 }
 
-/// What the path between real hosts must be like; on another one the run is not started.
+/// Requirements on the path between real hosts; the run does not start if they are not met.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectPath {
@@ -53,14 +57,13 @@ mod tests {
 
     #[test]
     fn a_place_is_one_url() {
-        let place = |ssh: &str, address: Option<&str>, cpus: Option<Vec<u32>>| {
-            Place { ssh: ssh.to_owned(), address: address.map(str::to_owned), cpus }.url()
-        };
-        assert_eq!(place("ssh://a@b:22", None, None), "ssh://a@b:22");
-        assert_eq!(
-            place("right", Some("192.0.2.7"), Some(vec![0, 2])),
-            "ssh://right?address=192.0.2.7&cpus=0,2"
-        );
-        assert_eq!(place("local:", Some("192.0.2.7"), None), "local:?address=192.0.2.7");
+        let bare = |ssh: &str| Place { ssh: ssh.to_owned(), address: None, cpus: None, ports: None };
+        assert_eq!(bare("ssh://a@b:22").url(), "ssh://a@b:22");
+        let address = Some("192.0.2.7".to_owned());
+        let pinned = Place { address: address.clone(), cpus: Some(vec![0, 2]), ..bare("right") };
+        assert_eq!(pinned.url(), "ssh://right?address=192.0.2.7&cpus=0,2");
+        assert_eq!(Place { address, ..bare("local:") }.url(), "local:?address=192.0.2.7");
+        let walled = Place { ports: Some("5300-5399".to_owned()), ..bare("right") };
+        assert_eq!(walled.url(), "ssh://right?ports=5300-5399");
     }
 }

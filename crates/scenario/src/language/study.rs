@@ -1,4 +1,4 @@
-//! What a study file says: a scenario, a grid over it, repetitions, and what is expected of the results.
+//! A study file: a scenario, a grid over it, repetitions, and expectations.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ pub(crate) struct Study {
     baseline: Settings,
     /// One more cell with the best of each axis.
     combine: Option<Combine>,
-    /// What should come out; a study with an expectation that fails ends with exit code 1.
+    /// Expectations; a study with one that fails ends with exit code 1.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Expectation>>")]
     expect: Vec<Expectation>,
@@ -70,7 +70,7 @@ pub(crate) struct Study {
     #[serde(default)]
     #[schemars(with = "Option<Vec<Plot>>")]
     plots: Vec<Plot>,
-    /// What `--quick` changes beyond the defaults.
+    /// Changes by `--quick` beyond the defaults.
     #[serde(default)]
     #[schemars(with = "Option<Quick>")]
     quick: Quick,
@@ -87,13 +87,13 @@ struct Axis {
     /// The values; or, by label, what to set: `{lossy: {network.path.loss: 1 %}}`.
     #[schemars(with = "kinds::AxisValues")]
     values: Value,
-    /// What figures and tables call it; default: its name.
+    /// Its label in figures and tables; default: its name.
     #[serde(default)]
     #[schemars(with = "Option<kinds::Text>")]
     label: String,
 }
 
-/// A statement about the results that is judged. Short form: the statement.
+/// A statement about the results, which passes or fails. Short form: the statement.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-short" = "that"))]
 struct Expectation {
@@ -112,7 +112,7 @@ struct Combine {
     /// The axes whose best values are combined.
     #[schemars(with = "Vec<kinds::Text>", length(min = 1))]
     axes: Vec<String>,
-    /// What is best: the most of this metric (or the least, with `least: on`).
+    /// The goal: the maximum of this metric (or the minimum, with `least: on`).
     #[serde(default = "goodput")]
     #[schemars(with = "Option<kinds::Metric>")]
     goal: String,
@@ -126,10 +126,12 @@ struct Combine {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Plot {
     /// bars: one a cell with intervals; curve: over an axis; laws: a curve of goodput with what the laws of TCP allow;
-    /// heatmap: over two axes; map: which cell gains most over its baseline, over two axes; tradeoff: throughput against delay; improvement: percent over the baseline; fairness:
-    /// Jain's index over time; cpu: CPU against goodput.
+    /// heatmap: over two axes; map: which cell gains most over its baseline, over two axes; tradeoff: throughput against
+    /// delay (`metric`, default the 95th percentile of the RTT); improvement: percent over the baseline; fairness:
+    /// Jain's index over time; cpu: CPU against goodput; queue: the bottleneck's queue over time (`metric`:
+    /// `queueing_delay`, the default, or a figure that the discipline shows of itself, such as `prob`).
     kind: PlotKind,
-    /// What is drawn.
+    /// The figure.
     #[serde(default = "goodput")]
     #[schemars(with = "Option<kinds::Metric>")]
     metric: String,
@@ -161,6 +163,7 @@ enum PlotKind {
     Improvement,
     Fairness,
     Cpu,
+    Queue,
 }
 
 /// The order in which runs are made.
@@ -172,7 +175,7 @@ enum Order {
     Given,
 }
 
-/// What `--quick` changes.
+/// Changes by `--quick`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 struct Quick {
     /// Repetitions.

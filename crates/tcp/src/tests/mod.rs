@@ -1,5 +1,6 @@
 //! Conformance scripts and property tests of whole connections.
 
+mod accecn;
 mod acking;
 mod ecn;
 mod invariants;

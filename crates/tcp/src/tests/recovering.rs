@@ -396,7 +396,7 @@ fn a_renegade_receiver_is_survived() {
     t.at(200.0, ack(1).sacks(&[(1001, 10_001)]));
     t.sent();
     t.at(301.0, ack(1001));
-    // The first unacknowledged segment had been SACKed: it is sent again soon.
+    // The first unacknowledged segment had been SACKed: it is retransmitted soon.
     t.until(360.0);
     assert!(t.sent().contains(&"1001:2001".into()));
 }

@@ -7,7 +7,7 @@
 use tcplab_units::{Span, Time};
 
 use super::pair::control;
-use crate::segment::{ACK, CWR, ECE, FIN, PSH, RST, SYN, Segment};
+use crate::segment::{ACK, AccEcnOption, CWR, ECE, FIN, PSH, RST, SYN, Segment};
 use crate::{Config, Connection, Notice};
 
 /// Where our sequence starts; near the wrap, so that every script crosses it.
@@ -41,6 +41,8 @@ pub(crate) fn segment(flags: u8) -> Segment {
         sack: [(0, 0); 4],
         window: 60_000,
         flags,
+        ae: false,
+        accecn: AccEcnOption::default(),
         sack_count: 0,
         mss: 0,
         window_scale: 255,

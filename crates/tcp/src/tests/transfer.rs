@@ -46,7 +46,11 @@ fn config() -> impl Strategy<Value = Config> {
         nagle: f[6],
         tso: f[7],
         delayed_ack: f[0] || f[7],
-        ecn: if f[4] { Ecn::On } else { Ecn::Passive },
+        ecn: match (f[4], f[5]) {
+            (true, true) => Ecn::Accecn,
+            (true, false) => Ecn::On,
+            _ => Ecn::Passive,
+        },
         receive_buffer,
         send_buffer,
         mss: if f[3] { 1460 } else { mss },
@@ -57,7 +61,7 @@ fn config() -> impl Strategy<Value = Config> {
 fn case() -> impl Strategy<Value = Case> {
     let isn = prop_oneof![any::<u32>(), Just(0), 0xffff_0000..=u32::MAX];
     let bytes = prop_oneof![Just(0u64), 1..5_000u64, 10_000..1_000_000u64];
-    let control = prop_oneof![Just("reno"), Just("cubic"), Just("bbr1")];
+    let control = prop_oneof![Just("reno"), Just("cubic"), Just("bbr1"), Just("prague")];
     let reader = prop_oneof![
         3 => Just(None),
         1 => (1..300u64, 1_000..200_000u64)
@@ -121,7 +125,7 @@ proptest! {
     }
 }
 
-/// Losses without reordering cost exactly as many retransmissions: nothing is sent again in vain.
+/// Losses without reordering cost exactly as many retransmissions: none is spurious.
 #[test]
 fn only_what_was_lost_is_retransmitted() {
     for (control, loss) in [("reno", 20), ("cubic", 50), ("bbr1", 140)] {

@@ -14,7 +14,7 @@ use super::framed_io::{Broken, FramedIo, Limit, Wait};
 use super::record::{Keep, Live, Record, Round};
 use super::wire::{Answer, Greeting};
 
-/// What all clients do.
+/// The task of all clients.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Where the server listens, for each client.
@@ -23,7 +23,7 @@ pub struct Job {
     pub sizes: Vec<u32>,
     /// Messages of each size.
     pub iterations: u64,
-    /// Least time from one message to the next, ns.
+    /// Minimum time from one message to the next, ns.
     pub interval: u64,
     /// How long connecting, or one round trip, may take, ns.
     pub timeout: u64,
@@ -35,15 +35,15 @@ pub struct Job {
     pub control: String,
     /// Client n runs on the n-th of these CPUs, and round again; none: where the kernel likes.
     pub cpus: Vec<usize>,
-    /// What is kept of the round trips.
+    /// The detail in which round trips are kept.
     pub keep: Keep,
     /// The run's zero, ns on CLOCK_MONOTONIC.
     pub zero: u64,
 }
 
-/// What a client learnt when it connected.
+/// A client's connection, once it is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct Connected {
     /// Its own port.
     pub local_port: u16,
     /// Payload of a full segment, bytes.
@@ -52,14 +52,14 @@ pub struct Facts {
     pub control: String,
     /// The server polls too.
     pub server_polls: bool,
-    /// What the server does otherwise than asked.
+    /// The server's deviations from the request, in words.
     pub words: String,
 }
 
 /// Sees what clients do, on their threads and between their round trips.
 pub trait Observer: Sync {
     /// A client has been accepted.
-    fn connected(&self, client: u32, socket: &Socket, facts: &Facts);
+    fn connected(&self, client: u32, socket: &Socket, connected: &Connected);
     /// Round trips kept one by one, in order.
     fn rounds(&self, client: u32, size: u32, rounds: &[Round]);
     /// A client is through with a size, or cannot go on; `done` round trips were made at it.
@@ -110,16 +110,16 @@ struct Client<'a> {
 
 impl Client<'_> {
     fn run(&self, socket: Socket, barrier: &Barrier, live: &Live, observer: &dyn Observer) {
-        let facts = match self.connect(&socket) {
-            Ok(facts) => facts,
+        let connected = match self.connect(&socket) {
+            Ok(connected) => connected,
             Err(error) => return observer.ended(self.number, None, Err(error)),
         };
-        observer.connected(self.number, &socket, &facts);
+        observer.connected(self.number, &socket, &connected);
         let outcome = self.echo(&socket, barrier, live, observer);
         observer.ended(self.number, Some(&socket), outcome);
     }
 
-    fn connect(&self, socket: &Socket) -> Result<Facts, EchoError> {
+    fn connect(&self, socket: &Socket) -> Result<Connected, EchoError> {
         let (client, job) = (self.number, self.job);
         let address = job.addresses[client as usize % job.addresses.len()];
         if let Some(&cpu) = job.cpus.get(client as usize % job.cpus.len().max(1)) {
@@ -144,7 +144,7 @@ impl Client<'_> {
             let Answer { words, version, .. } = answer;
             return Err(EchoError::Refused { client, address, words, version });
         }
-        Ok(Facts {
+        Ok(Connected {
             local_port: crate::socket::local_port(socket).unwrap_or(0),
             mss: TcpInfo::of(socket.as_raw_fd()).map_or(0, |info| info.snd_mss),
             control: super::options::control(socket),
@@ -219,7 +219,7 @@ impl Client<'_> {
             let length = size as usize;
             let (message, answer) = (&mut message[..length], &mut answer[..length]);
             let outcome = self.series(&line, size, message, answer, &mut record, observer);
-            // What was measured is kept, also of a series that broke off.
+            // Measurements are kept, also of a series that broke off.
             if !record.rounds().is_empty() {
                 observer.rounds(client, size, record.rounds());
             }

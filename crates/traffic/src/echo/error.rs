@@ -1,4 +1,4 @@
-//! What can go wrong with an echo, and how to fix it.
+//! Errors of an echo, and how to fix them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -31,8 +31,8 @@ pub enum EchoError {
 }
 
 impl EchoError {
-    /// What to do about it.
-    pub fn mend(&self) -> String {
+    /// How to fix it.
+    pub fn hint(&self) -> String {
         match self {
             EchoError::Connect { address, .. } => {
                 format!(

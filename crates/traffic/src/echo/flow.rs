@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use socket2::Socket;
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock, scheduling};
-use tcplab_tables::{ECHO_HEAD, EchoTally, MOST_ECHO_ROWS};
+use tcplab_tables::{ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};
 
-use super::client::{Facts, Job, Observer};
+use super::client::{Connected, Job, Observer};
 use super::error::EchoError;
 use super::framed_io::Limit;
 use super::record::{Keep, Live, Round};
@@ -62,7 +62,7 @@ impl Echo {
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let Traffic::Echo(traffic) = &end.flow.traffic else { return Ok(()) };
         for clamped in &self.clamped {
-            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
+            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.hint());
         }
         let slots = self.sockets.iter().map(|_| Slot::default()).collect();
         let lives: Vec<Live> = self.sockets.iter().map(|_| Live::default()).collect();
@@ -118,7 +118,7 @@ impl Part<'_> {
         }
         let traffic = self.traffic;
         let trips = traffic.iterations.saturating_mul((traffic.sizes.len() * sockets.len()) as u64);
-        let keep = if trips > MOST_ECHO_ROWS { Keep::head(traffic.warmup.max(ECHO_HEAD)) } else { Keep::ALL };
+        let keep = if trips > MAX_ECHO_ROWS { Keep::head(traffic.warmup.max(ECHO_HEAD)) } else { Keep::ALL };
         let job = Job {
             addresses: self.addresses.clone(),
             sizes: traffic.sizes.clone(),
@@ -260,11 +260,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Observer for Part<'_> {
-    fn connected(&self, client: u32, socket: &Socket, facts: &Facts) {
+    fn connected(&self, client: u32, socket: &Socket, connected: &Connected) {
         self.begin(&self.slots[client as usize], u64::from(client), socket);
-        if !facts.words.is_empty() {
+        if !connected.words.is_empty() {
             let message =
-                format!("{}: the server says of client {client}: {}", self.end.flow.name, facts.words);
+                format!("{}: the server says of client {client}: {}", self.end.flow.name, connected.words);
             self.context.sink.warning(message, String::new());
         }
     }

@@ -17,7 +17,7 @@ mod server;
 mod tests;
 mod wire;
 
-pub use client::{Facts, Job, Observer};
+pub use client::{Connected, Job, Observer};
 pub use error::EchoError;
 pub(crate) use flow::Echo;
 pub use framed_io::{Broken, Limit};

@@ -1,4 +1,4 @@
-//! What a client keeps of its round trips, in memory that does not grow with their number.
+//! A client's record of its round trips, in memory that does not grow with their number.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -19,14 +19,14 @@ use super::options;
 use super::wire::{Answer, Greeting, GreetingError};
 use crate::socket::ATTENTION;
 
-/// What strangers may ask for.
+/// Limits on requests of strangers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Clients served at a time.
     pub clients: u32,
     /// Longest message, bytes.
     pub size: u32,
-    /// Most messages of a client, all sizes together.
+    /// Maximum number of messages of a client, all sizes together.
     pub messages: u64,
     /// Longest pause between two messages, ns.
     pub interval: u64,
@@ -64,12 +64,12 @@ impl Default for Limits {
 pub enum Unserved {
     #[error("{0}")]
     Greeting(#[from] GreetingError),
-    #[error("messages of {asked} bytes are too long: at most {most} here")]
-    Size { asked: u32, most: u32 },
-    #[error("{asked} messages are too many: at most {most} here")]
-    Messages { asked: u64, most: u64 },
-    #[error("a pause of {} s is too long: at most {} s here", asked / 1_000_000_000, most / 1_000_000_000)]
-    Interval { asked: u64, most: u64 },
+    #[error("messages of {asked} bytes are too long: at most {max} here")]
+    Size { asked: u32, max: u32 },
+    #[error("{asked} messages are too many: at most {max} here")]
+    Messages { asked: u64, max: u64 },
+    #[error("a pause of {} s is too long: at most {} s here", asked / 1_000_000_000, max / 1_000_000_000)]
+    Interval { asked: u64, max: u64 },
     #[error("the server is busy with {serving} clients, and takes no more at a time")]
     Full { serving: u32 },
     #[error("no greeting came in time")]
@@ -239,13 +239,13 @@ impl Server {
         let limits = &self.limits;
         let messages = greeting.iterations.saturating_mul(greeting.sizes.len() as u64);
         if greeting.longest() > limits.size {
-            return Err(Unserved::Size { asked: greeting.longest(), most: limits.size });
+            return Err(Unserved::Size { asked: greeting.longest(), max: limits.size });
         }
         if messages > limits.messages {
-            return Err(Unserved::Messages { asked: messages, most: limits.messages });
+            return Err(Unserved::Messages { asked: messages, max: limits.messages });
         }
         if greeting.interval > limits.interval {
-            return Err(Unserved::Interval { asked: greeting.interval, most: limits.interval });
+            return Err(Unserved::Interval { asked: greeting.interval, max: limits.interval });
         }
         if serving >= limits.clients {
             return Err(Unserved::Full { serving });
@@ -266,7 +266,7 @@ impl Server {
             // It fits into an empty send buffer; whom it does not reach has closed.
             let _ = one.socket.write(&Answer::refusal(why.to_string()).encode());
             let _ = one.socket.shutdown(std::net::Shutdown::Write);
-            // What is left unread would turn the close into a reset, which may overtake the words.
+            // Unread input would turn the close into a reset, which may overtake the words.
             let mut rest = [0; 1024];
             let _ = one.socket.read(&mut rest);
         }

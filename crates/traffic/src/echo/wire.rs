@@ -1,4 +1,4 @@
-//! What client and server say to each other before the first message.
+//! The handshake of client and server before the first message.
 //!
 //! All numbers are in network byte order. The client begins with a greeting:
 //!
@@ -10,7 +10,7 @@
 //! | 4 | number of this client, from 0 |
 //! | 4 | clients altogether |
 //! | 8 | messages of each size |
-//! | 8 | least time from one message to the next, ns |
+//! | 8 | minimum time from one message to the next, ns |
 //! | 16 | congestion control of the server's end, padded with zeros; empty: the server's default |
 //! | 2 | number of sizes |
 //! | 4 each | the sizes in order, bytes |
@@ -23,8 +23,8 @@
 
 /// Version of the protocol. It changes whenever the greeting or what follows it does.
 pub const VERSION: u16 = 1;
-/// Most sizes of one greeting.
-pub const MOST_SIZES: usize = 1024;
+/// Maximum number of sizes of one greeting.
+pub const MAX_SIZES: usize = 1024;
 
 const MAGIC: [u8; 8] = *b"tcplab-e";
 const PREFIX: usize = 10;
@@ -36,9 +36,9 @@ const ANSWER_HEAD: usize = 14;
 
 /// Longest greeting, bytes.
 #[cfg(test)]
-pub const LONGEST_GREETING: usize = FIXED + 4 * MOST_SIZES;
+pub const LONGEST_GREETING: usize = FIXED + 4 * MAX_SIZES;
 
-/// What a client asks of a server.
+/// A client's request to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Greeting {
     /// Nagle's algorithm is off at the server's end too.
@@ -51,7 +51,7 @@ pub struct Greeting {
     pub clients: u32,
     /// Messages of each size.
     pub iterations: u64,
-    /// Least time from one message to the next, ns.
+    /// Minimum time from one message to the next, ns.
     pub interval: u64,
     /// Congestion control of the server's end; empty: its default.
     pub control: String,
@@ -67,7 +67,7 @@ pub enum GreetingError {
     Foreign,
     #[error("the client speaks version {theirs} of the echo protocol, this server version {VERSION}")]
     Version { theirs: u16 },
-    #[error("the greeting names {count} sizes; it takes 1 to {MOST_SIZES}")]
+    #[error("the greeting names {count} sizes; it takes 1 to {MAX_SIZES}")]
     Sizes { count: usize },
     #[error("a message of 0 bytes cannot be echoed")]
     Empty,
@@ -119,7 +119,7 @@ impl Greeting {
             return Ok(FIXED);
         }
         let count = usize::from(u16_at(bytes, FIXED - 2));
-        if !(1..=MOST_SIZES).contains(&count) {
+        if !(1..=MAX_SIZES).contains(&count) {
             return Err(GreetingError::Sizes { count });
         }
         Ok(FIXED + 4 * count)
@@ -164,7 +164,7 @@ fn is_name(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// What the server says to a greeting.
+/// The server's answer to a greeting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// It goes on.

@@ -1,4 +1,4 @@
-//! What a receiver counts, by intervals of the run's time.
+//! A receiver's counters, by intervals of the run's time.
 
 use std::collections::VecDeque;
 

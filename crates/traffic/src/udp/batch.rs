@@ -9,10 +9,10 @@ use socket2::Socket;
 use super::HEADER;
 use super::offload::has_gso;
 
-/// Most datagrams of one system call, and of one message that the kernel cuts (`UDP_MAX_SEGMENTS`).
+/// Maximum number of datagrams of one system call, and of one message that the kernel cuts (`UDP_MAX_SEGMENTS`).
 pub(super) const BATCH: usize = 64;
-/// Most payload of a message that the kernel cuts, bytes: what one IPv4 packet could carry.
-const MOST_BYTES: usize = 65_507;
+/// Maximum payload of a message that the kernel cuts, bytes: what one IPv4 packet could carry.
+const MAX_BYTES: usize = 65_507;
 /// Headers of IP and UDP, bytes.
 const HEADERS_V4: usize = 28;
 const HEADERS_V6: usize = 48;
@@ -51,7 +51,7 @@ impl Batch {
             vectors,
             messages,
             control: Box::new(segment_size(payload as u16)),
-            segments: if can_cut(socket, size) { (MOST_BYTES / size.max(1)).clamp(1, BATCH) } else { 1 },
+            segments: if can_cut(socket, size) { (MAX_BYTES / size.max(1)).clamp(1, BATCH) } else { 1 },
         }
     }
 

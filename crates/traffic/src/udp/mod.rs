@@ -20,7 +20,7 @@ use crate::{Context, End, Role, Totals, Traffic, TrafficError};
 
 /// A datagram begins with its number and the time it was sent, 8 bytes each, most significant byte first.
 pub(crate) const HEADER: usize = 16;
-/// The most an IPv4 datagram can carry.
+/// The maximum that an IPv4 datagram can carry.
 const LARGEST: u32 = 65_507;
 /// Receive buffer that is asked for: a burst must not overflow it while the receiver waits for a CPU.
 const RECEIVE_BUFFER: u64 = 4 << 20;
@@ -35,9 +35,9 @@ pub(crate) struct Udp {
 impl Udp {
     pub fn prepare(end: &End) -> Result<(Udp, Vec<u16>), TrafficError> {
         if let Traffic::Udp { rate, payload, .. } = end.flow.traffic {
-            let (least, most) = (HEADER as u32, LARGEST);
-            if !(least..=most).contains(&payload) {
-                return Err(TrafficError::Payload { payload, least, most });
+            let (min, max) = (HEADER as u32, LARGEST);
+            if !(min..=max).contains(&payload) {
+                return Err(TrafficError::Payload { payload, min, max });
             }
             if rate == 0 {
                 return Err(TrafficError::Zero { what: "rate" });
@@ -65,7 +65,7 @@ impl Udp {
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         if let Some(clamped) = self.clamped {
-            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.mend());
+            context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.hint());
         }
         let outcome = Mutex::new(Ok(()));
         std::thread::scope(|scope| {

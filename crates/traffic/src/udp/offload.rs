@@ -26,7 +26,7 @@ pub(super) fn has_gso(socket: &Socket) -> bool {
     let Some(name) = address.and_then(|own| interface_of(own.ip())) else { return false };
     let mut value = Value { command: ETHTOOL_GGSO, data: 0 };
     // SAFETY: an all-zero ifreq is valid; the name is shorter than the field and stays terminated; the value outlives the call.
-    let told = unsafe {
+    let status = unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(&name) {
             *to = *from;
@@ -34,7 +34,7 @@ pub(super) fn has_gso(socket: &Socket) -> bool {
         request.ifr_ifru.ifru_data = std::ptr::from_mut(&mut value).cast();
         libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &mut request)
     };
-    told == 0 && value.data != 0
+    status == 0 && value.data != 0
 }
 
 /// The name of the interface that has this address.

@@ -15,7 +15,7 @@ use crate::socket::ATTENTION;
 use crate::tcp::waited;
 use crate::{Context, End, Summary, Totals, Traffic, TrafficError};
 
-/// Most datagrams of one system call.
+/// Maximum number of datagrams of one system call.
 const BATCH: usize = 64;
 /// Room for the time stamp and the drop counter of a datagram.
 const CONTROL: usize = 64;

@@ -4,7 +4,7 @@
 #[derive(Debug)]
 pub struct Schedule {
     /// ns times bit/s of one datagram.
-    work: u128,
+    bits: u128,
     rate: u128,
     base: u64,
     next: u64,
@@ -13,8 +13,8 @@ pub struct Schedule {
 impl Schedule {
     /// Datagrams of `payload` bytes at `rate` bit/s, the first one at `start`.
     pub fn new(payload: u32, rate: u64, start: u64) -> Schedule {
-        let work = u128::from(payload) * 8 * 1_000_000_000;
-        Schedule { work, rate: u128::from(rate.max(1)), base: start, next: 0 }
+        let bits = u128::from(payload) * 8 * 1_000_000_000;
+        Schedule { bits, rate: u128::from(rate.max(1)), base: start, next: 0 }
     }
 
     /// When the next one is due.
@@ -24,13 +24,13 @@ impl Schedule {
 
     /// When the one `ahead` after the next is due.
     pub fn due_after(&self, ahead: u64) -> u64 {
-        let offset = u128::from(self.next + ahead) * self.work / self.rate;
+        let offset = u128::from(self.next + ahead) * self.bits / self.rate;
         self.base.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 
     /// Time between two.
     pub fn gap(&self) -> u64 {
-        u64::try_from(self.work / self.rate).unwrap_or(u64::MAX)
+        u64::try_from(self.bits / self.rate).unwrap_or(u64::MAX)
     }
 
     /// `count` datagrams have left.
@@ -38,9 +38,9 @@ impl Schedule {
         self.next += count;
     }
 
-    /// How many are due at `time`, at most `most`.
-    pub fn due_by(&self, time: u64, most: u64) -> u64 {
-        (0..most).take_while(|&ahead| self.due_after(ahead) <= time).count() as u64
+    /// How many are due at `time`, at max `max`.
+    pub fn due_by(&self, time: u64, max: u64) -> u64 {
+        (0..max).take_while(|&ahead| self.due_after(ahead) <= time).count() as u64
     }
 
     /// Goes on at `time` after a pause.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Gaps remembered; the oldest are then lost for good.
 const GAPS: usize = 65_536;
 
-/// What a datagram's number tells.
+/// The place of a datagram, from its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// It is later than all before; this many are missing in between.

@@ -1,4 +1,4 @@
-//! What netem's correlated random numbers do to a loss rate.
+//! The loss rate that results from netem's correlated random numbers.
 //!
 //! netem draws x' = (1 − c) u + c x with u uniform on [0, 1) and loses the packet when x' < p (`get_crandom` in
 //! net/sched/sch_netem.c). The mix of two variates is not uniform any more: its middle is likelier than its ends, so

@@ -1,4 +1,4 @@
-//! Serialisation at a rate.
+//! Serialization at a rate.
 
 use tcplab_units::{Rate, Span, Time};
 
@@ -7,7 +7,7 @@ use tcplab_units::{Rate, Span, Time};
 /// A frame's end is rounded up to a nanosecond; while frames follow each other without a gap, what was
 /// rounded up is credited to the next one, so that the rate is exact over any run of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Shaper {
+pub(crate) struct Serializer {
     rate: Rate,
     /// Part of a nanosecond by which the last end was rounded up, in units of 10^−9 bits.
     credit: u64,
@@ -18,10 +18,10 @@ pub(crate) struct Shaper {
 /// A byte's bits in units of 10^−9 bits.
 const BYTE: u64 = 8_000_000_000;
 
-impl Shaper {
-    pub(crate) fn new(rate: Rate) -> Shaper {
+impl Serializer {
+    pub(crate) fn new(rate: Rate) -> Serializer {
         let bits = rate.bits_per_sec();
-        Shaper { rate, credit: 0, whole_ns_per_byte: BYTE.is_multiple_of(bits).then_some(BYTE / bits) }
+        Serializer { rate, credit: 0, whole_ns_per_byte: BYTE.is_multiple_of(bits).then_some(BYTE / bits) }
     }
 
     pub(crate) fn rate(&self) -> Rate {
@@ -30,7 +30,7 @@ impl Shaper {
 
     /// A new rate for the frames that are not yet being sent.
     pub(crate) fn set_rate(&mut self, rate: Rate) {
-        *self = Shaper::new(rate);
+        *self = Serializer::new(rate);
     }
 
     /// A new rate from `now` on, also for the rest of the frame being sent, which would have ended at `end`:
@@ -38,7 +38,7 @@ impl Shaper {
     pub(crate) fn change_rate(&mut self, rate: Rate, now: Time, end: Time) -> Time {
         let whole = end.since(now).as_ns().saturating_mul(self.rate.bits_per_sec());
         let rest = whole.saturating_sub(self.credit);
-        // What the old rate sent beyond the frame's end until `now`.
+        // The excess that the old rate had sent beyond the frame's end until `now`.
         let credit = self.credit.saturating_sub(whole);
         self.set_rate(rate);
         self.credit = credit;
@@ -72,32 +72,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shaper(bits: u64) -> Shaper {
-        Shaper::new(Rate::from_bits_per_sec(bits).expect("not zero"))
+    fn serializer(bits: u64) -> Serializer {
+        Serializer::new(Rate::from_bits_per_sec(bits).expect("not zero"))
     }
 
     #[test]
     fn a_full_frame_at_100_mbit() {
-        let end = shaper(100_000_000).send(Time::from_ns(5), false, 1514);
+        let end = serializer(100_000_000).send(Time::from_ns(5), false, 1514);
         assert_eq!(end, Time::from_ns(5 + 121_120));
     }
 
     #[test]
     fn a_frame_after_a_gap_gets_no_credit() {
-        let mut shaper = shaper(3_000_000_000);
-        assert_eq!(shaper.send(Time::ZERO, false, 1), Time::from_ns(3));
-        assert_eq!(shaper.send(Time::from_ns(10), false, 1), Time::from_ns(13));
-        assert_eq!(shaper.send(Time::from_ns(13), true, 1), Time::from_ns(16));
-        assert_eq!(shaper.send(Time::from_ns(16), true, 1), Time::from_ns(18));
+        let mut serializer = serializer(3_000_000_000);
+        assert_eq!(serializer.send(Time::ZERO, false, 1), Time::from_ns(3));
+        assert_eq!(serializer.send(Time::from_ns(10), false, 1), Time::from_ns(13));
+        assert_eq!(serializer.send(Time::from_ns(13), true, 1), Time::from_ns(16));
+        assert_eq!(serializer.send(Time::from_ns(16), true, 1), Time::from_ns(18));
     }
 
     #[test]
     fn the_rest_of_a_frame_leaves_at_the_new_rate() {
         // 1000 bits at 1 kbit/s; after 0.4 s the other 600 at 1 Mbit/s.
-        let mut shaper = shaper(1000);
-        let end = shaper.send(Time::ZERO, false, 125);
+        let mut serializer = serializer(1000);
+        let end = serializer.send(Time::ZERO, false, 125);
         let rate = Rate::from_bits_per_sec(1_000_000).expect("not zero");
-        assert_eq!(shaper.change_rate(rate, Time::from_ns(400_000_000), end), Time::from_ns(400_600_000));
+        assert_eq!(serializer.change_rate(rate, Time::from_ns(400_000_000), end), Time::from_ns(400_600_000));
     }
 
     proptest! {
@@ -107,16 +107,16 @@ mod tests {
             first in 1000u64..10_000_000_000,
             len in 1u32..70_000,
         ) {
-            let mut shaper = shaper(first);
-            let (mut now, mut end) = (Time::ZERO, shaper.send(Time::ZERO, false, len));
+            let mut serializer = serializer(first);
+            let (mut now, mut end) = (Time::ZERO, serializer.send(Time::ZERO, false, len));
             let mut rest = i128::from(len) * i128::from(BYTE);
             for (gap, bits) in changes {
-                let before = (now, shaper.rate().bits_per_sec());
+                let before = (now, serializer.rate().bits_per_sec());
                 now += Span::from_ns(gap);
                 if now > end {
                     break;
                 }
-                end = shaper.change_rate(Rate::from_bits_per_sec(bits).expect("not zero"), now, end);
+                end = serializer.change_rate(Rate::from_bits_per_sec(bits).expect("not zero"), now, end);
                 rest -= i128::from(now.since(before.0).as_ns()) * i128::from(before.1);
                 let ns = rest.max(0).unsigned_abs().div_ceil(u128::from(bits));
                 prop_assert_eq!(u128::from(end.since(now).as_ns()), ns);
@@ -128,11 +128,11 @@ mod tests {
             bits in 1000u64..400_000_000_000,
             lengths in prop::collection::vec(1u32..70_000, 1..200),
         ) {
-            let mut shaper = shaper(bits);
+            let mut serializer = serializer(bits);
             let mut end = Time::ZERO;
             let mut sent = 0;
             for (index, &len) in lengths.iter().enumerate() {
-                end = shaper.send(end, index > 0, len);
+                end = serializer.send(end, index > 0, len);
                 sent += u128::from(len) * u128::from(BYTE);
                 prop_assert_eq!(u128::from(end.as_ns()), sent.div_ceil(u128::from(bits)));
             }

@@ -1,4 +1,4 @@
-//! Result tables as one node knows them: what only the other end can know is null here.
+//! Result tables as one node knows them: columns that only the peer knows are null.
 //!
 //! Columns and units are those of `tcplab_tables`.
 
@@ -6,7 +6,7 @@ use tcplab_tables::{Symbol, table};
 
 table! {
     /// Flows: one row per stream and end.
-    FlowHalves, FlowHalf, "flows";
+    NodeFlows, NodeFlow, "flows";
     /// Flow name.
     flow: Symbol,
     /// Stream number.
@@ -63,7 +63,7 @@ table! {
 
 table! {
     /// Intervals: one row per stream, end and flow sample.
-    IntervalHalves, IntervalHalf, "intervals";
+    NodeIntervals, NodeInterval, "intervals";
     /// End of the interval (ns).
     time: u64,
     /// Length of the interval (ns).

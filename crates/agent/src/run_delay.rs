@@ -1,8 +1,8 @@
-//! How long the threads of flows waited for a CPU.
+//! How long the threads of flows waited for a CPU: the scheduler's run delay.
 //!
-//! A sender that is held up looks like an idle application, a receiver like a slow one, and both bunch the ACKs. TCP's own
-//! figures do not tell; the scheduler's do: `/proc/self/task/TID/schedstat` has the time a thread has run and the time
-//! it was ready to and did not, ns (`Documentation/scheduler/sched-stats.rst`).
+//! A delayed sender looks like an idle application, a delayed receiver like a slow one, and both bunch the ACKs. TCP's own
+//! figures do not show it. `/proc/self/task/TID/schedstat` has the time a thread has run, and the time it was runnable
+//! and did not run, ns (`Documentation/scheduler/sched-stats.rst`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 /// Where the kernel lists the threads of this process.
 const THREADS: &str = "/proc/self/task";
 
-/// The waits of all threads that came into being after it did.
+/// The run delay of all threads started after it was made.
 #[derive(Debug, Default)]
-pub struct Waiting {
+pub struct RunDelay {
     others: Vec<u32>,
     /// ns so far, by thread.
     before: BTreeMap<u32, u64>,
@@ -23,7 +23,7 @@ pub struct Waiting {
     worst: Option<Worst>,
 }
 
-/// The longest wait of a thread between two looks.
+/// The longest run delay of a thread between two readings.
 #[derive(Clone, Debug, PartialEq)]
 struct Worst {
     thread: String,
@@ -31,18 +31,18 @@ struct Worst {
     time: u64,
     /// ns.
     waited: u64,
-    /// Of the time between the looks.
+    /// Share of the time between the readings.
     share: f64,
 }
 
-impl Waiting {
-    /// Those of flows, if it is called when all other threads are there and those of flows are not.
-    pub fn new() -> Waiting {
-        Waiting { others: threads(), ..Waiting::default() }
+impl RunDelay {
+    /// Call it when all other threads have started and those of flows have not.
+    pub fn new() -> RunDelay {
+        RunDelay { others: threads(), ..RunDelay::default() }
     }
 
-    /// Looks, at `time` ns of the run.
-    pub fn look(&mut self, time: u64) {
+    /// Reads the counters, at `time` ns of the run.
+    pub fn read(&mut self, time: u64) {
         let passed = time.saturating_sub(self.since);
         self.since = time;
         for thread in threads() {
@@ -60,8 +60,8 @@ impl Waiting {
         }
     }
 
-    /// What there is to tell: s, and null where the kernel does not count.
-    pub fn facts(&self) -> Value {
+    /// Totals in seconds; null where the kernel does not count.
+    pub fn statistics(&self) -> Value {
         let s = |ns: u64| ns as f64 / 1e9;
         let worst = self.worst.as_ref().map(|worst| {
             json!({"thread": worst.thread, "time": s(worst.time), "waited": s(worst.waited), "share": worst.share})
@@ -99,7 +99,7 @@ mod tests {
         // SAFETY: takes no pointers.
         let cpu = usize::try_from(unsafe { libc::sched_getcpu() }).expect("a CPU of ours");
         let over = AtomicBool::new(false);
-        let mut waiting = Waiting::new();
+        let mut run_delay = RunDelay::new();
         std::thread::scope(|scope| {
             for name in ["one.0", "one.1"] {
                 let busy = || {
@@ -112,11 +112,11 @@ mod tests {
             }
             for look in 1..=4 {
                 std::thread::sleep(std::time::Duration::from_millis(50));
-                waiting.look(look * 50_000_000);
+                run_delay.read(look * 50_000_000);
             }
             over.store(true, Ordering::Relaxed);
         });
-        let facts = waiting.facts();
+        let facts = run_delay.statistics();
         assert!(facts["worst"]["thread"].as_str().is_some_and(|name| name.starts_with("one.")), "{facts}");
         assert!(facts["total"].as_f64() > Some(0.02), "{facts}");
     }

@@ -1,4 +1,4 @@
-//! What was asked of a link beside what was measured.
+//! A link's verdicts: the requested value beside the measured one.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub(super) enum Verdict {
     Ok,
     /// Off by more.
     Off,
-    /// Not to be told by measuring.
+    /// Cannot be measured.
     NotVerified,
 }
 

@@ -12,9 +12,9 @@ pub(super) struct Note {
 
 /// Keeps what the analysis said of the last packet.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Note);
+pub(super) struct ListObserver(Note);
 
-impl Watch {
+impl ListObserver {
     /// Forgets the packet before: not every packet belongs to a flow.
     pub(super) fn begin(&mut self) {
         self.0 = Note::default();
@@ -25,7 +25,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for ListObserver {
     fn seen(&mut self, seen: &Seen<'_>) {
         self.0 = Note { flow: Some(seen.flow), text: word(seen) };
     }

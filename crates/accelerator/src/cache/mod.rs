@@ -1,0 +1,217 @@
+//! A transparent HTTP/1.1 cache (RFC 9111) on the real Linux stack.
+//!
+//! Connections are diverted to it as to an accelerator. It accepts each as if it were the server, answers GET and HEAD from what
+//! it has stored (`shelf`, by the rules in `rules`), and asks the server for the rest over a connection of its own, in the
+//! client's name. Each connection has a thread (`conversation`), whose reads and writes block: a response is taken from
+//! the server as fast as the client takes it. From the first request on that is neither GET nor HEAD, or not HTTP, a
+//! connection goes on as with an accelerator.
+//!
+//! As there, sockets linger for zero seconds, so that a client gets a reset and not half an object if the cache dies.
+
+mod chunks;
+mod conversation;
+mod rules;
+mod shelf;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use slab::Slab;
+use socket2::Socket;
+use tcplab_plan::Leg;
+use tcplab_units::Time;
+
+use crate::AcceleratorError;
+use crate::divert::{self, Choice, Diversion};
+use crate::sample::{LegSample, Sample};
+use crate::socket::{self, plain};
+use conversation::Conversation;
+use shelf::{Memory, Shelf};
+
+/// Connections at a time; further ones pass.
+const MOST: usize = 2048;
+/// So many connections must be left before new ones are diverted again.
+const FREE: usize = MOST / 10;
+/// How often connections are counted at least, and the end looked for.
+const REVIEW: Duration = Duration::from_millis(100);
+/// Stack of a connection's thread.
+const STACK: usize = 128 << 10;
+
+/// Requests and connections so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheCounts {
+    /// Connections at this moment.
+    pub open: u64,
+    /// Connections so far.
+    pub accepted: u64,
+    /// Connections ended by an error or a reset of either end.
+    pub broken: u64,
+    /// Connections that were passed on as TCP.
+    pub passed: u64,
+    /// Requests answered from what was stored.
+    pub hits: u64,
+    /// Requests answered so once the server had confirmed it.
+    pub revalidated: u64,
+    /// Requests answered by the server, or not at all.
+    pub misses: u64,
+    /// Bytes stored, heads and bodies.
+    pub stored: u64,
+    /// Bytes of bodies in memory: stored, coming, or on their way to clients although no longer stored.
+    pub memory: u64,
+}
+
+/// What the connections have in common.
+#[derive(Debug)]
+struct Shared {
+    size: u64,
+    towards_server: Leg,
+    shelf: Mutex<Shelf>,
+    memory: Arc<Memory>,
+    open: Mutex<Slab<Open>>,
+    counts: Mutex<CacheCounts>,
+    began: Instant,
+}
+
+/// A connection, for those who look at it from outside.
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    client: (Arc<Socket>, SocketAddr),
+    server: Option<(Arc<Socket>, SocketAddr)>,
+    carries: bool,
+}
+
+impl Shared {
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> MutexGuard<'_, Slab<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, change: impl FnOnce(&mut CacheCounts)) {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn counts(&self) -> CacheCounts {
+        CacheCounts {
+            open: self.open().len() as u64,
+            stored: self.shelf().bytes(),
+            memory: self.memory.held(),
+            ..*self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+
+    fn samples(&self) -> Vec<Sample> {
+        let sample = |open: &Open| {
+            let (server, server_address) = open.server.as_ref()?;
+            Some(Sample {
+                connection: open.number,
+                client: LegSample::of(&open.client.0, open.client.1)?,
+                server: LegSample::of(server, *server_address)?,
+                carries: open.carries,
+            })
+        };
+        self.open().iter().filter_map(|(_, open)| sample(open)).collect()
+    }
+
+    fn now(&self) -> Time {
+        Time::from_ns(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+/// An HTTP cache in the network namespace it was made in.
+#[derive(Debug)]
+pub struct Cache {
+    shared: Arc<Shared>,
+    listener: Socket,
+    diversion: Diversion,
+    diverts: bool,
+}
+
+impl Cache {
+    /// Listen, and divert connections to `ports` of any host and to `servers` that pass this namespace from now on.
+    ///
+    /// The legs are the one towards the client and the one towards the server.
+    pub fn open(
+        settings: &tcplab_plan::Cache,
+        [towards_client, towards_server]: [Leg; 2],
+        ports: Vec<u16>,
+        servers: Vec<SocketAddr>,
+    ) -> Result<Cache, AcceleratorError> {
+        let (listener, port) = socket::listen(&towards_client)?;
+        // What the plan asks of the other leg is tried before the first connection needs it.
+        drop(socket::listen(&towards_server)?);
+        let diversion = Diversion::new(divert::CACHE, port, Choice::To { ports, servers })?;
+        let shared = Shared {
+            size: settings.size,
+            towards_server,
+            shelf: Mutex::new(Shelf::new(settings.size)),
+            memory: Memory::new(settings.size.saturating_mul(2)),
+            open: Mutex::default(),
+            counts: Mutex::default(),
+            began: Instant::now(),
+        };
+        Ok(Cache { shared: Arc::new(shared), listener, diversion, diverts: true })
+    }
+
+    /// Serve until `over`, which is asked every 100 ms. Every `interval` `observe` is given each open connection that has two legs.
+    pub fn run(
+        mut self,
+        interval: Duration,
+        over: impl Fn() -> bool,
+        mut observe: impl FnMut(&CacheCounts, &mut dyn Iterator<Item = Sample>),
+    ) -> Result<CacheCounts, AcceleratorError> {
+        let interval = interval.min(REVIEW);
+        let mut due = Instant::now() + interval;
+        while !over() {
+            let wait = due.saturating_duration_since(Instant::now());
+            if socket::wait(&self.listener, nix::poll::PollFlags::POLLIN, wait)
+                .map_err(AcceleratorError::Events)?
+            {
+                self.accept();
+            }
+            if Instant::now() >= due {
+                due = (due + interval).max(Instant::now());
+                observe(&self.shared.counts(), &mut self.shared.samples().into_iter());
+            }
+            self.review()?;
+        }
+        Ok(self.shared.counts())
+    }
+
+    fn accept(&mut self) {
+        // Any error speaks of the client, which has gone again, or of file descriptors, of which none is left (accept(2)).
+        while let Ok((client, from)) = self.listener.accept() {
+            let Some((client, from, to)) = accepted(client, from.as_socket()) else { continue };
+            let client = Arc::new(client);
+            let mut number = 0;
+            self.shared.count(|counts| {
+                number = counts.accepted;
+                counts.accepted += 1;
+            });
+            let open = Open { number, client: (client.clone(), from), server: None, carries: false };
+            let key = self.shared.open().insert(open);
+            let conversation = Conversation::new(self.shared.clone(), key, client, from, to);
+            let thread = std::thread::Builder::new().name("cache".into()).stack_size(STACK);
+            // Without a thread it is dropped, and the client reset.
+            let _ = thread.spawn(move || conversation.serve());
+        }
+    }
+
+    /// Lets new connections pass while there are too many.
+    fn review(&mut self) -> Result<(), AcceleratorError> {
+        let open = self.shared.open().len();
+        self.diverts = if self.diverts { open < MOST } else { open <= MOST - FREE };
+        self.diversion.open(self.diverts)
+    }
+}
+
+/// An accepted connection whose reads and writes block, and its ends; none: it has gone again.
+fn accepted(client: Socket, from: Option<SocketAddr>) -> Option<(Socket, SocketAddr, SocketAddr)> {
+    socket::prepare(&client).and_then(|()| client.set_nonblocking(false)).ok()?;
+    let to = client.local_addr().ok()?.as_socket()?;
+    Some((client, plain(from?), plain(to)))
+}

@@ -1,0 +1,247 @@
+//! CAKE as a whole: its shaper, tins, fairness of hosts and flows, ACK filter and limit.
+
+use tcplab_units::{Rate, Span, Time};
+
+use super::Cake;
+use crate::config::{self, AckFilter, Diffserv, Isolation};
+use crate::inside::{Acknowledgment, Inside};
+use crate::qdisc::testing::{Told, Unit, offer};
+use crate::qdisc::{Cause, Qdisc, Queued, Sink};
+
+/// 8 Mbit/s, 1000 bytes a millisecond.
+fn cake(config: config::Cake) -> Cake<Unit> {
+    Cake::new(&config::Cake { bandwidth: Rate::from_bits_per_sec(8_000_000), ..config }, 1)
+}
+
+fn ms(ms: u64) -> Time {
+    Time::ZERO + Span::from_ms(ms)
+}
+
+/// Knows that flow `s * 100 + d * 10 + n` goes from host s to host d, and that packets of less than 100 bytes are
+/// acknowledgments of as many bytes as they have.
+struct Wise(Vec<Told>);
+
+impl Sink<Unit> for Wise {
+    fn enqueued(&mut self, packet: &Unit) {
+        self.0.enqueued(packet);
+    }
+    fn rejected(&mut self, packet: &Unit, cause: Cause) {
+        self.0.rejected(packet, cause);
+    }
+    fn dropped(&mut self, packet: &Unit, cause: Cause) {
+        self.0.dropped(packet, cause);
+    }
+    fn marked(&mut self, packet: &Unit) {
+        self.0.marked(packet);
+    }
+    fn inside(&self, packet: &Unit) -> Inside {
+        let (source, destination) = (packet.flow / 100, packet.flow / 10 % 10);
+        let ack = (packet.len < 100).then_some(Acknowledgment {
+            number: packet.len,
+            is_pure: true,
+            ecn_flags: 0,
+            sack: [(0, 0); 4],
+        });
+        Inside { source, destination, ack }
+    }
+}
+
+fn give(queue: &mut Cake<Unit>, packet: Unit, now: Time) -> Vec<Told> {
+    let mut sink = Wise(Vec::new());
+    queue.enqueue(Queued { packet, number: 1, since: now }, now, &mut sink);
+    sink.0
+}
+
+/// The bytes that leave by flow in so many seconds, in which every flow has twenty packets of 1000 bytes waiting.
+fn shares(isolation: Isolation, flows: &[u32], seconds: u64) -> Vec<u64> {
+    let mut queue = cake(config::Cake { isolation, ..config::Cake::default() });
+    let mut bytes = vec![0; flows.len()];
+    for &flow in flows {
+        for _ in 0..20 {
+            give(&mut queue, Unit { flow, ..Unit::new(1000) }, Time::ZERO);
+        }
+    }
+    for at in 0..seconds * 1000 {
+        let left = queue.dequeue(ms(at), &mut Wise(Vec::new())).expect("a packet a millisecond");
+        let index = flows.iter().position(|flow| *flow == left.packet.flow).expect("a flow of ours");
+        bytes[index] += 1000;
+        give(&mut queue, left.packet, ms(at));
+    }
+    bytes
+}
+
+#[test]
+fn the_shaper_sends_at_its_rate_and_saves_nothing_up() {
+    let mut queue = cake(config::Cake::default());
+    for _ in 0..3 {
+        offer(&mut queue, Unit::new(1000), ms(500));
+    }
+    assert_eq!(queue.next_ready(ms(500)), ms(500));
+    assert!(queue.dequeue(ms(500), &mut Vec::new()).is_some());
+    assert!(queue.dequeue(ms(500), &mut Vec::new()).is_none());
+    assert_eq!(queue.next_ready(ms(500)), ms(501));
+    // Late, it makes up for what it missed.
+    assert!(queue.dequeue(ms(503), &mut Vec::new()).is_some());
+    assert!(queue.dequeue(ms(503), &mut Vec::new()).is_some());
+    offer(&mut queue, Unit::new(1000), ms(503));
+    assert_eq!(queue.next_ready(ms(503)), ms(503));
+}
+
+#[test]
+fn the_shaper_counts_overhead() {
+    let mut queue = cake(config::Cake { overhead: Some(38), mpu: 84, ..config::Cake::default() });
+    offer(&mut queue, Unit::new(976), Time::ZERO);
+    offer(&mut queue, Unit::new(54), Time::ZERO);
+    offer(&mut queue, Unit::new(54), Time::ZERO);
+    assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some());
+    assert_eq!(queue.next_ready(Time::ZERO), ms(1));
+    assert!(queue.dequeue(ms(1), &mut Vec::new()).is_some());
+    assert_eq!(queue.next_ready(ms(1)), ms(1) + Span::from_us(84));
+}
+
+#[test]
+fn flows_share_evenly_whatever_hosts_they_have_where_only_flows_count() {
+    let bytes = shares(Isolation::Flows, &[110, 111, 112, 210], 20);
+    assert!(bytes.iter().all(|bytes| bytes.abs_diff(5_000_000) < 100_000), "{bytes:?}");
+}
+
+#[test]
+fn a_host_gets_no_more_for_having_more_flows() {
+    // Host 1 has three flows and host 2 one, to the same destination.
+    let bytes = shares(Isolation::DualSrchost, &[110, 111, 112, 210], 20);
+    assert!(bytes[3].abs_diff(10_000_000) < 200_000, "{bytes:?}");
+    assert!(bytes[..3].iter().all(|bytes| bytes.abs_diff(3_333_333) < 100_000), "{bytes:?}");
+    // The same the other way round.
+    let bytes = shares(Isolation::DualDsthost, &[110, 210, 310, 120], 20);
+    assert!(bytes[3].abs_diff(10_000_000) < 200_000, "{bytes:?}");
+}
+
+#[test]
+fn triple_isolation_finds_the_side_on_which_hosts_differ() {
+    // As an uplink: sources 1 and 2, all destinations apart.
+    let up = shares(Isolation::TripleIsolate, &[110, 120, 130, 240], 20);
+    assert!(up[3].abs_diff(10_000_000) < 200_000, "{up:?}");
+    // As a downlink.
+    let down = shares(Isolation::TripleIsolate, &[110, 210, 310, 420], 20);
+    assert!(down[3].abs_diff(10_000_000) < 200_000, "{down:?}");
+}
+
+#[test]
+fn hosts_alone_share_where_flows_do_not_count() {
+    let bytes = shares(Isolation::Srchost, &[110, 111, 210], 20);
+    assert!((bytes[0] + bytes[1]).abs_diff(10_000_000) < 200_000, "{bytes:?}");
+}
+
+#[test]
+fn a_sparse_flow_goes_first() {
+    let mut queue = cake(config::Cake::default());
+    for _ in 0..20 {
+        give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, Time::ZERO);
+    }
+    for at in 0..3 {
+        assert!(queue.dequeue(ms(at), &mut Wise(Vec::new())).is_some());
+    }
+    give(&mut queue, Unit { flow: 220, ..Unit::new(200) }, ms(3));
+    let next = queue.dequeue(ms(3), &mut Wise(Vec::new())).map(|queued| queued.packet.flow);
+    assert_eq!(next, Some(220));
+}
+
+#[test]
+fn a_flow_that_sends_little_at_a_time_does_not_stay_first() {
+    // One flow has twenty packets waiting, the other always one small one, far below its quantum.
+    let mut queue = cake(config::Cake::default());
+    let mut bytes = [0, 0];
+    for _ in 0..20 {
+        give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, Time::ZERO);
+    }
+    give(&mut queue, Unit { flow: 220, ..Unit::new(100) }, Time::ZERO);
+    let mut now = Time::ZERO;
+    while now < ms(1000) {
+        let left = queue.dequeue(now, &mut Wise(Vec::new())).expect("a packet is due").packet;
+        bytes[usize::from(left.flow == 220)] += u64::from(left.len);
+        give(&mut queue, left, now);
+        now = queue.next_ready(now);
+    }
+    assert!(bytes[0] > 450_000, "{bytes:?}");
+}
+
+/// The share of the rate that each codepoint gets of those that offer more than there is.
+fn tin_shares(diffserv: Diffserv, dscps: &[u8]) -> Vec<f64> {
+    let mut queue = cake(config::Cake { diffserv, ..config::Cake::default() });
+    let unit = |number: usize| Unit { flow: number as u32, dscp: dscps[number], ..Unit::new(1000) };
+    let mut packets = vec![0.0; dscps.len()];
+    for _ in 0..20 {
+        (0..dscps.len()).for_each(|number| _ = give(&mut queue, unit(number), Time::ZERO));
+    }
+    for at in 0..20_000 {
+        let left = queue.dequeue(ms(at), &mut Wise(Vec::new())).expect("a packet a millisecond").packet;
+        packets[left.flow as usize] += 1.0;
+        give(&mut queue, left, ms(at));
+    }
+    packets.iter().map(|packets| packets / 20_000.0).collect()
+}
+
+#[test]
+fn tins_go_first_up_to_their_thresholds() {
+    // Bulk, best effort, voice: voice gets its quarter, bulk its sixteenth, best effort the rest.
+    let found = tin_shares(Diffserv::Diffserv3, &[8, 0, 46]);
+    for (share, expected) in found.iter().zip([1.0 / 16.0, 11.0 / 16.0, 0.25]) {
+        assert!((share - expected).abs() < 0.01, "{found:?}");
+    }
+    // What no other tin wants, one may have.
+    let lent = tin_shares(Diffserv::Diffserv3, &[46]);
+    assert!((lent[0] - 1.0).abs() < 1e-9, "{lent:?}");
+}
+
+#[test]
+fn the_oldest_redundant_acknowledgment_goes_if_another_waits_behind_it() {
+    let mut queue = cake(config::Cake { ack_filter: AckFilter::On, ..config::Cake::default() });
+    let dropped = Told::Dropped(Cause::Redundant);
+    let acks =
+        [60, 61, 62, 63].map(|number| give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1)));
+    assert_eq!(acks[1], [Told::Enqueued]);
+    assert_eq!([&acks[2], &acks[3]], [&[Told::Enqueued, dropped]; 2]);
+    let mut at = 1;
+    let left: Vec<u32> = std::iter::from_fn(|| {
+        at += 1;
+        queue.dequeue(ms(at), &mut Wise(Vec::new())).map(|queued| queued.packet.len)
+    })
+    .collect();
+    assert_eq!(left, [62, 63]);
+}
+
+#[test]
+fn an_aggressive_filter_leaves_the_latest_alone() {
+    let mut queue = cake(config::Cake { ack_filter: AckFilter::Aggressive, ..config::Cake::default() });
+    for number in [60, 61, 62] {
+        give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1));
+        // Of another connection, and data: both stay.
+        give(&mut queue, Unit { flow: 120, ..Unit::new(1000) }, ms(1));
+    }
+    assert_eq!(queue.backlog().packets, 1 + 3);
+    let gauges = queue.gauges(ms(1));
+    assert_eq!(gauges.iter().find(|gauge| gauge.name == "ack_drop").map(|gauge| gauge.value), Some(2.0));
+}
+
+#[test]
+fn beyond_the_memory_limit_the_longest_queue_loses_from_its_head() {
+    let mut queue = cake(config::Cake { memlimit: Some(10_000), ..config::Cake::default() });
+    for _ in 0..9 {
+        assert_eq!(give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1)), [Told::Enqueued]);
+    }
+    let told = give(&mut queue, Unit { flow: 220, ..Unit::new(1500) }, ms(1));
+    assert_eq!(told, [Told::Enqueued, Told::Dropped(Cause::Overlimit)]);
+    assert_eq!(queue.backlog().bytes, 9500);
+}
+
+#[test]
+fn a_million_flows_take_no_more_room_than_one() {
+    let mut queue: Cake<Unit> = Cake::new(&config::Cake::default(), 1);
+    for flow in 0..1_000_000u32 {
+        give(&mut queue, Unit { flow, ..Unit::new(100) }, Time::from_ns(u64::from(flow) * 1000));
+        assert!(queue.dequeue(Time::from_ns(u64::from(flow) * 1000), &mut Wise(Vec::new())).is_some());
+    }
+    assert_eq!(queue.backlog().packets, 0);
+    let way_cols = queue.gauges(ms(0)).iter().find(|gauge| gauge.name == "way_cols").map(|gauge| gauge.value);
+    assert!(way_cols.is_some());
+}

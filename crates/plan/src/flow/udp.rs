@@ -1,0 +1,71 @@
+//! Datagrams at a rate.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tcplab_units::Rate;
+
+use super::{Flow, Generator, Kind, Pattern, Traits, tcp};
+use crate::estimate::{self, Carried, Count, Fluid, Ways};
+
+/// Datagrams at a rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Udp {
+    /// Rate of UDP payload per stream.
+    pub rate: Rate,
+    /// Payload bytes of a datagram.
+    pub payload: u32,
+    /// Payload bytes per stream; none: as many as the time allows.
+    pub bytes: Option<u64>,
+    /// Pauses; none: without pause.
+    pub pattern: Option<Pattern>,
+    /// The program that makes the traffic where it is real.
+    #[serde(default)]
+    pub generator: Generator,
+}
+
+impl Udp {
+    pub(super) const TRAITS: Traits = Traits {
+        name: "udp",
+        connected: false,
+        both_ways: false,
+        served: true,
+        moves_payload: true,
+        bulk: true,
+        round_trips: false,
+    };
+
+    /// Bytes of a datagram's frame.
+    fn frame(&self) -> f64 {
+        f64::from(self.payload) + f64::from(estimate::UDP_FRAME)
+    }
+}
+
+impl Kind for Udp {
+    fn traits(&self) -> Traits {
+        Udp::TRAITS
+    }
+
+    fn fluid(&self, flow: &Flow, _ways: &Ways<'_>) -> Option<Fluid> {
+        let share = self.pattern.map_or(1.0, |pattern| pattern.share());
+        let frame = self.frame() / f64::from(self.payload);
+        Some(Fluid {
+            most: self.rate.bits_per_sec() as f64 * frame * share * f64::from(flow.streams),
+            wanted: estimate::framed(self.bytes, flow.streams, self.payload),
+            yields: false,
+            responses: false,
+        })
+    }
+
+    fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
+        Count { there: carried.bits / 8.0 / self.frame(), back: 0.0, trips: 0.0, carried }
+    }
+}
+
+impl fmt::Display for Udp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "udp at {}, {} B datagrams", self.rate, self.payload)?;
+        tcp::amount(f, self.bytes, self.pattern)
+    }
+}

@@ -1,0 +1,17 @@
+//! Caches: `cache` of a router.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::kinds;
+
+/// An HTTP cache (RFC 9111).
+///
+/// It answers requests of http flows that pass the router from what it has stored, and passes on the others.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cache {
+    /// Most bytes stored, heads and bodies; what was used least recently goes first (default 256 MiB).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) size: Option<u64>,
+}

@@ -1,0 +1,294 @@
+//! Accurate ECN feedback (RFC 9768): the receiver counts marked packets and the bytes of each codepoint; three bits of
+//! every header and an option carry the counts back.
+
+use tcplab_control::sock::ECN_ACCURATE;
+
+use crate::ecn::{CE, ECT_0, ECT_1, NOT_ECT};
+use crate::segment::{ACK, AccEcnOption, CWR, ECE, SYN};
+use crate::{Connection, Segment};
+
+/// Values of the ACE field (section 3.2.2).
+const ACE: u32 = 8;
+/// What the packet counters begin at, so that zero means that a middlebox cleared the field (section 3.2.1).
+const CEP_INITIAL: u32 = 5;
+/// Byte counters are carried modulo this (section 3.2.3).
+const BYTES: u32 = 1 << 24;
+/// Marks since the last ACK that draw one at once (section 3.2.2.5.1 recommends 2).
+const MARKS_MAX: u32 = 2;
+/// Room for options in a header.
+const OPTION_ROOM: u32 = 40;
+
+/// Codepoint of the SYN or SYN-ACK as the ACE field says it during the handshake (Tables 2 and 3).
+const fn handshake_encoding(codepoint: u8) -> u8 {
+    match codepoint {
+        NOT_ECT => 0b010,
+        ECT_1 => 0b011,
+        ECT_0 => 0b100,
+        _ => 0b110,
+    }
+}
+
+/// The ACE field: AE, CWR and ECE as one number.
+pub(crate) fn ace(segment: &Segment) -> u8 {
+    u8::from(segment.ae) << 2 | u8::from(segment.flags & CWR != 0) << 1 | u8::from(segment.flags & ECE != 0)
+}
+
+fn set_ace(segment: &mut Segment, ace: u8) {
+    segment.ae = ace & 4 != 0;
+    segment.flags &= !(CWR | ECE);
+    segment.flags |= if ace & 2 != 0 { CWR } else { 0 } | if ace & 1 != 0 { ECE } else { 0 };
+}
+
+/// Both halves of the feedback (section 3.2.1).
+#[derive(Debug)]
+pub(crate) struct Accurate {
+    /// Packets that arrived marked.
+    r_cep: u32,
+    /// Bytes that arrived with ECT(0), CE and ECT(1).
+    r_e0b: u32,
+    r_ceb: u32,
+    r_e1b: u32,
+    /// The last packet with data was marked.
+    last_marked: bool,
+    /// Marks since our last ACK.
+    marks_unacknowledged: u32,
+    /// The same counters of the peer, as far as its feedback goes.
+    s_cep: u32,
+    s_ceb: u32,
+    /// Codepoint of the peer's SYN or SYN-ACK.
+    opening_codepoint: u8,
+    /// We opened: the peer's SYN-ACK is acknowledged with its codepoint in the ACE field.
+    answers_syn_ack: bool,
+    /// Neither do we set a codepoint any longer (section 3.1.4, 3.2.2.1).
+    pub(crate) mangled: bool,
+}
+
+impl Default for Accurate {
+    fn default() -> Accurate {
+        Accurate {
+            r_cep: CEP_INITIAL,
+            r_e0b: 1,
+            r_ceb: 0,
+            r_e1b: 1,
+            last_marked: false,
+            marks_unacknowledged: 0,
+            s_cep: CEP_INITIAL,
+            s_ceb: 0,
+            opening_codepoint: NOT_ECT,
+            answers_syn_ack: false,
+            mangled: false,
+        }
+    }
+}
+
+impl Accurate {
+    /// The option with its `fields` most useful fields: first what the peer sends, then the marks.
+    fn option(&self, fields: u8) -> AccEcnOption {
+        AccEcnOption {
+            fields,
+            ect1_first: self.r_e1b != 1 || self.r_e0b == 1,
+            e0b: self.r_e0b % BYTES,
+            ceb: self.r_ceb % BYTES,
+            e1b: self.r_e1b % BYTES,
+        }
+    }
+}
+
+impl Connection {
+    /// Both ends agreed on accurate feedback.
+    pub(crate) fn accurate(&self) -> bool {
+        self.sk.ecn_flags & ECN_ACCURATE != 0
+    }
+
+    /// The codepoint of the peer's SYN, which our SYN-ACK repeats, or of its SYN-ACK, which our ACK repeats.
+    pub(crate) fn accecn_note_opening(&mut self, opening: &Segment) {
+        let accurate = &mut self.ecn.accurate;
+        accurate.opening_codepoint = opening.ecn;
+        accurate.answers_syn_ack = opening.flags & ACK != 0;
+        // Table 3: a marked SYN-ACK is counted, a marked SYN is not.
+        if accurate.answers_syn_ack && opening.ecn == CE && accurate.r_cep == CEP_INITIAL {
+            accurate.r_cep += 1;
+        }
+    }
+
+    /// Makes `syn_ack` agree to accurate feedback. A second retransmission is without, in case something on the path
+    /// drops it for its flags or its option (section 3.1.4.2).
+    pub(crate) fn accecn_agree(&self, syn_ack: &mut Segment) {
+        if self.handshake.retries < 2 {
+            set_ace(syn_ack, handshake_encoding(self.ecn.accurate.opening_codepoint));
+        }
+        if self.handshake.retries == 0 {
+            syn_ack.accecn = self.ecn.accurate.option(3);
+        }
+    }
+
+    /// Whether the peer's SYN-ACK agrees to accurate feedback (Table 2).
+    pub(crate) fn accecn_agreed(syn_ack: &Segment) -> bool {
+        matches!(ace(syn_ack), 0b010 | 0b011 | 0b100 | 0b110)
+    }
+
+    /// Makes an ACK of the SYN-ACK say with which codepoint that arrived (section 3.2.2.1).
+    pub(crate) fn accecn_answer(&self, segment: &mut Segment) {
+        if self.accurate() && self.ecn.accurate.answers_syn_ack && segment.len == 0 {
+            set_ace(segment, handshake_encoding(self.ecn.accurate.opening_codepoint));
+            segment.accecn = self.ecn.accurate.option(if segment.sack_count == 0 { 3 } else { 0 });
+        }
+    }
+
+    /// The peer has acknowledged our SYN-ACK (Table 4). An ACE field of zero says that something cleared the flags on
+    /// the way: then packets are not ECN-capable, for their marks would not come back.
+    pub(crate) fn accecn_established(&mut self, ack: &Segment) {
+        if !self.accurate() || ack.len > 0 || ack.sack_count > 0 {
+            return;
+        }
+        match ace(ack) {
+            0 => self.ecn.accurate.mangled = true,
+            0b110 => self.ecn.accurate.s_cep = CEP_INITIAL + 1,
+            _ => {}
+        }
+    }
+
+    /// The ACE field of whatever leaves.
+    pub(crate) fn accecn_header(&self, segment: &mut Segment) {
+        set_ace(segment, (self.ecn.accurate.r_cep % ACE) as u8);
+    }
+
+    /// Adds the option to an ACK without data, wherever it fits beside timestamps and SACK blocks.
+    pub(crate) fn accecn_option(&mut self, ack: &mut Segment) {
+        if !self.accurate() {
+            return;
+        }
+        let sack = if ack.sack_count > 0 { 4 + 8 * u32::from(ack.sack_count) } else { 0 };
+        let room = OPTION_ROOM - self.option_bytes() - sack;
+        let accurate = &self.ecn.accurate;
+        let both = accurate.r_e0b != 1 && accurate.r_e1b != 1;
+        let fields = match room {
+            12.. if both => 3,
+            8.. => 2,
+            _ => 0,
+        };
+        ack.accecn = accurate.option(fields);
+    }
+
+    /// An ACK of any kind leaves.
+    pub(crate) fn accecn_acknowledged(&mut self) {
+        self.ecn.accurate.marks_unacknowledged = 0;
+    }
+
+    /// Counts a segment that arrived, of `packets` packets. The first marked one, and every second, is acknowledged at
+    /// once (section 3.2.2.5.1).
+    pub(crate) fn accecn_on_arrival(&mut self, segment: &Segment, packets: u32) {
+        if !self.accurate() || segment.flags & SYN != 0 {
+            return;
+        }
+        let accurate = &mut self.ecn.accurate;
+        let bytes = segment.len;
+        match segment.ecn {
+            ECT_0 => accurate.r_e0b = accurate.r_e0b.wrapping_add(bytes),
+            ECT_1 => accurate.r_e1b = accurate.r_e1b.wrapping_add(bytes),
+            CE => {
+                accurate.r_ceb = accurate.r_ceb.wrapping_add(bytes);
+                accurate.r_cep = accurate.r_cep.wrapping_add(packets);
+            }
+            _ => {}
+        }
+        if bytes == 0 {
+            return;
+        }
+        let marked = segment.ecn == CE;
+        if marked {
+            accurate.marks_unacknowledged += packets;
+            self.delack.now |= !accurate.last_marked || accurate.marks_unacknowledged >= MARKS_MAX;
+        }
+        accurate.last_marked = marked;
+    }
+
+    /// Packets that arrived marked.
+    #[cfg(test)]
+    pub(crate) fn accecn_marked(&self) -> u32 {
+        self.ecn.accurate.r_cep - CEP_INITIAL
+    }
+
+    /// How many of our packets the feedback in `segment` newly says were marked; it newly acknowledges or SACKs
+    /// `delivered` packets. Feedback that acknowledges nothing may be old and is left for the next.
+    pub(crate) fn accecn_newly_marked(&mut self, segment: &Segment, delivered: u32) -> u32 {
+        if delivered == 0 {
+            return 0;
+        }
+        let mss = self.sk.mss_cache;
+        let accurate = &mut self.ecn.accurate;
+        let least = u32::from(ace(segment)).wrapping_sub(accurate.s_cep) % ACE;
+        let told = segment.accecn.carries_marks().then_some(segment.accecn.ceb);
+        let bytes = told.map(|ceb| {
+            let bytes = ceb.wrapping_sub(accurate.s_ceb) % BYTES;
+            // Fewer than were assumed for want of an option.
+            if bytes < BYTES / 2 { bytes } else { 0 }
+        });
+        let marked = newly_marked(least, delivered, bytes, mss);
+        accurate.s_cep = accurate.s_cep.wrapping_add(marked);
+        accurate.s_ceb = told.unwrap_or(accurate.s_ceb.wrapping_add(marked.wrapping_mul(mss)) % BYTES);
+        marked
+    }
+}
+
+/// Packets newly marked, of `delivered`: `least` of them or 8, 16, ... more, for the ACE field wraps.
+///
+/// The option's count of marked bytes, where it is there, says which (appendix A.2.2). Without it a sender to which
+/// more than 7 packets are acknowledged at once must assume the worst (section 3.2.2.5.2, appendix A.2.1).
+fn newly_marked(least: u32, delivered: u32, bytes: Option<u32>, mss: u32) -> u32 {
+    if delivered < ACE {
+        return least;
+    }
+    let most = delivered - (delivered - least) % ACE;
+    match bytes {
+        None => most,
+        Some(bytes) => {
+            // The least count of packets that holds so many bytes and agrees with the field.
+            let packets = bytes.div_ceil(mss.max(1)).max(least);
+            (packets + (ACE - (packets - least) % ACE) % ACE).min(most)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn up_to_seven_packets_the_field_says_all() {
+        assert_eq!(newly_marked(0, 7, None, 1000), 0);
+        assert_eq!(newly_marked(7, 7, None, 1000), 7);
+        // Marked ACKs of the peer's are counted too.
+        assert_eq!(newly_marked(3, 2, None, 1000), 3);
+    }
+
+    #[test]
+    fn without_the_option_the_worst_is_assumed() {
+        assert_eq!(newly_marked(0, 9, None, 1000), 8);
+        assert_eq!(newly_marked(2, 9, None, 1000), 2);
+        assert_eq!(newly_marked(1, 9, None, 1000), 9);
+    }
+
+    #[test]
+    fn the_option_tells_how_often_the_field_has_wrapped() {
+        assert_eq!(newly_marked(0, 40, Some(0), 1000), 0);
+        assert_eq!(newly_marked(3, 40, Some(3_000), 1000), 3);
+        assert_eq!(newly_marked(3, 40, Some(11_000), 1000), 11);
+        // Three of the packets were small.
+        assert_eq!(newly_marked(3, 40, Some(8_500), 1000), 11);
+    }
+
+    proptest! {
+        /// Whatever is lost of the feedback between, full packets are counted exactly with the option, and never too
+        /// few without it.
+        #[test]
+        fn marks_are_never_missed(marked in 0u32..200, others in 0u32..200) {
+            let delivered = marked + others;
+            let field = marked % ACE;
+            prop_assert_eq!(newly_marked(field, delivered, Some(marked * 1000), 1000), marked);
+            prop_assert!(newly_marked(field, delivered, None, 1000) >= marked);
+            prop_assert!(newly_marked(field, delivered, None, 1000) <= delivered);
+        }
+    }
+}

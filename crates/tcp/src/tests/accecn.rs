@@ -1,0 +1,167 @@
+//! Accurate ECN (RFC 9768): how it is agreed on and what falls back, what the receiver reports, what the sender counts.
+
+use tcplab_units::{Span, Time};
+
+use super::pair::{Faults, Pair, control};
+use super::script::plain;
+use crate::accecn::ace;
+use crate::segment::{ACK, CWR, ECE};
+use crate::{Config, Connection, Ecn, EcnFeedback, Segment};
+
+fn of(ecn: Ecn) -> Config {
+    Config { ecn, ..plain() }
+}
+
+/// The SYN, the SYN-ACK and the ACK of a handshake on whose way `touch` has its hands, and both ends after it.
+fn handshake(
+    ours: (Ecn, &str),
+    theirs: (Ecn, &str),
+    touch: impl Fn(&mut Segment),
+) -> ([Segment; 3], Connection, Connection) {
+    let now = Time::ZERO;
+    let mut client = Connection::connect(&of(ours.0), control(ours.1), 1, now);
+    let pass = |from: &mut Connection| {
+        let mut segment = from.poll_transmit(now).expect("a segment");
+        touch(&mut segment);
+        segment
+    };
+    let syn = pass(&mut client);
+    let mut server = Connection::accept(&of(theirs.0), control(theirs.1), 1, &syn, now);
+    let reply = pass(&mut server);
+    client.handle_segment(&reply, now);
+    let ack = pass(&mut client);
+    server.handle_segment(&ack, now);
+    ([syn, reply, ack], client, server)
+}
+
+#[test]
+fn both_ends_agree_by_the_three_flags_of_each_segment() {
+    let ([syn, reply, ack], client, server) = handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |_| ());
+    // Table 2 and 3: all three flags ask; what came back was not ECN-capable.
+    assert_eq!([syn, reply, ack].map(|s| ace(&s)), [0b111, 0b010, 0b010]);
+    assert_eq!([syn, reply, ack].map(|s| s.accecn.fields), [0, 3, 3]);
+    assert_eq!((ack.accecn.e0b, ack.accecn.ceb, ack.accecn.e1b), (1, 0, 1));
+    assert_eq!([client, server].map(|end| end.ecn_feedback()), [EcnFeedback::Accurate; 2]);
+}
+
+#[test]
+fn the_codepoint_of_a_syn_comes_back_in_the_handshake() {
+    for (codepoint, encoded) in [(0, 0b010), (1, 0b011), (2, 0b100), (3, 0b110)] {
+        let ([_, reply, ack], client, server) =
+            handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |s| s.ecn = codepoint);
+        assert_eq!([ace(&reply), ace(&ack)], [encoded; 2]);
+        assert_eq!([client, server].map(|end| end.ecn_feedback()), [EcnFeedback::Accurate; 2]);
+    }
+}
+
+#[test]
+fn it_falls_back_to_classic_ecn_and_to_none() {
+    let agreed = |ours, theirs| {
+        let (_, client, server) = handshake((ours, "reno"), (theirs, "reno"), |_| ());
+        assert_eq!(client.ecn_feedback(), server.ecn_feedback());
+        client.ecn_feedback()
+    };
+    assert_eq!(agreed(Ecn::Accecn, Ecn::On), EcnFeedback::Classic);
+    assert_eq!(agreed(Ecn::Accecn, Ecn::Passive), EcnFeedback::Classic);
+    assert_eq!(agreed(Ecn::On, Ecn::Accecn), EcnFeedback::Classic);
+    assert_eq!(agreed(Ecn::Accecn, Ecn::Off), EcnFeedback::None);
+    assert_eq!(agreed(Ecn::Off, Ecn::Accecn), EcnFeedback::None);
+    assert_eq!(agreed(Ecn::Passive, Ecn::Accecn), EcnFeedback::None);
+}
+
+#[test]
+fn a_path_that_clears_the_flags_turns_ecn_off() {
+    let ([_, reply, ack], client, mut server) =
+        handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |s| {
+            if s.flags & ACK != 0 {
+                s.ae = false;
+                s.flags &= !(ECE | CWR);
+            }
+        });
+    assert_eq!([ace(&reply), ace(&ack)], [0; 2]);
+    assert_eq!(client.ecn_feedback(), EcnFeedback::None);
+    // The server had agreed; the ACK tells it better.
+    server.offer(1000, Time::ZERO);
+    assert_eq!(server.poll_transmit(Time::ZERO).expect("data").ecn, 0);
+}
+
+#[test]
+fn the_third_syn_is_without_ecn() {
+    let mut client = Connection::connect(&of(Ecn::Accecn), control("reno"), 1, Time::ZERO);
+    let mut asked = vec![];
+    let mut now = Time::ZERO;
+    for _ in 0..4 {
+        asked.push(ace(&client.poll_transmit(now).expect("a SYN")));
+        now = client.poll_timeout();
+        client.handle_timeout(now);
+    }
+    assert_eq!(asked, [0b111, 0b111, 0, 0]);
+}
+
+#[test]
+fn a_control_of_l4s_sends_ect1_only_with_accurate_feedback() {
+    let data = |theirs| {
+        let ([syn, ..], mut client, _) = handshake((Ecn::Off, "prague"), theirs, |_| ());
+        assert_eq!((ace(&syn), syn.ecn), (0b111, 1), "it asks whatever the setting");
+        client.offer(1000, Time::ZERO);
+        client.poll_transmit(Time::ZERO).expect("data").ecn
+    };
+    assert_eq!(data((Ecn::Accecn, "reno")), 1);
+    assert_eq!(data((Ecn::Off, "prague")), 1);
+    assert_eq!(data((Ecn::On, "reno")), 2);
+    assert_eq!(data((Ecn::Off, "reno")), 0);
+}
+
+/// Sends `bytes` through a path with `faults` there and `back`; the sender's end and how many packets arrived marked.
+fn transfer(config: &Config, name: &str, bytes: u64, faults: [Faults; 2], seed: u64) -> (Pair, u32, u32) {
+    let mut pair = Pair::new([config; 2], name, [1, 1], Span::from_ms(10), seed);
+    // The handshake is over before the faults begin.
+    while pair.step(Time::ZERO + Span::from_ms(30)) {}
+    pair.faults = faults;
+    let now = pair.now;
+    pair.ends[0].offer(bytes, now);
+    pair.ends[0].close(now);
+    pair.ends[1].close(now);
+    pair.run_to_the_end(2_000_000);
+    assert_eq!(pair.ends[0].bytes_acked(), bytes);
+    let counted = pair.ends[0].sk.delivered_ce;
+    let arrived = pair.ends[1].accecn_marked();
+    (pair, counted, arrived)
+}
+
+const MARKS: Faults =
+    Faults { loss: 0, duplicate: 0, reorder: 0, mark: 300, per_packet_us: 100, queue: 2_000 };
+const CLEAN: Faults = Faults { mark: 0, ..MARKS };
+
+#[test]
+fn the_sender_counts_every_mark() {
+    for (gro, name) in [(false, "reno"), (true, "reno"), (false, "dctcp"), (true, "prague")] {
+        let config = Config { gro, ecn: Ecn::Accecn, ..plain() };
+        let (_, counted, arrived) = transfer(&config, name, 2_000_000, [MARKS, CLEAN], 1);
+        assert!(arrived > 400, "{name} gro={gro}: {arrived} marks");
+        assert_eq!(counted, arrived, "{name} gro={gro}");
+    }
+}
+
+#[test]
+fn lost_acks_hide_no_mark_where_the_option_fits() {
+    for loss in [100, 300, 600] {
+        let config = Config { ecn: Ecn::Accecn, ..plain() };
+        let back = Faults { loss, ..CLEAN };
+        let (_, counted, arrived) = transfer(&config, "reno", 2_000_000, [MARKS, back], 7);
+        assert!(counted >= arrived, "{counted} of {arrived} at {loss}/1000");
+        // Retransmissions of what has arrived are marked too, and acknowledge nothing by themselves.
+        assert!(counted <= arrived + arrived / 50, "{counted} for {arrived} at {loss}/1000");
+    }
+}
+
+#[test]
+fn a_window_is_reduced_once_a_round_trip_however_many_marks() {
+    let config = Config { ecn: Ecn::Accecn, ..plain() };
+    let all = Faults { mark: 1000, ..MARKS };
+    let (pair, counted, arrived) = transfer(&config, "reno", 200_000, [all, CLEAN], 3);
+    assert_eq!(counted, arrived);
+    assert!(arrived >= 200);
+    assert_eq!(pair.ends[0].info(pair.now).retransmits, 0);
+    assert!(pair.ends[0].info(pair.now).ssthresh.is_some_and(|packets| packets >= 2));
+}

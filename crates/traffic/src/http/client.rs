@@ -1,0 +1,251 @@
+//! The client of a flow: connections that share the work of loading pages.
+
+use std::io;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use socket2::Socket;
+use tcplab_plan::{Fetch as Asked, Next, Pages, REQUEST_BYTES, Requests, Web};
+use tcplab_units::Time;
+
+use super::head::{Fields, Framing, MAX_HEAD, Method, Response, filled};
+use crate::Fetch;
+use crate::bulk::READ;
+use crate::config::Target;
+use crate::socket::ATTENTION;
+use crate::tcp::{Stream, Task, waited};
+
+/// State that the connections of a flow share.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pages: Mutex<Pages>,
+    changed: Condvar,
+    endless: bool,
+    target: Option<Target>,
+}
+
+impl Client {
+    pub(crate) fn new(web: &Web, seed: u64, flow: &str, stop: u64, target: Option<Target>) -> Client {
+        let pages = Pages::new(web, Requests::new(web, seed, flow), Time::from_ns(stop));
+        Client { pages: Mutex::new(pages), changed: Condvar::new(), endless: web.count.is_none(), target }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Task<'_> {
+    /// Loads pages with the flow's other connections until the work is done (true) or the run is over (false).
+    pub fn browse(&self, stream: &Stream, socket: &Socket, client: &Client) -> io::Result<bool> {
+        socket.set_read_timeout(Some(ATTENTION))?;
+        let host = match (&client.target, socket.peer_addr()?.as_socket()) {
+            (Some(target), _) => target.host.clone(),
+            (None, Some(address)) => address.to_string(),
+            (None, None) => String::new(),
+        };
+        let mut buffer = Buffer::default();
+        while let Some(asked) = self.next(client) {
+            let Some(asked) = asked else { return Ok(true) };
+            match self.fetch(stream, socket, client, &host, asked, &mut buffer) {
+                Ok(true) => {
+                    client.pages().finish(Time::from_ns(self.context.clock.now()));
+                    client.changed.notify_all();
+                }
+                Ok(false) => return Ok(client.endless),
+                Err(error) => {
+                    // Another connection asks for it again.
+                    client.pages().retry(asked);
+                    client.changed.notify_all();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(client.endless)
+    }
+
+    /// The next request; inner none: there is no more to do; none: the run is over.
+    fn next(&self, client: &Client) -> Option<Option<Asked>> {
+        let mut pages = client.pages();
+        loop {
+            if self.context.over() {
+                return None;
+            }
+            let now = self.context.clock.now();
+            match pages.next(Time::from_ns(now)) {
+                Next::Fetch(asked) => return Some(Some(asked)),
+                Next::Close => {
+                    client.changed.notify_all();
+                    return Some(None);
+                }
+                Next::Wait(until) => {
+                    let left = Duration::from_nanos(until.as_ns().saturating_sub(now));
+                    // A wake-up may also be for nothing.
+                    let waited = client.changed.wait_timeout(pages, left.min(ATTENTION));
+                    pages = waited.unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        }
+    }
+
+    /// Asks for a range, or for the object of a foreign server, and reads all of it; false: the run is over.
+    fn fetch(
+        &self,
+        stream: &Stream,
+        socket: &Socket,
+        client: &Client,
+        host: &str,
+        asked: Asked,
+        buffer: &mut Buffer,
+    ) -> io::Result<bool> {
+        let time = self.context.clock.now();
+        let path = match &client.target {
+            Some(target) => target.path.clone(),
+            None => format!("/{}", asked.object.number),
+        };
+        if !self.pour(socket, &request(&asked, &path, host), &[])? {
+            return Ok(false);
+        }
+        buffer.head.clear();
+        let mut first_byte = None;
+        let (response, in_head) = loop {
+            if let Some(parsed) = Response::parse(&buffer.head).map_err(io::Error::other)? {
+                break parsed;
+            }
+            let Some(bytes) = self.some(stream, socket, buffer, Keep::Head)? else { return Ok(false) };
+            first_byte.get_or_insert(self.context.clock.now());
+            if bytes == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
+            }
+        };
+        let bytes = length(&response, &asked, &path, client.target.is_some())?;
+        let mut left = bytes.saturating_sub((buffer.head.len() - in_head) as u64);
+        while left > 0 {
+            let Some(got) = self.some(stream, socket, buffer, Keep::Nothing(left))? else {
+                return Ok(false);
+            };
+            if got == 0 {
+                let message = format!("the connection ended {left} bytes before the response");
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+            }
+            left -= got;
+        }
+        let end = self.context.clock.now();
+        self.context.sink.fetch(
+            &self.end.flow,
+            &Fetch {
+                stream: stream.number,
+                page: asked.page,
+                object: u64::from(asked.object.number),
+                size: if client.target.is_some() { bytes } else { asked.object.size },
+                offset: asked.offset,
+                bytes,
+                time,
+                first_byte: first_byte.unwrap_or(end) - time,
+                duration: end - time,
+                cache: by_cache(&response.fields),
+            },
+        );
+        if response.keeps_open() {
+            Ok(true)
+        } else {
+            Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the server does not keep connections open"))
+        }
+    }
+
+    /// Reads what there is; none: the run is over; 0: the server has closed.
+    fn some(
+        &self,
+        stream: &Stream,
+        socket: &Socket,
+        buffer: &mut Buffer,
+        keep: Keep,
+    ) -> io::Result<Option<u64>> {
+        loop {
+            let got = match keep {
+                Keep::Head => {
+                    buffer.head.reserve(MAX_HEAD);
+                    let length = buffer.head.len();
+                    let got = socket.recv(&mut buffer.head.spare_capacity_mut()[..MAX_HEAD]);
+                    if let Ok(got) = got {
+                        // SAFETY: the kernel has written so many bytes there.
+                        unsafe { buffer.head.set_len(length + got) };
+                    }
+                    got
+                }
+                Keep::Nothing(max) => {
+                    buffer.rest.reserve(READ);
+                    let max = max.min(READ as u64) as usize;
+                    socket.recv_with_flags(&mut buffer.rest.spare_capacity_mut()[..max], libc::MSG_TRUNC)
+                }
+            };
+            match got {
+                Ok(bytes) => {
+                    self.count(stream, bytes as u64);
+                    return Ok(Some(bytes as u64));
+                }
+                Err(error) if waited(&error) => {
+                    if self.context.over() {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Use of the bytes that are read.
+#[derive(Clone, Copy)]
+enum Keep {
+    Head,
+    /// At most so many are read, and discarded.
+    Nothing(u64),
+}
+
+/// Memory that one request leaves to the next.
+#[derive(Default)]
+struct Buffer {
+    head: Vec<u8>,
+    /// Nothing is stored in it: its pages never come into being.
+    rest: Vec<u8>,
+}
+
+/// The bytes of a request.
+fn request(asked: &Asked, path: &str, host: &str) -> Vec<u8> {
+    let range = match (asked.is_whole(), asked.offset, asked.offset + asked.bytes) {
+        (true, ..) => String::new(),
+        (false, first, end) => format!("Range: bytes={first}-{}\r\n", end - 1),
+    };
+    filled(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n{range}"), "User-Agent", REQUEST_BYTES)
+}
+
+/// How a cache answered, as `Cache-Status` has it (RFC 9211): the nearest one that did not just pass the request on.
+pub(super) fn by_cache(fields: &Fields) -> Option<&'static str> {
+    let caches: Vec<&str> = fields.members("cache-status").collect();
+    let answer = |cache: &&str| {
+        let has = |parameter: &str| cache.split(';').skip(1).any(|one| one.trim() == parameter);
+        if has("hit") {
+            return Some("hit");
+        }
+        has("fwd-status=304").then_some("revalidated")
+    };
+    // The nearest one stands last.
+    let nearest = caches.iter().rev().find_map(answer);
+    nearest.or((!caches.is_empty()).then_some("miss"))
+}
+
+/// Bytes of the answer to what was asked; of a foreign server's object what it says, of ours what was asked for.
+fn length(response: &Response, asked: &Asked, path: &str, is_foreign: bool) -> io::Result<u64> {
+    let status = if asked.is_whole() { 200 } else { 206 };
+    let length = response.body(&Method::Get).map_err(io::Error::other)?;
+    if response.status != status {
+        let Response { status, reason, .. } = response;
+        return Err(io::Error::other(format!("the server answered {status} {reason} to GET {path}")));
+    }
+    match length {
+        Framing::Length(bytes) if is_foreign || bytes == asked.bytes => Ok(bytes),
+        _ if is_foreign => Err(io::Error::other("the response does not say how many bytes it has")),
+        _ => Err(io::Error::other(format!("the response does not say that it has {} bytes", asked.bytes))),
+    }
+}
