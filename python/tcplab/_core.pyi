@@ -1,4 +1,4 @@
-"""What is compiled: the simulator for `tcplab.engine.sim`, the agent for `tcplab.testbed`."""
+"""The compiled extension: the simulator for `tcplab.engine.sim`, the agent for `tcplab.testbed`."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -48,7 +48,7 @@ class Simulation:
         """Tell what has been done so far: events, packets, and simulated time in ns."""
 
 class CaptureError(ValueError):
-    """The file is no capture that can be read."""
+    """The file is not a capture that can be read."""
 
 class FilterError(ValueError):
     """A filter that cannot be read: message, place and length of the mistake in characters."""
@@ -56,7 +56,7 @@ class FilterError(ValueError):
 class PacketList:
     """The packets of a capture, one by one.
 
-    Raises OSError if the file cannot be read, CaptureError if it is no capture, FilterError.
+    Raises OSError if the file cannot be read, CaptureError if it is not a capture, FilterError.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ def summarise(
 ) -> tuple[Flows, dict[str, Any]]:
     """Give the flows of a capture that the filter means, and what was read of it; None: standard input.
 
-    Raises OSError if the file cannot be read, CaptureError if it is no capture, FilterError.
+    Raises OSError if the file cannot be read, CaptureError if it is not a capture, FilterError.
     """
 
 def match_ends(
@@ -114,7 +114,7 @@ def match_ends(
 ) -> dict[str, Any]:
     """Match the captures of both ends packet by packet; `pairs` is an Arrow IPC file.
 
-    Raises OSError if a file cannot be read, CaptureError if it is no capture.
+    Raises OSError if a file cannot be read, CaptureError if it is not a capture.
     """
 
 def follow(
@@ -124,7 +124,7 @@ def follow(
 
     A column is numpy's code of its type, and its bytes.
 
-    Raises OSError if the file cannot be read, CaptureError if it is no capture.
+    Raises OSError if the file cannot be read, CaptureError if it is not a capture.
     """
 
 def agent_main(arguments: list[str]) -> int:
@@ -167,6 +167,9 @@ class Document:
     def plan(self, folder: str | PathLike[str], sets: list[str], controls: Controls | None = None) -> str:
         """Give the plan of the scenario as JSON; files that it names are relative to `folder`."""
 
+    def renamed_keys(self, sets: list[str]) -> list[str]:
+        """A warning for each key, also of overrides, that has a new name."""
+
     def study(self) -> str:
         """Give a study's own keys as JSON, with every default filled in."""
 
@@ -200,6 +203,21 @@ def repetition(plan: str, number: int) -> str:
 
 def with_phases(plan: str) -> str:
     """Give the plan (JSON) in which each flow starts later by its phase."""
+
+def estimate(plan: str) -> str:
+    """Give what one run of a plan (JSON) takes, as JSON; raises ValueError."""
+
+def traffic_kinds() -> str:
+    """Give what holds for all traffic of each kind, as JSON."""
+
+def node_kinds() -> str:
+    """Give what holds for all nodes of each kind, as JSON."""
+
+def lay_out(plan: str, emulate_all: bool) -> str:
+    """Give what each namespace of a plan (JSON) holds, as JSON; raises ValueError."""
+
+def netem_unlike(mtu: int, direction: str) -> str:
+    """Give what of a link direction (JSON) netem does not do as the plan says, as JSON; raises ValueError."""
 
 def effective_loss(rate: float, correlation: float) -> float:
     """Give the share of packets lost in the long run by netem's recursion."""

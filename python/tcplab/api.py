@@ -145,7 +145,7 @@ def check(
     engine: str = "sim",
     set: Mapping[str, object] | None = None,  # noqa: A002 - the command line's word for it
 ) -> list[Problem]:
-    """What this engine, on this machine, cannot do with a scenario; empty when all is well.
+    """Problems of running a scenario with this engine on this machine; empty if there are none.
 
     Raises ScenarioErrors when the scenario itself is wrong.
     """

@@ -22,7 +22,7 @@ _APART = 1.5
 
 
 class Verdict(StrEnum):
-    """What became of a step."""
+    """The outcome of a step."""
 
     OK = "ok"
     FAILED = "failed"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Outcome(Enum):
-    """What the simulator's half says of a file."""
+    """The simulator's verdict on a file."""
 
     RUNS = auto()
     FAILED = auto()
@@ -99,7 +99,7 @@ def _kernel(source: Source, simulated: smoke.Smoke | None, *, runs: bool) -> Ite
     name = "loads into the kernel"
     obstacle = loader()["obstacle"]
     if obstacle is not None:
-        yield Step(name, Verdict.SKIPPED, f"{obstacle['message']} ({obstacle['mend']})")
+        yield Step(name, Verdict.SKIPPED, f"{obstacle['message']} ({obstacle['hint']})")
         return
     try:
         with Held(Ours(source.file.name, source=source)) as held:
@@ -122,7 +122,7 @@ def _kernel(source: Source, simulated: smoke.Smoke | None, *, runs: bool) -> Ite
 
 @dataclass(frozen=True)
 class _Ran:
-    """What came of the run on the kernel."""
+    """The outcome of the run on the kernel."""
 
     goodput: float
     """Of the whole run, bit/s."""
@@ -192,7 +192,7 @@ def _refused(name: str, problem: RefusedError) -> Step:
         return Step(name, Verdict.FAILED, str(problem))
     place = f"{Path(refusal['file']).name}:{refusal['line']}: " if refusal["file"] else ""
     words = refusal["meaning"] or refusal["verdict"]
-    said = f"the verifier refuses it. {place}{words}"
+    said = f"rejected by the verifier. {place}{words}"
     quoted = [f"    {refusal['source']}"] if refusal["source"] else []
     log = [f"  | {line}" for line in refusal["log"].splitlines()]
-    return Step(name, Verdict.FAILED, said, (*quoted, "  the verifier's own last words:", *log))
+    return Step(name, Verdict.FAILED, said, (*quoted, "  end of the verifier's log:", *log))

@@ -1,4 +1,4 @@
-"""What is shown while runs go on: live bars on a terminal, plain lines elsewhere, or nothing."""
+"""Progress of runs: live bars on a terminal, plain lines elsewhere, or nothing."""
 
 from __future__ import annotations
 

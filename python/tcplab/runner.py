@@ -97,7 +97,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True)
 class Finished:
-    """What became of one prepared scenario."""
+    """The outcome of one prepared scenario."""
 
     prepared: Prepared
     path: Path
@@ -154,7 +154,7 @@ def prepare(
 def refusals(
     batch: Sequence[Prepared], results: Path, *, jobs: int | None = None, yes: bool = False
 ) -> list[Problem]:
-    """What this machine has too little of to run all of `batch` into `results`; not fatal after `yes`."""
+    """The resources that this machine lacks to run all of `batch` into `results`; not fatal after `yes`."""
     from tcplab.estimate import beyond, estimate
 
     return beyond(

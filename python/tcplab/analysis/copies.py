@@ -12,12 +12,12 @@ import polars as pl
 
 # Of a stream, what moving it in time does not change.
 _COUNTS = ("bytes_sent", "bytes_received", "segments_sent", "retransmits", "rtos")
-# What makes a link's direction depend on chance or on the time of day.
+# Settings that make a link's direction depend on chance or on the time of day.
 _CHANGING = ("jitter", "reorder", "corrupt", "duplicate", "trace", "changes")
 
 
 def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str | None:
-    """What repetitions that are copies have in common; None where no copy is possible.
+    """The fingerprint that repetitions which are copies share; None where no copy is possible.
 
     `flows` is the table of one repetition. Controls may draw random numbers: their runs have different
     counts.
@@ -30,7 +30,7 @@ def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str |
 
 def _alone(plan: dict[str, Any]) -> bool:
     flows = plan.get("flows", ())
-    if len(flows) != 1 or flows[0].get("kind") in ("request", "http") or flows[0].get("pattern"):
+    if len(flows) != 1 or any(flows[0].get(key) for key in ("response", "web", "pattern")):
         return False
     ways = [link[way] for link in plan.get("links", ()) for way in ("forward", "backward")]
     losses = [way["loss"]["model"]["kind"] for way in ways if way.get("loss")]

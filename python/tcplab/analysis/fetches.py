@@ -25,6 +25,10 @@ class Fetches:
     """To its last byte, ns: the mean."""
     completion_p95: Estimate
     """95th percentile of that, ns."""
+    hits: Estimate | None = None
+    """Share of requests that a cache answered from what it had stored; none without a cache."""
+    byte_hits: Estimate | None = None
+    """Share of the bytes asked for that it answered them with."""
 
 
 def fetches(run: Run, level: float) -> list[Fetches]:
@@ -46,6 +50,7 @@ def fetches(run: Run, level: float) -> list[Fetches]:
         (pl.col("last") - pl.col("time")).quantile(0.95).alias("completion_p95"),
         pl.len().alias("objects"),
     )
+    hits = _hits(table, level)
     rows = []
     for (flow, size), own in sorted(
         runs.group_by("flow", "size"), key=lambda item: (str(item[0][0]), item[0][1])
@@ -54,5 +59,21 @@ def fetches(run: Run, level: float) -> list[Fetches]:
         figures = [
             estimate(values[key].to_list(), level) for key in ("first_byte", "completion", "completion_p95")
         ]
-        rows.append(Fetches(str(flow), int(str(size)), int(values["objects"].sum()), *figures))
+        own_hits = hits.get((flow, size), (None, None))
+        rows.append(Fetches(str(flow), int(str(size)), int(values["objects"].sum()), *figures, *own_hits))
     return rows
+
+
+def _hits(table: pl.DataFrame, level: float) -> dict[tuple[object, ...], tuple[Estimate, Estimate]]:
+    """The hit ratio and the byte hit ratio by flow and size, of requests that passed a cache."""
+    asked = table.filter(pl.col("cache").is_not_null()).with_columns((pl.col("cache") != "miss").alias("hit"))
+    runs = asked.group_by("flow", "size", "repetition").agg(
+        pl.col("hit").mean().alias("hits"),
+        (pl.col("bytes").filter("hit").sum() / pl.col("bytes").sum()).alias("byte_hits"),
+    )
+    found = {}
+    for key, own in runs.group_by("flow", "size"):
+        values = own.sort("repetition")
+        hits, byte_hits = (estimate(values[name].to_list(), level) for name in ("hits", "byte_hits"))
+        found[key] = (hits, byte_hits)
+    return found

@@ -1,4 +1,4 @@
-"""What each leg of connections that an accelerator has split did."""
+"""Summaries of the legs of connections that an accelerator has split."""
 
 from __future__ import annotations
 

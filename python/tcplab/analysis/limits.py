@@ -1,4 +1,4 @@
-"""What limited a flow, and what the laws say of its path."""
+"""The limit of a flow, and the prediction of the laws for its path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAYLOAD_OF_BUFFER = 0.63
 
 @dataclass(frozen=True)
 class Windows:
-    """What one stream of a flow had in flight, and what its ends allow; bytes, None where not known."""
+    """Bytes that one stream of a flow had in flight, and that its ends allow; None where not known."""
 
     used: float | None
     """Goodput times RTT."""
@@ -30,12 +30,12 @@ class Windows:
 
 
 def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilization: float | None) -> str:
-    """What kept a TCP flow from more: by the socket's own account, else by what it had in flight.
+    """The limit of a TCP flow: by the socket's own account, else by the bytes in flight.
 
     The receive window or the send buffer where the socket waited for it most of its busy time; the link
     where it was filled; the buffer or window that what was in flight filled; loss where any segment was
-    retransmitted; the window or buffer it waited for a tenth of its time (BBR rarely fills either);
-    else its first slow start was not over.
+    retransmitted, or marks where more segments were marked; the window or buffer it waited for a tenth of
+    its time (BBR rarely fills either); else its first slow start was not over.
     """
     if (metrics.get("rwnd_limited") or 0.0) > _MOSTLY:
         return "receive window"
@@ -48,15 +48,16 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilizatio
         return "receive window"
     if windows.send_buffer and used >= _FULL * _PAYLOAD_OF_BUFFER * windows.send_buffer:
         return "send buffer"
-    if metrics.get("retransmits"):
-        return "loss"
+    retransmits, marked = metrics.get("retransmits") or 0.0, metrics.get("marked") or 0.0
+    if retransmits or marked:
+        return "marks" if marked > retransmits else "loss"
     waited = {"receive window": metrics.get("rwnd_limited"), "send buffer": metrics.get("sndbuf_limited")}
     longest = max(waited, key=lambda name: waited[name] or 0.0)
     return longest if (waited[longest] or 0.0) > _OFTEN else "slow start"
 
 
 def split_limit(limit: str, utilization: float | None) -> str:
-    """What limits a flow that an accelerator splits, by what limits its sender.
+    """The limit of a flow that an accelerator splits, from the limit of its sender.
 
     Where the sender waits for the accelerator's receive window, the other leg is the slower one: its link
     where that is filled, else the leg itself.

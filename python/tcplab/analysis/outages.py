@@ -1,21 +1,27 @@
-"""What a flow felt of each failure of a link: how long nothing arrived, what was lost, when it had recovered.
+"""Outages of a flow for each failure of a link: how long nothing arrived, packets lost, time of recovery.
 
-Arrivals are known to the probe for pings, and to the sampling interval for flows that carry payload.
+Arrivals are known to the probe for pings, and to the sampling interval for flows that carry payload. What is
+counted is from the failure to the link's next change, or to the end of the run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from tcplab.analysis.forwarding import Forwarding
 from tcplab.results.run import Run
 
 # Goodput before a failure and after it, over so much time, ns; recovered is so much of what it was.
 _SPAN = 2_000_000_000
 _RECOVERED = 0.9
+# A probability of one in a plan, and how late a change may be on a real system, ns.
+_CERTAIN = 1_000_000_000
+_SLACK = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,29 @@ class Outage:
     """The longest time without an arrival that overlaps the failure."""
     resolution: int
     """It is known to this."""
-    lost: int | None
-    """Probes lost meanwhile; none: not a flow of probes."""
-    recovered: int | None
+    restored: int | None
+    """The data plane: from the failure to the first arrival after that; none: nothing arrived any more."""
+    lost: int | None = None
+    """Probes or datagrams lost; none: a flow of TCP, which retransmits."""
+    fib: int | None = None
+    """Of a probe at a constant rate: twice what it lost over its rate. Routers change their routes one after
+    another, so that a loss lasts half as long on average as the change of all of them."""
+    reordered: int | None = None
+    """Probes or datagrams that arrived after a later one."""
+    rtos: int | None = None
+    """Retransmission timeouts of TCP."""
+    undone: int | None = None
+    """Reductions of the congestion window that TCP took back, for nothing had been lost."""
+    recovered: int | None = None
     """From the failure until goodput is 90 % of what it was; none: never, or not a flow of payload."""
-    routes: int | None
-    """From the failure to the last change of a router's table before the link changed again; none: none."""
+    detected: int | None = None
+    """From the failure to the first change of an adjacency or session; none: no protocol noticed."""
+    routes: int | None = None
+    """The control plane: from the failure to the last change of a router's table; none: no table changed."""
+    before: str = ""
+    """The nodes that the flow passed before the failure; empty: not known."""
+    after: str = ""
+    """And at the end of it."""
 
 
 def outages(run: Run) -> list[Outage]:
@@ -51,36 +74,113 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
     changes = rows("events").filter(pl.col("event") == "link_change").sort("time")
     if changes.is_empty():
         return
-    flows = [flow["name"] for flow in run.plan.get("flows", ())]
-    for link, at, end in _failures(changes, int(run.plan["duration"])):
-        moved = rows("routes").filter(pl.col("time").is_between(at, end, closed="left"))["time"]
-        routes = int(moved[-1]) - at if len(moved) else None
-        for flow in flows:
-            pings = rows("pings").filter(pl.col("flow") == flow).sort("time")
-            intervals = rows("intervals").filter(pl.col("flow") == flow).sort("time")
-            if len(pings):
-                answered = pings.filter(~pl.col("lost"))
-                gap = _longest_gap((answered["time"] + answered["rtt"]).sort().to_numpy(), at, end)
-                lost = pings.filter(pl.col("lost"), pl.col("time").is_between(at, end)).height
-                between = int(np.median(np.diff(pings["time"].to_numpy()))) if len(pings) > 1 else 0
-                yield Outage(repetition, link, at, flow, gap, between, lost, None, routes)
-            elif len(intervals):
-                busy = intervals.filter(pl.col("bytes_received") > 0)
-                starts = (busy["time"] - busy["duration"]).to_numpy()
-                arrivals = np.sort(np.concatenate([starts, busy["time"].to_numpy()]))
-                duration = int(intervals["duration"].max() or 0)  # type: ignore[arg-type]
-                gap = _longest_gap(arrivals, at, end)
-                gap = 0 if gap <= duration else gap
-                recovered = _recovery(intervals, at, gap)
-                yield Outage(repetition, link, at, flow, gap, duration, None, recovered, routes)
+    routes, forwarding = rows("routes").sort("time", maintain_order=True), None
+    if len(routes):
+        forwarding = Forwarding(run.plan, routes)
+    for link, at, end in _failures(changes, run.plan, int(run.plan["duration"])):
+        routing = _routing(rows("events"), routes, at, end)
+        for flow in run.plan.get("flows", ()):
+            felt = _felt(rows, flow["name"], at, end)
+            if felt is None:
+                continue
+            paths: dict[str, Any] = {}
+            if forwarding is not None:
+                paths = {"before": forwarding.path(flow, at - 1), "after": forwarding.path(flow, end - 1)}
+            yield Outage(repetition, link, at, flow["name"], **felt, **routing, **paths)
 
 
-def _failures(changes: pl.DataFrame, duration: int) -> Iterator[tuple[str, int, int]]:
+def _routing(events: pl.DataFrame, routes: pl.DataFrame, at: int, end: int) -> dict[str, Any]:
+    """When the routers noticed, and when their tables were at rest."""
+    during = pl.col("time").is_between(at, end, closed="left")
+    noticed = events.filter(during, pl.col("event").is_in(("adjacency", "session")))["time"]
+    moved = routes.filter(during, pl.col("time") > 0)["time"]
+    return {
+        "detected": int(noticed.min()) - at if len(noticed) else None,  # type: ignore[arg-type]
+        "routes": int(moved[-1]) - at if len(moved) else None,
+    }
+
+
+def _felt(rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int) -> dict[str, Any] | None:
+    pings = rows("pings").filter(pl.col("flow") == name).sort("time")
+    if len(pings):
+        return _probes(pings, at, end)
+    intervals = rows("intervals").filter(pl.col("flow") == name).sort("time")
+    if not len(intervals):
+        return None
+    busy = intervals.filter(pl.col("bytes_received") > 0)
+    starts = (busy["time"] - busy["duration"]).to_numpy()
+    arrivals = np.sort(np.concatenate([starts, busy["time"].to_numpy()]))
+    duration = int(intervals["duration"].max() or 0)  # type: ignore[arg-type]
+    began, ended = _longest_gap(arrivals, at, end)
+    gap = ended - began if ended - began > duration else 0
+    during = pl.col("time").is_between(at, end)
+    found = {
+        "outage": gap,
+        "resolution": duration,
+        "restored": _after(arrivals, ended, at) if gap else 0,
+        "recovered": _recovery(intervals, at, gap),
+    }
+    felt = intervals.filter(during)
+    if intervals["lost"].is_not_null().any():
+        lost = max(0, int(felt["lost"].sum()))
+        return {
+            **found,
+            "lost": lost,
+            "fib": _fib(lost, _datagrams_per_ns(rows, name)),
+            "reordered": int(felt["out_of_order"].sum()),
+        }
+    events = rows("events").filter(during, pl.col("flow") == name)["event"]
+    return {**found, "rtos": int((events == "rto").sum()), "undone": int((events == "undo").sum())}
+
+
+def _probes(pings: pl.DataFrame, at: int, end: int) -> dict[str, Any]:
+    answered = pings.filter(~pl.col("lost"))
+    arrivals = (answered["time"] + answered["rtt"]).to_numpy()
+    began, ended = _longest_gap(np.sort(arrivals), at, end)
+    # Of the last ones it is not known: the run may have ended before their answers came.
+    longest = int(answered["rtt"].max() or 0)  # type: ignore[arg-type]
+    known = min(end, int(pings["time"].max()) - longest)  # type: ignore[arg-type]
+    sent = pl.col("time").is_between(at, known)
+    lost = pings.filter(pl.col("lost"), sent).height
+    between = int(np.median(np.diff(pings["time"].to_numpy()))) if len(pings) > 1 else 0
+    # An answer that comes when a later probe has been answered already.
+    felt = answered.filter(sent)
+    came = (felt["time"] + felt["rtt"]).to_numpy()
+    late = int((came[1:] < np.maximum.accumulate(came)[:-1]).sum()) if len(came) else 0
+    return {
+        "outage": ended - began,
+        "resolution": between,
+        "restored": _after(arrivals, ended, at),
+        "lost": lost,
+        "fib": _fib(lost, 1 / between) if between else None,
+        "reordered": late,
+    }
+
+
+def _fib(lost: int, rate: float) -> int | None:
+    """The time that routers took to change their tables, by a probe of so many packets a ns."""
+    return round(2 * lost / rate) if rate else None
+
+
+def _datagrams_per_ns(rows: Callable[[str], pl.DataFrame], name: str) -> float:
+    streams = rows("flows").filter(pl.col("flow") == name)
+    lasted = int((streams["end"] - streams["start"]).max() or 0)  # type: ignore[arg-type]
+    return float(streams["segments_sent"].sum() or 0) / lasted if lasted else 0.0
+
+
+def _after(arrivals: np.ndarray, ended: int, at: int) -> int | None:
+    """How long after the failure arrivals went on; none: they did not."""
+    return max(0, ended - at) if bool((arrivals >= ended).any()) else None
+
+
+def _failures(
+    changes: pl.DataFrame, plan: Mapping[str, Any], duration: int
+) -> Iterator[tuple[str, int, int]]:
     """Link, when it failed, and when it changed next, or the run ended."""
     seen: set[tuple[str, int]] = set()
     for link, at, detail in changes.select("link", "time", "detail").iter_rows():
         words = detail.split(": ")[-1].split(", ")
-        if "down" not in words or (link, at) in seen:
+        if (link, at) in seen or not ("down" in words or ("loss" in words and _loses_all(plan, link, at))):
             continue
         # Both directions are one failure.
         seen.add((link, at))
@@ -88,14 +188,30 @@ def _failures(changes: pl.DataFrame, duration: int) -> Iterator[tuple[str, int, 
         yield link, at, int(later[0]) if len(later) else duration
 
 
-def _longest_gap(arrivals: np.ndarray, at: int, end: int) -> int:
+def _loses_all(plan: Mapping[str, Any], link: str, at: int) -> bool:
+    """Whether the link was planned to lose every packet from about then on."""
+    planned = [
+        change
+        for one in plan["links"]
+        if one["name"] == link
+        for direction in ("forward", "backward")
+        for change in one[direction]["changes"]
+        if change.get("loss") and abs(change["at"] - at) < _SLACK
+    ]
+    return any(change["loss"]["model"].get("chance", {}).get("rate") == _CERTAIN for change in planned)
+
+
+def _longest_gap(arrivals: np.ndarray, at: int, end: int) -> tuple[int, int]:
     """The longest time between two arrivals that overlaps [at, end); without a later arrival until `end`."""
     before = arrivals[arrivals < at]
     edges = np.concatenate([before[-1:], arrivals[arrivals >= at]])
     if not len(edges) or edges[-1] < end:
         edges = np.append(edges, end)
-    inside = np.diff(edges)[edges[:-1] < end]
-    return int(inside.max()) if len(inside) else end - at
+    if len(edges) == 1:
+        return at, end
+    starts, gaps = edges[:-1], np.diff(edges)
+    longest = int(np.argmax(np.where(starts < end, gaps, -1)))
+    return int(edges[longest]), int(edges[longest + 1])
 
 
 def _recovery(intervals: pl.DataFrame, at: int, gap: int) -> int | None:

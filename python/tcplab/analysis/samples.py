@@ -13,6 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tcplab.plan.flow_direction import data_ends, goes_both_ways
+from tcplab.plan.kinds import kind_of
 from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
 from tcplab.results.run import Run
 
@@ -162,7 +163,7 @@ class Samples:
 
     def sharing(self, flows: Sequence[str]) -> list[Unit]:
         """Who shares a bottleneck: the flows that carry payload, or, of a single one, its streams."""
-        moving = [flow for flow in flows if self.plan_flow(flow).get("kind") != "ping"]
+        moving = [flow for flow in flows if kind_of(self.plan_flow(flow)).moves_payload]
         if len(moving) == 1:
             return [(moving[0], number) for number in self.stream_numbers(moving[0])]
         return [(flow, None) for flow in moving]
@@ -233,7 +234,7 @@ class Samples:
         return first.sort("time").select("time", "state", "phase")
 
     def gauges(self, flow: str) -> pl.DataFrame:
-        """What the control of the flow's first stream publishes: rows of the table `gauges`, by time."""
+        """Gauges of the control of the flow's first stream: rows of the table `gauges`, by time."""
         rows = self._gauges.get(flow)
         if rows is None:
             return self._table("gauges").clear()
@@ -292,7 +293,7 @@ class Samples:
         return Series(_floats(rows["time"]), _floats(rows["bytes"]) * 8e9 / rate)
 
     def queue_gauges(self, hop: Hop) -> dict[str, dict[str, Series]]:
-        """What the queue discipline shows of itself: by unit and name."""
+        """Gauges of the queue discipline, by unit and name."""
         found: dict[str, dict[str, Series]] = {}
         parts = self._of_hop("queue_gauges", hop).partition_by(
             "name", "unit", as_dict=True, maintain_order=True
@@ -322,7 +323,7 @@ class Samples:
         return float("nan") if value is None else float(value)  # type: ignore[arg-type]
 
     def counted(self, hop: Hop, column: str, start: float, end: float) -> float:
-        """What a queue counter (drops, marks or lost) grew by in (start, end]; NaN where it is not known."""
+        """The increase of a queue counter (drops, marks or lost) in (start, end]; NaN where not known."""
         series = _series(self._queues.get((hop.link, hop.direction), pl.DataFrame()), column)
         before, within = series.value[series.time <= start], series.value[series.time <= end]
         if not len(within) or np.isnan(within).all():

@@ -9,6 +9,7 @@ import numpy as np
 
 from tcplab.analysis.samples import Samples, Unit
 from tcplab.analysis.statistics import convergence_time, starvation_episodes
+from tcplab.plan.kinds import kind_of
 
 _SECOND = 1e9
 _TOLERANCE = 0.2
@@ -42,4 +43,4 @@ def starvation(samples: Samples, flows: Sequence[str]) -> float:
 
 
 def _bulk(samples: Samples, flows: Sequence[str]) -> list[Unit]:
-    return [unit for unit in samples.sharing(flows) if samples.plan_flow(unit[0]).get("kind") == "tcp"]
+    return [unit for unit in samples.sharing(flows) if kind_of(samples.plan_flow(unit[0])).bulk_tcp]

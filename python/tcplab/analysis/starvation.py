@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tcplab.analysis.samples import Samples
-from tcplab.analysis.statistics import starvation_episodes
+from tcplab.analysis.statistics import max_min, starvation_episodes
+from tcplab.plan.kinds import kind_of
 from tcplab.plan.paths import nominal_rate, settings
+
+Vector = NDArray[np.float64]
 
 _SECOND = 1e9
 # Payload of a full segment over its Ethernet frame.
@@ -37,8 +41,9 @@ class Faring:
 def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
     """How a flow fared; None for one alone, and where the bottleneck has no rate.
 
-    The fair share is the bottleneck's capacity over the sources that were active (each stream is one),
-    whether they yield to congestion or not.
+    The fair share is the max-min share of the bottleneck's capacity among the sources that were active
+    (each stream is one), whether they yield to congestion or not: who sends at a rate of its own takes no
+    more than that.
     """
     hop = samples.bottleneck(flow)
     rate = nominal_rate(settings(samples.plan, hop)) if hop is not None else None
@@ -47,19 +52,20 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
     beside = [
         other
         for other in samples.flow_names
-        if hop in samples.bottlenecks(other) and samples.plan_flow(other).get("kind") in ("tcp", "udp")
+        if hop in samples.bottlenecks(other) and kind_of(samples.plan_flow(other)).bulk
     ]
     if flow not in beside or sum(_sources(samples, other) for other in beside) < 2:
         return None
     sources = np.array([_sources(samples, other) for other in beside], dtype=float)
     own = beside.index(flow)
     capacity = rate * _PAYLOAD
-    share = goodput / (capacity * sources[own] / sources.sum())
+    demands = np.array([_demand(samples, other) for other in beside])
+    share = goodput / _fair(capacity, demands, sources, np.ones(len(beside), dtype=bool), own)
     if beside == [flow]:
         return Faring(share, math.nan, math.nan, math.nan)
     times, rates = samples.recent_goodput([(other, None) for other in beside])
-    active = np.isfinite(rates) @ sources
-    fair = capacity * sources[own] / np.maximum(active, 1)
+    who, when = np.unique(np.isfinite(rates), axis=0, return_inverse=True)
+    fair = np.array([_fair(capacity, demands, sources, active, own) for active in who])[when.reshape(-1)]
     episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, least=_SECOND)
     return Faring(
         share=share,
@@ -81,6 +87,21 @@ def verdict(share: float, starved: float, active: float) -> str:
     if share >= FAIR:
         return "fair"
     return "" if math.isnan(starved) else "squeezed"
+
+
+def _fair(capacity: float, demands: Vector, sources: Vector, active: NDArray[np.bool_], own: int) -> float:
+    """The fair share of the flow at `own`, all its sources together, beside those that are active."""
+    active = active.copy()
+    active[own] = True
+    each = np.repeat(demands[active], sources[active].astype(int))
+    first = int(sources[:own][active[:own]].sum())
+    return float(max_min(capacity, each)[first : first + int(sources[own])].sum())
+
+
+def _demand(samples: Samples, flow: str) -> float:
+    """The rate of each source of a flow while it sends, bit/s of payload; `inf`: as fast as it may."""
+    rate = samples.plan_flow(flow).get("rate")
+    return math.inf if rate is None else float(rate)
 
 
 def _sources(samples: Samples, flow: str) -> int:

@@ -16,7 +16,7 @@ class Window:
     start: float
     end: float
     warm_up: float
-    """What was left out at the flow's start."""
+    """The warm-up left out at the flow's start."""
     note: str = ""
     """Why the warm-up is not the one asked for; else empty."""
 

@@ -21,6 +21,7 @@ from tcplab.analysis.sharing import convergence, starvation
 from tcplab.analysis.statistics import DETERMINISTIC, jain, weighted_quantiles
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.plan.describe import describe_direction
+from tcplab.plan.kinds import traffic_kind
 from tcplab.plan.paths import Hop, nominal_rate, settings
 from tcplab.results.run import Run
 
@@ -75,13 +76,13 @@ class Summary:
     flows: tuple[FlowSummary, ...]
     links: tuple[LinkSummary, ...]
     outages: tuple[Outage, ...] = ()
-    """What each flow felt of each failure of a link."""
+    """The outage of each flow for each failure of a link."""
     legs: tuple[LegSummary, ...] = ()
-    """What the legs of accelerated connections did."""
+    """Summaries of the legs of accelerated connections."""
     fetches: tuple[Fetches, ...] = ()
     """Objects fetched over HTTP, by size."""
     notes: tuple[str, ...] = field(default=())
-    """What the reader must know to read the figures rightly."""
+    """Notes that the reader needs to interpret the figures."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data in base units: bit/s, ns, shares from 0 to 1."""
@@ -188,7 +189,7 @@ def _flow_summary(
     ]
     quantiles = [weighted_quantiles(series.value, (0.5, 0.95, 0.99)) for series in rtts]
     counts = [_counts(one, name, window, kind) for one, window in active]
-    moved = kind != "ping"
+    moved = traffic_kind(kind).moves_payload
     figures = {
         "goodput": estimate(
             [_goodput(one, name, window) if moved else math.nan for one, window in active], level, goodputs[0]
@@ -206,28 +207,44 @@ def _flow_summary(
 
 
 def _goodput(samples: Samples, flow: str, window: Window) -> float:
-    """Payload of the intervals within the window over their time; the flow's own figure without intervals."""
-    rows = samples.intervals(flow)
-    if len(rows):
-        rows = rows.drop_nulls("bytes_received")
-        inside = rows.filter((rows["time"] - rows["duration"] >= window.start) & (rows["time"] <= window.end))
-        time = float(inside["duration"].sum())
-        if time > 0:
-            return float(inside["bytes_received"].sum()) * 8e9 / time
-    values = samples.streams(flow)["goodput"].drop_nulls()
-    return float(values.sum()) if len(values) else math.nan
+    """Payload of the intervals within the window over their time; without one, that of the whole flow.
+
+    Streams that end at times of their own, as on a real host, have intervals that overlap: their time
+    counts once.
+    """
+    rows = samples.rows("intervals", flow).drop_nulls("bytes_received")
+    begins = pl.col("time") - pl.col("duration")
+    inside = rows.filter((begins >= window.start) & (pl.col("time") <= window.end))
+    time = _covered(inside.select(begins.alias("begin"), pl.col("time").alias("end")))
+    if time > 0:
+        return float(inside["bytes_received"].sum()) * 8e9 / time
+    received = samples.streams(flow)["bytes_received"].drop_nulls()
+    span = samples.span(flow)
+    if not len(received) or span is None or span[1] <= span[0]:
+        return math.nan
+    return float(received.sum()) * 8e9 / (span[1] - span[0])
+
+
+def _covered(spans: pl.DataFrame) -> float:
+    """The time that spans from `begin` to `end` cover together, ns."""
+    ordered = spans.sort("begin")
+    before = ordered["end"].cum_max().shift(1)
+    new = ordered.select(
+        (pl.col("end") - pl.max_horizontal(pl.col("begin"), before.alias("before"))).clip(lower_bound=0)
+    )
+    return float(new.to_series().sum())
 
 
 def _counts(samples: Samples, flow: str, window: Window, kind: str) -> tuple[float, float]:
     """Share of segments retransmitted (TCP) and of datagrams lost (UDP, ping); NaN where there is none."""
     streams = samples.streams(flow)
-    if kind == "ping":
+    if not traffic_kind(kind).moves_payload:
         lost = samples.ping_losses(flow, window.start, window.end)
         return math.nan, lost
     rows = samples.intervals(flow)
     if len(rows):
         rows = rows.filter((rows["time"] > window.start) & (rows["time"] <= window.end))
-    if kind == "udp":
+    if traffic_kind(kind).datagrams:
         share = samples.datagram_losses(flow, window.start, window.end)
         if not math.isnan(share):
             return math.nan, share
@@ -260,7 +277,7 @@ def _link_summary(
         for column, counts in steady_counts.items():
             counts.append(one.counted(hop, column, start, end))
     first = samples[0]
-    label = f"{hop.link} {hop.direction}"
+    label = hop.label
     return LinkSummary(
         hop=hop,
         label=label,
@@ -309,7 +326,7 @@ def _notes(
     n = len(run.repetitions)
     percent = f"{level * 100:g} %"
     notes = [_warm_up_note(omit, flows)]
-    if any(row.kind == "tcp" and row.figures["rtt_mean"].known for row in flows):
+    if any(traffic_kind(row.kind).bulk_tcp and row.figures["rtt_mean"].known for row in flows):
         notes.append("RTT: the sender's smoothed RTT (srtt) at every sample, not every packet's.")
     if n > 1:
         notes.append(
@@ -357,7 +374,7 @@ def _warm_up_note(omit: int | str, flows: tuple[FlowSummary, ...]) -> str:
         more = f" and {len(flows) - 8} more flows" if len(flows) > 8 else ""
         return f"Steady state: warm-up found by MSER-5 on each flow's goodput and left out ({found}{more})."
     if not omit:
-        return "The whole of every flow counts, its start-up included (no warm-up is left out)."
+        return "Figures are of the whole run of every flow, start-up included (no warm-up is left out)."
     return f"Steady state: the first {float(omit) / 1e9:g} s of every flow are left out."
 
 

@@ -1,4 +1,4 @@
-"""What happened on the wire: flows of captures, their series, packets and figures.
+"""Analysis of captures: their flows, series, packets and figures.
 
     from tcplab import captures
 

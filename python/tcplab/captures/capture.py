@@ -35,12 +35,12 @@ class Capture:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What was read: packets by what became of them, and how the capture ended."""
+        """Packets read, by outcome, and how the capture ended."""
         return self._summary.facts
 
     @property
     def remarks(self) -> list[str]:
-        """What could not be read, in words; empty when all was."""
+        """Warnings on parts that could not be read; empty if there are none."""
         from tcplab.captures.warnings import remarks
 
         return list(remarks(self.facts))

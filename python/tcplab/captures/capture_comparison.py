@@ -1,4 +1,4 @@
-"""What a run's captures say, beside the sockets' own view and the links' truth."""
+"""A run's captures beside the sockets' own view and the links' truth."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class _Row:
 
     @property
     def half(self) -> TcpHalf | None:
-        """What the data's sender did, as the capture saw it."""
+        """The data sender's side, as captured."""
         return self.flow.sender.tcp
 
 
 def capture_part(run: Run) -> CapturePart | None:
-    """What the captures say; None without captures of TCP flows."""
+    """Compare the captures with the tables; None without captures of TCP flows."""
     if not run.plan.get("capture"):
         return None
     rows: list[_Row] = []

@@ -76,7 +76,7 @@ def _goodput(flow: Flow) -> float | None:
 
 
 def options(flow: Flow) -> str:
-    """What both sides agreed on."""
+    """The options that both sides negotiated."""
     halves = [half.tcp for half in flow.halves if half.tcp is not None and half.tcp.syn]
     if not halves:
         return "-"
@@ -222,7 +222,7 @@ COLUMNS: tuple[Column, ...] = (
     Column(
         "mss",
         "mss",
-        "maximum segment size told",
+        "maximum segment size announced",
         lambda f: pair(f, lambda h: h.mss),
         lambda f: pair(f, lambda h: h.mss),
         22,

@@ -25,7 +25,7 @@ def lines(flow: Flow, width: int) -> Iterator[str]:
     rows = [row for row in rows if any(cell not in ("-", "0") for cell in row[1:])]
     heads = (f"{forward.endpoint} ->", f"{backward.endpoint} ->")
     if width and 28 + sum(max(len(head), 14) + 2 for head in heads) > width:
-        heads = ("forward ->", "<- backward")
+        heads = ("forward ->", "<- reverse")
     first = max(len(row[0]) for row in rows)
     one = max(len(heads[0]), *(len(row[1]) for row in rows))
     two = max(len(heads[1]), *(len(row[2]) for row in rows))
@@ -39,7 +39,7 @@ def _facts(flow: Flow) -> Iterator[str]:
     if flow.protocol != "tcp":
         return
     if flow.handshake_rtt is None:
-        yield f"{_MARGIN}handshake   not seen whole, or a part of it sent twice"
+        yield f"{_MARGIN}handshake   incomplete in the capture, or partly retransmitted"
     else:
         parts = ""
         if flow.handshake_server is not None and flow.handshake_client is not None:
@@ -106,7 +106,7 @@ def _some(value: int | None) -> str:
     return size(value) if value else "-"
 
 
-# What it is called, the figure of a `TcpHalf`, and how that is shown.
+# Label, attribute of a `TcpHalf`, and its format.
 _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("packets with data", "data_packets", number),
     ("acknowledged", "acked_bytes", _size),
@@ -129,7 +129,7 @@ _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("zero windows", "zero_windows", number),
     ("  for", "zero_window_time", lambda value: time(value or None)),
     ("outside any window", "out_of_window", number),
-    ("MSS told", "mss", number),
+    ("MSS announced", "mss", number),
     ("largest payload", "largest_payload", number),
     ("window scale", "window_scale", number),
     ("smallest window", "window_min", _size),
@@ -140,8 +140,8 @@ _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("CE marks", "ce", number),
     ("ECE flags", "ece", number),
     ("CWR flags", "cwr", number),
-    ("told it was too big", "too_big", number),
-    ("path MTU told", "path_mtu", number),
+    ("reported as too big", "too_big", number),
+    ("path MTU reported", "path_mtu", number),
 )
 
 

@@ -13,7 +13,7 @@ STDIN = Path("-")
 
 
 def core_path(path: Path) -> Path | None:
-    """What the core calls it: `-` is standard input, which has no path."""
+    """The path as given to the core: `-` is standard input, which has no path."""
     return None if path == STDIN else path
 
 

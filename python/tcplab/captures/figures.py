@@ -50,7 +50,7 @@ class Shown:
 
     @property
     def name(self) -> str:
-        """What the legend calls it."""
+        """Its legend entry."""
         return f"{self.flow.number}: {self.flow.name}"
 
     @property
@@ -159,7 +159,7 @@ def _throughput(shown: Sequence[Shown]) -> list[Figure]:
 
 
 def _outstanding(one: Shown) -> tuple[Array, Array]:
-    """What the data's sender has sent and not had acknowledged, after every packet; bytes."""
+    """Bytes that the data's sender has sent and not had acknowledged, after every packet."""
     packets = one.packets
     mine = packets.direction == one.flow.main
     return one.seconds(packets.time), np.where(mine, packets.outstanding, packets.outstanding_peer).astype(
@@ -237,7 +237,7 @@ def _window(shown: Sequence[Shown]) -> list[Figure]:
             time, outstanding = _outstanding(one)
             lines.append(Line("outstanding", *_thinned(time, outstanding / 1e3), style(1)))
     note = (
-        "The receiver's window, scaled by what its SYN said; where outstanding data reach it, the receiver "
+        "The receiver's window, scaled as its SYN announced. Where outstanding data reach it, the receiver "
         "limits the flow."
     )
     panel = Panel("Window", "kB", tuple(lines), height=1.6)

@@ -24,7 +24,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class TcpHalf:
-    """What one side of a TCP connection sent, and said about the other."""
+    """One side of a TCP connection: its data, and its options and acknowledgments."""
 
     data_packets: int
     unique_bytes: int

@@ -18,7 +18,7 @@ _PIECE = 1 << 16
 # So many rows are made one by one rather than with all others.
 _FEW = 8
 
-# What stands before the columns of both directions.
+# Columns that precede those of both directions.
 _LEAD = (
     "flow",
     "protocol",

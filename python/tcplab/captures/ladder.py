@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from tcplab.captures.flow import Flow
 from tcplab.captures.packets import NONE, OUT_OF_ORDER, RETRANSMISSIONS, Packets
@@ -42,7 +43,7 @@ class Rung:
 
     @property
     def words(self) -> str:
-        """What stands on its arrow."""
+        """The label of its arrow."""
         if self.seq is None:
             return f"len {self.length}"
         ack = "" if self.ack is None else f" ack {self.ack}"
@@ -96,6 +97,17 @@ def ladder(flow: Flow, packets: Packets, most: int = 0) -> Ladder:
             )
         )
     return Ladder(flow, tuple(rungs), count - len(places), first)
+
+
+def to_json(ladder: Ladder) -> dict[str, Any]:
+    """For machines: a packet for each row; times in ns since the flow's first packet."""
+
+    def row(rung: Rung) -> dict[str, Any]:
+        direction = "reverse" if rung.backward else "forward"
+        shown = {key: value for key, value in asdict(rung).items() if key not in ("backward", "again")}
+        return {**shown, "note": rung.note.strip(), "direction": direction}
+
+    return {"flow": ladder.flow.number, "left_out": ladder.left_out, "packets": list(map(row, ladder.rungs))}
 
 
 def sack_words(packets: Packets, place: int) -> str:

@@ -46,7 +46,7 @@ def lines(packets: PacketList, limit: int) -> Iterator[str]:
 
 
 ROW = ("number", "time", "source", "destination", "protocol", "length", "info", "flow", "note")
-"""What a row of the list holds; time is in ns since the capture's first packet."""
+"""Columns of a row of the list; time is in ns since the capture's first packet."""
 
 
 def rows(packets: PacketList, limit: int) -> Iterator[dict[str, Any]]:

@@ -28,7 +28,7 @@ KINDS = (
     "keep-alive",
     "out of window",
 )
-"""What a packet is to its flow; the column `kind` counts through these."""
+"""A packet's role in its flow; the column `kind` is an index into these."""
 
 FAST, TIMEOUT, PROBE, UNKNOWN = 3, 4, 5, 6
 RETRANSMISSIONS = (FAST, TIMEOUT, PROBE, UNKNOWN)

@@ -51,9 +51,9 @@ class Cut:
     overhead: float
     """Header bytes a packet, on average."""
     mss: int | None
-    """What the receiver told."""
+    """As the receiver announced it."""
     mtu: int | None
-    """What its MSS says about its MTU, bytes of IP."""
+    """The MTU that its MSS implies, bytes of IP."""
     above: int
     """Packets longer than that MTU."""
     above_bytes: int
@@ -143,7 +143,7 @@ def _messages(packets: Packets) -> tuple[dict[int, Message], dict[int, Message]]
 
 
 def lines(flow: Flow, found: list[Cut], width: int) -> Iterator[str]:
-    """What a flow's packets carried, and what follows from it."""
+    """Payload sizes of a flow's packets, and the conclusions from them."""
     yield f"flow {flow.number}: {flow.protocol.upper()} {flow.name}"
     if not found:
         yield "  no packet carried payload"

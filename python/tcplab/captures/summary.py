@@ -36,7 +36,7 @@ def _which(flows: Flows) -> str:
     if not flows:
         return ": there are none"
     first, last = flows[0].number, flows[-1].number
-    return f": there is flow {first}" if len(flows) == 1 else f": there are {first} to {last}"
+    return f": the flows are {first}" if len(flows) == 1 else f": there are {first} to {last}"
 
 
 def summarise(path: Path, filter_text: str | None = None) -> Summary:

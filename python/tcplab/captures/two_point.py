@@ -125,7 +125,7 @@ _HEADS = (
 
 
 def lines(ends: Ends, width: int) -> Iterator[str]:
-    """What the two captures say together."""
+    """Results of two matched captures."""
     yield f"{plural(len(ends.flows), 'flow')} in both captures"
     for path, alone in zip(ends.paths, ends.unpaired, strict=True):
         if alone:
@@ -153,7 +153,7 @@ def lines(ends: Ends, width: int) -> Iterator[str]:
     yield ""
     yield from wrapped(
         "",
-        "lost: packets with data, SYN or FIN that never came, super-packets counted by their segments; "
+        "lost: packets with data, SYN or FIN that did not arrive, super-packets counted by their segments; "
         "min to max: one-way delay",
         width,
     )
@@ -171,7 +171,7 @@ def _quantiles(delay: Spread | None) -> tuple[float, float, float, float]:
 
 
 def clock_words(ends: Ends) -> str:
-    """What was made of the two clocks."""
+    """The estimate of the offset between the two clocks."""
     if ends.same_clock:
         return "both timed by one clock: delays are as measured"
     ahead = "ahead of" if ends.offset >= 0 else "behind"
@@ -214,7 +214,7 @@ def delay_figure(ends: Ends) -> Figure:
     pairs = ends.pairs.sort("time")
     start = int(pairs["time"].min()) if len(pairs) else 0  # type: ignore[arg-type]
     panels = []
-    for forward, title in ((True, "Delay, forward"), (False, "Delay, backward")):
+    for forward, title in ((True, "Delay, forward"), (False, "Delay, reverse")):
         points = []
         lost_x = []
         lowest = np.inf
@@ -235,6 +235,6 @@ def delay_figure(ends: Ends) -> Figure:
     drawn = tuple(panel for panel in panels if panel.points)
     notes = (
         f"{clock_words(ends)[0].upper()}{clock_words(ends)[1:]}.",
-        "Crosses at the bottom: packets that never came, when they were sent.",
+        "Crosses at the bottom: lost packets, at the time they were sent.",
     )
     return Figure("delay", "One-way delay", "Time (s)", drawn, notes=notes)

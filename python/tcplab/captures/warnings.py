@@ -1,4 +1,4 @@
-"""What could not be read of a capture, in words."""
+"""Warnings: parts of a capture that could not be read, in words."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _COUNTS = (
     ("header_cut", "packet", "too short to hold their headers, not in any flow"),
     ("malformed", "packet", "whose headers contradict themselves, not in any flow"),
     ("link_type", "packet", "of a link type that is not known, not in any flow"),
-    ("fragments_incomplete", "IP fragment", "whose datagram never came together, not in any flow"),
+    ("fragments_incomplete", "IP fragment", "of incomplete datagrams, not in any flow"),
     ("options_cut", "TCP header", "whose options the snap length cut off: no RTT or SACK from those"),
     ("blocks_skipped", "block", "of kinds that hold no packets, skipped"),
 )
 
 
 def remarks(facts: Mapping[str, Any]) -> Iterator[str]:
-    """What a reader of the figures must know about the capture; nothing if it was read whole."""
+    """Notes on the capture for readers of the figures; empty if it was read whole."""
     ending = facts.get("ending")
     if ending is not None and ending != "complete":
         yield f"the capture is {ending}; what was read before counts"

@@ -115,7 +115,7 @@ class Apart:
         return Progress(**answer)
 
     def facts(self) -> dict[str, int]:
-        """What has been done so far."""
+        """Progress so far."""
         return self._ask({"do": "facts"})
 
     def finish(self) -> dict[str, bytes]:
@@ -167,7 +167,7 @@ class Apart:
             raise self._ended() from None
 
     def _answer(self) -> dict[str, Any]:
-        # What `waiting` raises may come between the two, and the rest is read later.
+        # An exception from `waiting` may come between the two; the rest is read later.
         if self._size is None:
             (self._size,) = struct.unpack("!Q", self._take(8))
         answer: dict[str, Any] = json.loads(self._take(self._size))

@@ -28,7 +28,7 @@ def folder() -> Path:
 
 
 def key(*parts: str | bytes) -> str:
-    """What stands for these parts, and for no others."""
+    """A key for these parts, and for no others."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part

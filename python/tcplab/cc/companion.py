@@ -54,7 +54,7 @@ signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
 for stream in (0, 1, 2):
     os.close(stream)
 os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-# What it has started goes with it; until it is waited for, the group is its.
+# Processes that it started are killed with it; until it is waited for, the group is its own.
 try:
     os.killpg(child, signal.SIGKILL)
 except OSError:

@@ -21,8 +21,8 @@ _LOG = logging.getLogger(__name__)
 # As crates/control/build.rs and crates/kernelcc/build.rs compile tcplab's own.
 _LANGUAGE = ("-std=gnu11", "-O2", "-fno-diagnostics-color")
 _NATIVE = (*_LANGUAGE, "-ffreestanding", "-fPIC", "-shared", "-DTL_SHARED")
-# What compilers warn of unasked is wrong in a control, and so is a variable without a value. What says
-# nothing about its behaviour stays a warning, and so does a division by zero: the run tells more of it.
+# Compilers' default warnings are errors in a control, and so is a variable without a value. Warnings about
+# style stay warnings, and so does a division by zero: the run explains it better.
 _STRICT = (
     "-Werror",
     "-Wuninitialized",
@@ -90,7 +90,7 @@ def ebpf(source: Source) -> Path:
 
 
 def missing() -> list[NoCompilerError]:
-    """What this machine lacks for compiling a user's controls: for the simulator, for the kernel."""
+    """Tools that this machine lacks for compiling a user's controls: for the simulator, for the kernel."""
     found = []
     for wanted in (_NATIVE_COMPILER, _EBPF_COMPILER):
         try:
@@ -121,7 +121,7 @@ def _program(variable: str, names: Sequence[str], missing: str, packages: str) -
         found = shutil.which(name)
         if found:
             return found
-    missing = f"{variable} names {named}, which is no program" if named else missing
+    missing = f"{variable} names {named}, which is not a program" if named else missing
     raise NoCompilerError(missing, f"sudo apt-get install {packages}")
 
 

@@ -1,4 +1,4 @@
-"""What a control says of itself: its name, phases, parameters and gauges, and where it is published."""
+"""Metadata of a control: its name, phases, parameters and gauges, and where it is published."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Description:
     """The RFCs and drafts that specify it, or the title of the paper, as that comment names them."""
 
     def faults(self, params: Mapping[str, float]) -> Iterator[str]:
-        """What is wrong with values for its parameters."""
+        """Mistakes in values for its parameters."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name, value in params.items():
             if name not in known:
@@ -91,7 +91,7 @@ def shipped() -> list[str]:
 
 
 def known_as(name: str) -> str:
-    """What tcplab's file of the control is called."""
+    """The name of tcplab's file of the control."""
     name = name.removeprefix(_PREFIX)
     return ALIASES.get(name, name)
 

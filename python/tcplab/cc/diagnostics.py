@@ -1,4 +1,4 @@
-"""What a compiler's messages mean: the mistakes of a control's file, in words and at its own lines."""
+"""A compiler's messages explained: the mistakes of a control's file, in words and at its own lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tcplab.cc.errors import ControlFileError, Mistake, NoCompilerError, printab
 _MESSAGE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: (?P<text>.*)$")
 # Where a macro of a header is used, which gcc tells after the message.
 _EXPANDED = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):(?P<column>\d+): note: in expansion of macro")
-# What the headers say of a file as a whole makes the rest of it senseless.
+# An error that the headers report of the whole file makes the other messages meaningless.
 _WHOLE = re.compile(r"a control begins with|(?P<list>PHASES|PARAMETERS|GAUGES) is not a list")
 _LISTS = ("CONTROL", "PHASES", "PARAMETERS", "GAUGES")
 _TELEMETRY = re.compile(
@@ -33,7 +33,7 @@ _NO_SIGNED = "the kernel has no signed division: divide unsigned numbers, and tr
 
 
 def refused(compiler: str, file: Path, text: str, said: str) -> Exception:
-    """What a compiler that refuses a file says: it cannot do this at all, or the file is wrong."""
+    """Errors of a compiler that rejects a file: it cannot do this at all, or the file is wrong."""
     if "compatible with triple" in said or "unknown target triple" in said:
         return NoCompilerError(f"{compiler} does not compile for eBPF", "sudo apt-get install clang")
     said = said.translate({0x2018: "'", 0x2019: "'"})
@@ -101,7 +101,7 @@ def _misspelt(text: str, file: Path) -> Iterator[Mistake]:
         near = [] if name in _LISTS else difflib.get_close_matches(name, absent, n=1, cutoff=0.8)
         if near:
             place = _line(text, rf"#\s*define\s+{name}\b")
-            yield Mistake(str(file), *place, f"tcplab_cc.h knows no {name}: did you mean {near[0]}?")
+            yield Mistake(str(file), *place, f"tcplab_cc.h does not have {name}: did you mean {near[0]}?")
 
 
 def _expanded(lines: list[str], file: Path) -> tuple[str, int, int] | None:

@@ -1,4 +1,4 @@
-"""What can be wrong with a control's file, and with the machine that shall compile it."""
+"""Errors of a control's file, and of the machine that shall compile it."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ class ControlCrashError(Exception):
 class NoCompilerError(Exception):
     """There is no compiler here for what is asked."""
 
-    def __init__(self, message: str, mend: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
-        self.mend = mend
+        self.hint = hint
         """The command that installs one."""
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.mend})"
+        return f"{self.message} ({self.hint})"

@@ -31,7 +31,7 @@ def libraries(plan: Mapping[str, Any]) -> dict[str, str]:
 
 
 def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What keeps the files from being controls of the simulator: where, what, and how to fix it."""
+    """Mistakes that keep the files from being controls of the simulator: where, what, and how to fix it."""
     for flow in plan["flows"]:
         source = source_of(flow["cc"]) if flow.get("cc") else None
         if source is None:
@@ -41,7 +41,7 @@ def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         except ControlFileError as problem:
             yield f"flows.{flow['name']}.cc", str(problem), ""
         except NoCompilerError as problem:
-            yield f"flows.{flow['name']}.cc", f"{flow['cc']['name']}: {problem.message}", problem.mend
+            yield f"flows.{flow['name']}.cc", f"{flow['cc']['name']}: {problem.message}", problem.hint
         else:
             for wrong in described.faults(flow["cc"].get("params") or {}):
                 yield f"flows.{flow['name']}.cc", wrong, "change it or leave it out"

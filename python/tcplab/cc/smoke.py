@@ -25,7 +25,7 @@ class SmokeError(Exception):
 
 @dataclass(frozen=True)
 class Smoke:
-    """What a short run came to."""
+    """The result of a short run."""
 
     goodput: float
     """Of the whole run, bit/s."""

@@ -1,4 +1,4 @@
-"""What the controls of another process are doing: memory shared with it, where their operations note it.
+"""Activity of the controls in another process: memory shared with it, in which their operations note it.
 
 The twin of `struct tl_watch` in cc/include/tcplab_cc_native.h.
 """

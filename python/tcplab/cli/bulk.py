@@ -21,23 +21,25 @@ app = typer.Typer(
 @guarded
 def run(
     host: Host,
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long it sends.")] = "10 s",
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Time to send.")] = "10 s",
     streams: Annotated[
-        int, typer.Option("--streams", "-P", min=1, metavar="N", help="Connections, or sources of UDP.")
+        int, typer.Option("--streams", "-P", min=1, metavar="N", help="TCP connections or UDP sources.")
     ] = 1,
-    reverse: Annotated[bool, typer.Option("--reverse", "-R", help="The other machine sends.")] = False,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", "-R", help="Reverse: the other machine sends.")
+    ] = False,
     cc: Annotated[
         str, typer.Option("--cc", metavar="NAME", help="Congestion control of the sender.")
     ] = "cubic",
     udp: Annotated[
-        str, typer.Option("--udp", metavar="RATE", help="UDP datagrams at this rate, in place of TCP.")
+        str, typer.Option("--udp", metavar="RATE", help="Send UDP datagrams at this rate instead of TCP.")
     ] = "",
     output: Output = None,
     json: Json = False,
 ) -> None:
-    """Send as much as the path takes, and print what arrived.
+    """Send as fast as the path allows, and print the goodput.
 
-    Both ends are tcplab's; over ssh the other machine needs nothing.
+    Both ends run tcplab; over ssh nothing needs to be installed on the other machine.
     """
     from tcplab.cli.between import run_between
     from tcplab.cli.output import say, say_json, show
@@ -61,9 +63,9 @@ def run(
 
 
 def path_line(path: dict[str, Any]) -> str:
-    """What was found of a path, in words."""
+    """The measured path as a line of text."""
     if path["rtt"] is None:
-        return "path     no UDP gets through: its RTT, MTU and hops are unknown"
+        return "path     UDP is blocked: RTT, MTU and hops are unknown"
     rate = (
         "" if path["bandwidth"] is None else f", about {path['bandwidth'] / 1e6:.3g} Mbit/s at the bottleneck"
     )

@@ -40,7 +40,8 @@ def calc(
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round-trip time: 550ms.")],
     loss: Annotated[str, typer.Option(metavar="SHARE", help="Random loss: 1e-5, 0.1 %.")] = "0",
     mss: Annotated[
-        int, typer.Option(min=100, max=65495, help="Maximum segment size, bytes (12 go to timestamps).")
+        int,
+        typer.Option(min=100, max=65495, help="Maximum segment size in bytes; timestamps take 12 of them."),
     ] = 1460,
     window: Annotated[
         str | None,
@@ -51,7 +52,8 @@ def calc(
 ) -> None:
     """Compute the limits of TCP on a path: window, loss and recovery.
 
-    The window it needs, throughput by window and loss, the time to fill it and to recover from a loss.
+    Prints the window that the path needs, the throughput by window and loss, and the time to fill the path
+    and to recover from a loss.
     """
     from tcplab.analysis.laws import Path
     from tcplab.analysis.laws.answer import answer
@@ -123,7 +125,7 @@ def _text(line: Line) -> str:
 
 
 def _reading(lines: list[Line], streams: int) -> list[str]:
-    """What limits the flows, by the least of the laws."""
+    """The limit of the flows, by the lowest of the laws."""
     by_key = {line.key: line for line in lines}
     link = by_key["link"].value
     said = []

@@ -27,7 +27,7 @@ app = typer.Typer(
 
 # The table shows this much of a long title; -v shows all of it.
 _WIDTH = 48
-# What the kernel does not tell of a control of its own.
+# Fields that the kernel does not publish about its own controls.
 _UNKNOWN: dict[str, Any] = {"about": None, "published": [], "phases": [], "parameters": [], "gauges": []}
 
 
@@ -109,10 +109,11 @@ def check_control(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The C file.", show_default=False)],
     json: Json = False,
 ) -> None:
-    """Test a control: compile it, have the kernel verify it, run it for 5 s in both engines.
+    """Test a control: compile it, verify it, run it in both engines.
 
-    What the machine does not allow is skipped with the reason. Exit code 1 when a step fails, 2 when the
-    file cannot be read, 3 when this machine can try nothing.
+    The kernel's verifier checks it, and each run takes 5 s. Steps that the machine does not allow are skipped
+    with the reason. Exit code 1 when a step fails, 2 when the file cannot be read, 3 when this machine can
+    try nothing.
     """
     from tcplab.cc.errors import ControlFileError
     from tcplab.cli.output import say, say_json
@@ -133,7 +134,7 @@ def check_control(
     verdicts = {step.verdict for step in done}
     if json:
         report = [
-            {"step": one.name, "verdict": one.verdict.value, "said": one.said, "details": one.details}
+            {"step": one.name, "verdict": one.verdict.value, "message": one.said, "details": one.details}
             for one in done
         ]
         say_json({"file": str(file), "ok": verdicts == {Verdict.OK}, "steps": report})
@@ -146,15 +147,19 @@ def check_control(
 @app.command("new", epilog=_example("tcplab cc new mine"))
 @guarded
 def new_control(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What it is called.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The control's name.", show_default=False)],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file. [default: NAME.c]")
     ] = None,
+    json: Json = False,
 ) -> None:
-    """Write a commented control to begin with: Reno, which compiles, loads and runs as it is."""
+    """Write a commented control to begin with.
+
+    It is Reno, which compiles, loads and runs as it is.
+    """
     from tcplab.cc.compiler import headers
     from tcplab.cc.template import BadNameError, starting_file
-    from tcplab.cli.output import say
+    from tcplab.cli.output import say, say_json
     from tcplab.cli.writing import write
 
     try:
@@ -163,9 +168,12 @@ def new_control(
         raise CommandError(str(problem), Code.INPUT) from None
     file = output or Path(f"{name}.c")
     if file.exists():
-        raise CommandError(f"{file} is there already; give another name, or --output", Code.INPUT)
+        raise CommandError(f"{file}: already exists", Code.INPUT, "give another name, or --output FILE")
     write(file, text)
-    say(f"{file}: a control called {name}. Try it out: tcplab cc check {file}")
+    if json:
+        say_json({"files": [str(file)], "header": str(headers())})
+        return
+    say(f"{file}: the control {name}. To try it: tcplab cc check {file}")
     say(f"tcplab_cc.h, for your editor: {headers()}")
 
 
@@ -180,9 +188,10 @@ def load_control(
         typer.Option("--set", "-s", metavar="NAME=VALUE", help="Set a parameter. Repeatable."),
     ] = None,
 ) -> None:
-    """Offer a control to every program of this machine, until interrupted.
+    """Register a control with the kernel until interrupted.
 
-    It is gone when this command ends, however it ends. Connections that use it keep it until they are closed.
+    Every program of this machine can use it. It is gone when this command ends, however it ends. Connections
+    that use it keep it until they are closed.
     """
     from tcplab.cli.output import say
     from tcplab.testbed.control_loading import Held
@@ -193,7 +202,7 @@ def load_control(
     hello = loader()
     obstacle = hello["obstacle"] or (hello["not_built"] if wanted.source is None else None)
     if obstacle is not None:
-        raise CommandError(obstacle["message"], Code.MACHINE, obstacle["mend"])
+        raise CommandError(obstacle["message"], Code.MACHINE, obstacle["hint"])
     # SIGTERM ends it as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -215,7 +224,7 @@ def load_control(
         # How it ends when all is well.
         return
     except TestbedError as problem:
-        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None
+        raise CommandError(problem.message, Code.MACHINE, problem.hint) from None
 
 
 def _wanted(control: str, settings: list[str]) -> Ours:

@@ -103,13 +103,13 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
 
 
 def problem_line(problem: Any) -> str:
-    """What an engine cannot do, and how to fix it."""
+    """Print what an engine cannot do, and how to fix it."""
     fix = f" ({problem.fix})" if problem.fix else ""
     return f"{problem.where}: {problem.message}{fix}"
 
 
 def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:
-    """What would run, in words."""
+    """Describe in words what would run."""
     from tcplab.plan.describe import describe_plan
     from tcplab.quantities import plural, seconds
 

@@ -47,7 +47,7 @@ def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[st
 
 
 def _problems(study: Study) -> tuple[list[Problem], list[str]]:
-    """What the engines cannot do and what to know, each once, with the number of cells it concerns."""
+    """Problems and warnings of the engines, each once, with the number of cells it concerns."""
     from dataclasses import replace
 
     from tcplab import engine as engines

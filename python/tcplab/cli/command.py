@@ -1,4 +1,4 @@
-"""What all commands share: --quiet and --verbose, usage errors, and options as they were spelled before."""
+"""Common parts of all commands: --quiet and --verbose, usage errors, and earlier spellings of options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Command(TyperCommand):
                 default=False,
                 expose_value=False,
                 callback=_quiet,
-                help="Print no progress and no summary: results, warnings and errors alone.",
+                help="Print no progress and no summary: only results, warnings and errors.",
             ),
             TyperOption(
                 param_decls=["--verbose", "-v"],
@@ -45,7 +45,7 @@ class Command(TyperCommand):
                 default=0,
                 expose_value=False,
                 callback=_verbose,
-                help="Log to standard error what is done; -vv logs more.",
+                help="Log to standard error; -vv logs more.",
             ),
         ]
 

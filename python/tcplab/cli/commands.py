@@ -23,7 +23,7 @@ class Command:
     about: str
     """The first sentence of its own help."""
     function: str | None = None
-    """What runs, beside which `EXAMPLE` stands; none: the module's `app` has commands of its own."""
+    """The function, beside which `EXAMPLE` stands; None: the module's `app` has commands of its own."""
 
 
 COMMANDS = {
@@ -51,7 +51,9 @@ COMMANDS = {
     "ui": Command("ui", "Draw networks, run them and watch TCP, in a browser.", "ui"),
     "schema": Command("schema", "Print the JSON Schema of scenarios or studies, for editors.", "schema"),
     "doctor": Command(
-        "doctor", "Check whether this machine can run the kernel engine, or what another can do.", "doctor"
+        "doctor",
+        "Check whether this machine can run the kernel engine, or another machine can run the remote engine.",
+        "doctor",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""What shells complete for arguments: names of what is shipped, and files."""
+"""Shell completion of arguments: names of shipped scenarios and studies, and files."""
 
 from __future__ import annotations
 

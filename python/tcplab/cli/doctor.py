@@ -23,12 +23,12 @@ def doctor(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Check whether this machine can run the kernel engine, or what another can do.
+    """Check whether this machine can run the kernel engine, or another machine can run the remote engine.
 
-    What is missing is told with its effect and the command that fixes it.
+    Lists missing features with their effect and the command that fixes them. The simulator needs none of
+    them.
 
-    Exit code 3 when the kernel engine does not work here, 4 when the other machine cannot be reached. The
-    simulator needs none of it.
+    Exit code 3 if the kernel engine does not work here, 4 if the other machine cannot be reached.
     """
     from tcplab.cli.output import say, say_json, table
     from tcplab.testbed.machine import Grade, examine
@@ -40,19 +40,19 @@ def doctor(
             {
                 "ok": not missing,
                 "findings": [
-                    {"name": one.name, "grade": one.grade.value, "said": one.said, "fix": one.mend}
+                    {"name": one.name, "grade": one.grade.value, "message": one.said, "fix": one.hint}
                     for one in found
                 ],
             }
         )
     else:
         table(("", "what", "found"), [(one.grade.value, one.name, one.said) for one in found])
-        fixes = [one for one in found if one.mend]
+        fixes = [one for one in found if one.hint]
         if fixes:
             say()
             say("How to fix it:")
             for one in fixes:
-                say(f"  {one.name}: {one.mend}")
+                say(f"  {one.name}: {one.hint}")
         if host:
             return
         say()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tcplab.echo.standalone import Test
 
 PORT = 1025
-_MOST_CLIENTS = 4096
+_MAX_CLIENTS = 4096
 
 SERVE_EXAMPLE = "tcplab echo serve --port 1025 --max-clients 16"
 RUN_EXAMPLE = (
@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 
 Cpus = Annotated[
-    str, typer.Option("--cpus", metavar="LIST", help="CPUs for its threads in turn, such as 0,1 or 0-3.")
+    str, typer.Option("--cpus", metavar="LIST", help="CPUs for the threads in turn, such as 0,1 or 0-3.")
 ]
 
 
@@ -42,13 +42,20 @@ def serve(
     ] = "",
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = PORT,
     max_clients: Annotated[
-        int, typer.Option("--max-clients", min=1, max=100_000, metavar="N", help="Clients at a time.")
+        int,
+        typer.Option(
+            "--max-clients", min=1, max=100_000, metavar="N", help="Maximum number of clients at a time."
+        ),
     ] = 64,
     max_size: Annotated[
-        str, typer.Option("--max-size", metavar="SIZE", help="Longest message it takes.")
+        str, typer.Option("--max-size", metavar="SIZE", help="Maximum size of a message.")
     ] = "1 MiB",
     busy_poll: Annotated[
-        bool, typer.Option("--busy-poll", help="Clients may have it poll instead of sleep: a CPU for each.")
+        bool,
+        typer.Option(
+            "--busy-poll",
+            help="Allow clients to request polling instead of sleeping, which takes a CPU for each.",
+        ),
     ] = False,
     cpus: Cpus = "",
     json: Json = False,
@@ -68,9 +75,9 @@ def serve(
 @guarded
 def run(
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="Where `tcplab echo serve` runs.", show_default=False)
+        str, typer.Argument(metavar="HOST", help="A host that runs `tcplab echo serve`.", show_default=False)
     ],
-    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Its port.")] = PORT,
+    port: Annotated[int, typer.Option("--port", "-p", min=1, max=65535, help="Port of the server.")] = PORT,
     sizes: Annotated[
         str,
         typer.Option(
@@ -83,29 +90,34 @@ def run(
     clients: Annotated[
         int | None,
         typer.Option(
-            "--clients", "-c", min=1, max=_MOST_CLIENTS, help="Clients at the same time. [default: 1]"
+            "--clients", "-c", min=1, max=_MAX_CLIENTS, help="Clients at the same time. [default: 1]"
         ),
     ] = None,
     level: Level = None,
     preset: Annotated[
         Literal["published"] | None,
-        typer.Option("--preset", help="published: 2 clients and 98 %, as the published study."),
+        typer.Option("--preset", help="published: 2 clients and 98 %, like the published study."),
     ] = None,
     warmup: Annotated[
         int,
-        typer.Option("--warmup", min=0, max=100_000, metavar="N", help="Leave out the first N of each size."),
+        typer.Option(
+            "--warmup", min=0, max=100_000, metavar="N", help="Leave out the first N messages of each size."
+        ),
     ] = 0,
     nodelay: Annotated[
         bool, typer.Option("--nodelay/--nagle", help="Nagle's algorithm off or on, at both ends.")
     ] = True,
     busy_poll: Annotated[
-        bool, typer.Option("--busy-poll", help="Poll instead of sleep; the server too if it was started so.")
+        bool,
+        typer.Option(
+            "--busy-poll", help="Poll instead of sleep; the server too if it was started with --busy-poll."
+        ),
     ] = False,
     interval: Annotated[
         str, typer.Option("--interval", metavar="TIME", help="Minimum time from one message to the next.")
     ] = "0 s",
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="How long a round trip may take.")
+        str, typer.Option("--timeout", metavar="TIME", help="Maximum time of a round trip.")
     ] = "10 s",
     cc: Annotated[
         str,
@@ -252,7 +264,7 @@ def _cpus(text: str) -> list[int]:
 
 
 def _heard(event: dict[str, Any]) -> str:
-    """What a server says, for people."""
+    """A server's message, for people."""
     match event["event"]:
         case "listening":
             return f"listening on {', '.join(event['addresses'])}; Ctrl-C ends it"

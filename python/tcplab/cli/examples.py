@@ -45,17 +45,20 @@ def list_examples(json: Json = False) -> None:
 def copy(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A shipped scenario.")],
     target: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Where to. [default: NAME.yaml]")
+        Path | None, typer.Argument(metavar="[FILE]", help="The new file. [default: NAME.yaml]")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Copy a shipped scenario, with the traces it names, to edit it."""
-    from tcplab.cli.output import say
+    from tcplab.cli.output import say, say_json
     from tcplab.cli.writing import naming
     from tcplab.shipped import SCENARIOS, scenario_names
 
     if name not in scenario_names():
         raise CommandError(
-            f"no scenario of this name: {name}", Code.INPUT, f"there is {', '.join(scenario_names())}"
+            f"no scenario of this name: {name}",
+            Code.INPUT,
+            f"the scenarios are {', '.join(scenario_names())}",
         )
     source, to = SCENARIOS / f"{name}.yaml", target or Path(f"{name}.yaml")
     text = source.read_text(encoding="utf-8")
@@ -68,4 +71,7 @@ def copy(
         for trace in traces:
             (to.parent / "traces").mkdir(exist_ok=True)
             shutil.copyfile(trace, to.parent / "traces" / trace.name)
-    say(str(to))
+    if json:
+        say_json({"files": [str(to)]})
+    else:
+        say(str(to))

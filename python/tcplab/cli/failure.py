@@ -19,13 +19,13 @@ R = TypeVar("R")
 
 
 class Code(IntEnum):
-    """What the exit code says."""
+    """Meaning of the exit code."""
 
     DONE = 0
     NO = 1
     """A check or an expectation failed."""
     INPUT = 2
-    """What was given is wrong."""
+    """Wrong input."""
     MACHINE = 3
     """The machine cannot do it."""
     FAILED = 4

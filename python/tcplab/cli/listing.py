@@ -15,7 +15,8 @@ EXAMPLE = "tcplab list runs"
 
 @guarded
 def list_runs(
-    root: Annotated[Path, typer.Argument(help="Where to look.")] = Path("runs"), json: Json = False
+    root: Annotated[Path, typer.Argument(metavar="[ROOT]", help="Directory to search.")] = Path("runs"),
+    json: Json = False,
 ) -> None:
     """List the results below a directory, newest first.
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and how what they give is read."""
+"""Arguments and options that several commands share, and their parsing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ At = Annotated[
     typer.Option(
         "--at",
         metavar="NAME=ssh://[USER@]HOST[:PORT]",
-        help="Where a host of the scenario is, for --engine remote. Repeatable.",
+        help="Address of a host of the scenario, for --engine remote. Repeatable.",
     ),
 ]
 Level = Annotated[
@@ -78,7 +78,7 @@ def level_of(text: str | None) -> float:
 
 
 def engine_called(name: str, at: list[str] | None = None) -> Engine:
-    """The engine of this name; that of remote hosts with where they are."""
+    """The engine of this name; the remote engine with the addresses of its hosts."""
     from tcplab import engine
 
     try:
@@ -96,7 +96,7 @@ def _urls(at: list[str]) -> dict[str, str]:
 
 
 def fits(problems: list[Problem]) -> None:
-    """Refuse what this machine has too little of, or warn where the user has said --yes."""
+    """Fail if this machine has too little memory or disk, or warn with --yes."""
     from tcplab.cli.output import warn
 
     fatal = [problem for problem in problems if problem.fatal]
@@ -126,7 +126,7 @@ def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:
 
 
 def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scenario, str]]:
-    """Load every scenario, with its text; the mistakes of all of them are reported together."""
+    """Load every scenario, with its text; the errors of all of them are reported together."""
     from tcplab.scenario import ScenarioErrors
 
     loaded: list[tuple[Scenario, str]] = []
@@ -143,7 +143,7 @@ def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scena
 
 @contextmanager
 def results(paths: list[Path]) -> Iterator[list[Run]]:
-    """Load result directories; what is wrong in them, found now or when they are looked at, is bad input."""
+    """Load result directories; errors in them, found now or when they are read, are bad input."""
     import polars as pl
 
     from tcplab.results import ResultsError, load
@@ -151,7 +151,7 @@ def results(paths: list[Path]) -> Iterator[list[Run]]:
     try:
         loaded = [load(path) for path in paths]
         for run in loaded:
-            # Read now, so that what is wrong is said of the file it is in.
+            # Read now, so that an error names its file.
             _ = run.manifests, run.plan
         yield loaded
     except ResultsError as problem:
@@ -169,5 +169,5 @@ def results(paths: list[Path]) -> Iterator[list[Run]]:
         ) from None
 
 
-# What arithmetic on results answers that are not as any engine writes them.
+# Errors of arithmetic on results that no engine writes.
 _CONTRADICTIONS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)

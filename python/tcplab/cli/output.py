@@ -38,7 +38,7 @@ class _ToStandardError(logging.Handler):
 
 
 def configure(*, quiet: bool | None = None, level: int | None = None) -> None:
-    """What standard error shows from now on: progress (`quiet`), and log records from `level` on."""
+    """Set what standard error shows from now on: progress (`quiet`), and log records from `level` on."""
     global _quiet
     root = logging.getLogger("tcplab")
     if not root.handlers:

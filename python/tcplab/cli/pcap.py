@@ -170,7 +170,7 @@ def packets(
 @guarded
 def plot(
     files: Files,
-    kind: Annotated[Plots, typer.Option("--kind", help="Which figures.")] = "all",
+    kind: Annotated[Plots, typer.Option("--kind", help="Figures to draw.")] = "all",
     flow: FlowNumber = None,
     filter_text: Filter = None,
     output: Drawing = None,
@@ -189,9 +189,10 @@ def ladder(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Draw it as SVG instead.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Draw the flow graph of a flow: a row per packet."""
-    pcap_views.ladder(captures_of(files), flow, limit or 0, output)
+    pcap_views.ladder(captures_of(files), flow, limit or 0, output, json)
 
 
 @app.command("segmentation", epilog=_example("tcplab pcap segmentation capture.pcapng"))
@@ -203,7 +204,7 @@ def segmentation(
     limit: Limit = None,
     json: Json = False,
 ) -> None:
-    """Show how data are cut into packets, and what headers cost."""
+    """Show the segmentation of data, and the header overhead."""
     pcap_views.segmentation(captures_of(files), flow, filter_text, limit, json)
 
 
@@ -218,7 +219,8 @@ def match(
     same_clock: Annotated[
         bool | None,
         typer.Option(
-            "--same-clock/--other-clock", help="Whether one clock timed both. [default: within a run]"
+            "--same-clock/--other-clock",
+            help="The captures have one clock, or two. [default: one within a run]",
         ),
     ] = None,
     output: Drawing = None,

@@ -172,10 +172,10 @@ def _write_figures(
     say_files(written, json=json)
 
 
-def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None) -> None:
-    """The flow graph, as text or SVG."""
-    from tcplab.captures.ladder import ladder, text_lines
-    from tcplab.cli.output import colored, say_colored
+def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | None, json: bool) -> None:
+    """The flow graph, as text, JSON or SVG."""
+    from tcplab.captures.ladder import ladder, text_lines, to_json
+    from tcplab.cli.output import colored, say_colored, say_files, say_json
 
     named = only(captures, "ladder")
     path = seekable(named)
@@ -185,15 +185,17 @@ def ladder(captures: list[Path], flow: int | None, limit: int, output: Path | No
     chosen = summary.flows[0] if flow is None else flow_of(summary, flow)
     if output is not None:
         from tcplab.captures.ladder_svg import svg
-        from tcplab.cli.output import say
         from tcplab.cli.writing import write
 
         if output.suffix != ".svg":
             raise CommandError(f"--output: the flow graph is drawn as .svg, not as {output.name}", Code.INPUT)
         write(output, svg(ladder(chosen, followed(path, [chosen.number]), limit or 200)))
-        say(f"ladder   {output}")
+        say_files([output], json=json)
         return
     rungs = ladder(chosen, followed(path, [chosen.number]), limit)
+    if json:
+        say_json(to_json(rungs))
+        return
     for line in text_lines(rungs, width(), color=colored()):
         say_colored(line)
 

@@ -16,16 +16,18 @@ EXAMPLE = "tcplab ping ssh://server.example.org --count 20 --interval '100 ms'"
 @guarded
 def ping(
     host: Host,
-    count: Annotated[int, typer.Option("--count", min=1, max=1_000_000, metavar="N", help="Probes.")] = 10,
+    count: Annotated[
+        int, typer.Option("--count", min=1, max=1_000_000, metavar="N", help="Number of probes.")
+    ] = 10,
     interval: Annotated[
-        str, typer.Option("--interval", "-i", metavar="TIME", help="From one probe to the next.")
+        str, typer.Option("--interval", "-i", metavar="TIME", help="Time between probes.")
     ] = "200 ms",
     output: Output = None,
     json: Json = False,
 ) -> None:
     """Measure round-trip times to another machine.
 
-    Sends ICMP echo requests, and says what the path's MTU is and how many hops it has.
+    Sends ICMP echo requests. Also prints the path's MTU and number of hops.
     """
     from statistics import median
 
@@ -50,4 +52,4 @@ def ping(
                 say("RTT      " + ", ".join(f"{name} {rtt / 1e6:.3f} ms" for name, rtt in times.items()))
             say(path_line(path))
     if not found["sent"] or found["lost"] == found["sent"]:
-        raise CommandError("no reply came", Code.FAILED)
+        raise CommandError("no reply", Code.FAILED)

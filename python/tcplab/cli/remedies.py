@@ -1,4 +1,4 @@
-"""`tcplab run --with-accelerator` and `--streams`: a scenario beside itself with remedies, as a study."""
+"""`tcplab run --with-accelerator`, `--with-cache`, `--streams`: a scenario beside itself with remedies."""
 
 from __future__ import annotations
 

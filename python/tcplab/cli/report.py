@@ -26,7 +26,7 @@ def report(
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write it. [default: RUN/report.html]"),
+        typer.Option("--output", "-o", metavar="FILE", help="The report. [default: RUN/report.html]"),
     ] = None,
     figures: Annotated[
         Path | None, typer.Option("--figures", metavar="DIR", help="Write the figures as images instead.")

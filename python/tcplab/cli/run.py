@@ -60,25 +60,34 @@ def run(
             "--attempts",
             min=1,
             metavar="N",
-            help="Executions of an overloaded kernel run at most; the best is kept.",
+            help="Maximum executions of an overloaded kernel run; the best is kept.",
         ),
     ] = ATTEMPTS,
     keep: Annotated[
         bool,
-        typer.Option("--keep", help="Afterwards build the network of a kernel run again and leave it up."),
+        typer.Option("--keep", help="After a kernel run, build its network again and leave it up."),
     ] = False,
     level: Level = None,
     with_accelerator: Annotated[
         str | None,
         typer.Option(
-            metavar="AT",
+            metavar="NODE",
             help="Compare the scenario with itself accelerated, at a router or at `left` of a path.",
+        ),
+    ] = None,
+    with_cache: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NODE",
+            help="Compare it with a cache for http flows, at a router or at `left` of a path.",
         ),
     ] = None,
     streams: Annotated[
         int | None,
         typer.Option(
-            min=2, metavar="N", help="Compare it with each transfer divided over N connections or ranges."
+            min=2,
+            metavar="N",
+            help="Compare the scenario with each transfer divided over N connections or ranges.",
         ),
     ] = None,
     json: Json = False,
@@ -91,11 +100,11 @@ def run(
     from tcplab.progress import watcher
 
     confidence = level_of(level)
-    if with_accelerator is not None or streams is not None:
+    if with_accelerator is not None or with_cache is not None or streams is not None:
         from tcplab.cli.remedies import run_remedies
         from tcplab.study.remedies import Remedies
 
-        remedies = Remedies(with_accelerator, streams)
+        remedies = Remedies(with_accelerator, streams, with_cache)
         run_remedies(
             scenario,
             remedies,
@@ -152,7 +161,7 @@ def _keep(one: Prepared, *, quiet: bool) -> None:
     try:
         lab = held.up(one.plan, one.plan["name"], one.source)
     except TestbedError as problem:
-        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None
+        raise CommandError(problem.message, Code.MACHINE, problem.hint) from None
     if not quiet:
         say(f"lab {lab.name} is up: tcplab topo list, tcplab topo down {lab.name}")
 

@@ -16,7 +16,8 @@ EXAMPLE = "tcplab schema --output scenario.schema.json"
 def schema(
     study: Annotated[bool, typer.Option("--study", help="The schema of studies instead.")] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file instead of standard output.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
 ) -> None:
     """Print the JSON Schema of scenarios or studies, for editors."""

@@ -25,7 +25,7 @@ def serve(
         typer.Option(
             "--allow",
             metavar="NETWORK",
-            help="Who may come, such as 192.0.2.0/24. Repeatable. [default: all]",
+            help="Network to admit clients from, such as 192.0.2.0/24. Repeatable. [default: all]",
         ),
     ] = None,
     target: Annotated[
@@ -33,27 +33,33 @@ def serve(
         typer.Option(
             "--target",
             metavar="NETWORK",
-            help="Whom clients may have traffic sent to besides themselves. Repeatable.",
+            help="Network that clients may send traffic to, besides their own address. Repeatable.",
         ),
     ] = None,
     max_clients: Annotated[
-        int, typer.Option("--max-clients", min=1, max=10_000, metavar="N", help="Clients at a time.")
+        int,
+        typer.Option(
+            "--max-clients", min=1, max=10_000, metavar="N", help="Maximum number of clients at a time."
+        ),
     ] = 64,
     max_streams: Annotated[
-        int, typer.Option("--max-streams", min=1, max=100_000, metavar="N", help="Streams of a run.")
+        int,
+        typer.Option(
+            "--max-streams", min=1, max=100_000, metavar="N", help="Maximum number of streams of a run."
+        ),
     ] = 128,
     max_duration: Annotated[
-        str, typer.Option("--max-duration", metavar="TIME", help="Longest run.")
+        str, typer.Option("--max-duration", metavar="TIME", help="Maximum duration of a run.")
     ] = "10 min",
     max_rate: Annotated[
-        str, typer.Option("--max-rate", metavar="RATE", help="Most that a flow sends. [default: unlimited]")
+        str, typer.Option("--max-rate", metavar="RATE", help="Maximum rate of a flow. [default: unlimited]")
     ] = "",
     state: Annotated[
         Path | None,
         typer.Option(
             "--state",
             metavar="DIR",
-            help="Where certificate.pem, key.pem and token are kept; made if missing."
+            help="Directory of certificate.pem, key.pem and token; created if missing."
             " [default: ~/.config/tcplab/serve]",
         ),
     ] = None,
@@ -61,8 +67,8 @@ def serve(
 ) -> None:
     """Let others use this machine as a host of their runs, until interrupted.
 
-    A client needs the token, and the certificate's SHA-256 where no authority has signed it. Traffic is sent
-    only to the client's own address, and to the networks named by --target.
+    A client needs the token, and the SHA-256 of the certificate unless an authority has signed it. Traffic is
+    sent only to the client's own address, and to the networks given by --target.
     """
     from tcplab.engine.remote.binary import agent_command_of_a_client
 

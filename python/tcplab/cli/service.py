@@ -1,4 +1,4 @@
-"""What commands that serve others share: addresses, options' values, and listening until interrupted."""
+"""Common parts of servers' commands: addresses, values of options, and listening until interrupted."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limi
 
 
 _NAMES = (
-    "flows|intervals|sockets|gauges|legs|queues|queue_classes|queue_gauges|"
-    "packets|echoes|echo_batches|fetches|pings|hosts|events|routes"
+    "flows, intervals, sockets, gauges, legs, queues, queue_classes, queue_gauges, "
+    "packets, echoes, echo_batches, fetches, pings, hosts, events or routes"
 )
 
 
@@ -37,20 +37,20 @@ def show(
     table: Annotated[
         str | None,
         typer.Option(
-            "--table", "-t", metavar=_NAMES, help="Rows of this table instead.", autocompletion=_tables
+            "--table", "-t", metavar="TABLE", help=f"Rows of a table: {_NAMES}.", autocompletion=_tables
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=0, metavar="N", help="Rows at most; 0: all. [default: 20]"),
+        typer.Option("--limit", min=0, metavar="N", help="Maximum number of rows; 0: all. [default: 20]"),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option("--columns", metavar="LIST", help="These columns, such as time,cwnd.")
+        str | None, typer.Option("--columns", metavar="LIST", help="Columns, such as time,cwnd.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", metavar="NAME", help="Rows of this flow.")] = None,
     where: Annotated[
         str | None,
-        typer.Option("--where", metavar="SQL", help="Rows that meet a condition: cwnd > 10."),
+        typer.Option("--where", metavar="SQL", help="Rows that meet a condition, such as 'cwnd > 10'."),
     ] = None,
     form: Annotated[
         Literal["csv", "parquet", "json"] | None,

@@ -64,9 +64,7 @@ def run(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, max=2**62, metavar="N", help="Seed of the first runs.")
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Shorter and fewer runs, to see whether it works.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter and fewer runs, for a first look.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the cells and estimate the time.")
     ] = False,
@@ -76,7 +74,7 @@ def run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", metavar="DIR", help="Go on with a study: only what is missing is run."),
+        typer.Option("--resume", metavar="DIR", help="Resume a study: run only the missing runs."),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -84,7 +82,7 @@ def run(
     ] = None,
     kernel_jobs: Annotated[
         int,
-        typer.Option(min=1, metavar="N", help="Runs at a time on a real kernel: they disturb each other."),
+        typer.Option(min=1, metavar="N", help="Kernel runs at a time; they disturb each other."),
     ] = 1,
     dask: Annotated[
         str | None,
@@ -92,7 +90,9 @@ def run(
     ] = None,
     storage: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="With --dask: where workers put results (an fsspec path, s3://…)."),
+        typer.Option(
+            metavar="URL", help="With --dask: storage of the workers' results (an fsspec path, s3://…)."
+        ),
     ] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the expectations as JUnit XML.")
@@ -104,7 +104,7 @@ def run(
 ) -> None:
     """Run a scenario over a grid, repeatedly; answer with statistics.
 
-    An expectation that fails ends it with exit code 1, a run that failed with 4.
+    Exit code 1 if an expectation fails, 4 if a run failed.
     """
     from tcplab.cli.study_progress import Lines
     from tcplab.study import execute
@@ -148,7 +148,8 @@ def run(
 def report(
     directory: _Directory,
     figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the figures as files, and the table, there.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the figures and the table as files into this directory."),
     ] = None,
     formats: ImageFormats = "svg,png,pdf",
     level: Level = None,
@@ -170,13 +171,16 @@ def report(
 @guarded
 def query(
     directory: _Directory,
-    sql: Annotated[str, typer.Argument(help="A query of `results`, or of `flows`, `intervals` and so on.")],
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="A query of `results`, or of `flows`, `intervals` and so on.")
+    ],
     json: Json = False,
     form: Annotated[
-        Literal["csv", "json"] | None, typer.Option("--format", "-f", help="Write the rows alone.")
+        Literal["csv", "json"] | None,
+        typer.Option("--format", "-f", help="Write only the rows, in this format."),
     ] = None,
 ) -> None:
-    """Ask a study's results in SQL."""
+    """Query a study's results with SQL."""
     from tcplab.cli.output import say, say_json, say_plain_json, table
     from tcplab.study.query import QueryError
     from tcplab.study.query import query as ask
@@ -242,7 +246,7 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
 
 
 def check_size(study: Study, todo: Work, store: Store, jobs: int | None, yes: bool) -> None:
-    """Warn of runs with many rows; refuse what this machine has too little memory or disk for."""
+    """Warn of runs with many rows; fail if this machine has too little memory or disk."""
     from collections import Counter
 
     from tcplab.cli.output import warn
@@ -292,6 +296,8 @@ def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> N
         for cell in study.cells
     ]
     table(columns, rows)
+    if study.left_out:
+        say(f"{len(study.left_out)} cells are left out: they set the path, and real hosts have their own.")
     say()
     seconds = estimate(study, todo, jobs)
     long = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
@@ -302,7 +308,7 @@ def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> N
 
 
 def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None = None) -> None:
-    """Print a study's results and write its report; CommandError and Exit say what it comes to."""
+    """Print a study's results and write its report; CommandError and Exit carry the outcome."""
     from tcplab.cli.output import say, say_json, show
     from tcplab.study.judge import Verdict
 

@@ -87,8 +87,10 @@ def down(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Labs. [default: the only one that is up]")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All labs of this user.")] = False,
+    json: Json = False,
 ) -> None:
-    """End labs and every process in them. Nothing is left."""
+    """End labs and every process in them."""
+    from tcplab.cli.output import say_json
     from tcplab.testbed import held
 
     if every and names:
@@ -97,6 +99,8 @@ def down(
         labs = held.names() if every else [held.find(name).name for name in (names or (None,))]
         for one in labs:
             held.down(one)
+    if json:
+        say_json({"labs": labs})
 
 
 @app.command("list", epilog=_EXAMPLE + "tcplab topo list")
@@ -128,14 +132,17 @@ def list_labs(json: Json = False) -> None:
 )
 @guarded
 def execute(
-    node: Annotated[str, typer.Argument(metavar="NODE", show_default=False)],
-    command: Annotated[list[str], typer.Argument(metavar="COMMAND...", show_default=False)],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node of the lab.", show_default=False)],
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="COMMAND...", help="The program and its arguments.", show_default=False),
+    ],
     lab: Lab = None,
 ) -> None:
     """Run a program in a node.
 
-    It has this terminal and Ctrl-C, and its exit code is that of the command: 126 where it cannot run, 127
-    where it is not there, 128 and the signal's number where a signal ended it. It ends with the lab.
+    It uses this terminal and gets Ctrl-C. The exit code is that of the program: 126 if it cannot run, 127 if
+    it is not found, 128 plus the signal's number if a signal ended it. It ends with the lab.
     """
     with _naming():
         found = _find(lab)
@@ -145,7 +152,7 @@ def execute(
 @app.command(epilog=_EXAMPLE + "tcplab topo shell r1 --vtysh")
 @guarded
 def shell(
-    node: Annotated[str, typer.Argument(metavar="NODE", show_default=False)],
+    node: Annotated[str, typer.Argument(metavar="NODE", help="A node of the lab.", show_default=False)],
     lab: Lab = None,
     vtysh: Annotated[bool, typer.Option("--vtysh", help="The console of the router's FRR.")] = False,
 ) -> None:
@@ -163,7 +170,7 @@ def shell(
 @app.command(epilog=_EXAMPLE + "tcplab topo capture left-right -o trace.pcapng")
 @guarded
 def capture(
-    link: Annotated[str, typer.Argument(metavar="LINK", show_default=False)],
+    link: Annotated[str, typer.Argument(metavar="LINK", help="A link of the lab.", show_default=False)],
     out: Annotated[
         Path,
         typer.Option(
@@ -175,9 +182,11 @@ def capture(
     ] = None,
     lab: Lab = None,
 ) -> None:
-    """Capture the packets of a link, as the host at its end sees them, until Ctrl-C.
+    """Capture the packets of a link until Ctrl-C.
 
-    To look on while it goes on: tcplab topo capture LINK -o - | wireshark -k -i -
+    They are captured as the node at one of its ends sees them.
+
+    Live view: tcplab topo capture LINK -o - | wireshark -k -i -
     """
     from tcplab.cli.writing import naming
     from tcplab.testbed.agent import agent_command
@@ -216,12 +225,14 @@ def import_topology(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The scenario. [default: standard output]"),
     ] = None,
+    json: Json = False,
 ) -> None:
-    """Write the topology of another tool as a scenario, and name what it does not say.
+    """Write the topology of another tool as a scenario.
 
-    Nodes, kinds and settings of links are taken over. Addresses are tcplab's own. The flow is a ping.
+    Nodes, kinds and settings of links are kept. Addresses are tcplab's own, and the flow is a ping. Parts
+    that a scenario cannot express are listed.
     """
-    from tcplab.cli.output import say, warn
+    from tcplab.cli.output import say, say_json, warn
     from tcplab.cli.writing import naming, write
     from tcplab.plan.yaml_text import dump_plan_yaml
     from tcplab.topologies import UnreadableError, read
@@ -234,12 +245,15 @@ def import_topology(
         raise CommandError(f"{file}: {problem}", Code.INPUT) from None
     for sentence in found.left_out:
         warn(f"{file}: left out: {sentence}")
-    if out is None:
-        say(text.rstrip())
-    elif out.exists():
-        raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
-    else:
+    if out is not None:
+        if out.exists():
+            raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
         write(out, text)
+    if json:
+        written = [] if out is None else [str(out)]
+        say_json({"files": written, "left_out": found.left_out, "scenario": None if out else text})
+    elif out is None:
+        say(text.rstrip())
 
 
 @app.command(epilog=_EXAMPLE + "tcplab topo export parking-lot -o lot.py")
@@ -259,13 +273,14 @@ def export(
         ),
     ],
     settings: Settings = None,
+    json: Json = False,
 ) -> None:
-    """Write the network of a scenario for Mininet or containerlab, and name what their files do not say.
+    """Write the network of a scenario for Mininet or containerlab.
 
-    Addresses and routes are those that tcplab uses.
+    Addresses and routes are those that tcplab uses. Settings that the format cannot express are listed.
     """
     from tcplab.cli import options
-    from tcplab.cli.output import warn
+    from tcplab.cli.output import say_json, warn
     from tcplab.cli.writing import write
     from tcplab.scenario import expand
     from tcplab.testbed import exported
@@ -277,7 +292,7 @@ def export(
         writer = exported.containerlab
     else:
         raise CommandError(
-            f"{out}: the ending says neither Mininet (.py) nor containerlab (.clab.yml)", Code.INPUT
+            f"{out}: unknown format", Code.INPUT, "end the name in .py (Mininet) or .clab.yml (containerlab)"
         )
     if out.exists():
         raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
@@ -285,73 +300,105 @@ def export(
     for sentence in made.left_out:
         warn(f"{scenario}: left out: {sentence}")
     write(out, made.text)
+    if json:
+        say_json({"files": [str(out)], "left_out": made.left_out})
 
 
 @app.command("set", epilog=_EXAMPLE + "tcplab topo set left-right rate=5Mbit/s loss=1%")
 @guarded
 def change(
-    link: Annotated[str, typer.Argument(metavar="LINK", show_default=False)],
-    settings: Annotated[list[str], typer.Argument(metavar="KEY=VALUE...", show_default=False)],
+    link: Annotated[str, typer.Argument(metavar="LINK", help="A link of the lab.", show_default=False)],
+    settings: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE...", help="Its new settings.", show_default=False)
+    ],
     direction: Annotated[
-        str, typer.Option("--direction", metavar="both|forward|backward", help="Which direction changes.")
+        str, typer.Option("--direction", metavar="both|forward|reverse", help="Direction to change.")
     ] = "both",
     lab: Lab = None,
+    json: Json = False,
 ) -> None:
     """Change settings of a link at once, under traffic.
 
     Keys and values are those of a link's `at` in a scenario: rate, delay, loss, corrupt, duplicate, reorder,
     jitter, queue, up.
     """
-    from tcplab.testbed.link_change import DIRECTIONS
+    from tcplab.cli.output import say_json, warn
+    from tcplab.testbed.link_change import directions
     from tcplab.testbed.testbed import EMULATOR
 
-    ways = DIRECTIONS
-    if direction not in ("both", *ways):
-        raise CommandError(f"--direction is both, forward or backward, not {direction!r}", Code.INPUT)
+    keys = directions(direction)
+    if not keys:
+        raise CommandError(f"--direction is both, forward or reverse, not {direction!r}", Code.INPUT)
+    if direction == "backward":
+        warn("warning: --direction backward is now reverse; backward will go with the next version")
     with _naming():
         found = _find(lab)
         facts = found.link(link)
-        for way in ways if direction == "both" else (direction,):
-            command = {
-                "do": "change",
-                "link": link,
-                "direction": way,
-                "change": _change(facts[way], settings),
-            }
+        changes = {key: _change(facts[key], settings) for key in keys}
+        for key, change in changes.items():
+            command = {"do": "change", "link": link, "direction": key, "change": change}
             found.ask({"do": "tell", "child": EMULATOR, "command": command})
+    if json:
+        say_json({"link": link, "changes": changes})
 
 
-@app.command(epilog=_EXAMPLE + "tcplab topo wait --timeout 60")
+@app.command(epilog=_EXAMPLE + "tcplab topo wait --timeout '30 s'")
 @guarded
 def wait(
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=0.0)] = 60.0,
+    timeout: Annotated[str, typer.Option("--timeout", metavar="TIME", help="Maximum time to wait.")] = "60 s",
     lab: Lab = None,
+    json: Json = False,
 ) -> None:
-    """Wait until every host answers every other, and say how long it took.
+    """Wait until every host reaches every other.
 
-    Exit code 1 where some do not in time.
+    Prints the time it took. Exit code 1 if some do not in time.
     """
-    from tcplab.cli.output import say
+    from tcplab.cli.output import say, say_json
+    from tcplab.plan.kinds import node_kind
     from tcplab.testbed import held
 
+    limit = _seconds(timeout)
     with _naming():
         found = _find(lab)
         hosts = {
             name: facts["addresses"][0].split("/")[0]
             for name, facts in found.about["nodes"].items()
-            if facts["kind"] == "host" and facts["addresses"]
+            if node_kind(facts["kind"]).ends_flows and facts["addresses"]
         }
         pairs = [(one, other, at) for one in hosts for other, at in hosts.items() if one != other]
-        silent, seconds = held.reach(found, pairs, timeout)
+        silent, seconds = held.reach(found, pairs, limit)
+    if json:
+        unreached = [{"from": source, "to": to} for source, to, _ in silent]
+        say_json({"reached": not silent, "seconds": seconds, "unreached": unreached})
     if silent:
         said = ", ".join(f"{source} to {to}" for source, to, _ in silent[:5])
         more = f" and {len(silent) - 5} more" if len(silent) > 5 else ""
-        raise CommandError(f"no answer after {timeout:g} s: {said}{more}", Code.NO)
-    say(f"every host answers every other after {seconds:.2f} s")
+        raise CommandError(f"no answer after {limit:g} s: {said}{more}", Code.NO)
+    if not json:
+        say(f"every host reaches every other after {seconds:.2f} s")
+
+
+def _seconds(text: str) -> float:
+    """A time as scenarios write it; a bare number, as before, is seconds."""
+    from tcplab.cli.output import warn
+    from tcplab.scenario import QuantityError
+    from tcplab.scenario.quantity import value_of
+
+    try:
+        seconds = float(text)
+    except ValueError:
+        try:
+            return float(value_of("time", text)) / 1e9
+        except QuantityError as problem:
+            raise CommandError(f"--timeout {text}: {problem}", Code.INPUT) from None
+    if not seconds >= 0:
+        raise CommandError(f"--timeout {text}: not a time", Code.INPUT, "such as '30 s'")
+    warn(f"warning: --timeout {text} has no unit: write '{text} s'")
+    return seconds
 
 
 def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:
-    """What a direction's settings become, as a plan says it."""
+    """The new settings of a direction, as in a plan."""
     from tcplab.safe_text import visible
     from tcplab.scenario import ScenarioErrors
     from tcplab.testbed.link_change import changed
@@ -376,7 +423,7 @@ def _find(lab: str | None) -> Held:
 
 
 def _become(command: list[str], lab: Held, node: str) -> None:
-    """Be the program from now on, so that its terminal, its signals and its exit code are its own."""
+    """Replace this process by the program, with its terminal, signals and exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
     environment = {**os.environ, "TCPLAB_LAB": lab.name, "TCPLAB_NODE": node}
@@ -392,13 +439,13 @@ def _as_json(lab: Held) -> dict[str, Any]:
 
 @contextmanager
 def _naming() -> Iterator[None]:
-    """What a lab refuses ends the command with its words."""
+    """Turn errors of a lab into errors of the command."""
     from tcplab.testbed.errors import TestbedError
     from tcplab.testbed.held import NoLabError
 
     try:
         yield
     except NoLabError as problem:
-        raise CommandError(problem.message, Code.INPUT, problem.mend) from None
+        raise CommandError(problem.message, Code.INPUT, problem.hint) from None
     except TestbedError as problem:
-        raise CommandError(problem.message, Code.MACHINE, problem.mend) from None
+        raise CommandError(problem.message, Code.MACHINE, problem.hint) from None

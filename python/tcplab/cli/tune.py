@@ -12,7 +12,7 @@ import typer
 
 from tcplab.cli import completion
 from tcplab.cli.failure import Code, CommandError, guarded
-from tcplab.cli.options import Json, Settings
+from tcplab.cli.options import Json, Level, Settings, level_of
 
 if TYPE_CHECKING:
     from tcplab.tune.tune import Goal, Outlook, Tuned, Tuning
@@ -37,7 +37,7 @@ def tune(
     ],
     goal: Annotated[
         str,
-        typer.Option(metavar="WHAT", help="Metric to maximize, such as goodput; or `minimize rtt.p95`."),
+        typer.Option(metavar="METRIC", help="Metric to maximize, such as goodput; or `minimize rtt.p95`."),
     ] = "goodput",
     subject_to: Annotated[
         list[str] | None,
@@ -48,14 +48,14 @@ def tune(
     settings: Settings = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=4, metavar="N", help="Sample so many candidates (Optuna's TPE) and race the best."),
+        typer.Option(min=4, metavar="N", help="Sample N candidates (Optuna's TPE) and race the best."),
     ] = None,
     confirm: Annotated[
         str | None, typer.Option(metavar="ENGINE", help="Also run the best on this engine: kernel.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Where runs go. [default: runs/tune-…]"),
+        typer.Option("--output", "-o", metavar="DIR", help="Directory of the runs. [default: runs/tune-…]"),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Simulations at a time.")
@@ -63,11 +63,13 @@ def tune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the candidates and estimate the time.")
     ] = False,
+    level: Level = None,
     json: Json = False,
 ) -> None:
     """Find the best configuration of a scenario for a goal.
 
-    Candidates race in the simulator: what fails a constraint or is surely worse leaves, the rest run on.
+    Candidates race in the simulator. Those that fail a constraint or are surely worse are dropped; the others
+    get more repetitions.
     """
     from tcplab import runner
     from tcplab.cli.output import quiet
@@ -77,15 +79,15 @@ def tune(
         from tcplab.cli.options import engine_called
 
         engine_called(confirm)
-    asked = _goal(goal, subject_to or [])
+    asked, confidence = _goal(goal, subject_to or []), level_of(level)
     if dry_run:
-        # A search that is only announced leaves nothing behind.
+        # A dry run writes no files.
         with tempfile.TemporaryDirectory() as nowhere:
-            announced = _tuning(scenario, over, asked, Path(nowhere) / "tune", settings)
+            announced = _tuning(scenario, over, asked, Path(nowhere) / "tune", settings, confidence)
             _print_outlook(announced, announced.outlook(jobs=jobs, trials=trials), json)
         return
     place = runner.place(f"tune-{scenario.stem}", output, several=False)
-    tuning = _tuning(scenario, over, asked, place, settings)
+    tuning = _tuning(scenario, over, asked, place, settings, confidence)
     if not quiet():
         sys.stderr.write(_announced(tuning.outlook(jobs=jobs, trials=trials)) + "\n")
     tuned = tuning.run(watcher=Lines(), jobs=jobs, trials=trials, confirm=confirm)
@@ -94,21 +96,23 @@ def tune(
     else:
         _print(tuned)
     if tuned.interrupted:
-        raise CommandError(f"interrupted; what was measured is in {tuned.path}", Code.INTERRUPTED)
+        raise CommandError(f"interrupted; the results so far are in {tuned.path}", Code.INTERRUPTED)
     if tuned.best is None and not any(len(one.measured.goal) for one in tuned.placed):
         raise CommandError(f"every run failed; the first: {tuned.placed[0].why}", Code.FAILED)
     if tuned.best is None:
         raise CommandError("no candidate meets the constraints", Code.NO)
 
 
-def _tuning(scenario: Path, over: list[str], goal: Goal, place: Path, settings: list[str] | None) -> Tuning:
+def _tuning(
+    scenario: Path, over: list[str], goal: Goal, place: Path, settings: list[str] | None, level: float
+) -> Tuning:
     from tcplab.shipped import located
     from tcplab.tune.knobs import KnobError
     from tcplab.tune.tune import Tuning
 
     knobs = [name.strip() for each in over for name in each.split(",") if name.strip()]
     try:
-        return Tuning(located(scenario), knobs, goal, place, sets=settings or ())
+        return Tuning(located(scenario), knobs, goal, place, sets=settings or (), level=level)
     except KnobError as problem:
         raise CommandError(str(problem), Code.INPUT) from None
 
@@ -169,10 +173,10 @@ def _print(tuned: Tuned) -> None:
     rows = []
     for one in tuned.placed[:20]:
         labels = tuned.labels[one.label]
-        stayed = "" if one.left_in is None else f"left in round {one.left_in}: {one.why}"
-        figures = [goal_text(tuned.goal, one), len(one.measured.goal), stayed]
+        stayed = "" if one.left_in is None else f"round {one.left_in}: {one.why}"
+        figures = [goal_text(tuned.goal, one, tuned.level), len(one.measured.goal), stayed]
         rows.append([*(labels.get(knob, "-") for knob in knobs), *figures])
-    table([*knobs, tuned.goal.text, "n", "why not"], rows, right=[tuned.goal.text, "n"])
+    table([*knobs, tuned.goal.text, "n", "dropped in"], rows, right=[tuned.goal.text, "n"])
     if len(tuned.placed) > 20:
         say(f"and {len(tuned.placed) - 20} more, in {tuned.path}")
     say()
@@ -195,6 +199,7 @@ def _print_json(tuned: Tuned) -> None:
         {
             "path": str(tuned.path),
             "goal": tuned.goal.text,
+            "level": tuned.level,
             "space": tuned.space,
             "sampled": tuned.sampled,
             "best": None if best is None else dict(tuned.labels[best.label]),

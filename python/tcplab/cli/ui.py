@@ -17,8 +17,15 @@ def ui(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The directory whose scenarios and results are shown.")
     ] = Path(),
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any free one.")] = 8020,
+    host: Annotated[
+        str, typer.Option("--bind", "--host", metavar="ADDR", help="Address to listen on.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", "-p", min=0, max=65535, metavar="N", help="Port to listen on; 0: any free one."
+        ),
+    ] = 8020,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Change no file and run nothing on the kernel.")
     ] = False,
@@ -26,7 +33,9 @@ def ui(
         bool,
         typer.Option("--allow-run", help="Allow kernel runs, studies and own C files when not on loopback."),
     ] = False,
-    base_path: Annotated[str, typer.Option(metavar="PATH", help="Path in front, behind a proxy.")] = "",
+    base_path: Annotated[
+        str, typer.Option(metavar="PATH", help="URL path of the page behind a reverse proxy.")
+    ] = "",
     name: Annotated[
         list[str] | None,
         typer.Option("--name", metavar="HOST", help="A further host name of this server. Repeatable."),

@@ -20,7 +20,7 @@ def write(path: Path, text: str) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """What goes wrong inside is about `path`, which the user gave: a bad path is bad input."""
+    """Attribute errors inside to `path`, which the user gave: a bad path is wrong input."""
     from tcplab.results import ResultsError
 
     try:

@@ -50,8 +50,8 @@ class EchoAgent:
         for line in self._process.stdout:
             event = json.loads(line)
             if event["event"] == "error":
-                mend = f" ({event['mend']})" if event.get("mend") else ""
-                raise EchoAgentError(f"{event['message']}{mend}")
+                hint = f" ({event['hint']})" if event.get("hint") else ""
+                raise EchoAgentError(f"{event['message']}{hint}")
             yield event
 
     def stop(self) -> None:

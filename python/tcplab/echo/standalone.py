@@ -13,7 +13,7 @@ from tcplab.analysis.echo.statistics import Echoes, statistics
 
 @dataclass(frozen=True)
 class Asked:
-    """What `tcplab echo run` asks for. Times in ns."""
+    """Settings of `tcplab echo run`. Times in ns."""
 
     addresses: tuple[str, ...]
     sizes: tuple[int, ...]
@@ -48,7 +48,7 @@ class Asked:
 
 @dataclass
 class Test:
-    """What has come in so far."""
+    """Results so far."""
 
     asked: Asked
     level: float
@@ -56,7 +56,7 @@ class Test:
     connected: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """What goes on, but not quite as asked; each once."""
+    """Deviations from the request that do not stop the test; each once."""
     progress: list[dict[str, Any]] = field(default_factory=list)
     """How far each client is."""
     complete: int = 0
@@ -75,11 +75,11 @@ class Test:
             case "progress":
                 self.progress = event["clients"]
             case "warning":
-                self._warn(f"{event['message']} ({event['mend']})")
+                self._warn(f"{event['message']} ({event['hint']})")
             case "ended":
                 self.complete += bool(event["complete"])
                 if event["error"]:
-                    self.errors.append(f"{event['error']} ({event['mend']})")
+                    self.errors.append(f"{event['error']} ({event['hint']})")
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:
@@ -111,7 +111,7 @@ class Test:
         return size, done, total / done if done else math.nan
 
     def path(self) -> Path:
-        """What the sockets tell of the way."""
+        """The path's properties, from the sockets."""
         mss = min((int(one["mss"]) for one in self.connected if one["mss"]), default=None)
         return Path(mss=mss)
 

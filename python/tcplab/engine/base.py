@@ -1,4 +1,4 @@
-"""What an engine is: it says beforehand what it cannot do, and executes a plan."""
+"""The contract of engines: each says beforehand which plans it cannot execute, and executes the others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 Plan = dict[str, Any]
 
 ATTEMPTS = 3
-"""Executions of a run that is overloaded each time, unless told."""
+"""Default number of executions of a run that is overloaded each time."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from tcplab.engine.base import Plan, Progress, Status
+from tcplab.plan.kinds import kind_of
 from tcplab.testbed.agents import Agents, Event, Json, called, failure
 
 # How often progress is shown and Ctrl-C looked for, seconds.
 _TICK = 0.1
 # How long agents may take to write what is left after the run's end, seconds.
 _FINISH = 15.0
+# A receiver of datagrams to which none came for so long after the last sender ended will receive no more,
+# seconds.
+_QUIET = 0.5
+_QUIET_UNKNOWN_PATH = 3.0
 
 
 class Watch:
@@ -24,20 +29,26 @@ class Watch:
         agents: Agents,
         progress: Callable[[Progress], None],
         note: Callable[[Event], None],
-        silent: Iterable[str] = (),
+        emulator: str | None = None,
+        roles: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        """`note` is given every event; the progress of `silent` agents is not traffic's."""
+        """`note` is given every event; `emulator` is the agent whose links carry the traffic, if any.
+
+        `roles` are those that agents have in each flow, by its name, where not all of them have an agent.
+        """
         self._plan = plan
         self._agents = agents
         self._progress = progress
         self._note = note
-        self._silent = frozenset(silent)
+        self._emulator = emulator
         self._received = _Goodput(plan)
+        self._roles = dict(roles or {flow["name"]: roles_of(flow) for flow in plan["flows"]})
+        self._draining = _Draining(plan, known_path=emulator is not None)
 
     def follow(self, start: int, waiting: set[str]) -> tuple[Status, str]:
         """Wait until all of `waiting` are done; how the run ended. `start` is of CLOCK_MONOTONIC, ns."""
         duration = self._plan["duration"]
-        unfinished = {(flow["name"], role) for flow in self._plan["flows"] for role in roles(flow)}
+        unfinished = {(flow, role) for flow, roles in self._roles.items() for role in roles}
         status, message = Status.DONE, ""
         # A stream that failed leaves the others their run.
         broken = ""
@@ -61,7 +72,7 @@ class Watch:
                     broken = broken or str(failure(event))
                 self._take(event)
             failed = status is Status.FAILED
-            if not stopped and (failed or not unfinished):
+            if not stopped and (failed or not unfinished or self._draining.over(unfinished, now)):
                 stopped = self._stop()
                 deadline = now + int(_FINISH * 1e9)
             if now > deadline:
@@ -86,16 +97,53 @@ class Watch:
         return True
 
     def _take(self, event: Event) -> None:
-        if event.name == "progress" and event.agent not in self._silent:
-            self._received.note(event)
+        if event.name == "progress":
+            if event.agent == self._emulator:
+                self._draining.packets_in_links(event.content["held"])
+            else:
+                self._received.note(event)
+                self._draining.note(event)
         self._note(event)
 
 
+class _Draining:
+    """Whether datagrams are still on their way after the last sender has ended.
+
+    A receiver of datagrams cannot know how many were lost, so it never ends by itself. The run is over when
+    all links are empty and the receivers have read what arrived. Where links are not ours, silence has to do.
+    """
+
+    def __init__(self, plan: Plan, *, known_path: bool) -> None:
+        self._receivers = {(flow["name"], "server") for flow in plan["flows"] if kind_of(flow).datagrams}
+        self._quiet = int((_QUIET if known_path else _QUIET_UNKNOWN_PATH) * 1e9)
+        self._held = 0
+        self._counts: dict[tuple[str, str], int] = {}
+        self._moved = 0
+
+    def packets_in_links(self, held: int) -> None:
+        """The emulator tells how many packets its links hold."""
+        self._held = held
+
+    def note(self, event: Event) -> None:
+        """An agent tells how far its flows have come."""
+        for flow, counted in event.content["flows"].items():
+            received = int(counted["received"])
+            if self._counts.get((event.agent, flow)) != received:
+                self._counts[event.agent, flow] = received
+                self._moved = time.monotonic_ns()
+
+    def over(self, unfinished: set[tuple[str, str]], now: int) -> bool:
+        """Whether only receivers of datagrams are left, and nothing can reach them any more."""
+        if not unfinished <= self._receivers or self._held:
+            self._moved = now
+        return now - self._moved > self._quiet
+
+
 class _Goodput:
-    """What has lately been received, flow by flow."""
+    """The bytes received lately, flow by flow."""
 
     def __init__(self, plan: Plan) -> None:
-        self._receiver = {flow["name"]: flow["to"] for flow in plan["flows"] if flow["kind"] != "ping"}
+        self._receiver = {flow["name"]: flow["to"] for flow in plan["flows"] if kind_of(flow).served}
         self._last = dict.fromkeys(self._receiver, (0, 0))
         self._rates: dict[str, float] = {}
 
@@ -116,9 +164,14 @@ class _Goodput:
         return dict(self._rates)
 
 
-def roles(flow: Json) -> tuple[str, ...]:
-    """The ends that a flow has."""
-    return ("client",) if flow["kind"] == "ping" else ("server", "client")
+def roles_of(flow: Json) -> tuple[str, ...]:
+    """The ends that end by themselves: a web server serves until the run's end."""
+    return ("client",) if not kind_of(flow).served or "web" in flow else ("server", "client")
+
+
+def agent_seed(seed: int, flow: Json) -> int:
+    """A flow as an agent gets it; an http flow with the run's seed, from which the simulator draws, too."""
+    return seed if "web" in flow else seed_of(seed, flow["name"])
 
 
 def seed_of(seed: int, name: str) -> int:

@@ -12,21 +12,26 @@ from typing import Any
 
 import polars as pl
 
-from tcplab.engine import kernel_routing
+from tcplab.engine import kernel_ecn, kernel_routing
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
-from tcplab.engine.conduct import Watch, seed_of
+from tcplab.engine.conduct import Watch, agent_seed
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
-from tcplab.testbed import controls
+from tcplab.plan.kinds import kind_of
+from tcplab.results.manifest import plan_digest
+from tcplab.testbed import controls, verification
 from tcplab.testbed.agents import Json
 from tcplab.testbed.cpus import divide
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import lay_out
+from tcplab.testbed.probe import probe
 from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
 
 # From the command to start to the start itself, ns: time for it to reach every agent.
 _LEAD, _LEAD_PER_AGENT = 100_000_000, 4_000_000
+# A cache takes this port's connections beside those of http flows, whoever the client is.
+_HTTP = 80
 
 
 class KernelEngine:
@@ -36,11 +41,13 @@ class KernelEngine:
     exclusive = True
 
     def executed(self, plan: Plan) -> Plan:
-        """All of it."""
+        """All of it, but classic ECN where this kernel has no accurate ECN."""
+        if kernel_ecn.asks(plan) and probe().accecn:
+            return kernel_ecn.without(plan)
         return plan
 
     def check(self, plan: Plan) -> list[Problem]:
-        """Say what this machine cannot do of the plan, and how to mend it."""
+        """Say what this machine cannot do of the plan, and how to fix it."""
         return problems(plan)
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
@@ -91,6 +98,8 @@ class _Execution:
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])
         self.bed.build()
+        if verification.wanted_before(self.plan):
+            self.findings.facts["verification"] = self.bed.certify(plan_digest(self.plan))
         built = time.monotonic()
         if self.routers:
             try:
@@ -109,8 +118,9 @@ class _Execution:
         start = self._start()
         # CLOCK_MONOTONIC and the time of day, which logs have, at once.
         self.zero = start + time.time_ns() - time.monotonic_ns()
+        emulator = EMULATOR if self.layout.emulated else None
         try:
-            watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, silent=(EMULATOR,))
+            watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, emulator)
             return watch.follow(start, self._acting())
         finally:
             kernel_routing.keep_logs(self.plan, self.bed, self.run_dir)
@@ -169,7 +179,7 @@ class _Execution:
             )
             for name, node in self.hosts.items()
         )
-        served = [flow for flow in self.plan["flows"] if flow["kind"] != "ping"]
+        served = [flow for flow in self.plan["flows"] if kind_of(flow).served]
         answers = agents.ask((flow["to"], self._flow(flow, "server", [])) for flow in served)
         self.ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
         agents.ask(
@@ -177,6 +187,7 @@ class _Execution:
             for flow in self.plan["flows"]
         )
         agents.ask(self._accelerators())
+        agents.ask(self._caches())
         agents.ask(self._probes())
         capture = self.plan.get("capture")
         if capture and capture["at"] == "host":
@@ -195,7 +206,7 @@ class _Execution:
             "address": arrival.ip(flow["ip"]),
             "ports": ports,
             "sample": self.plan["sample"]["flows"],
-            "seed": seed_of(self.plan["seed"], flow["name"]),
+            "seed": agent_seed(self.plan["seed"], flow),
             "prompt": bool(self.layout.emulated),
             "generator": None if generator == "native" else generator,
             "flow": ours,
@@ -204,8 +215,9 @@ class _Execution:
     def _probes(self) -> list[tuple[str, Json]]:
         sample = self.plan["sample"]
         flows = self.plan["flows"]
-        senders = {flow["from"] for flow in flows if flow["kind"] in ("tcp", "request", "echo")}
-        senders |= {flow["to"] for flow in flows if flow["kind"] in ("request", "echo")}
+        kinds = {flow["name"]: kind_of(flow) for flow in flows}
+        senders = {flow["from"] for flow in flows if kinds[flow["name"]].connected}
+        senders |= {flow["to"] for flow in flows if kinds[flow["name"]].both_ways}
         commands = []
         for number, name in enumerate(self.hosts):
             # One of them looks after what belongs to no node.
@@ -266,6 +278,26 @@ class _Execution:
             )
             for name, node in self.hosts.items()
             if node.get("accelerate") is not None
+        ]
+
+    def _caches(self) -> list[tuple[str, Json]]:
+        cached = {flow["name"] for flow in self.plan["flows"] if "web" in flow}
+        streams = [stream for stream in self._destinations() if stream["flow"] in cached]
+        return [
+            (
+                name,
+                {
+                    "do": "cache",
+                    "cache": node["cache"],
+                    # Beside an accelerator it takes http flows, with that one's legs.
+                    **controls.legs(node.get("accelerate") or {}, self.loaded),
+                    "ports": [_HTTP],
+                    "streams": streams,
+                    "sample": self.plan["sample"]["sockets"],
+                },
+            )
+            for name, node in self.hosts.items()
+            if node.get("cache") is not None
         ]
 
     def _acting(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""What this machine cannot do of a plan, and how to mend it."""
+"""Parts of a plan that this machine cannot do, and how to fix each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tcplab.engine import kernel_ecn
 from tcplab.engine.base import Plan, Problem
+from tcplab.plan.kinds import node_kind
 from tcplab.testbed import netem
 from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.agents import Json
@@ -27,7 +29,9 @@ FRR = Path("/usr/lib/frr/zebra")
 _NODE_MEMORY = 24 << 20
 # A stream takes a thread at each end.
 _MOST_STREAMS = 4000
-# Programs that bring connections to an accelerator, and their packages.
+# Proxies of a router by their keys.
+_PROXIES = {"accelerate": "an accelerator", "cache": "a cache"}
+# Programs that bring connections to them, and their packages.
 _DIVERTING = (("nft", "nftables"), ("ip", "iproute2"))
 _MOST_NODES = 500
 # The kernel doubles a buffer's size into an int.
@@ -46,14 +50,15 @@ def problems(plan: Plan) -> list[Problem]:
     layout = lay_out(plan)
     probed = probe(_sysctls(plan))
     found = [*_machine(layout, probed), *_agent(), *_routing(plan)]
-    found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
+    found += [*_size(plan), *_nodes(plan, probed), *_links(layout), *_media(plan)]
+    found += kernel_ecn.problems(plan, probed)
     if plan["emulator"] == "netem":
         found += _netem(plan, probed)
     controls = available()
     loading = loader() if wanted(plan) else {}
     for flow in plan["flows"]:
         found += [*_control(flow, controls, loading), *_generator(flow), *_family(flow, probed)]
-        found += [*_polling(flow), *_web(flow)]
+        found += [*_polling(flow)]
     return [*found, *_windows(plan["flows"]), *_sampling(plan)]
 
 
@@ -80,7 +85,7 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
             f"links without settings need veth devices, and there are none: {probed.veth}",
             "sudo modprobe veth",
         )
-    switch = next((one for one in layout.namespaces if one.kind == "switch"), None)
+    switch = next((one for one in layout.namespaces if node_kind(one.kind).bridges), None)
     if switch is not None and probed.bridge:
         yield Problem(
             f"nodes.{switch.node}",
@@ -137,14 +142,14 @@ def _size(plan: Plan) -> Iterator[Problem]:
 def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
     usable = os.sched_getaffinity(0)
     for node in plan["nodes"]:
-        for program, package in _DIVERTING if node.get("accelerate") is not None else ():
-            if shutil.which(program) is None:
-                where = f"nodes.{node['name']}.accelerate"
-                yield Problem(
-                    where,
-                    f"an accelerator needs `{program}`, which is missing",
-                    f"sudo apt install {package}",
-                )
+        for key, proxy in _PROXIES.items():
+            for program, package in _DIVERTING if node.get(key) is not None else ():
+                if shutil.which(program) is None:
+                    yield Problem(
+                        f"nodes.{node['name']}.{key}",
+                        f"{proxy} needs `{program}`, which is missing",
+                        f"sudo apt install {package}",
+                    )
         if node.get("nic") and shutil.which("tc") is None:
             message = "the rate of an interface is set with `tc`, which is missing"
             yield Problem(f"nodes.{node['name']}.nic", message, "sudo apt install iproute2")
@@ -159,11 +164,11 @@ def _nodes(plan: Plan, probed: Probed) -> Iterator[Problem]:
             where = f"nodes.{node['name']}.sysctls.{name}"
             if not name.startswith("net."):
                 yield Problem(
-                    where, f"{name} is not of the network: it holds for the whole machine", _by_hand(name)
+                    where, f"{name} is not a network setting: it applies to the whole machine", _by_hand(name)
                 )
             elif name in probed.read_only:
                 yield Problem(
-                    where, f"{name} holds for the whole machine, not for a network namespace", _by_hand(name)
+                    where, f"{name} applies to the whole machine, not to a network namespace", _by_hand(name)
                 )
             elif name in probed.absent and ".conf.eth" not in name and ".neigh.eth" not in name:
                 yield Problem(
@@ -185,8 +190,15 @@ def _links(layout: Layout) -> Iterator[Problem]:
             )
 
 
+def _media(plan: Plan) -> Iterator[Problem]:
+    for link in plan["links"]:
+        if "medium" in link:
+            message = f"the kernel engine has no shared medium such as {link['medium']}: each link is a wire"
+            yield Problem(f"links.{link['name']}.medium", message, "leave it out, or use `--engine sim`")
+
+
 def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
-    """What netem, or the lack of it, stands in the way of."""
+    """Problems that netem, or its absence, causes."""
     own = "leave `emulator` out: tcplab's own needs no module"
     if probed.netem:
         yield Problem(
@@ -194,13 +206,13 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
         )
     elif shutil.which("tc") is None:
         yield Problem(
-            "emulator", "netem is told by tc, which is not installed", "sudo apt-get install iproute2"
+            "emulator", "netem is configured by tc, which is not installed", "sudo apt-get install iproute2"
         )
     for link in plan["links"]:
         for way in ("forward", "backward"):
             for one in netem.unlike(link["mtu"], link[way]):
                 where = f"links.{link['name']}.{way}.{one.key}"
-                yield Problem(where, one.message, one.mend, fatal=one.refused)
+                yield Problem(where, one.message, one.hint, fatal=one.refused)
     if plan["sample"]["packets"]:
         yield Problem("sample.packets", "netem tells nothing about packets", own)
     for node in plan["nodes"]:
@@ -220,12 +232,12 @@ def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Itera
         obstacle = loading["obstacle"] or (loading["not_built"] if control.source is None else None)
         if obstacle is not None:
             message = f"{name} would have to be loaded into the kernel: {obstacle['message']}"
-            yield Problem(where, message, obstacle["mend"])
+            yield Problem(where, message, obstacle["hint"])
         elif control.source is not None:
             try:
                 load_command(control)
             except TestbedError as problem:
-                yield Problem(where, problem.message, problem.mend)
+                yield Problem(where, problem.message, problem.hint)
         elif control.name not in (*loading["controls"], "bbr"):
             # Another lab may have loaded some of ours.
             names = ", ".join(dict.fromkeys([*there_are, *(f"tl_{one}" for one in loading["controls"])]))
@@ -294,12 +306,6 @@ def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
         yield Problem(
             where, f"iperf3 is too old: {program} is {has}", f"install {wanted} or newer from a backport"
         )
-
-
-def _web(flow: dict[str, Any]) -> Iterator[Problem]:
-    if flow["kind"] == "http":
-        where = f"flows.{flow['name']}.kind"
-        yield Problem(where, "real hosts have no http traffic yet", "use `--engine sim`, or `kind: request`")
 
 
 def _polling(flow: dict[str, Any]) -> Iterator[Problem]:

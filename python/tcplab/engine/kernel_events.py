@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-# What a connection begins with; the simulator reports no change to it either.
+# The initial state of a connection; the simulator reports no change to it either.
 _FIRST_STATE = "open"
 
 

@@ -1,4 +1,4 @@
-"""What a run on the kernel found out about itself and the machine, for its manifest."""
+"""Findings of a kernel run about itself and the machine, for its manifest."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from tcplab.engine.base import Plan
 from tcplab.plan.flow_direction import goes_both_ways
+from tcplab.plan.kinds import node_kind
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout
@@ -72,16 +73,16 @@ class Findings:
             "node_sysctls": {
                 node["name"]: bed.sysctls(node["name"], sorted({*_SYSCTLS, *node["sysctls"]}))
                 for node in self._plan["nodes"]
-                if node["kind"] == "host"
+                if node_kind(node["kind"]).ends_flows
             },
         }
 
     def note(self, event: Event) -> None:
         """Take what an agent has said."""
         if event.name == "warning":
-            mend = event.content.get("mend")
+            hint = event.content.get("hint")
             self.warnings.append(
-                f"{event.agent.lstrip(':')}: {event.content['message']}" + (f" ({mend})" if mend else "")
+                f"{event.agent.lstrip(':')}: {event.content['message']}" + (f" ({hint})" if hint else "")
             )
         elif event.name == "done" and event.agent == EMULATOR:
             self._emulated(event.content["facts"])

@@ -39,7 +39,7 @@ class SimEngine:
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what the simulator does not do, and what it ignores."""
-        problems = [*_flows(plan), *_nodes(plan), *_routing(plan), *_emulator(plan), *_capture(plan)]
+        problems = [*_flows(plan), *_nodes(plan), *_emulator(plan), *_capture(plan)]
         return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
@@ -69,7 +69,7 @@ class SimEngine:
                 for name, frame in _tables(simulation.finish()):
                     write_table(run_dir, name, frame)
         except ControlCrashError as problem:
-            # What was recorded was in the process that is gone.
+            # The recorded tables were in the process that is gone.
             message = f"{message}; {problem}" if message else str(problem)
             status = Status.FAILED if status is Status.DONE else status
         return Outcome(status, message, facts={**facts, "wall_time": time.monotonic() - began})
@@ -117,7 +117,7 @@ def _flows(plan: Plan) -> Iterator[Problem]:
 
 
 def _built(plan: Plan) -> Iterator[Problem]:
-    """What only building it finds: parameters that a control does not have, or not with this value.
+    """Problems found only by building it: parameters that a control does not have, or not with this value.
 
     Nothing of a user's file runs for it: `obstacles` has looked at those, and Reno stands in for them.
     """
@@ -136,24 +136,6 @@ def _built(plan: Plan) -> Iterator[Problem]:
         yield Problem(where, message, "change it or leave it out")
 
 
-def _routing(plan: Plan) -> Iterator[Problem]:
-    for node in plan["nodes"]:
-        if node.get("routing"):
-            where = f"nodes.{node['name']}.routing"
-            yield Problem(
-                where,
-                "the simulator forwards along shortest paths and runs no routing protocol",
-                "use `--engine kernel`",
-                fatal=_fails(plan),
-            )
-
-
-def _fails(plan: Plan) -> bool:
-    """Whether a link is down, or will be: only a protocol finds another way then."""
-    directions = [link[key] for link in plan["links"] for key in ("forward", "backward")]
-    return any(not one["up"] or any("up" in change for change in one["changes"]) for one in directions)
-
-
 def _nodes(plan: Plan) -> Iterator[Problem]:
     for node in plan["nodes"]:
         if (node.get("accelerate") or {}).get("ports"):
@@ -163,7 +145,7 @@ def _nodes(plan: Plan) -> Iterator[Problem]:
                 "leave it out, or use `--engine kernel`",
             )
         for key, what in (
-            ("sysctls", "it has no kernel to set them in"),
+            ("sysctls", "it has no kernel to apply them to"),
             ("cpus", "nothing is pinned in it"),
         ):
             if node.get(key):

@@ -118,7 +118,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         axis.yaxis.set_major_locator(MaxNLocator(nbins=5))
     bottom, top = panel.y_range
     if bottom is not None:
-        axis.set_ylim(bottom=bottom)
+        # A constant line has no margin of its own: it would lie on the frame.
+        axis.set_ylim(bottom, max(axis.get_ylim()[1], bottom + 1.05 * (axis.dataLim.y1 - bottom)))
     if top is not None:
         axis.set_ylim(top=top)
     for level in panel.levels:

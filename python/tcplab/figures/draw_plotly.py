@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,12 @@ import plotly.graph_objects as go
 
 from tcplab.figures.model import Band, Figure, Line, Panel, Points, Segment, Strip
 from tcplab.figures.palette import Style
-from tcplab.figures.plotly_theme import AXIS, GRID, layout, rgba
+from tcplab.figures.plotly_theme import AXIS, GRID, layout, rgba, room_above
 
 _PANEL_PIXELS = 190
 _GAP_PIXELS = 22
 _BESIDE_PIXELS = 300
-# The tool bar's row and the legend's rows stand above the panels.
-_BAR, _LEGEND_ROW, _LEGEND_PIXELS, _BOTTOM = 30, 21, 900, 52
+_BOTTOM = 52
 # Characters of a name beside a strip; the hover has all of it.
 _MOST_NAME = 24
 
@@ -150,11 +150,10 @@ def _label(made: go.Figure, panel: Panel, y: float) -> None:
 
 
 def _layout(figure: Figure, inner: float) -> dict[str, Any]:
-    top = _BAR + _LEGEND_ROW * _legend_rows(figure) + 8
+    top = room_above(_legend_names(figure))
     height = inner + top + _BOTTOM
     margin = {"l": _left_margin(figure), "r": 106, "t": top, "b": _BOTTOM}
-    legend = {"y": 1 - _BAR / height, "yref": "container", "yanchor": "top"}
-    return layout(height, margin, legend) | {"dragmode": "zoom"}
+    return layout(height, margin) | {"dragmode": "zoom"}
 
 
 def _title_lines(panel: Panel) -> list[str]:
@@ -172,16 +171,12 @@ def _strip_name(strip: Strip) -> str:
     return strip.key if len(strip.key) <= _MOST_NAME else strip.key[: _MOST_NAME - 1] + "…"
 
 
-def _legend_rows(figure: Figure) -> int:
-    """About how many rows the legend takes: entries have a line sample and some 7 pixels a character."""
+def _legend_names(figure: Figure) -> Iterable[str]:
+    """The entries of the legend, each once."""
     keys = {line.key: None for p in figure.panels for line in p.lines if not (line.faint or line.unnamed)}
     keys |= {band.label: None for p in figure.panels for band in p.bands}
     keys |= {points.key: None for p in figure.panels for points in p.points}
-    rows, used = 1, 0
-    for key in keys:
-        width = 45 + 7 * len(key)
-        rows, used = (rows + 1, width) if used and used + width > _LEGEND_PIXELS else (rows, used + width)
-    return rows
+    return keys
 
 
 def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ class Line:
     """One line of a panel."""
 
     key: str
-    """What it belongs to, usually a flow: one legend entry, one colour in every panel."""
+    """The group it belongs to, usually a flow: one legend entry, one colour in every panel."""
     x: Array
     y: Array
     style: Style
@@ -37,7 +37,7 @@ class Points:
     """Single events of a panel, each on its own."""
 
     key: str
-    """What the legend calls them."""
+    """Their legend entry."""
     x: Array
     y: Array
     color: str
@@ -162,6 +162,6 @@ class Figure:
     x_range: tuple[float, float] | None = None
     moments: tuple[Moment, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the reader must know: decimation, aggregation, which repetition."""
+    """A note for the reader: decimation, aggregation, which repetition."""
     columns: int = 1
     """Panels side by side (small multiples); with 1 they are stacked on one x axis."""

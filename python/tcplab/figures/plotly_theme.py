@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 GRID = "rgba(128,128,128,0.22)"
@@ -13,11 +14,24 @@ AXIS: dict[str, Any] = {
     "ticks": "outside",
     "tickcolor": GRID,
 }
+# The tool bar's row and the legend's rows, and the width of these; pixels.
+_BAR, _LEGEND_ROW, _LEGEND_WIDTH = 30, 21, 900
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
 
-def layout(height: float, margin: dict[str, int], legend: dict[str, Any]) -> dict[str, Any]:
-    """A plotly layout on the page's own background, in its font; the legend stands above, from the left."""
+def room_above(names: Iterable[str]) -> int:
+    """Pixels above the axes for the tool bar's row, and below it the legend of these names."""
+    rows, used = 0, _LEGEND_WIDTH
+    for name in names:
+        # A line sample and about 7 pixels a character.
+        width = 45 + 7 * len(name)
+        rows, used = (rows + 1, width) if used + width > _LEGEND_WIDTH else (rows, used + width)
+    return _BAR + _LEGEND_ROW * rows + 8
+
+
+def layout(height: float, margin: dict[str, int]) -> dict[str, Any]:
+    """A plotly layout on the page's own background, in its font; the legend stands below the tool bar."""
+    legend = {"y": 1 - _BAR / height, "yref": "container", "yanchor": "top"}
     return {
         "height": height,
         "margin": margin,

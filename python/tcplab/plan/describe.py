@@ -12,7 +12,7 @@ from tcplab import _core
 
 @dataclass(frozen=True)
 class DirectionWords:
-    """What one direction of a link does to packets."""
+    """One direction of a link, in words."""
 
     rate: str
     """`10 Mbit/s`, `no rate limit`, or a trace's mean"""
@@ -22,14 +22,14 @@ class DirectionWords:
     impairments: list[str]
     """In the order in which packets meet them."""
     changes: list[str]
-    """What changes during the run, by time."""
+    """Changes during the run, by time."""
     line: str
     """All of it."""
 
 
 @dataclass(frozen=True)
 class FlowWords:
-    """What a flow sends."""
+    """Traffic of a flow."""
 
     traffic: str
     control: str

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcplab.plan.kinds import kind_of
+
 
 def goes_both_ways(flow: Mapping[str, Any]) -> bool:
     """Whether both of a flow's nodes send payload, so that its figures are those of both together."""
-    return flow.get("kind") in ("request", "http", "echo")
+    return kind_of(flow).both_ways
 
 
 def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:

@@ -18,6 +18,9 @@ _OPPORTUNITY_BITS = 1500 * 8
 FRAME_BYTES = 1514
 """Ethernet frame of a full-size packet: 1500 bytes of IP and 14 of header."""
 
+DIRECTIONS = {"forward": "forward", "backward": "reverse"}
+"""The directions of a link: their keys in a plan and in tables, and the words for them."""
+
 
 @dataclass(frozen=True, order=True)
 class Hop:
@@ -25,7 +28,12 @@ class Hop:
 
     link: str
     direction: str
-    """forward or backward"""
+    """Its key in a plan and in tables: forward or backward."""
+
+    @property
+    def label(self) -> str:
+        """The link, and the word for its direction."""
+        return f"{self.link} {DIRECTIONS[self.direction]}"
 
 
 def path(plan: Plan, source: str, target: str) -> list[Hop]:

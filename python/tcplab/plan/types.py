@@ -8,7 +8,7 @@ as it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from typing_extensions import ReadOnly
@@ -82,7 +82,7 @@ class Change(TypedDict):
 
 
 class Direction(TypedDict):
-    """What one direction of a link does to a packet."""
+    """Settings of one direction of a link."""
 
     rate: ReadOnly[int | None]
     queue: ReadOnly[Queue]
@@ -107,6 +107,7 @@ class Link(TypedDict):
     addresses: ReadOnly[list[str | None]]
     addresses6: NotRequired[ReadOnly[list[str | None]]]
     mtu: ReadOnly[int]
+    medium: NotRequired[ReadOnly[str]]
     forward: ReadOnly[Direction]
     backward: ReadOnly[Direction]
 
@@ -125,6 +126,7 @@ class Node(TypedDict):
     nic: NotRequired[ReadOnly[dict[str, int]]]
     routing: NotRequired[ReadOnly[dict[str, Any]]]
     accelerate: NotRequired[ReadOnly[dict[str, Any]]]
+    cache: NotRequired[ReadOnly[dict[str, int]]]
 
 
 class Control(TypedDict):
@@ -145,7 +147,7 @@ class Pattern(TypedDict):
 
 
 class Web(TypedDict):
-    """What an http flow asks for."""
+    """The requests of an http flow."""
 
     objects: ReadOnly[int]
     sizes: ReadOnly[list[int]]
@@ -154,6 +156,7 @@ class Web(TypedDict):
     ranges: ReadOnly[int]
     think: ReadOnly[int]
     count: ReadOnly[int | None]
+    max_age: NotRequired[ReadOnly[int]]
 
 
 # `from` is a word of Python's, so that this type cannot be a class.
@@ -164,7 +167,7 @@ class Flow(_Ends):
     """One traffic source and sink; which of the other keys it has depends on its kind."""
 
     name: ReadOnly[str]
-    kind: ReadOnly[Literal["tcp", "udp", "request", "http", "echo", "ping"]]
+    kind: ReadOnly[str]
     start: ReadOnly[int]
     stop: ReadOnly[int | None]
     streams: ReadOnly[int]
@@ -203,7 +206,7 @@ class Sample(TypedDict):
 
 
 class Capture(TypedDict):
-    """What is captured."""
+    """Packets to capture."""
 
     what: ReadOnly[str]
     at: ReadOnly[str]
@@ -211,7 +214,7 @@ class Capture(TypedDict):
 
 
 class Plan(TypedDict):
-    """What an engine executes."""
+    """A plan, executed by an engine."""
 
     name: ReadOnly[str]
     description: NotRequired[ReadOnly[str]]
@@ -222,6 +225,7 @@ class Plan(TypedDict):
     duration: ReadOnly[int]
     nodes: ReadOnly[list[Node]]
     links: ReadOnly[list[Link]]
+    media: NotRequired[ReadOnly[list[dict[str, Any]]]]
     flows: ReadOnly[list[Flow]]
     sample: ReadOnly[Sample]
     capture: ReadOnly[Capture | None]

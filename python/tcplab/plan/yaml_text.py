@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 _WIDTH = 110
-# What YAML reads as the same text without quotes, and no reader takes for a number, switch or null.
+# Text that YAML reads the same without quotes, and no reader takes for a number, switch or null.
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*", re.ASCII)
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 

@@ -53,7 +53,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What both the command line and the report show of several runs."""
+    """The comparison of several runs, for the command line and the report alike."""
 
     title: str
     labels: tuple[str, ...]
@@ -279,7 +279,7 @@ def _notes(
     if short:
         notes.append(
             f"{', '.join(short)}: one repetition only, so the difference has no interval and no test. "
-            "Repeat each run at least three times to judge."
+            "Repeat each run at least three times for a test."
         )
     if any(row.test.test == DETERMINISTIC for row in differences):
         notes.append(
@@ -288,7 +288,7 @@ def _notes(
         )
     for label, one in zip(labels[1:], summaries[1:], strict=True):
         if not _pairs(summaries[0], one):
-            notes.append(f"{label} has no flow of the same name as {labels[0]}: nothing can be told apart.")
+            notes.append(f"{label} has no flow of the same name as {labels[0]}: there is nothing to compare.")
     digests = {run.manifest.plan_digest for run in runs}
     if len(digests) == 1:
         notes.append("All runs executed the same plan.")

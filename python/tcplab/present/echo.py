@@ -34,7 +34,7 @@ class EchoFlow:
 
 @dataclass(frozen=True)
 class EchoPart:
-    """What a report says about echoes."""
+    """The report's section on echoes."""
 
     flows: tuple[EchoFlow, ...]
     figures: tuple[tuple[str, Figure], ...]
@@ -72,7 +72,7 @@ def compared_part(runs: Sequence[Run], labels: Sequence[str]) -> EchoPart | None
 
 def echo_flows(run: Run) -> list[EchoFlow]:
     """The echo flows of a run, all repetitions pooled."""
-    planned = [flow for flow in run.plan.get("flows", ()) if flow.get("kind") == "echo"]
+    planned = [flow for flow in run.plan.get("flows", ()) if "iterations" in flow]
     flows = []
     for flow in planned:
         of_flow = pl.col("flow") == flow["name"]
@@ -115,7 +115,7 @@ def echo_figures(tests: Sequence[Echoes], title: str) -> list[tuple[str, Figure]
 
 
 def way(plan: dict[str, Any], flow: dict[str, Any]) -> Path:
-    """What a plan tells of a flow's way."""
+    """A flow's path, from its plan."""
     sender, receiver = flow.get("sender") or {}, flow.get("receiver") or {}
     options = _TIMESTAMPS if sender.get("timestamps", True) and receiver.get("timestamps", True) else 0
     mss = min(int(end["mss"]) for end in (sender, receiver)) - options if sender and receiver else None

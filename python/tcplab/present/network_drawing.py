@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tcplab.plan.describe import describe_direction
 from tcplab.plan.flow_direction import data_ends
-from tcplab.plan.paths import Plan
+from tcplab.plan.paths import DIRECTIONS, Plan
 
 MOST_NODES = 24
 """Larger networks are listed, not drawn."""
 
 _STEP_X, _STEP_Y = 320.0, 88.0
-# What fits on a link.
+# Characters that fit on a link.
 _MOST_CHARACTERS = 38
 _BOX_X, _BOX_Y = 96.0, 34.0
 
@@ -143,7 +143,7 @@ def _link(link: Plan, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnL
     at = (
         0.5 if a.y == b.y or ends[a.name] == ends[b.name] else (0.36 if ends[a.name] < ends[b.name] else 0.64)
     )
-    above, title = f"{words.rate} · {words.delay}", f"{link['name']} {forward}: {words.line}"
+    above, title = f"{words.rate} · {words.delay}", f"{link['name']} {DIRECTIONS[forward]}: {words.line}"
     return DrawnLink(a.x + half, a.y, b.x - half, b.y, above, tuple(below), title, at)
 
 

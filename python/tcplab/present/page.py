@@ -1,4 +1,4 @@
-"""What every page has: its templates, figures as data for scripts, plotly.js."""
+"""Common parts of pages: templates, figures as data for scripts, plotly.js."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tcplab.figures.model import Figure
+from tcplab.present.definitions import DEFINITIONS, anchor
 from tcplab.quantities import bytes_text, time_text
+from tcplab.results import certificate
 from tcplab.safe_text import visible, visible_json
 
 
@@ -24,6 +26,10 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["fact"] = _fact
+    environment.filters["verified"] = certificate.told
+    environment.filters["measured"] = lambda value, what: certificate.shown(what, value)
+    environment.filters["term"] = anchor
+    environment.globals["definitions"] = DEFINITIONS
     environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
     return environment
 
@@ -42,7 +48,7 @@ def script_json(data: Any) -> Markup:
 
 
 def _visible(value: Any) -> Any:
-    """What a template prints: text from elsewhere without control characters."""
+    """A value as a template prints it: text from elsewhere without control characters."""
     return visible(value, lines=True) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

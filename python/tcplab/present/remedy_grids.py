@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from tcplab.analysis.estimate import Estimate
 from tcplab.analysis.fetches import Fetches
 from tcplab.analysis.leg_summaries import LegSummary
+from tcplab.analysis.statistics import mean_interval
 from tcplab.present.text_table import Grid, Heading
-from tcplab.quantities import Scale, bytes_text, count_scale, size_scale, time_scale
+from tcplab.quantities import Scale, bytes_text, count_scale, percent_scale, size_scale, time_scale
 
 
 def fetch_grid(rows: Sequence[Fetches]) -> Grid:
     """One row per flow and size of objects."""
-    columns = (
+    columns: tuple[_Column, ...] = (
         ("First byte", time_scale, "From the request to the first byte", [row.first_byte for row in rows]),
         (
             "Completion",
@@ -23,6 +24,14 @@ def fetch_grid(rows: Sequence[Fetches]) -> Grid:
         ),
         ("Completion p95", time_scale, "95th percentile", [row.completion_p95 for row in rows]),
     )
+    if any(row.hits is not None for row in rows):
+        nothing = Estimate(mean_interval([], 0.95), ())
+        hits = [row.hits or nothing for row in rows]
+        byte_hits = [row.byte_hits or nothing for row in rows]
+        columns += (
+            ("Hits", percent_scale, "Share of requests that a cache answered", hits),
+            ("Byte hits", percent_scale, "Share of their bytes", byte_hits),
+        )
     texts = [(row.flow, bytes_text(row.size), str(row.objects)) for row in rows]
     headings = (Heading("Flow", numeric=False), Heading("Object"), Heading("n", about="Objects fetched"))
     return _grid("Objects fetched", headings, texts, columns)

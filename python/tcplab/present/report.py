@@ -12,6 +12,7 @@ from typing import Any
 from tcplab.analysis.event_counts import event_rows
 from tcplab.figures.model import Figure
 from tcplab.plan.describe import describe_direction, describe_flow
+from tcplab.plan.paths import DIRECTIONS
 from tcplab.present.comparison import Comparison, compare
 from tcplab.present.echo import EchoPart, echo_part
 from tcplab.present.network_drawing import draw_network
@@ -32,7 +33,7 @@ _MOST_FLOWS = 40
 
 @dataclass(frozen=True)
 class CapturePart:
-    """What a report says of the run's captures."""
+    """The report's section on the run's captures."""
 
     grid: Grid
     figures: tuple[Figure, ...]
@@ -75,6 +76,7 @@ def report_html(
     """A run's report as HTML; `captures` is the part about its captures, where there is one."""
     from tcplab.figures.runs.disciplines import disciplines
     from tcplab.figures.runs.distributions import cdf
+    from tcplab.figures.runs.failures import failures
     from tcplab.figures.runs.gauges import gauges
     from tcplab.figures.runs.legs import legs
     from tcplab.figures.runs.timeseries import timeseries
@@ -83,6 +85,7 @@ def report_html(
     distributions = cdf(run, omit=omit)
     shown = run.repetitions[:_MOST_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
+    failed = [failures(run, repetition) for repetition in shown]
     published = [gauges(run, repetition) for repetition in shown]
     queues = [disciplines(run, repetition) for repetition in shown]
     split = [legs(run, repetition) for repetition in shown]
@@ -101,6 +104,8 @@ def report_html(
         series_notes=[note for note in series[0].notes if not note.startswith("Repetition ")],
         repetitions=shown,
         left_out=len(run.repetitions) - len(shown),
+        failures=[figure_json(figure) for figure in failed if figure.panels],
+        failure_notes=failed[0].notes,
         gauges=[figure_json(figure) for figure in published if figure.panels],
         gauge_notes=published[0].notes,
         disciplines=[figure_json(figure) for figure in queues if figure.panels],
@@ -153,7 +158,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _lead(run: Run) -> str:
-    """What ran, on what, in a sentence or two."""
+    """A sentence or two: the run, its engine and its machine."""
     manifest, plan = run.manifest, run.plan
     flows, links = len(plan.get("flows", ())), len(plan.get("links", ()))
     n = len(run.repetitions)
@@ -203,7 +208,7 @@ def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
     return [
         {
             "links": ", ".join(names) if len(names) <= 6 else f"{names[0]} and {len(names) - 1} more alike",
-            "direction": direction,
+            "direction": DIRECTIONS[direction],
             "rate": words.rate,
             "delay": words.delay,
             "queue": words.queue,

@@ -8,6 +8,7 @@ from pathlib import Path
 from tcplab.figures.images import FORMATS, write_images
 from tcplab.figures.runs.disciplines import disciplines
 from tcplab.figures.runs.distributions import cdf
+from tcplab.figures.runs.failures import failures
 from tcplab.figures.runs.gauges import gauges
 from tcplab.figures.runs.legs import legs
 from tcplab.figures.runs.timeseries import timeseries
@@ -24,5 +25,13 @@ def write_figures(
     """
     echo = echo_part(run)
     echoes = [figure for _, figure in echo.figures] if echo is not None else []
-    figures = [timeseries(run), gauges(run), disciplines(run), legs(run), cdf(run, omit=omit), *echoes]
+    figures = [
+        timeseries(run),
+        failures(run),
+        gauges(run),
+        disciplines(run),
+        legs(run),
+        cdf(run, omit=omit),
+        *echoes,
+    ]
     return write_images(figures, Path(directory), formats)

@@ -40,7 +40,7 @@ _FLOW_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
     ("rtt_p99", "RTT p99", time_scale, False, "99th percentile"),
     ("queueing_delay", "Queueing", time_scale, True, "Mean wait of the packet at the head of the bottleneck"),
 )
-# What a narrow terminal can do without, the highest first.
+# Columns that a narrow terminal leaves out, the highest first.
 _MINOR = {
     "rtt_p50": 9,
     "queueing_delay_p95": 9,
@@ -87,7 +87,7 @@ _LINK_COLUMNS: tuple[tuple[str, str, _Scaler, bool, str], ...] = (
 
 
 class SummaryTable(Summary):
-    """What both the command line and the report show of a run."""
+    """The summary of a run, for the command line and the report alike."""
 
     def grids(self) -> list[Grid]:
         """The tables as text cells."""
@@ -180,6 +180,10 @@ def link_grid(table: Summary) -> Grid:
     )
 
 
+# Of the table of failures: what a narrow terminal leaves out first.
+_SPARED = {"Reordered": 8, "Undone": 7, "FIB": 6, "Detected": 3, "RTOs": 2}
+
+
 def outage_grid(table: Summary) -> Grid:
     """One row per failure of a link and flow. Columns that hold nothing are left out."""
     rows = table.outages
@@ -193,28 +197,53 @@ def outage_grid(table: Summary) -> Grid:
             [f"{scale.number(one.outage)} ± {scale.number(one.resolution)}" for one in rows],
         ),
     ]
-    further = (
-        ("Lost", "probes", "Probes lost until the link changed again", [one.lost for one in rows]),
+    # Heading, unit, its explanation, values: numbers of the unit, or times where it is s.
+    further: tuple[tuple[str, str, str, list[int | None]], ...] = (
+        (
+            "Detected",
+            "s",
+            "From the failure to the first change of an adjacency or session",
+            [one.detected for one in rows],
+        ),
+        (
+            "Control plane",
+            "s",
+            "From the failure to the last change of a router's table",
+            [one.routes for one in rows],
+        ),
+        ("Data plane", "s", "From the failure to the first arrival after it", [one.restored for one in rows]),
+        (
+            "Lost",
+            "packets",
+            "Probes or datagrams lost until the link changed again",
+            [one.lost for one in rows],
+        ),
+        (
+            "FIB",
+            "s",
+            "Convergence of the tables by a probe at a constant rate: 2 × lost / rate",  # noqa: RUF001
+            [one.fib for one in rows],
+        ),
+        ("Reordered", "packets", "Arrivals after a later packet", [one.reordered for one in rows]),
+        ("RTOs", "", "Retransmission timeouts until the link changed again", [one.rtos for one in rows]),
+        ("Undone", "", "Window reductions that TCP took back", [one.undone for one in rows]),
         (
             "Recovered",
             "s",
             "From the failure until goodput is 90 % of what it was",
             [one.recovered for one in rows],
         ),
-        (
-            "Routes",
-            "s",
-            "From the failure to the last change of a router's table",
-            [one.routes for one in rows],
-        ),
     )
     for label, unit, about, values in further:
         if any(value is not None for value in values):
             cells = [
-                NONE if value is None else str(value) if unit == "probes" else scale.number(value)
+                NONE if value is None else scale.number(value) if unit == "s" else str(value)
                 for value in values
             ]
-            columns.append((Heading(label, unit, about=about), cells))
+            columns.append((Heading(label, unit, about=about, minor=_SPARED.get(label, 0)), cells))
+    if any(one.before for one in rows):
+        columns.append((Heading("Path before", numeric=False, minor=5), [one.before or NONE for one in rows]))
+        columns.append((Heading("after", numeric=False, minor=4), [one.after or NONE for one in rows]))
     return Grid(
         title="Failures",
         headings=tuple(heading for heading, _ in columns),

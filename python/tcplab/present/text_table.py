@@ -19,7 +19,7 @@ class Heading:
     unit: str = ""
     numeric: bool = True
     about: str = ""
-    """What the column holds, for a tooltip."""
+    """Description of the column, for a tooltip."""
     minor: int = 0
     """On a narrow terminal the column with the highest number goes first; 0: never."""
 

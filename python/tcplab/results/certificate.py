@@ -11,7 +11,7 @@ Json = dict[str, Any]
 
 
 def told(certificate: Json) -> str:
-    """What was verified, in one line."""
+    """The verified properties, in one line."""
     verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
     links = len({one["link"] for one in certificate["directions"]})
     left = verdicts.count("not_verified")
@@ -20,7 +20,7 @@ def told(certificate: Json) -> str:
 
 
 def deviations(certificate: Json) -> Iterator[str]:
-    """What is off, one clause each."""
+    """The properties that are off, one clause each."""
     for direction in certificate["directions"]:
         for found in direction["measured"]:
             if found["verdict"] == "off":

@@ -1,4 +1,4 @@
-"""What can go wrong with a result directory."""
+"""Errors of a result directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine is, read from /proc and /sys; nothing is changed."""
+"""Description of the machine, read from /proc and /sys; nothing is changed."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _shape_of(entries: type) -> Shape:
 
 
 def _entry(doc: str, shape: Shape) -> dict[str, Any]:
-    """What an entry of the manifest holds, and its shape in the file."""
+    """Meaning of an entry of the manifest, and its shape in the file."""
     return {"doc": doc, "shape": shape}
 
 
@@ -79,7 +79,7 @@ class Host:
 class Attempt:
     """One execution of a run that was repeated because it was overloaded."""
 
-    status: str = field(default="done", metadata=_entry("How it ended", word(*_STATUS)))
+    status: str = field(default="done", metadata=_entry("Outcome", word(*_STATUS)))
     overload: str | None = field(
         default=None, metadata=_entry("Why it was repeated or failed; null where all is well", optional(text))
     )
@@ -108,7 +108,7 @@ class Manifest:
     phases: dict[str, int] = field(
         default_factory=dict,
         metadata=_entry(
-            "How much later than in the plan each flow started, ns; empty: at the plan's times",
+            "Delay of each flow's start against the plan, ns; empty: at the plan's times",
             by_name(whole(0, 2**63)),
         ),
     )
@@ -120,15 +120,15 @@ class Manifest:
         default="", metadata=_entry("When the run started, ISO 8601 with time zone", _moment)
     )
     wall_duration: float | None = field(
-        default=None, metadata=_entry("How long it took, seconds", optional(number(0)))
+        default=None, metadata=_entry("Duration, seconds", optional(number(0)))
     )
-    status: str = field(default="interrupted", metadata=_entry("How it ended", word(*_STATUS)))
+    status: str = field(default="interrupted", metadata=_entry("Outcome", word(*_STATUS)))
     message: str = field(default="", metadata=_entry("Why it failed or was interrupted", text))
     warnings: list[str] = field(
-        default_factory=list, metadata=_entry("What the reader of the results must know", each(text))
+        default_factory=list, metadata=_entry("Warnings for the reader of the results", each(text))
     )
     overload: str | None = field(
-        default=None, metadata=_entry("How the machine, not TCP, set the result; or null", optional(text))
+        default=None, metadata=_entry("Why the machine, not TCP, set the result; or null", optional(text))
     )
     attempts: list[Attempt] = field(
         default_factory=list,
@@ -146,9 +146,7 @@ class Manifest:
         default_factory=dict,
         metadata=_entry("Offloads that were on, by interface (real hosts)", by_name(each(text))),
     )
-    facts: dict[str, Any] = field(
-        default_factory=dict, metadata=_entry("What the engine reports about itself", mapping)
-    )
+    facts: dict[str, Any] = field(default_factory=dict, metadata=_entry("Reports of the engine", mapping))
 
     def to_data(self) -> dict[str, Any]:
         """The entries as plain data."""

@@ -39,7 +39,7 @@ def _tables() -> Iterator[str]:
         yield ""
         yield ROWS[name]
         yield ""
-        yield "| column | type | unit | what it holds |"
+        yield "| column | type | unit | meaning |"
         yield "| --- | --- | --- | --- |"
         for column in columns:
             yield f"| `{column.name}` | {column.kind} | {column.unit} | {column.doc} |"
@@ -49,7 +49,7 @@ def _tables() -> Iterator[str]:
 def _manifest() -> Iterator[str]:
     yield "### manifest.json"
     yield ""
-    yield "| entry | what it holds |"
+    yield "| entry | meaning |"
     yield "| --- | --- |"
     for name, about in _entries(Manifest):
         yield f"| `{name}` | {about} |"

@@ -30,4 +30,4 @@ TABLES: dict[str, tuple[Column, ...]] = {
     name: tuple(Column(*column) for column in columns) for name, _, columns in _SCHEMA
 }
 ROWS: dict[str, str] = {name: doc for name, doc, _ in _SCHEMA}
-"""What each table has a row for."""
+"""The subject of a row of each table."""

@@ -18,7 +18,7 @@ from tcplab.results.schema import TABLES
 
 # Tables of which both ends write a row, and what tells the rows that belong together.
 _HALVES = {"flows": ("flow", "stream"), "intervals": ("time", "duration", "flow", "stream")}
-# What each end counts of what it sends, or receives. Where traffic goes both ways, both ends do both.
+# Counters of the sending and the receiving end. Where traffic goes both ways, both ends do both.
 _COUNTED = ("bytes_sent", "bytes_received", "goodput", "segments_sent", "retransmits", "rtos")
 _CONTINUATION = 0xFFFF_FFFF
 

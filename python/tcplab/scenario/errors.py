@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, where, and what was probably meant."""
+"""Errors of a scenario: message, place, and suggestion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ScenarioError:
     path: str
     """Path in the scenario, such as `flows.bulk.rate`."""
     value: str
-    """What was read there, as written."""
+    """The text there, as written."""
     message: str
     suggestion: str = ""
     """The nearest valid spelling, or what else would fix it; empty when nothing is near."""

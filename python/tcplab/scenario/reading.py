@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,14 +20,14 @@ MAX_BYTES = 1 << 20
 """A scenario's file is no longer."""
 
 Known = tuple[str, list[tuple[str, float, float, str]]]
-"""What messages call a control, and of each parameter its name, minimum, maximum, and its range in words."""
+"""A control's name in messages, and of each parameter its name, minimum, maximum, and its range in words."""
 
 
 class Controls(Protocol):
-    """What the language asks about congestion controls; `tcplab.testbed.known_controls` answers."""
+    """The language's questions about congestion controls; `tcplab.testbed.known_controls` answers them."""
 
     def known(self, name: str, folder: Path) -> Known | str | bool | None:
-        """What is known of the control of this name, or in this C file of the scenario's folder.
+        """Describe the control of this name, or in this C file of the scenario's folder.
 
         None: there is none; True: there is one; a text: why it is not one, after its name.
         """
@@ -45,7 +47,7 @@ class Scenario:
     """The directory that files named in it are relative to."""
     sets: tuple[str, ...]
     controls: Controls | None
-    """What its controls were checked against; None: they were not."""
+    """The controls that it was checked against; None: it was not."""
     plan_json: str
 
     def checked(self, controls: Controls) -> Scenario:
@@ -90,8 +92,16 @@ def from_document(
 ) -> Scenario:
     """The scenario in a document; named files are relative to `base`. Raises `ScenarioErrors`."""
     plan = document.plan(base, list(sets), controls)
+    for warning in document.renamed_keys(list(sets)):
+        _warn_once(warning)
     named = json.loads(plan)
     return Scenario(named["name"], named["description"], document, base, tuple(sets), controls, plan)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Log a warning, once however often the scenario is read: a study reads it for each cell."""
+    logging.getLogger("tcplab.scenario").warning("%s", text)
 
 
 def read(file: str | Path) -> Document:
@@ -109,7 +119,7 @@ def read_text(text: str | bytes, name: str) -> Document:
     """The document of a YAML text that messages call `name`; raises `ScenarioErrors`."""
     from tcplab._core import Document
 
-    # What UTF-8 cannot hold is refused as any other byte that is not UTF-8.
+    # Surrogates, which UTF-8 cannot encode, are rejected like any other invalid byte.
     return Document(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"), name)
 
 

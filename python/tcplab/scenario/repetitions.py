@@ -1,4 +1,4 @@
-"""What differs between the repetitions of a plan: the seed, and when flows start."""
+"""Differences between the repetitions of a plan: the seed, and the start times of flows."""
 
 from __future__ import annotations
 

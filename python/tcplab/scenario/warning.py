@@ -1,4 +1,4 @@
-"""Settings that are valid but seldom meant, to be told before a run."""
+"""Warnings before a run: settings that are valid but rarely intended."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def warnings(plan: Mapping[str, Any]) -> list[str]:
-    """What a person should know about a plan before running it, one sentence each."""
+    """Warnings about a plan before a run, one sentence each."""
     from tcplab import _core
 
     return _core.warnings(json.dumps(plan))

@@ -27,7 +27,7 @@ from tcplab.server.labs.routes import Labs
 from tcplab.server.live import Hub
 from tcplab.server.packets import packets
 from tcplab.server.requests import RequestError, body_of
-from tcplab.server.runs import PREVIEW_PACKETS, Jobs, PreviewError, Previews, SupersededError
+from tcplab.server.runs import PREVIEW_PACKETS, Job, Jobs, PreviewError, Previews, SupersededError
 from tcplab.server.security import POLICY, REPORT_POLICY, Gate, Guard
 
 PAGE = Path(__file__).parent / "page"
@@ -38,7 +38,7 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass
 class Server:
-    """What the addresses answer from."""
+    """State that the routes share."""
 
     folder: Folder
     gate: Gate
@@ -79,7 +79,7 @@ class Server:
         return answer
 
     async def session(self, request: Request) -> Response:
-        """What this server is and allows."""
+        """The server's version and permissions."""
         engines = [name for name in library.engine_names() if name == "sim" or self.may_run]
         return JSONResponse(
             {
@@ -100,7 +100,7 @@ class Server:
     # Files.
 
     async def files(self, request: Request) -> Response:
-        """What the directory holds."""
+        """Contents of the directory."""
         found = await run_in_threadpool(self.folder.listing)
         found["shipped_studies"] = [
             {"name": name, "about": about} for name, about in library.shipped_studies()
@@ -149,8 +149,9 @@ class Server:
         """Simulate a text now, and answer with its curves."""
         text, name, base, _, body = await self._scenario(request)
         wants_packets = bool(body.get("packets"))
-        points = _number(body.get("points", 1000), 50, curves.MOST_POINTS)
+        points = _number(body.get("points", 1000), 50, curves.MAX_POINTS)
         panels = _panels(body.get("panels"))
+        order = _number(body.get("order", 0), 0, 2**53)
 
         def work() -> bytes:
             prepared = library.prepare(
@@ -159,7 +160,7 @@ class Server:
             count = library.packets_of(prepared)
             if count > PREVIEW_PACKETS:
                 raise PreviewError(f"about {count / 1e6:.0f} million packets: press Run to simulate them")
-            made = self.previews.make(str(body.get("page", ""))[:64], prepared)
+            made = self.previews.make(str(body.get("page", ""))[:64], prepared, order)
             about = {"run": made.id, "wall": made.wall, "packets": count}
             return curves.curves(made.run_dir, made.plan, panels=panels, points=points, more=about)
 
@@ -211,26 +212,34 @@ class Server:
 
     async def curves(self, request: Request) -> Response:
         """A window of a run's curves."""
-        run_dir, plan = await run_in_threadpool(self._run, request)
+        run_dir, plan, overload = await run_in_threadpool(self._run, request)
         start, end = _window(request, plan)
-        points = _number(request.query_params.get("points", 1000), 50, curves.MOST_POINTS)
+        points = _number(request.query_params.get("points", 1000), 50, curves.MAX_POINTS)
         panels = _panels(
             request.query_params.get("panels", "").split(",") if "panels" in request.query_params else None
         )
         data = await run_in_threadpool(
-            lambda: curves.curves(run_dir, plan, panels=panels, start=start, end=end, points=points)
+            lambda: curves.curves(
+                run_dir,
+                plan,
+                panels=panels,
+                start=start,
+                end=end,
+                points=points,
+                more={"overload": overload},
+            )
         )
         return Response(data, media_type=frames.MEDIA_TYPE)
 
     async def packets(self, request: Request) -> Response:
         """The packets on their way in a window of time."""
-        run_dir, plan = await run_in_threadpool(self._run, request)
+        run_dir, plan, _ = await run_in_threadpool(self._run, request)
         start, end = _window(request, plan)
         data = await run_in_threadpool(packets, run_dir, plan, start, end)
         return Response(data, media_type=frames.MEDIA_TYPE)
 
     async def result(self, request: Request) -> Response:
-        """What a result says of itself."""
+        """A result's manifest, plan and summary."""
 
         def work() -> dict[str, Any]:
             run = library.load(self._result_path(request))
@@ -329,27 +338,35 @@ class Server:
         self._may_write()
         if not self.may_run:
             raise RequestError("this server runs no studies: start it with --allow-run", 403)
+        if isinstance(body.get("resume"), str):
+            return JSONResponse(self._resumed(self.folder.result(body["resume"])).told())
         if isinstance(body.get("path"), str):
             file = self.folder.path(body["path"])
             if not file.is_file():
                 raise RequestError(f"{body['path']}: no such file", 404)
             source, name = str(file), file.stem if file.name != "study.yaml" else file.parent.name
         else:
-            name = str(body.get("shipped", ""))
+            source = name = str(body.get("shipped", ""))
             if name not in dict(library.shipped_studies()):
                 raise RequestError("no study of this name is shipped", 404)
-            source = name
         directory = library.place(f"study-{name}", self.folder.runs)
-        if isinstance(body.get("resume"), str):
-            directory = self.folder.result(body["resume"])
         job = studies.start(self.jobs, self.hub, source, name, directory, quick=bool(body.get("quick")))
         return JSONResponse(job.told())
 
     async def live(self, socket: WebSocket) -> None:
-        """What goes on, as it goes on."""
+        """Stream events as they happen."""
         await self.hub.serve(socket, {"type": "hello", "jobs": self.jobs.told()})
 
     # Parts.
+
+    def _resumed(self, directory: Path) -> Job:
+        if self.jobs.busy(directory):
+            raise RequestError("this study is running", 409)
+        try:
+            name = library.study_begun(directory, self.folder.root)
+        except library.ForbiddenError as problem:
+            raise RequestError(str(problem), 403) from None
+        return studies.start(self.jobs, self.hub, None, name, directory)
 
     async def _scenario(self, request: Request) -> tuple[str, str, Path, str, dict[str, Any]]:
         """The text of a request, what it is called, the directory of its files, and the engine."""
@@ -362,20 +379,20 @@ class Server:
             raise RequestError(f"no engine is called {engine}")
         return text, name, self.folder.path(name).parent, str(engine), body
 
-    def _run(self, request: Request) -> tuple[Path, dict[str, Any]]:
-        """The run directory and plan that a request names."""
+    def _run(self, request: Request) -> tuple[Path, dict[str, Any], str | None]:
+        """The run directory and plan that a request names, and the run's overload verdict."""
         name = request.query_params.get("run", "")
         if name.startswith("preview-"):
             try:
                 made = self.previews[name]
             except KeyError:
                 raise RequestError("this simulation is no longer kept", 410) from None
-            return made.run_dir, made.plan
+            return made.run_dir, made.plan, None
         run = library.load(self.folder.result(name))
         number = int(_number(request.query_params.get("repetition", run.repetitions[0]), 1, 10**6))
         if number not in run.run_dirs:
             raise RequestError(f"{name} has no repetition {number}", 404)
-        return run.run_dirs[number], run.plan
+        return run.run_dirs[number], run.plan, run.manifests[number].overload
 
     def _result_path(self, request: Request) -> Path:
         return self.folder.result(request.query_params.get("path", ""))
@@ -513,7 +530,7 @@ def _panels(asked: Any) -> tuple[str, ...]:
 
 
 def _finite(value: Any) -> Any:
-    """What JSON can say: numbers that are none become null."""
+    """The value as JSON can express it: NaN and infinities become null."""
     if isinstance(value, float):
         return value if value == value and abs(value) != float("inf") else None
     if isinstance(value, dict):

@@ -1,4 +1,7 @@
-"""Curves of a run: what a window of time shows, in as many points as the screen has."""
+"""Curves of a run: what a window of time shows, in as many points as the screen has.
+
+Panels of a column of a table are read here; those that are worked out of several are `derived`.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from tcplab.server import library
+from tcplab.server import library, samples
+from tcplab.server.derived import DERIVED, Derived
 from tcplab.server.frames import encode
 
 Array = NDArray[np.float64]
 # Above, streams are added up (goodput) or averaged (windows, times) by flow.
 MOST_STREAMS = 12
-MOST_POINTS = 4000
+MAX_POINTS = 4000
 MOST_MARKS = 2000
 MOST_PHASES = 5000
 
@@ -35,18 +39,23 @@ class Source:
     """How streams of a flow become one series."""
 
 
-# What each panel can show. RTTs in seconds, so that the page scales every unit alike.
-PANELS = {
+# Before and after a window, so that lines reach its edges; Jain's index is over a second.
+_LEAST_MARGIN, _DERIVED_MARGIN = 200_000_000, 1_200_000_000
+
+# Quantities of each panel. RTTs in seconds, so that the page scales every unit alike.
+_COLUMNS = {
     "goodput": Source("intervals", "goodput", "bit/s", together="sum"),
-    "cwnd": Source("sockets", "cwnd", "packets"),
+    "cwnd": Source("sockets", "cwnd", "segments"),
+    "ssthresh": Source("sockets", "ssthresh", "segments"),
     "rtt": Source("sockets", "srtt", "s", 1e-9),
     "queue": Source("queues", "packets", "packets"),
-    "inflight": Source("sockets", "inflight", "packets"),
+    "inflight": Source("sockets", "inflight", "segments"),
     "pacing": Source("sockets", "pacing_rate", "bit/s"),
     "delivery": Source("sockets", "delivery_rate", "bit/s"),
-    "retransmits": Source("intervals", "retransmits", "packets", together="sum"),
+    "retransmits": Source("intervals", "retransmits", "segments", together="sum"),
     "sojourn": Source("queues", "sojourn", "s", 1e-9),
 }
+PANELS: dict[str, Source | Derived] = {**_COLUMNS, **DERIVED}
 DEFAULT_PANELS = ("goodput", "cwnd", "rtt", "queue")
 
 
@@ -80,11 +89,14 @@ def curves(
     """Every series of these panels from `start` to `end` ns as one message (`frames.encode`)."""
     duration = int(plan["duration"])
     stop = duration if end is None else min(end, duration)
-    window = Window(max(0, start), max(stop, start + 1), max(50, min(points, MOST_POINTS)))
+    window = Window(max(0, start), max(stop, start + 1), max(50, min(points, MAX_POINTS)))
     queues: pl.DataFrame | None = None
+    around = samples.in_window(run_dir, plan, window.start - _DERIVED_MARGIN, window.end + _LEAST_MARGIN)
     for name in panels:
         source = PANELS[name]
-        if source.table == "queues":
+        if isinstance(source, Derived):
+            _add_derived(window, name, source, around)
+        elif source.table == "queues":
             if queues is None:
                 queues = _read(
                     run_dir,
@@ -133,7 +145,7 @@ def decimate(x: Array, y: Array, start: float, end: float, points: int) -> tuple
 
 def _read(run_dir: Path, table: str, columns: list[str], window: Window) -> pl.DataFrame:
     # One sample more on either side, so that lines reach the window's edges.
-    margin = max(int((window.end - window.start) * 0.02), 200_000_000)
+    margin = max(int((window.end - window.start) * 0.02), _LEAST_MARGIN)
     return library.rows(run_dir, table, ["time", *columns], window.start - margin, window.end + margin)
 
 
@@ -167,6 +179,17 @@ def _add_queues(window: Window, panel: str, source: Source, queues: pl.DataFrame
             continue
         about = {"panel": panel, "link": link, "direction": direction, "unit": source.unit}
         window.add({**about, "label": str(link) if direction == "forward" else f"{link} back"}, x, y)
+
+
+def _add_derived(window: Window, panel: str, source: Derived, around: samples.Samples) -> None:
+    for about, x, y in source.make(around, window.start, window.end):
+        if not np.isfinite(y).any():
+            continue
+        if source.across == "time":
+            window.add({"panel": panel, **about}, x, y)
+        else:
+            window.series.append({"panel": panel, "across": source.across, **about})
+            window.arrays += [x, y]
 
 
 def _ways(queues: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:

@@ -1,4 +1,4 @@
-"""What the server asks of the rest of tcplab; of networks that stay up, `labs/network.py` does."""
+"""The server's interface to the rest of tcplab; `labs/network.py` is that to networks that stay up."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def check(text: str, name: str, base: Path, engine: str, root: Path, *, own_code
         {
             "where": p.where,
             "message": p.message,
-            "hint": getattr(p, "hint", "") or getattr(p, "mend", ""),
+            "hint": p.fix,
             "fatal": p.fatal,
         }
         for p in problems
@@ -115,7 +115,7 @@ def packets_of(prepared: Prepared) -> int:
 
 
 def too_large(prepared: Prepared, results: Path) -> list[str]:
-    """What this machine has too little of to run it."""
+    """The resources that this machine lacks to run it."""
     problems = runner.refusals([prepared], results)
     return [f"{problem.where}: {problem.message}" for problem in problems if problem.fatal]
 
@@ -208,12 +208,24 @@ def shipped_studies() -> list[tuple[str, str]]:
 
 
 def study_results(path: Path) -> dict[str, Any]:
-    """Cells of a study directory with their figures; raises ResultsError and ScenarioErrors."""
+    """Cells of a study directory with their figures, as far as it has come.
+
+    Raises ResultsError and ScenarioErrors.
+    """
     from tcplab.study.api import open_results
-    from tcplab.study.execute import work
+    from tcplab.study.execute import axes_of, work
+    from tcplab.study.store import RESULTS_FILE, dataset
+    from tcplab.study.summary import summary as summary_of
 
     found = open_results(path)
-    summary = found.summary()
+    # The data set on disk is that of the study's end.
+    cells = {cell.id: cell for cell in found.outcome.cells}
+    done = [
+        one for one in found.outcome.done if _has_ended(found.store.run_dir(cells[one.cell], one.repetition))
+    ]
+    so_far = dataset(found.outcome.cells, done, axes_of(found.study))
+    summary = summary_of(found.study, found.outcome.cells, so_far, level=found.level)
+    judgements = found.judgements if (path / RESULTS_FILE).is_file() else []
     try:
         missing = len(work(found.study, found.store).missing)
     except (ResultsError, ScenarioErrors):
@@ -224,16 +236,29 @@ def study_results(path: Path) -> dict[str, Any]:
         "cells": summary.to_json(),
         "runs": [
             {"cell": one.cell, "repetition": one.repetition, "status": one.status, "message": one.message}
-            for one in found.outcome.done
+            for one in done
         ],
         "places": {cell.id: str(found.store.cell_dir(cell)) for cell in found.outcome.cells},
         "missing": missing,
         "repeat": found.study.repeat,
         "metrics": _metrics(),
         "expectations": [
-            {"statement": str(getattr(j, "statement", "")), "text": str(j)} for j in found.judgements
+            {"statement": judged.statement.text, "verdict": judged.verdict.value} for judged in judgements
         ],
     }
+
+
+def _has_ended(run_dir: Path) -> bool:
+    """Whether a study's run is over: measured, failed or damaged, rather than going on or being measured."""
+    from tcplab.results.manifest import read_manifest
+    from tcplab.study.store import METRICS_FILE
+
+    if (run_dir / METRICS_FILE).is_file():
+        return True
+    try:
+        return read_manifest(run_dir).status == "failed"
+    except ResultsError:
+        return True
 
 
 def _metrics() -> dict[str, str]:
@@ -259,6 +284,21 @@ def ladder(capture: Path, flow: int, most: int = 200) -> str:
 
     packets, _ = follow(capture, [flow])
     return svg(graph(read(capture).flow(flow), packets, most))
+
+
+def study_begun(path: Path, root: Path) -> str:
+    """The name of the study that a directory holds, whose file can be read again from below `root`.
+
+    Raises ResultsError and ForbiddenError.
+    """
+    from tcplab.study.shipped import called
+    from tcplab.study.store import Store
+
+    index = Store(path).index()
+    source = str(index["source"])
+    if called(source) not in dict(shipped_studies()) and not Path(source).resolve().is_relative_to(root):
+        raise ForbiddenError(f"{source}: this file is not below the directory that the server shows")
+    return str(index.get("study", path.name))
 
 
 def is_study_dir(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 from tcplab.server import library
 from tcplab.server.frames import encode
 
-# What a screen can show and a browser keep for one window.
-MOST = 30_000
+# The maximum that a screen can show and a browser can keep for one window.
+MAX_PACKETS = 30_000
+MAX_CHANGES = 2000
 _KEY = ["way", "flow", "stream", "seq"]
 _COLUMNS = ["time", "link", "direction", "event", "flow", "stream", "seq", "len", "queue_packets"]
 MARKED, LOST, DROPPED = 1, 2, 4
@@ -41,17 +43,18 @@ def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
 
     Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
     (-1: none), flags (1 marked, 2 lost on the way, 4 dropped by the queue), frame bytes; flights first, then
-    drops. Then, for each way with a queue, times (s) and packets waiting. `until` says up to when the window
-    is complete.
+    drops. Then, for each way with a queue, times (s) and packets waiting, beginning with what waits when the
+    window begins. `until` says up to when the window is complete, `changes` how links change in the whole
+    run.
     """
     found = _journeys(run_dir, json.dumps([plan["links"], [flow["name"] for flow in plan["flows"]]]))
     until = end
     first = pl.col("start").is_between(start - found.longest, end)
     flights = found.flights.filter(first & (pl.col("end") >= start))
     drops = found.drops.filter(pl.col("start").is_between(start, end))
-    if flights.height > MOST:
-        until = int(flights["start"][MOST - 1])
-        flights = flights.head(MOST)
+    if flights.height > MAX_PACKETS:
+        until = int(flights["start"][MAX_PACKETS - 1])
+        flights = flights.head(MAX_PACKETS)
         drops = drops.filter(pl.col("start") <= until)
     both = pl.concat([flights, drops])
     seconds = [both[name].to_numpy() / 1e9 for name in ("start", "end")]
@@ -60,7 +63,8 @@ def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
         *(both[name].to_numpy() for name in ("way", "flow", "flags", "len")),
     ]
     queues = []
-    waiting = found.waiting.filter(pl.col("time").is_between(start, until))
+    before = found.waiting.filter(pl.col("time") < start).unique("way", keep="last", maintain_order=True)
+    waiting = pl.concat([before, found.waiting.filter(pl.col("time").is_between(start, until))])
     for (way,), part in waiting.partition_by(["way"], as_dict=True, maintain_order=True).items():
         last = part.unique("time", keep="last", maintain_order=True)
         queues.append({"way": way})
@@ -72,9 +76,25 @@ def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
         "until": until / 1e9,
         "duration": plan["duration"] / 1e9,
         "queues": queues,
+        "changes": list(_changes(run_dir, plan)),
         "recorded": found.flights.height > 0,
     }
     return encode(header, arrays)
+
+
+def _changes(run_dir: Path, plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """How links change, in order of time: at first those that are down from the beginning."""
+    for number, link in enumerate(plan["links"]):
+        for direction in ("forward", "backward"):
+            if link[direction].get("up") is False:
+                yield {"link": number, "time": 0.0, "direction": direction, "detail": "down"}
+    numbers = {link["name"]: number for number, link in enumerate(plan["links"])}
+    events = library.rows(run_dir, "events", ["time", "link", "event", "detail"], 0, 2**62)
+    changes = events.filter(pl.col("event") == "link_change").sort("time").head(MAX_CHANGES)
+    for time, link, detail in changes.select("time", "link", "detail").iter_rows():
+        direction, _, setting = (detail or "").partition(": ")
+        if link in numbers:
+            yield {"link": numbers[link], "time": time / 1e9, "direction": direction, "detail": setting}
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""What requests bring, and how they are refused."""
+"""Contents of requests, and how requests are rejected."""
 
 from __future__ import annotations
 

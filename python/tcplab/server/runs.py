@@ -64,26 +64,30 @@ class Previews:
         with self._lock:
             return self._kept[name]
 
-    def make(self, page: str, prepared: library.Prepared) -> Preview:
-        """Simulate; called in a thread. A newer call for the same page ends it with SupersededError.
+    def make(self, page: str, prepared: library.Prepared, order: int) -> Preview:
+        """Simulate; called in a thread. The page's call of a higher `order` ends it with SupersededError.
 
-        Raises PreviewError when it takes too long or fails.
+        The order is the page's own: requests may overtake each other on their way. Raises PreviewError when
+        it takes too long or fails.
         """
         with self._lock:
-            number = self._newest[page] = next(self._counter)
+            if self._newest.get(page, order) > order:
+                raise SupersededError
+            number = next(self._counter)
             if len(self._newest) > 256:
-                self._newest = {page: number}
+                self._newest.clear()
+            self._newest[page] = order
         began = time.monotonic()
         path = self.place / str(number)
 
         def progress(_: library.Progress) -> None:
-            if self._newest.get(page) != number or time.monotonic() - began > _PREVIEW_SECONDS:
+            if self._newest.get(page) != order or time.monotonic() - began > _PREVIEW_SECONDS:
                 raise KeyboardInterrupt
 
         try:
             path.mkdir()
             outcome = library.simulate(prepared, path, progress)
-            if self._newest.get(page) != number:
+            if self._newest.get(page) != order:
                 raise SupersededError
             if outcome.status is library.Status.INTERRUPTED:
                 raise PreviewError(f"the simulation takes more than {_PREVIEW_SECONDS:g} s: press Run")
@@ -167,6 +171,11 @@ class Jobs:
         job = self._jobs[name]
         job.stop.set()
         return job
+
+    def busy(self, path: Path) -> bool:
+        """Whether something that goes on writes to `path`."""
+        name = self._name_of(path)
+        return any(job.path == name and job.state in ("waiting", "running") for job in self._jobs.values())
 
     def changed(self, job: Job) -> None:
         """Tell every page how a run is."""

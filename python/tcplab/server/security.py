@@ -31,7 +31,7 @@ REPORT_POLICY = (
     "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
 )
-# What is served without the token: the page itself, which holds nothing of the user's, and its log-in.
+# Served without the token: the page itself, which holds nothing of the user's, and its log-in.
 _OPEN = ("/", "/api/login")
 _OPEN_FOLDER = "/assets/"
 

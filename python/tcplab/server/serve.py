@@ -17,7 +17,7 @@ from tcplab.server.security import Gate, is_loopback, kept_token
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line says."""
+    """The options of the command line."""
 
     root: Path
     host: str = "127.0.0.1"

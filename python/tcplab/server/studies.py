@@ -13,13 +13,15 @@ from tcplab.server.live import Hub
 from tcplab.server.runs import Job, Jobs
 
 
-def start(jobs: Jobs, hub: Hub, source: str, name: str, directory: Path, *, quick: bool) -> Job:
-    """Begin a study into a directory, or go on with the one that is there."""
+def start(
+    jobs: Jobs, hub: Hub, source: str | None, name: str, directory: Path, *, quick: bool = False
+) -> Job:
+    """Begin a study into a directory; without a source, resume the one that is there."""
 
     def work(job: Job) -> None:
-        command = [sys.executable, "-m", "tcplab.server.study_worker", source, str(directory)]
+        begun = [] if source is None else [source, *(["--quick"] if quick else [])]
         process = subprocess.Popen(
-            [*command, *(["--quick"] if quick else [])],
+            [sys.executable, "-m", "tcplab.server.study_worker", str(directory), *begun],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -50,7 +52,7 @@ def start(jobs: Jobs, hub: Hub, source: str, name: str, directory: Path, *, quic
         code = process.wait()
         over.set()
         said = process.stderr.read().strip().splitlines()
-        job.state = {0: "done", 130: "interrupted"}.get(code, "failed")
+        job.state = "done" if code == 0 else "interrupted" if job.stop.is_set() else "failed"
         if job.state == "failed" and not job.message:
             job.message = said[-1] if said else f"the study's process ended with code {code}"
 

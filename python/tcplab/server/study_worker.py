@@ -1,7 +1,7 @@
-"""A study in a process of its own: `python -m tcplab.server.study_worker FILE DIR [--quick]`.
+"""A study in a process of its own: `python -m tcplab.server.study_worker DIR [FILE [--quick]]`.
 
-It says in a line of JSON what there is to do and when a run is over. Ctrl-C (SIGINT) ends it; a further start
-with the same directory goes on with what is missing.
+It says in a line of JSON what there is to do and when a run is over. Ctrl-C (SIGINT) ends it. Without a file
+it resumes the study of the directory: only missing runs are made.
 """
 
 from __future__ import annotations
@@ -28,29 +28,31 @@ class Lines:
 
 def main(arguments: list[str]) -> int:
     """Run or resume the study; 0 when it is whole, 130 when it was interrupted."""
+    from tcplab.results import ResultsError
     from tcplab.scenario import ScenarioErrors
     from tcplab.study import execute
-    from tcplab.study.api import StudyResults
+    from tcplab.study.api import StudyResults, asked_for
     from tcplab.study.load import Asked, load
     from tcplab.study.report import write_study_report
     from tcplab.study.shipped import find
     from tcplab.study.store import Store
 
-    source, directory, *rest = arguments
+    directory, *rest = arguments
+    store = Store(Path(directory))
     try:
-        study = load(find(source), Asked(quick="--quick" in rest))
-        store = Store(Path(directory))
-        if store.taken:
-            store.write_index(study, study.cells)
-        else:
+        if rest:
+            study = load(find(rest[0]), Asked(quick="--quick" in rest))
             store.create(study)
+        else:
+            study = asked_for(store)
+            store.write_index(study, study.cells)
         say(
             cells=[{"id": cell.id, "labels": cell.labels, "engine": cell.engine} for cell in study.cells],
             of=len(execute.work(study, store).missing),
         )
         outcome = execute.execute(study, store, watcher=Lines())
-    except ScenarioErrors as mistakes:
-        say(error=str(mistakes))
+    except (ResultsError, ScenarioErrors) as problem:
+        say(error=str(problem))
         return 2
     if not outcome.interrupted:
         write_study_report(StudyResults(study, store, outcome))

@@ -137,12 +137,16 @@ def open_results(path: str | Path, *, level: float = 0.95) -> StudyResults:
     store = Store(Path(path))
     if not store.taken:
         raise ResultsError(store.path, "no study is here")
-    asked = store.index()["asked"]
-    study = load(
-        store.index()["source"],
-        Asked(**{**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])}),
-    )
+    study = asked_for(store)
     return StudyResults(study, store, reopened(study, store), level=level)
+
+
+def asked_for(store: Store) -> Study:
+    """The study that a directory was begun for; raises ResultsError and ScenarioErrors."""
+    index = store.index()
+    asked = index["asked"]
+    changes = {**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])}
+    return load(index["source"], Asked(**changes))
 
 
 class _Silent:

@@ -1,4 +1,4 @@
-"""What a study file says: a scenario, a grid over it, repetitions, and what is expected of the results.
+"""A study file: a scenario, a grid over it, repetitions, and expectations.
 
 `crates/scenario/src/language/study.rs` describes the keys and fills in defaults.
 """
@@ -36,7 +36,7 @@ class Axis:
     values: list[Any] | dict[str, Settings]
     """The values; or, by label, what to set."""
     label: str
-    """What figures and tables call it; empty: its name."""
+    """Its label in figures and tables; empty: its name."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Quick:
-    """What `--quick` changes."""
+    """Changes by `--quick`."""
 
     repeat: int
     set: Settings

@@ -34,7 +34,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be done for a study, and what was done before."""
+    """The tasks of a study: those to be done, and those done before."""
 
     missing: tuple[Job, ...]
     """In the order in which they are to be made."""
@@ -54,7 +54,7 @@ class Watcher(Protocol):
 
 @dataclass
 class Outcome:
-    """What became of a study."""
+    """The outcome of a study."""
 
     cells: tuple[Cell, ...]
     """Its cells, with the one that combines the best of each axis."""
@@ -63,7 +63,7 @@ class Outcome:
     wall: float = 0.0
     """Seconds."""
     spent: float = 0.0
-    """What its runs took, added up: over the workers and `wall` it tells what scheduling cost, seconds."""
+    """Sum of the runs' times, seconds; `wall` times the workers exceeds it by the cost of scheduling."""
 
     @property
     def status(self) -> str:
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
-    """What is missing of a study (or of some cells): what a resumed study still has to do."""
+    """The tasks that a resumed study (or some of its cells) still has to do."""
     from tcplab import engine as engines
     from tcplab.results.manifest import plan_digest
 
@@ -146,7 +146,7 @@ def execute(
 
 
 def reopened(study: Study, store: Store) -> Outcome:
-    """What became of a study that was run before; raises ResultsError."""
+    """The outcome of a study that was run before; raises ResultsError."""
     known = {cell.id for cell in study.cells}
     extra = [
         study.cell(entry["engine"], entry["labels"])
@@ -180,7 +180,7 @@ def _length(plan: Plan) -> float:
 
     whole = float(plan["duration"])
     flows = plan["flows"]
-    if not all(flow["kind"] == "echo" for flow in flows):
+    if not all("iterations" in flow for flow in flows):
         return whole / 1e9
     ends = []
     for flow in flows:
@@ -251,7 +251,7 @@ def make_runs(
 
 
 def _problems(plan: Plan, name: str) -> tuple[list[str], list[str]]:
-    """What keeps an engine from running a plan, and what else the manifest should say."""
+    """Problems that keep an engine from running a plan, and notes for the manifest."""
     from tcplab import engine as engines
     from tcplab.scenario import warnings
 

@@ -9,6 +9,7 @@ from tcplab.analysis.statistics import jain_over_time
 from tcplab.figures.charts.model import Chart, Trace
 from tcplab.figures.decimate import decimate
 from tcplab.figures.palette import style
+from tcplab.plan.kinds import kind_of
 from tcplab.results import ResultsError, load
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary
@@ -52,7 +53,7 @@ def _series(row: CellSummary, store: Store) -> tuple[np.ndarray, np.ndarray] | N
     units: list[Unit] = [
         (flow, number)
         for flow in samples.flow_names
-        if samples.plan_flow(flow).get("kind") in ("tcp", "udp")
+        if kind_of(samples.plan_flow(flow)).bulk
         for number in samples.stream_numbers(flow)
     ]
     if len(units) < 2:

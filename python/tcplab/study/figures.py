@@ -15,6 +15,7 @@ from tcplab.analysis.statistics import DETERMINISTIC
 from tcplab.figures.charts.model import Chart, Heatmap, Outline, Trace
 from tcplab.figures.ellipse import spread
 from tcplab.figures.palette import style
+from tcplab.plan.kinds import kind_of
 from tcplab.quantities import bytes_text
 from tcplab.study.definition import AXES_NEEDED, Plot
 from tcplab.study.fairness_figure import over_time
@@ -22,6 +23,7 @@ from tcplab.study.grid import label_of
 from tcplab.study.load import Study, varied_axes
 from tcplab.study.map_figure import best_by_field
 from tcplab.study.metrics import METRICS
+from tcplab.study.queue_figure import DELAY, queue_over_time
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
@@ -57,21 +59,25 @@ def _chart(
     name = "-".join([str(number + 1), plot.kind, plot.metric, *([plot.flow] if plot.flow else [])])
     match plot.kind:
         case "curve":
-            return _curve(plot, rows, name)
+            return _curve(plot, rows, study, name)
         case "laws":
             return _with_laws(plot, rows, study, name)
         case "heatmap":
-            return _heatmap(plot, rows, name)
+            return _heatmap(plot, rows, study, name)
         case "map":
             return best_by_field(plot, rows, study.file.baseline, name)
         case "improvement":
             return _improvement(plot, rows, name)
         case "tradeoff":
-            return _cloud(rows, results, name, "rtt_p95", "RTT, 95th percentile", falling=True, by=plot.by)
+            # `goodput` is the key's default, and the other axis.
+            delay = "rtt_p95" if plot.metric == "goodput" else plot.metric
+            return _cloud(rows, results, name, delay, falling=True, by=plot.by)
         case "cpu":
-            return _cloud(rows, results, name, "cpu_sender", "CPU of the sender", falling=False, by=plot.by)
+            return _cloud(rows, results, name, "cpu_sender", falling=False, by=plot.by)
         case "fairness":
             return over_time(rows, store, name)
+        case "queue":
+            return queue_over_time(rows, store, DELAY if plot.metric == "goodput" else plot.metric, name)
         case _:
             return _bars(plot, rows, name)
 
@@ -141,7 +147,7 @@ def _has(row: CellSummary, axis: str | None) -> bool:
 
 
 def _rest(row: CellSummary, *but: str | None) -> str:
-    """What else tells a cell from others."""
+    """The parameters that distinguish a cell from others."""
     parts = [label for axis, label in row.cell.labels.items() if axis not in but]
     return ", ".join(parts) or row.cell.group or "baseline"
 
@@ -182,7 +188,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     )
 
 
-def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
+def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> Chart | None:
     rows = [row for row in rows if row.figures[plot.metric].known and _has(row, plot.over)]
     if plot.over is None or not rows:
         return None
@@ -204,11 +210,12 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     )
     left_out = len(lines) - len(traces)
     positive = [value for value in values if value > 0]
+    over = _axis_title(study, plot.over)
     return Chart(
         kind="curve",
         name=name,
-        title=f"{_title(plot.metric)}{_whose(plot)} over {plot.over}",
-        x_label=f"{plot.over} ({scaled.unit})" if scaled and scaled.unit else plot.over,
+        title=f"{_title(plot.metric)}{_whose(plot)} over {_in_sentence(over)}",
+        x_label=f"{over} ({scaled.unit})" if scaled and scaled.unit else over,
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
         categories=() if scaled else tuple(labels),
@@ -219,8 +226,8 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
 
 
 def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> Chart | None:
-    """A curve of goodput with what the laws allow at each of its points, for the flows as they are."""
-    chart = _curve(_of_metric(plot, "goodput"), rows, name)
+    """A curve of goodput with the limits by the laws at each of its points, for the flows as they are."""
+    chart = _curve(_of_metric(plot, "goodput"), rows, study, name)
     if chart is None:
         return None
     divisor = _divisor(rows)
@@ -237,7 +244,7 @@ def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str)
     laws: dict[str, dict[float, float]] = {}
     for row in known:
         plan = study.plan_of(row.cell)
-        flow = plot.flow or next(f["name"] for f in plan["flows"] if f["kind"] == "tcp")
+        flow = plot.flow or next(f["name"] for f in plan["flows"] if kind_of(f).bulk_tcp)
         path = path_of(plan, flow)
         if path is None:
             continue
@@ -266,12 +273,12 @@ def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str)
     )
     return replace(
         chart,
-        title=f"{chart.title}, and what the laws allow",
+        title=f"{chart.title}, and the limits by theory",
         traces=(*chart.traces, *lines),
         y_log=True,
         notes=(
             *chart.notes,
-            "Dotted: what each law allows; the lowest of those that apply rules.",
+            "Dotted: the limit by each law. The lowest one that applies is the limit of the flow.",
         ),
     )
 
@@ -285,7 +292,7 @@ def _of_metric(plot: Plot, metric: str) -> Plot:
     return replace(plot, metric=metric)
 
 
-def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | None:
+def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> Heatmap | None:
     rows = [row for row in rows if row.figures[plot.metric].known]
     if plot.over is None or plot.by is None:
         return None
@@ -306,11 +313,12 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], name: str) -> Heatmap | No
     texts = tuple(
         tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
     )
+    over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
     return Heatmap(
         name=name,
-        title=f"{_title(plot.metric)} by {plot.over} and {plot.by}",
-        x_label=str(plot.over),
-        y_label=str(plot.by),
+        title=f"{_title(plot.metric)} by {_in_sentence(over)} and {_in_sentence(by)}",
+        x_label=over,
+        y_label=by,
         z_label=_axis_label(plot.metric, scale.unit),
         columns=tuple(columns),
         rows=tuple(lines),
@@ -358,7 +366,6 @@ def _cloud(
     results: pl.DataFrame,
     name: str,
     metric: str,
-    what: str,
     *,
     falling: bool,
     by: str | None,
@@ -394,7 +401,7 @@ def _cloud(
         kind="cloud",
         name=name,
         title="Goodput against delay" if falling else "Goodput against CPU",
-        x_label=f"{what} ({scale.unit})" if scale.unit else what,
+        x_label=_axis_label(metric, scale.unit),
         y_label=f"goodput ({goodput_scale.unit})",
         traces=tuple(traces),
         outlines=tuple(outlines),
@@ -416,6 +423,18 @@ def _trace(
         np.array([figure.interval.high for figure in found]) / divisor,
         tuple(f"{row.cell.title}: {row.figures[metric].value / divisor:.4g}" for _, row in points),
     )
+
+
+def _axis_title(study: Study, name: str) -> str:
+    """The label of an axis: its `label` in the study's file, or its name, as for `engine` and `group`."""
+    axis = study.axis(name)
+    words = axis.title if axis is not None else name
+    return words[:1].upper() + words[1:]
+
+
+def _in_sentence(title: str) -> str:
+    """A title within a sentence: acronyms keep their capitals."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def _whose(plot: Plot) -> str:

@@ -1,4 +1,4 @@
-"""What a study found, in sentences made from its statistics alone."""
+"""Findings of a study, in sentences made from its statistics alone."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[s
         return
     ranked = sorted(known, key=lambda row: row.figures["goodput"].value, reverse=True)
     best, worst = ranked[0], ranked[-1]
-    yield f"The greatest goodput, {_value(best)}, is that of {_name(best.cell)} ({_sureness(best)})."
+    yield f"Highest goodput: {_value(best)}, {_name(best.cell)} ({_sureness(best)})."
     if len(ranked) > 1:
         tied = [row for row in ranked[1:] if _overlap(best, row)]
         if tied:
-            yield f"{_names(tied)} cannot be told from it: their intervals overlap."
+            yield f"No significant difference from it (the intervals overlap): {_names(tied)}."
         same = [row for row in ranked[1:] if row not in tied and _value_of(row) == _value_of(best)]
         if same:
-            yield f"{_names(same)} gave the same."
-        yield f"The least, {_value(worst)}, is that of {_name(worst.cell)}."
+            yield f"Same value: {_names(same)}."
+        yield f"Lowest goodput: {_value(worst)}, {_name(worst.cell)}."
     yield from _against_baseline(known)
     verdicts = [judgement.verdict for judgement in judged]
     if verdicts:

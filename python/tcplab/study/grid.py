@@ -51,7 +51,7 @@ class Cell:
     @property
     def title(self) -> str:
         """As tables and messages name it."""
-        return ", ".join(f"{axis} {label}" for axis, label in self.labels.items()) or "the scenario as it is"
+        return ", ".join(f"{axis} {label}" for axis, label in self.labels.items()) or "the unchanged scenario"
 
     @property
     def sets(self) -> list[str]:
@@ -60,7 +60,7 @@ class Cell:
 
 
 def label_of(value: object) -> str:
-    """What a value is called: as a person writes it."""
+    """The label of a value: as a person writes it."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, Mapping):

@@ -21,7 +21,7 @@ _MOST = 1000
 
 
 class Verdict(StrEnum):
-    """What the results say of a statement."""
+    """The verdict of the results on a statement."""
 
     HOLDS = "holds"
     FAILS = "fails"
@@ -82,7 +82,7 @@ def judge(
     matching = {figure: _matching(figure, cells, baseline) for figure in every}
     missing = [figure for figure, found in matching.items() if not found]
     if missing:
-        reason = f"no cell is {missing[0]}"
+        reason = f"no cell matches {missing[0]}"
         return Judgement(statement, (_unknown({}, reason),))
     # A figure of one cell only stands beside every case of the others.
     several = [figure for figure in every if len(matching[figure]) > 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
@@ -27,12 +28,14 @@ Path = Sequence[str | int]
 _QUICK_LEAST = 2_000_000_000
 _QUICK_SHARE = 5
 # Where these keys are wrong, there are no cells to look at.
+# Titles of axes without a `label`.
+_TITLES = {"cc": "CC", "ecn": "ECN", "mss": "MSS", "mtu": "MTU", "rtt": "RTT"}
 _DECIDE_CELLS = ("engine", "cells", "quick")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a command line changes of a study's file."""
+    """Changes of a study's file by the command line."""
 
     engines: tuple[str, ...] = ()
     """Instead of the file's."""
@@ -68,6 +71,8 @@ class Study:
     sets: tuple[str, ...] = ()
     """Settings of the scenario for every cell, from the command line and `--quick`."""
     asked: Asked = Asked()
+    left_out: tuple[Cell, ...] = ()
+    """Cells of which an engine would execute no other plan than of one before them."""
 
     @property
     def quick(self) -> bool:
@@ -160,6 +165,8 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
     found += [_told(error, where, len(every)) for error, where in refused.items()]
     if found:
         raise ScenarioErrors(found)
+    alike = _alike(every, plans)
+    every = [cell for cell in every if cell not in alike]
     return Study(
         file=file,
         source=str(source),
@@ -172,7 +179,26 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
         base=base,
         sets=tuple(settings),
         asked=asked,
+        left_out=tuple(alike),
     )
+
+
+def _alike(every: Sequence[Cell], plans: Mapping[str, Plan]) -> list[Cell]:
+    """Cells whose difference from one before them their engine leaves to the world.
+
+    So it is with the rate of a path between real hosts: the figures would be another cell's.
+    """
+    from tcplab import engine
+
+    first: dict[tuple[str, str], Plan] = {}
+    found = []
+    for cell in every:
+        plan = plans[cell.id]
+        executed = engine.load(cell.engine).executed(plan)
+        known = first.setdefault((cell.engine, json.dumps(executed, sort_keys=True)), plan)
+        if known != plan and executed != plan:
+            found.append(cell)
+    return found
 
 
 def description_of(path: File) -> str:
@@ -209,12 +235,12 @@ def _axes(file: StudyFile) -> list[AxisValues]:
             values = tuple(
                 Value(label_of(value), tuple((path, value) for path in paths)) for value in axis.values
             )
-        found.append(AxisValues(name, axis.label or name, values))
+        found.append(AxisValues(name, axis.label or _TITLES.get(name, name), values))
     return found
 
 
 def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> Iterator[ScenarioError]:
-    """What the structure cannot say."""
+    """Checks beyond the schema."""
     from tcplab import engine
 
     names = [axis.name for axis in axes]
@@ -343,7 +369,7 @@ def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[
 
 
 def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:
-    # What `--quick` sets goes before a cell's own settings, what the command line sets before both.
+    # Settings of `--quick` come before a cell's own, those of the command line before both.
     plan = expand(from_document(scenario, base, [*cell.sets, *sets], Controls()))
     # Each repetition is a run of its own here; its number must not change what the plan is recognised by.
     plan["seed"], plan["repeat"] = file.seed, 1

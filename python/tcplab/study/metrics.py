@@ -1,9 +1,9 @@
-"""What a study keeps of a run: one row a flow, and one for all flows together."""
+"""Metrics of a run in a study: one row a flow, and one for all flows together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tcplab.analysis.statistics import jain
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.analysis.summaries import FlowSummary, Summary, summary
 from tcplab.engine.base import Plan
+from tcplab.plan.kinds import kind_of, traffic_kind
 from tcplab.results.run import Run
 
 Row = dict[str, Any]
@@ -43,12 +44,13 @@ METRICS: dict[str, Metric] = {
         Metric("transferred", "B", "payload received over the whole flow"),
         Metric("retransmits", "segments", "segments retransmitted over the whole flow"),
         Metric("retransmission_rate", "", "share of the segments that were retransmitted", share=True),
+        Metric("marked", "segments", "segments marked over the whole flow, as the peer told the sender"),
         Metric("loss_rate", "", "share of the datagrams or pings that were lost", share=True),
-        Metric("out_of_order", "packets", "datagrams that came after a later one"),
+        Metric("out_of_order", "packets", "datagrams that arrived after a later one"),
         Metric("jitter", "ns", "mean interarrival jitter (RFC 3550)"),
         Metric("rtos", "", "retransmission timeouts"),
         Metric("rtt_mean", "ns", "mean RTT in the steady state"),
-        Metric("rtt_min", "ns", "least RTT"),
+        Metric("rtt_min", "ns", "minimum RTT"),
         Metric("rtt_p50", "ns", "median RTT in the steady state"),
         Metric("rtt_p95", "ns", "95th percentile of the RTT in the steady state"),
         Metric("rtt_p99", "ns", "99th percentile of the RTT in the steady state"),
@@ -75,11 +77,16 @@ METRICS: dict[str, Metric] = {
         Metric("starvation", "ns", "time with under 5 % of the fair share; of all flows: added up"),
         Metric("starvation_began", "ns", "when a flow first had under 5 % of its fair share for 1 s"),
         Metric("starvation_ended", "ns", "when that last ended"),
+        Metric("outage", "ns", "longest time without an arrival around a failure of a link"),
+        Metric("fib", "ns", "twice what a probe lost to a failure of a link, over its rate"),
+        Metric("recovery", "ns", "from a link's failure until goodput is 90 % of what it was"),
     )
 }
 """Every metric by name; their values are in base units."""
 
-_WORST: dict[str, Callable[[Any], Any]] = {"rtt_p95": np.max, "rtt_p99": np.max, "completion_time": np.max}
+_WORST: dict[str, Callable[[Any], Any]] = dict.fromkeys(
+    ("rtt_p95", "rtt_p99", "completion_time", "outage", "fib", "recovery"), np.max
+)
 _OF_LINKS: dict[str, Callable[[Any], Any]] = {"jain": np.min, "drops": np.sum}
 # Of all flows together these say nothing.
 _OF_ONE_FLOW = ("rpm", "effective_window", "share", "starvation_began", "starvation_ended")
@@ -87,6 +94,7 @@ _SUMS = (
     "goodput",
     "transferred",
     "retransmits",
+    "marked",
     "out_of_order",
     "rtos",
     "starvation",
@@ -105,7 +113,7 @@ def measure(run_dir: Path, repetition: int, plan: Plan) -> list[Row]:
     run = Run(run_dir, {repetition: run_dir}, plan)
     found = summary(run)
     samples = Samples(run, repetition)
-    rows = [_flow(row, samples) for row in found.flows]
+    rows = [{**_flow(row, samples), **_failures(row.flow, found)} for row in found.flows]
     copy = fingerprint(run.plan, run.engine, run.tables["flows"])
     return [{**row, "copy": copy} for row in (*rows, _all(rows, found, samples))]
 
@@ -115,21 +123,22 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
     sockets = samples.rows("sockets", row.flow)
     steady = steady_window(samples, row.flow, asked_omit(samples.plan, None))
     figures = {name: estimate.value for name, estimate in row.figures.items()}
-    lasted = _span(samples, row.flow)
+    lasted, kind = _span(samples, row.flow), traffic_kind(row.kind)
     metrics: dict[str, float] = {
         **{name: figures[name] for name in figures if name in METRICS},
         "transferred": _sum(streams, "bytes_received"),
         "retransmits": _sum(streams, "retransmits"),
+        "marked": _last(sockets, "delivered_ce"),
         "rtos": _sum(streams, "rtos"),
         "cwnd_mean": _mean(streams, "cwnd_mean"),
-        "rpm": 60e9 / figures["rtt_mean"] if row.kind in ("ping", "request", "echo") else math.nan,
+        "rpm": 60e9 / figures["rtt_mean"] if kind.round_trips else math.nan,
         "effective_window": figures["goodput"] * figures["rtt_mean"] / 8e9,
         "cpu_sender": _sum(streams, "cpu_sender") / lasted * 1e9 if lasted else math.nan,
         "cpu_receiver": _sum(streams, "cpu_receiver") / lasted * 1e9 if lasted else math.nan,
         "completion_time": lasted or math.nan,
         **_datagrams(samples, row.flow, row.kind),
         **_sockets(sockets, steady),
-        **(_faring(samples, row.flow, figures["goodput"]) if row.kind == "tcp" else {}),
+        **(_faring(samples, row.flow, figures["goodput"]) if kind.bulk_tcp else {}),
         "utilization": _utilization(samples, row.flow, steady),
         "drift": drift(samples.goodput(row.flow), steady),
     }
@@ -137,7 +146,22 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
     limit = limited_by(found, _windows(samples, row, found, sockets), found["utilization"])
     if len(samples.legs(row.flow)):
         limit = split_limit(limit, found["utilization"])
-    return {**found, "limited_by": limit if row.kind == "tcp" else None}
+    return {**found, "limited_by": limit if kind.bulk_tcp else None}
+
+
+def _failures(flow: str, found: Summary) -> dict[str, float | None]:
+    """The worst of what a flow felt of failures of links."""
+    felt = [one for one in found.outages if one.flow == flow]
+
+    def worst(values: Iterable[int | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return float(max(known)) if known else None
+
+    return {
+        "outage": worst(one.outage for one in felt),
+        "fib": worst(one.fib for one in felt),
+        "recovery": worst(one.recovered for one in felt),
+    }
 
 
 def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
@@ -154,7 +178,7 @@ def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
         if len(values):
             metrics[name] = float(_OF_LINKS.get(name, np.max)(values))
     if "jain" not in metrics:
-        shares = [row["goodput"] for row in rows if row["kind"] in ("tcp", "udp")]
+        shares = [row["goodput"] for row in rows if kind_of(row).bulk]
         if len(shares) > 1:
             metrics["jain"] = jain(shares)
     return _row(None, metrics, kind=None, cc=None, streams=None, limited_by=None)
@@ -167,7 +191,7 @@ def _row(flow: str | None, metrics: dict[str, float], **what: Any) -> Row:
 
 
 def _datagrams(samples: Samples, flow: str, kind: str) -> dict[str, float]:
-    if kind != "udp":
+    if not traffic_kind(kind).datagrams:
         return {}
     rows = samples.rows("intervals", flow)
     return {"out_of_order": _sum(rows, "out_of_order"), "jitter": _mean(rows, "jitter")}
@@ -237,6 +261,13 @@ def _grown(rows: pl.DataFrame, column: str) -> float:
     """How much a counter grew between the first and the last sample, its streams added up."""
     grown = rows.group_by("stream").agg((pl.col(column).max() - pl.col(column).min()).alias("by"))
     return float(grown["by"].sum() or 0)
+
+
+def _last(rows: pl.DataFrame, column: str) -> float:
+    """A counter's last value, its streams added up."""
+    if not len(rows):
+        return math.nan
+    return _sum(rows.group_by("stream", "node").agg(pl.col(column).max()), column)
 
 
 def _span(samples: Samples, flow: str) -> float:

@@ -50,7 +50,7 @@ def query(store: Store, sql: str) -> pl.DataFrame:
 
 
 # DuckDB reads and writes any file, loads extensions from the network and takes Python's variables for tables
-# unless told otherwise. With these, and `allowed_paths`, it reads the study's own tables.
+# by default. With these, and `allowed_paths`, it reads the study's own tables.
 _CONFINED: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",

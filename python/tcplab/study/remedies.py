@@ -1,4 +1,4 @@
-"""What remedies do for a scenario: a study of it as it is, with each of them, and with all."""
+"""Remedies for a scenario: a study of it as it is, with each of them, and with all."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tcplab.plan.kinds import kind_of, node_kind
 from tcplab.quantities import rate_text
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ class Remedies:
     """Where: a router, or `left` on a path."""
     streams: int | None = None
     """Connections, or ranges of an object, that each transfer is divided into."""
+    cache: str | None = None
+    """Where, as for the accelerator."""
 
     def __bool__(self) -> bool:
-        return self.accelerator is not None or self.streams is not None
+        return any(one is not None for one in (self.accelerator, self.cache, self.streams))
 
 
 class RemedyError(ValueError):
@@ -46,7 +49,11 @@ def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat:
     """
     values: dict[str, Settings] = {AS_IS: {}}
     if remedies.accelerator is not None:
-        values["accelerator"] = _accelerated(plan, remedies.accelerator)
+        values["accelerator"] = _at_router(
+            plan, remedies.accelerator, "accelerate", "an accelerator", _ACCELERATOR
+        )
+    if remedies.cache is not None:
+        values["cache"] = _cached(plan, remedies.cache)
     if remedies.streams is not None:
         values[f"{remedies.streams} streams"] = _divided(plan, remedies.streams)
     if len(values) > 2:
@@ -54,7 +61,7 @@ def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat:
     return {
         "tcplab": 1,
         "study": f"{plan['name']}-remedies",
-        "description": f"What remedies do for {plan['name']}.",
+        "description": f"Remedies for {plan['name']}.",
         "scenario": scenario,
         "grid": {AXIS: {"values": values}},
         "repeat": repeat,
@@ -63,20 +70,27 @@ def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat:
     }
 
 
-def _accelerated(plan: Mapping[str, Any], at: str) -> Settings:
+def _cached(plan: Mapping[str, Any], at: str) -> Settings:
+    if not any("web" in flow for flow in plan["flows"]):
+        raise RemedyError("no flow of the scenario can be cached: none is of kind http")
+    return _at_router(plan, at, "cache", "a cache", {})
+
+
+def _at_router(plan: Mapping[str, Any], at: str, key: str, what: str, settings: Settings) -> Settings:
+    """`key` of the router `at`, or of a path, which then has a gateway beside `left`."""
     nodes = {node["name"]: node for node in plan["nodes"]}
-    if any(node.get("accelerate") for node in nodes.values()):
-        raise RemedyError("the scenario has an accelerator already")
-    if at in nodes and nodes[at]["kind"] == "router":
-        return {f"network.nodes.{at}.accelerate": _ACCELERATOR}
-    routers = [name for name, node in nodes.items() if node["kind"] == "router"]
+    if any(node.get(key) is not None for node in nodes.values()):
+        raise RemedyError(f"the scenario has {what} already")
+    if at in nodes and node_kind(nodes[at]["kind"]).forwards:
+        return {f"network.nodes.{at}.{key}": settings}
+    routers = [name for name, node in nodes.items() if node_kind(node["kind"]).forwards]
     if routers:
         raise RemedyError(f"{at!r} is not a router; there is {', '.join(routers)}")
     on_path = {name.partition("-")[0] for name in nodes} == {"left", "right"}
     if on_path and at == "left":
-        return {"network.path.accelerate": _ACCELERATOR}
-    where = "an accelerator on a path is at `left`" if on_path else "the network has no router"
-    raise RemedyError(f"no accelerator can be at {at!r}: {where}")
+        return {f"network.path.{key}": settings}
+    where = f"{what} on a path is at `left`" if on_path else "the network has no router"
+    raise RemedyError(f"there is no place for {what} at {at!r}: {where}")
 
 
 def _divided(plan: Mapping[str, Any], streams: int) -> Settings:
@@ -84,11 +98,11 @@ def _divided(plan: Mapping[str, Any], streams: int) -> Settings:
     settings: Settings = {}
     for flow in plan["flows"]:
         place = f"flows.{flow['name']}"
-        if flow["kind"] == "tcp":
+        if kind_of(flow).bulk_tcp:
             settings[f"{place}.streams"] = streams
             if flow["bytes"] is not None:
                 settings[f"{place}.bytes"] = f"{math.ceil(flow['bytes'] * flow['streams'] / streams)} B"
-        elif flow["kind"] == "http":
+        elif "web" in flow:
             settings[f"{place}.ranges"] = streams
             settings[f"{place}.connections"] = max(streams, flow["streams"])
     if not settings:
@@ -97,7 +111,7 @@ def _divided(plan: Mapping[str, Any], streams: int) -> Settings:
 
 
 def recommendation(summary: StudySummary) -> list[str]:
-    """What each remedy changed, what limited the flow before and after, and which one to take.
+    """The effect of each remedy, the flow's limit before and after, and the remedy to take.
 
     Empty for a study of something else. Of remedies that are about as good, the first is recommended.
     """
@@ -111,7 +125,7 @@ def recommendation(summary: StudySummary) -> list[str]:
     said += [_told(name, row, plain) for name, row in rows.items()]
     paying = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS and _sure(row)}
     if not paying:
-        return [*said, "Recommendation: leave it as it is; no remedy tried gains 10 % or more."]
+        return [*said, "Recommendation: no change; no remedy tried gains 10 % or more."]
     best = max(_goodput(row) for row in paying.values())
     name, row = next((name, row) for name, row in paying.items() if _goodput(row) * _MORE >= best)
     limit = f", which is then limited by {row.limited_by}" if row.limited_by else ""
@@ -126,7 +140,7 @@ def _told(name: str, row: CellSummary, plain: CellSummary) -> str:
 
 
 def _limit(row: CellSummary) -> str:
-    """What limits the flows; empty where each has its own limit, which its table names."""
+    """The common limit of the flows; empty where each has its own limit, which its table names."""
     return f", limited by {row.limited_by}" if row.limited_by else ""
 
 

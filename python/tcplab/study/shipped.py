@@ -17,12 +17,12 @@ def find(source: str) -> Path:
         return path / "study.yaml"
     if source in study_names():
         return STUDIES / source / "study.yaml"
-    message = f"no such file, and no shipped study of this name: there is {', '.join(study_names())}"
+    message = f"no such file, and no shipped study of this name; the studies are {', '.join(study_names())}"
     raise ScenarioErrors.of_file(source, message)
 
 
 def called(path: Path | str) -> str:
-    """What `find` finds a study's file by: a shipped study's name, any other's path."""
+    """The name under which `find` finds a study's file: a shipped study's name, any other's path."""
     path = Path(path)
     return path.parent.name if path.parent.parent == STUDIES else str(path)
 

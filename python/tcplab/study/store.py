@@ -89,7 +89,7 @@ class Store:
         write_text(self.path / INDEX_FILE, json.dumps(index, indent=1) + "\n")
 
     def index(self) -> dict[str, Any]:
-        """What `write_index` wrote; raises ResultsError."""
+        """Read the index that `write_index` wrote; raises ResultsError."""
         path = self.path / INDEX_FILE
         try:
             found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -116,7 +116,7 @@ class Store:
         shutil.rmtree(self.run_dir(cell, repetition), ignore_errors=True)
 
     def state(self, cell: Cell, repetition: int, digest: str) -> str:
-        """What is there of a run.
+        """The state of a run on disk.
 
         `done`: made from this plan, and whole; `changed`: made from another plan; `damaged`: it was done, and
         its files are no longer as they were written, or its manifest cannot be read; else `missing`.

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.analysis.starvation import verdict
 from tcplab.analysis.statistics import DETERMINISTIC, holm, outliers, welch
+from tcplab.plan.kinds import traffic_kinds
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import (
     NONE,
@@ -65,7 +66,7 @@ class CellSummary:
     baseline: bool
     """Whether others are compared with it."""
     limited_by: str | None
-    """What limited it in most of its runs; None: not known, or several flows."""
+    """Its limit in most of its runs; None: not known, or several flows."""
     failed: tuple[str, ...]
     """Reasons of the runs that failed."""
     overloaded: int
@@ -181,9 +182,10 @@ def flows_of(results: pl.DataFrame, *, pings: bool = False) -> list[str]:
     Empty when no run has more than one flow that does: its figures are those of all.
     """
     rows = results.filter(pl.col("flow").is_not_null())
-    rows = rows.filter(pl.col("kind") == "ping" if pings else pl.col("kind") != "ping")
+    timing = [kind.name for kind in traffic_kinds() if not kind.moves_payload]
+    rows = rows.filter(pl.col("kind").is_in(timing) == pings)
     names: list[str] = rows["flow"].unique(maintain_order=True).to_list()
-    return names if pings or len(names) > 1 or "ping" in results["kind"] else []
+    return names if pings or len(names) > 1 or results["kind"].is_in(timing).any() else []
 
 
 def _values(done: pl.DataFrame, cell: Cell) -> dict[str, Array]:
@@ -329,7 +331,11 @@ def _change_text(table: StudySummary, row: CellSummary) -> str:
 def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[str]:
     percent = f"{level * 100:g} %"
     if study.quick:
-        yield "Quick: runs were shortened and fewer; the figures show that it works, not what is true."
+        yield "Quick: shorter and fewer runs. The figures are a first look, not results."
+    if study.left_out:
+        names = "; ".join(cell.title for cell in study.left_out[:5])
+        more = f" and {len(study.left_out) - 5} more" if len(study.left_out) > 5 else ""
+        yield f"Left out: {names}{more}. They set the path, and real hosts have their own."
     if study.repeat > 1:
         yield f"± is the {percent} interval of the mean over {study.repeat} repetitions (Student's t)."
     if any(row.figures["goodput"].interval.method == DETERMINISTIC for row in rows):

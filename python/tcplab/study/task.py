@@ -30,7 +30,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Made:
-    """What became of a task."""
+    """The outcome of a task."""
 
     cell: str
     repetition: int

@@ -79,7 +79,7 @@ class Agents:
         answers = [self._answers.pop(key) for key in asked]
         for (name, _), answer in zip(asked, answers, strict=True):
             if answer["event"] == "error":
-                raise TestbedError(f"{name.lstrip(':')}: {answer['message']}", answer.get("mend", ""))
+                raise TestbedError(f"{name.lstrip(':')}: {answer['message']}", answer.get("hint", ""))
         return answers
 
     def tell(self, command: Json) -> None:
@@ -155,7 +155,7 @@ class Agents:
             self._events.append(Event(name, "gone", self._reason(name)))
 
     def _reason(self, name: str) -> Json:
-        """Why an agent is gone, as `message` and `mend`, where that is known."""
+        """Why an agent is gone, as `message` and `hint`, where that is known."""
         return {}
 
     def _drop(self, name: str) -> None:
@@ -165,14 +165,14 @@ class Agents:
 
 
 def failure(event: Event) -> TestbedError:
-    """What an event means when it must not come."""
+    """The error for an event that must not come."""
     if event.name == "gone" and "message" not in event.content:
         return TestbedError(
             f"{called(event.agent)} has died",
             "if nobody ended it, the kernel's log may say why: sudo dmesg | tail",
         )
     message = event.content.get("message", f"said {event.name!r}")
-    return TestbedError(f"{event.agent.lstrip(':')}: {message}", event.content.get("mend", ""))
+    return TestbedError(f"{event.agent.lstrip(':')}: {message}", event.content.get("hint", ""))
 
 
 def called(agent: str) -> str:

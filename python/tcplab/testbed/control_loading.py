@@ -19,7 +19,7 @@ class RefusedError(TestbedError):
     """The kernel does not take a control."""
 
     def __init__(self, answer: Json) -> None:
-        super().__init__(str(answer.get("message", "it was refused")), str(answer.get("mend", "")))
+        super().__init__(str(answer.get("message", "it was rejected")), str(answer.get("hint", "")))
         self.refusal: Json | None = answer.get("refusal")
         """The verifier's verdict, in parts, where it was the verifier."""
 

@@ -32,7 +32,7 @@ class Listed:
     """Loaded into the kernel, as `tl_NAME`."""
 
 
-_ONLY_KERNEL = Place(False, "the kernel has it, tcplab has no file of it")
+_ONLY_KERNEL = Place(False, "the kernel has it; tcplab does not have a file of it")
 
 
 def everywhere() -> list[Listed]:
@@ -41,7 +41,7 @@ def everywhere() -> list[Listed]:
     modules = controls.loadable(platform.release())
     hello = controls.loader()
     obstacle = hello["obstacle"] or hello["not_built"]
-    loading = Place(False, obstacle["message"], obstacle["mend"]) if obstacle else Place(True)
+    loading = Place(False, obstacle["message"], obstacle["hint"]) if obstacle else Place(True)
     own = shipped()
 
     def kernel(name: str) -> Place:

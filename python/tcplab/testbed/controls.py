@@ -48,18 +48,18 @@ class Loaded:
         self._answers = dict(answers)
 
     def name(self, cc: Mapping[str, Any]) -> str:
-        """What to choose a plan's `cc` by in the kernel."""
+        """The kernel's name for a plan's `cc`."""
         control = ours(cc)
         return kernel_name(str(cc["name"])) if control is None else str(self._answers[control]["registered"])
 
     @property
     def states(self) -> list[Json]:
-        """What a probe must know to read what they publish."""
+        """The layout that a probe needs to read the published gauges."""
         return list(self._answers.values())
 
 
 def kernel_name(control: str) -> str:
-    """What the kernel calls a control of its own."""
+    """The kernel's name of one of its own controls."""
     return _NAMES.get(control, control)
 
 
@@ -96,12 +96,16 @@ def _chosen(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def accelerator(settings: Mapping[str, Any], loaded: Loaded) -> Json:
     """An accelerator's settings, with the names of its controls in the kernel."""
-    legs = {
+    return {**settings, **legs(settings, loaded)}
+
+
+def legs(settings: Mapping[str, Any], loaded: Loaded) -> Json:
+    """Its legs alone, as far as it has any."""
+    return {
         leg: {**settings[leg], "cc": {**cc, "name": loaded.name(cc)}}
         for leg in _LEGS
         if (cc := settings.get(leg, {}).get("cc"))
     }
-    return {**settings, **legs}
 
 
 def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:
@@ -118,7 +122,7 @@ def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:
 
 
 def load_command(control: Ours) -> Json:
-    """What to tell a loader; raises TestbedError when the control's file cannot be compiled."""
+    """The command for a loader; raises TestbedError when the control's file cannot be compiled."""
     command = {"do": "load", "name": control.name, "params": dict(control.params)}
     if control.source is None:
         return command
@@ -127,11 +131,11 @@ def load_command(control: Ours) -> Json:
     except ControlFileError as problem:
         raise TestbedError(str(problem)) from None
     except NoCompilerError as problem:
-        raise TestbedError(problem.message, problem.mend) from None
+        raise TestbedError(problem.message, problem.hint) from None
 
 
 def loader() -> Json:
-    """What the loader says of itself.
+    """The loader's description of itself.
 
     `controls` are those of tcplab's own that it has; `not_built` says why it has none, `obstacle` why none
     at all can be loaded here, a user's included. `swept` are those that a loader took away which were
@@ -149,8 +153,8 @@ def loader() -> Json:
         hello: Json = json.loads(said.splitlines()[0])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as problem:
         message = f"the process that loads controls does not start: {problem}"
-        mend = "install tcplab again: uv sync"
-        obstacle = {"message": message, "mend": mend}
+        hint = "install tcplab again: uv sync"
+        obstacle = {"message": message, "hint": hint}
         return {"controls": [], "not_built": None, "obstacle": obstacle, "swept": []}
     return {key: hello[key] for key in ("controls", "not_built", "obstacle", "swept")}
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a testbed."""
+"""Errors of a testbed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class TestbedError(Exception):
 
     __test__ = False
 
-    def __init__(self, message: str, mend: str = "") -> None:
-        super().__init__(f"{message} ({mend})" if mend else message)
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} ({hint})" if hint else message)
         self.message = message
-        self.mend = mend
+        self.hint = hint

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tcplab.plan.kinds import node_kind
+from tcplab.plan.paths import DIRECTIONS
 from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.testbed.layout import Interface, Layout, Namespace, Wire, lay_out
+from tcplab.testbed.netem import unlike
 
 _SPEAKERS = "routing protocols: copy them from FRR's console"
-# What Mininet's TCLink has no option for, as a plan calls it.
+# Settings, by their name in a plan, for which Mininet's TCLink has no option.
 _NOT_MININETS = ("reorder", "corrupt", "duplicate", "policer", "trace")
 _IMAGE = "ghcr.io/srl-labs/network-multitool"
 _FRR_IMAGE = "quay.io/frrouting/frr:10.2.1"
@@ -44,8 +47,9 @@ def mininet(plan: dict[str, Any]) -> Exported:
     ]
     for space in layout.namespaces:
         # A switch's first bytes of its identity must be given: names need no number.
-        call = "addHost" if space.kind != "switch" else "addSwitch"
-        more = ", ip=None" if space.kind != "switch" else f", dpid={format(_number(layout, space), '016x')!r}"
+        bridges = node_kind(space.kind).bridges
+        call = "addSwitch" if bridges else "addHost"
+        more = f", dpid={format(_number(layout, space), '016x')!r}" if bridges else ", ip=None"
         lines.append(f"net.{call}({space.node!r}{more})")
     for wire in layout.wires:
         one, other = wire.ends
@@ -70,7 +74,7 @@ def containerlab(plan: dict[str, Any]) -> Exported:
     made = Exported("")
     nodes: dict[str, Any] = {}
     for space in layout.namespaces:
-        if space.kind == "switch":
+        if node_kind(space.kind).bridges:
             nodes[space.node] = {"kind": "bridge"}
             made.left_out.append(
                 f"{space.node}: containerlab takes a bridge that is there; make it beforehand"
@@ -105,10 +109,11 @@ def _port(end: Interface) -> str:
 
 
 def _commands(space: Namespace, called: Any) -> Iterator[str]:
-    """What gives a node its addresses and routes."""
-    if space.kind == "switch":
+    """Commands that give a node its addresses and routes."""
+    kind = node_kind(space.kind)
+    if kind.bridges:
         return
-    if space.kind == "router":
+    if kind.forwards:
         yield "sysctl -w net.ipv4.ip_forward=1"
     names = {end.name: called(end) for end in space.interfaces}
     for end in space.interfaces:
@@ -133,13 +138,15 @@ def _options(wire: Wire, key: str, made: Exported) -> dict[str, Any]:
     if lost is not None:
         found["loss"] = lost
     elif direction.get("loss"):
-        made.left_out.append(f"link {wire.name} {key}: this kind of loss")
+        made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: this kind of loss")
     limit = direction["queue"].get("limit")
-    if direction["queue"]["kind"] != "droptail":
-        made.left_out.append(f"link {wire.name} {key}: the queue {direction['queue']['kind']}")
+    if any(one.key == "queue" for one in unlike(wire.plan["mtu"], direction)):
+        made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the queue {direction['queue']['kind']}")
     elif limit:
         found["max_queue_size"] = _packets(limit, direction["rate"], wire.plan["mtu"])
-    made.left_out += [f"link {wire.name} {key}: {what}" for what in _NOT_MININETS if direction.get(what)]
+    made.left_out += [
+        f"link {wire.name} {DIRECTIONS[key]}: {what}" for what in _NOT_MININETS if direction.get(what)
+    ]
     return found
 
 
@@ -148,7 +155,7 @@ def _netem(lab: str, wire: Wire, made: Exported) -> Iterator[str]:
     for end, key in zip(wire.ends, ("forward", "backward"), strict=True):
         options = dict(_options(wire, key, made))
         if options.pop("max_queue_size", None) is not None:
-            made.left_out.append(f"link {wire.name} {key}: the queue's limit")
+            made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the queue's limit")
         words = []
         if "bw" in options:
             words.append(f"--rate {options['bw'] * 1000:g}")

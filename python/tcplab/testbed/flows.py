@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tcplab.plan.kinds import kind_of
 from tcplab.testbed import controls
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents
@@ -59,7 +60,7 @@ def start_in(lab: Held, plan: Json, folder: Path, processes: list[subprocess.Pop
             "flow": ours,
         }
 
-    served = [flow for flow in flows if flow["kind"] != "ping"]
+    served = [flow for flow in flows if kind_of(flow).served]
     answers = agents.ask((flow["to"], asked(flow, "server", [])) for flow in served)
     ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
     agents.ask((flow["from"], asked(flow, "client", ports.get(flow["name"], []))) for flow in flows)

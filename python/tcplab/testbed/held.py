@@ -56,7 +56,7 @@ class Held:
         return self.pids[name]
 
     def link(self, name: str) -> Json:
-        """What is known of a link; raises NoLabError."""
+        """The known properties of a link; raises NoLabError."""
         found: Json | None = self.about["links"].get(name)
         if found is None:
             raise NoLabError(
@@ -136,9 +136,7 @@ def up(plan: Json, name: str, scenario: str) -> Held:
         pids = lab.ask({"do": "spawn", "children": children})["pids"]
         if layout.emulated:
             _tell(lab, {"do": "configure", **_emulation(plan, layout, pids)})
-        cables = [[end.__dict__ for end in wire.ends] for wire in layout.wires if not wire.emulated]
-        namespaces = [namespace.to_json() for namespace in layout.namespaces]
-        lab.ask({"do": "build", "namespaces": namespaces, "cables": cables})
+        lab.ask(layout.build_command())
         if layout.emulated:
             _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
         certificate = None

@@ -1,4 +1,4 @@
-"""What the scenario language asks of congestion controls: which there are, and their parameters."""
+"""Congestion controls for the scenario language: which there are, and their parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tcplab.cc.compiler import Source
 from tcplab.cc.describe import ALIASES, Description, describe, described_file, known_as, shipped
 from tcplab.cc.errors import ControlFileError, NoCompilerError
 from tcplab.scenario.reading import Known
-from tcplab.testbed import controls
 
 
 class Controls:
@@ -30,6 +29,8 @@ class Controls:
 
     def names(self) -> list[str]:
         """Every name that a scenario may give."""
+        from tcplab.testbed import controls
+
         own = [*shipped(), *ALIASES]
         return [*own, *(f"tl_{one}" for one in own), *controls.available()]
 
@@ -43,5 +44,8 @@ def _answer(control: Description) -> Known:
 
 def _is_the_kernels(name: str) -> bool:
     """Whether the running kernel has a control of this name, or a module of it."""
+    # Most scenarios name none but tcplab's own: the kernel's take time to import.
+    from tcplab.testbed import controls
+
     known = controls.kernel_name(name)
     return known in controls.available() or known in controls.loadable(platform.release())

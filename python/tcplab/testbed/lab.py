@@ -20,7 +20,7 @@ class LabProcess:
     """A lab for as long as this process wants it, or on its own once it has been told to `hold`."""
 
     def __init__(self, *options: str, descriptors: Sequence[int] = (), apart: bool = False) -> None:
-        # What our processes say to people; it has no name on disk.
+        # Messages of our processes for people; the file has no name on disk.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             agent_command("lab", *options),

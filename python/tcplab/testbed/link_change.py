@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-DIRECTIONS = ("forward", "backward")
+_KEYS = {
+    "both": ("forward", "backward"),
+    "forward": ("forward",),
+    "reverse": ("backward",),
+    "backward": ("backward",),  # As it was called before.
+}
+
+
+def directions(word: str) -> tuple[str, ...]:
+    """The keys in a link's plan of `both`, `forward` or `reverse`; none for any other word."""
+    return _KEYS.get(word, ())
 
 
 def changed(now: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, Any]:

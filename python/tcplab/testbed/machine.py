@@ -1,4 +1,4 @@
-"""What this machine can and cannot do, finding by finding, each with the command that mends it."""
+"""Features of this machine, finding by finding, each with the command that fixes it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Finding:
     name: str
     grade: Grade
     said: str
-    """What was found, and what it means."""
-    mend: str = ""
+    """The finding, and its meaning."""
+    hint: str = ""
     """The exact command, or what else to do."""
 
 
-# What four hosts' buffers of a path of 1 Gbit/s and 550 ms take; below it large windows are refused.
+# Memory for four hosts' buffers of a path of 1 Gbit/s and 550 ms; with less, large windows are refused.
 _AMPLE_BUFFER = 128 << 20
 _CONTROLS = ("reno", "cubic", "bbr")
 
@@ -62,7 +62,7 @@ def examine() -> list[Finding]:
     found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
     found += [_agent(), *_controls(), _loading(), *_compilers()]
     found += [*_buffers(), _cores(), _clock(), _timer(), _ipv6(probed)]
-    return [*found, _netem(probed), *_tools()]
+    return [*found, _accecn(probed), _netem(probed), *_tools()]
 
 
 _TUN = "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
@@ -91,9 +91,9 @@ def _privileges(probed: Probed) -> Finding:
 
 def _namespaces(probed: Probed) -> Finding:
     if probed.user_namespace or probed.namespace:
-        why = probed.namespace or "there are no privileges for it"
-        mend = "run as root; in a container, one started with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN"
-        return Finding("network namespaces", Grade.MISSING, why, mend)
+        why = probed.namespace or "missing privileges"
+        hint = "run as root; in a container, one started with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN"
+        return Finding("network namespaces", Grade.MISSING, why, hint)
     return Finding("network namespaces", Grade.OK, "each host gets one")
 
 
@@ -108,10 +108,10 @@ def _user_namespaces(probed: Probed) -> Finding:
     return Finding("user namespaces", Grade.OK, "ordinary users can make networks too")
 
 
-def _device(name: str, needed_for: str, why: str | None, mend: str) -> Finding:
+def _device(name: str, needed_for: str, why: str | None, hint: str) -> Finding:
     if why is None:
         return Finding(name, Grade.OK, f"{needed_for} work")
-    return Finding(name, Grade.MISSING, f"{needed_for} do not work: {why}", mend)
+    return Finding(name, Grade.MISSING, f"{needed_for} do not work: {why}", hint)
 
 
 def _agent() -> Finding:
@@ -129,8 +129,8 @@ def _controls() -> Iterator[Finding]:
         if name in modules:
             yield Finding(f"control {name}", Grade.WARN, "not loaded", f"sudo modprobe tcp_{name}")
         else:
-            mend = "use a kernel with it, or the simulator"
-            yield Finding(f"control {name}", Grade.WARN, "this kernel does not have it", mend)
+            hint = "use a kernel with it, or the simulator"
+            yield Finding(f"control {name}", Grade.WARN, "this kernel does not have it", hint)
 
 
 def _loading() -> Finding:
@@ -138,11 +138,11 @@ def _loading() -> Finding:
     obstacle = hello["obstacle"] or hello["not_built"]
     if obstacle is not None:
         said = f"controls cannot be loaded into the kernel: {obstacle['message']}"
-        return Finding("tcplab's controls", Grade.WARN, said, obstacle["mend"])
+        return Finding("tcplab's controls", Grade.WARN, said, obstacle["hint"])
     names = ", ".join(f"tl_{name}" for name in hello["controls"])
     said = f"can be loaded into the kernel: {names}"
     if hello["swept"]:
-        said += f"; now gone, left by a tcplab that was killed: {', '.join(hello['swept'])}"
+        said += f"; removed, left by a tcplab that was killed: {', '.join(hello['swept'])}"
     return Finding("tcplab's controls", Grade.OK, said)
 
 
@@ -150,7 +150,7 @@ def _compilers() -> Iterator[Finding]:
     missing = compiler.missing()
     for problem in missing:
         said = f"{problem.message}; controls of your own need it"
-        yield Finding("compiler", Grade.WARN, said, problem.mend)
+        yield Finding("compiler", Grade.WARN, said, problem.hint)
     if not missing:
         yield Finding("compilers", Grade.OK, "controls of your own can be compiled for both engines")
 
@@ -169,7 +169,7 @@ def _buffers() -> Iterator[Finding]:
             )
         elif int(text) < _AMPLE_BUFFER:
             yield Finding(
-                f"net.core.{name}", Grade.WARN, f"{size}: a `window` above it is refused",
+                f"net.core.{name}", Grade.WARN, f"{size}: a larger `window` is rejected",
                 f"sudo sysctl -w net.core.{name}={_AMPLE_BUFFER}",
             )  # fmt: skip
         else:
@@ -191,12 +191,12 @@ def _clock() -> Finding:
         return Finding("clock", Grade.OK, f"{source}: read without a system call")
     others = (_read("/sys/devices/system/clocksource/clocksource0/available_clocksource") or "").split()
     better = next((name for name in ("tsc", "kvm-clock") if name in others), None)
-    mend = (
+    hint = (
         f"echo {better} | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource"
         if better
         else "boot with tsc=reliable if the CPU's counter is sound"
     )
-    return Finding("clock", Grade.WARN, f"{source}: reading it is slow, so fast links will be late", mend)
+    return Finding("clock", Grade.WARN, f"{source}: reading it is slow, so fast links will be late", hint)
 
 
 def _timer() -> Finding:
@@ -224,9 +224,18 @@ def _oversleep() -> float:
     return sorted(late)[len(late) // 2]
 
 
+def _accecn(probed: Probed) -> Finding:
+    if probed.accecn is None:
+        return Finding("accurate ECN", Grade.OK, "`ecn: accecn` works (RFC 9768)")
+    said = (
+        f"none ({probed.accecn}): hosts with `ecn: accecn` use classic ECN, and `prague` needs the simulator"
+    )
+    return Finding("accurate ECN", Grade.OK, said, "a kernel whose net.ipv4.tcp_ecn may be 3")
+
+
 def _netem(probed: Probed) -> Finding:
     if probed.netem is None:
-        return Finding("netem", Grade.OK, "there is one: `emulator: netem` works, and nothing else needs it")
+        return Finding("netem", Grade.OK, "available: `emulator: netem` works; nothing else needs it")
     said = f"none, so `emulator: netem` does not work ({probed.netem}); tcplab's own emulator needs none"
     return Finding("netem", Grade.OK, said, "sudo modprobe sch_netem, if your distribution has it")
 

@@ -17,7 +17,7 @@ from tcplab.testbed.agent import agent_command
 
 @dataclass(frozen=True)
 class Probed:
-    """What could be done; a text says why something could not."""
+    """Features of the machine: None where one works, otherwise the reason why it does not."""
 
     privileged: bool
     """Without a user namespace."""
@@ -29,6 +29,8 @@ class Probed:
     capture: str | None = None
     ipv6: str | None = None
     netem: str | None = None
+    accecn: str | None = None
+    """Accurate ECN."""
     read_only: list[str] = field(default_factory=list)
     """Settings that a namespace has, but may not change."""
     absent: list[str] = field(default_factory=list)
@@ -50,4 +52,4 @@ def probe(sysctls: Iterable[str] = ()) -> Probed:
         return Probed(privileged=False, namespace=f"the probe does not start: {problem.strerror}")
     except ValueError:
         lines = done.stderr.strip().splitlines()
-        return Probed(privileged=False, namespace=lines[-1] if lines else "the probe said nothing")
+        return Probed(privileged=False, namespace=lines[-1] if lines else "the probe printed nothing")

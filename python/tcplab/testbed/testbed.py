@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from tcplab.testbed import verification
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess
@@ -35,7 +36,7 @@ class Testbed:
         self._loads_controls = loads_controls
         self._machines = machines
         self.hellos: dict[str, Json] = {}
-        """What each agent said of itself."""
+        """Each agent's description of itself."""
         self.offloads: dict[str, list[str]] = {}
         """Offloads that are on, by node and interface."""
         self.qdiscs: dict[str, str] = {}
@@ -80,13 +81,11 @@ class Testbed:
         try:
             self.hellos = self.agents.greet()
         except TestbedError as problem:
-            raise TestbedError(problem.message, problem.mend or self._said()) from None
+            raise TestbedError(problem.message, problem.hint or self._said()) from None
 
     def build(self) -> None:
         """Join and configure the namespaces; the emulator has made its interfaces already."""
-        cables = [[end.__dict__ for end in wire.ends] for wire in self.layout.wires if not wire.emulated]
-        nodes = [namespace.to_json() for namespace in self.layout.namespaces]
-        built = self._ask({"do": "build", "namespaces": nodes, "cables": cables})
+        built = self._ask(self.layout.build_command())
         self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
 
     def route(self, plan: dict[str, Any]) -> dict[str, str]:
@@ -102,6 +101,18 @@ class Testbed:
                 f"{destination} ({address}) does not answer {source}",
                 "this should not happen: keep the run directory and report it",
             )
+
+    def certify(self, digest: str) -> dict[str, Any]:
+        """Measure the links as they are at the start of a run of the plan with this digest.
+
+        Returns the certificate; raises TestbedError where a link is off.
+        """
+        emulator = [EMULATOR] if self.layout.emulated else []
+        start = {"do": "start", "at": time.monotonic_ns(), "duration": None, "rehearsal": True}
+        self.agents.ask((one, start) for one in emulator)
+        certificate = verification.measured(self.layout, digest, self._ask)
+        self.agents.ask((one, {"do": "stop"}) for one in emulator)
+        return certificate
 
     def silent(self, pairs: Iterable[tuple[str, str, int]], patience: float) -> list[tuple[str, str, str]]:
         """Those of the pairs (from, to, version of IP) that do not answer within `patience` seconds, as

@@ -12,13 +12,20 @@ from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout
 
 Json = dict[str, Any]
-# Larger networks are not verified unless they ask for it.
+# Larger networks and shorter runs are not verified unless they ask for it.
 _MOST_LINKS = 50
+_SHORT_RUN = 10_000_000_000
 
 
 def wanted(plan: Json) -> bool:
-    """Whether links are verified: as the plan says, else up to 50 of them."""
+    """Whether the links of a network that stays up are verified: as the plan says, else up to 50 of them."""
     return bool(plan.get("verify", len(plan["links"]) <= _MOST_LINKS))
+
+
+def wanted_before(plan: Json) -> bool:
+    """Whether they are verified before a run: as the plan says, else where a flow goes on beyond 10 s."""
+    lasts = any((flow["stop"] or 0) > _SHORT_RUN for flow in plan["flows"])
+    return bool(plan.get("verify", lasts and len(plan["links"]) <= _MOST_LINKS))
 
 
 def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
@@ -42,7 +49,7 @@ def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
 def _directions(layout: Layout) -> Iterator[Json]:
     for wire in layout.wires:
         for key, (near, far) in (("forward", wire.ends), ("backward", wire.ends[::-1])):
-            # What comes through a slower interface does not show what the link can do.
+            # Frames through a slower interface do not show the link's own rate.
             if near.limited:
                 continue
             yield {

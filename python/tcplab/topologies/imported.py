@@ -1,10 +1,12 @@
-"""What comes of a file of another tool."""
+"""The result of importing another tool's file."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
+
+from tcplab.plan.kinds import node_kind
 
 
 class UnreadableError(ValueError):
@@ -26,7 +28,7 @@ class Imported:
 
         Raises UnreadableError where there are fewer than two hosts.
         """
-        hosts = [node["name"] for node in self.nodes if node["kind"] == "host"]
+        hosts = [node["name"] for node in self.nodes if node_kind(node["kind"]).ends_flows]
         if len(hosts) < 2:
             raise UnreadableError("a scenario needs two hosts, and the file has fewer")
         probe = {"name": "probe", "kind": "ping", "from": hosts[0], "to": hosts[-1]}

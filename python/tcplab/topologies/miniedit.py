@@ -7,7 +7,7 @@ from typing import Any
 
 from tcplab.topologies.imported import Imported, UnreadableError, name_of
 
-# What MiniEdit calls a switch that forwards packets, not frames.
+# MiniEdit's name for a switch that forwards packets, not frames.
 _ROUTER = "legacyRouter"
 # Options of a host that change what happens in the network, and have no place in a scenario.
 _OF_HOSTS = (

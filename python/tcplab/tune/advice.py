@@ -10,7 +10,7 @@ from tcplab.tune.knobs import UNCHANGED
 
 
 def advice(labels: Mapping[str, str]) -> list[str]:
-    """Commands and settings for a configuration, by knob and label; what stays as it is needs none."""
+    """Commands and settings for a configuration, by knob and label; unchanged ones need none."""
     return [line for knob, label in labels.items() if label != UNCHANGED for line in _lines(knob, label)]
 
 
@@ -30,7 +30,7 @@ def _lines(knob: str, label: str) -> Iterator[str]:
             yield f"sysctl -w net.ipv4.tcp_congestion_control={kernel}"
             yield f"or in the application: TCP_CONGESTION (iperf3 -C {kernel})"
             if kernel not in ("reno", "cubic", "bbr"):
-                yield f"where the kernel has no {kernel}: tcplab cc load {label}, which registers tl_{label}"
+                yield f"if the kernel lacks {kernel}: tcplab cc load {label}, which registers tl_{label}"
         case "initial_window":
             yield f"ip route change ROUTE initcwnd {label.split()[0]}"
         case "mss":

@@ -1,4 +1,4 @@
-"""What tuning found, in words."""
+"""The findings of a search, as sentences."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tcplab.study.metrics import METRICS
 from tcplab.study.scale import metric_scale
 from tcplab.tune.knobs import UNCHANGED
 from tcplab.tune.race import Placed
-from tcplab.tune.tune import Goal, Tuned
+from tcplab.tune.tune import Goal, Tuned, named
 
 
-def goal_text(goal: Goal, one: Placed) -> str:
-    """The goal's mean with its interval, in a unit people read; empty where nothing was measured."""
+def goal_text(goal: Goal, one: Placed, level: float = 0.95) -> str:
+    """The goal's mean with its interval, in a unit people read; empty if nothing was measured."""
     if not len(one.measured.goal):
         return ""
-    found = mean_interval(one.measured.goal * goal.sign)
+    found = mean_interval(one.measured.goal * goal.sign, level)
     unit, share = _unit(goal.expression)
     scale = metric_scale(unit, share, [found.value])
     value = f"{scale.number(found.value)} {scale.unit}".strip()
@@ -35,40 +35,40 @@ def justification(tuned: Tuned) -> list[str]:
     of = f"{len(tuned.placed)} candidates"
     if tuned.sampled:
         of = f"{tuned.space} candidates, of which {tuned.sampled} were sampled and {len(tuned.placed)} raced"
-    said = [f"Best of {of}: {_named(tuned, best)}, {goal_text(tuned.goal, best)}."]
+    said = [f"Best of {of}: {_named(tuned, best)}, {goal_text(tuned.goal, best, tuned.level)}."]
     ties = [one for one in tuned.placed if one.left_in is None and one is not best]
     if ties:
         names = "; ".join(_named(tuned, one) for one in ties[:3])
         more = f" and {len(ties) - 3} more" if len(ties) > 3 else ""
         said.append(
-            f"Not told from it by {len(best.measured.goal)} repetitions, but larger or more to change: "
-            f"{names}{more}."
+            f"No significant difference after {len(best.measured.goal)} repetitions, but larger or with more "
+            f"changes: {names}{more}."
         )
     plain = next((one for one in tuned.placed if set(tuned.labels[one.label].values()) <= {UNCHANGED}), None)
     if plain is not None and plain.label != best.label and len(plain.measured.goal):
-        test = welch(plain.measured.goal, best.measured.goal)
+        test = welch(plain.measured.goal, best.measured.goal, tuned.level)
         change = test.difference.value / abs(float(plain.measured.goal.mean())) * 100
         sure = "" if math.isnan(test.p) else f" (p {test.p:.2g})"
         sure = f" ({DETERMINISTIC})" if test.test == DETERMINISTIC else sure
-        said.append(f"Against the scenario as it is: {change:+.1f} %{sure}.")
+        said.append(f"Compared with the unchanged scenario: {change:+.1f} %{sure}.")
     said.append(_reliability(tuned, best))
     return said
 
 
 def _reliability(tuned: Tuned, best: Placed) -> str:
-    """How sure the goal and the constraints are; the less sure of them decides."""
+    """The reliability of the goal and of the constraints, whichever is lower."""
     n = len(best.measured.goal)
     if best.measured.feasible is None:
         return f"Reliability low: {n} repetitions do not decide the constraints ({best.measured.reason})."
     holds = ", the constraints hold" if tuned.goal.constraints else ""
     graded = grade(best.measured.goal)
     if graded == DETERMINISTIC:
-        return f"Deterministic: {n} repetitions gave the same{holds}."
+        return f"Deterministic: {n} repetitions gave the same value{holds}."
     return f"Reliability {graded}: {n} repetitions{holds}."
 
 
 def confirmation(tuned: Tuned) -> list[str]:
-    """What the other engine says of the best and of the scenario as it is."""
+    """Results of the other engine for the best and for the unchanged scenario."""
     if not tuned.confirmed:
         return []
     failed = next((one.message for one in tuned.confirmed if one.status == "failed"), "")
@@ -89,7 +89,7 @@ def confirmation(tuned: Tuned) -> list[str]:
     scale = metric_scale(unit, share, [*plain, *best])
     return [
         f"On the other engine: {figure.metric} {scale.number(float(best.mean()))} {scale.unit}, "
-        f"against {scale.number(float(plain.mean()))} {scale.unit} of the scenario as it is."
+        f"against {scale.number(float(plain.mean()))} {scale.unit} of the unchanged scenario."
     ]
 
 
@@ -109,4 +109,4 @@ def _unit(expression: Expression) -> tuple[str, bool]:
 
 
 def _named(tuned: Tuned, one: Placed) -> str:
-    return ", ".join(f"{knob} {label}" for knob, label in tuned.labels[one.label].items())
+    return named(tuned.labels[one.label])

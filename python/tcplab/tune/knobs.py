@@ -1,4 +1,4 @@
-"""What can be tuned: knobs by name, the values they are tried at, and how each is set on a real host."""
+"""Knobs by name, the values they are tried at, and how each is set on a real host."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcplab.engine.base import Plan
+from tcplab.plan.kinds import kind_of
 
 # As the scenario has it: nothing is set.
 UNCHANGED = "unchanged"
@@ -32,7 +33,7 @@ class _Known:
 
 
 def _tcp_flows(plan: Plan) -> list[str]:
-    return [flow["name"] for flow in plan["flows"] if flow["kind"] in ("tcp", "request", "http", "echo")]
+    return [flow["name"] for flow in plan["flows"] if kind_of(flow).connected]
 
 
 def _of_flows(key: str) -> Callable[[Plan], list[str]]:

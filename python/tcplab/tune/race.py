@@ -1,4 +1,4 @@
-"""Racing: every candidate starts, those that are surely worse leave, the rest are measured more closely."""
+"""Racing: every candidate starts, those that are surely worse are dropped, the rest get more repetitions."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ Measure = Callable[[Sequence[Label], int], Mapping[Label, "Measured"]]
 """Measures candidates up to a number of repetitions in all."""
 
 Cost = Callable[[Label], tuple[Any, ...]]
-"""What a candidate costs; of two that are as good the one with the lower cost is preferred."""
+"""The cost of a candidate; of two that are equally good the one with the lower cost is preferred."""
 
 ROUNDS = (2, 4, 8)
-_SURE = 0.05
-# Candidates within this share of the best mean are as good when half of many have to leave.
+# Candidates within this share of the best mean are equally good when half of many are dropped.
 _EQUAL = 0.01
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What is known of a candidate."""
+    """Measurements of a candidate."""
 
     goal: Array
-    """The goal in each repetition; the more the better."""
+    """The goal in each repetition; more is better."""
     feasible: bool | None
     """Whether the constraints hold; None: not decided yet."""
     reason: str = ""
@@ -41,14 +40,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Placed:
-    """How a candidate fared."""
+    """A candidate's place in the race."""
 
     label: Label
     measured: Measured
     left_in: int | None
-    """The round it left in, from 1; None: it stayed to the end."""
+    """The round in which it was dropped, from 1; None: it stayed to the end."""
     why: str
-    """Why it left; empty for those that stayed."""
+    """Why it was dropped; empty if it stayed."""
 
 
 def race(
@@ -56,23 +55,27 @@ def race(
     measure: Measure,
     rounds: Sequence[int] = ROUNDS,
     cost: Cost = lambda label: (),
+    *,
+    name: Callable[[Label], str] = str,
+    level: float = 0.95,
 ) -> list[Placed]:
     """Race candidates; the best first, then those that stayed, then by how long they stayed.
 
-    A round brings every candidate that is left to its number of repetitions. Then leave those that fail a
-    constraint or cannot run, those that are worse than the best with p < 0.05 by Welch's test with Holm's
-    correction, and, as in successive halving (Jamieson and Talwalkar 2016), the worse half of what still is
-    more than four. Of candidates within 1 % of the best the cheaper count as the better.
+    A round brings every remaining candidate to its number of repetitions. Then it drops those that fail a
+    constraint or cannot run, and those that are worse than the best at this confidence level, by Welch's test
+    with Holm's correction. If more than four remain, it drops the worse half, as in successive halving
+    (Jamieson and Talwalkar 2016). Of candidates within 1 % of the best the cheaper count as the better.
+    `name` gives a candidate's name for people.
     """
     left = list(candidates)
     out: list[Placed] = []
     known: dict[Label, Measured] = {}
     for number, repetitions in enumerate(rounds, start=1):
         known.update(measure(left, repetitions))
-        gone = _leaving(left, known, cost)
+        gone = _leaving(left, known, cost, name, 1 - level)
         out += [Placed(label, known[label], number, why) for label, why in gone.items()]
         left = [label for label in left if label not in gone]
-        # One that is left alone is measured on while nobody knows whether it meets the constraints.
+        # The last one is measured until it is known whether it meets the constraints.
         if not left or (len(left) == 1 and known[left[0]].feasible is not None):
             break
     stayed = sorted(left, key=lambda label: _mean(known[label]), reverse=True)
@@ -81,7 +84,13 @@ def race(
     return [*ranked, *rest]
 
 
-def _leaving(left: Sequence[Label], known: Mapping[Label, Measured], cost: Cost) -> dict[Label, str]:
+def _leaving(
+    left: Sequence[Label],
+    known: Mapping[Label, Measured],
+    cost: Cost,
+    name: Callable[[Label], str],
+    sure: float,
+) -> dict[Label, str]:
     gone: dict[Label, str] = {}
     for label in left:
         one = known[label]
@@ -95,9 +104,9 @@ def _leaving(left: Sequence[Label], known: Mapping[Label, Measured], cost: Cost)
     # Many comparisons with one best: uncorrected, chance alone would throw out good ones.
     corrected = holm([_p(known[label].goal, known[best].goal) for label in others])
     for label, p in zip(others, corrected, strict=True):
-        if p < _SURE:
+        if p < sure:
             how = f"p {p:.2g}" if p > 0 else DETERMINISTIC
-            gone[label] = f"surely worse than {best} ({how})"
+            gone[label] = f"surely worse than {name(best)} ({how})"
     able = [label for label in able if label not in gone]
     if len(able) > 4:
         top = _mean(known[best])
@@ -108,15 +117,15 @@ def _leaving(left: Sequence[Label], known: Mapping[Label, Measured], cost: Cost)
 
         ranked = sorted(able, key=place)
         for label in ranked[math.ceil(len(ranked) / 2) :]:
-            gone[label] = f"in the worse half, behind {best}"
+            gone[label] = f"in the worse half, behind {name(best)}"
     return gone
 
 
 def _p(own: Array, best: Array) -> float:
-    """The one-sided p value of `own` being no worse than `best`; NaN for single values.
+    """The one-sided p value of `own` being at least as good as `best`; NaN for single values.
 
-    By Welch's test where both vary. What is deterministic is taken as exact: p is that of the other's t-test
-    against it, or 0 where both are.
+    By Welch's test where both vary. A deterministic one is taken as exact: p is that of the other's t-test
+    against it, or 0 where both are deterministic.
     """
     if not best.mean() > own.mean():
         return 1.0

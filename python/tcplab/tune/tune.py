@@ -31,13 +31,13 @@ from tcplab.tune.knobs import UNCHANGED, Knob, read
 from tcplab.tune.race import ROUNDS, Measured, Placed, feasible, race
 
 # Spaces larger than this are sampled before they are raced.
-MOST_RACED = 128
+MAX_RACED = 128
 _CONFIRMATIONS = 3
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be best, and what must hold meanwhile."""
+    """The metric to optimize, and its constraints."""
 
     text: str
     expression: Expression
@@ -48,16 +48,16 @@ class Goal:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a search will do."""
+    """The size and time of a search."""
 
     space: int
-    """Candidates there are."""
+    """Number of candidates."""
     candidates: tuple[Mapping[str, str], ...]
-    """Labels by knob of those that are raced; empty where a sampler picks them."""
+    """Labels by knob of those that are raced; empty if a sampler picks them."""
     sampled: int
     """Candidates that the sampler tries; 0: all are raced."""
     runs: int
-    """Of the first round: later rounds run on with those that are left."""
+    """Of the first round; later rounds repeat the remaining candidates."""
     seconds: float
     """Of the first round on this machine, roughly."""
 
@@ -72,7 +72,7 @@ class Tuned:
     placed: tuple[Placed, ...]
     """Every candidate, the best first."""
     best: Placed | None
-    """Of those that none is surely better than, the one that changes least and asks for the smallest amounts;
+    """Of those that no other surely beats, the one with the fewest changes and the smallest amounts;
     None: none is left."""
     labels: Mapping[str, Mapping[str, str]]
     """By a candidate's cell id, its label by knob."""
@@ -82,19 +82,29 @@ class Tuned:
     sampled: int = 0
     """Candidates that a sampler tried, of a space too large to race whole."""
     space: int = 0
-    """Candidates there are."""
+    """Number of candidates."""
     interrupted: bool = False
+    level: float = 0.95
+    """The confidence level of its intervals and tests."""
 
 
 class Tuning:
     """One search, in one study's directory."""
 
     def __init__(
-        self, scenario: Path, over: Sequence[str], goal: Goal, path: Path, *, sets: Sequence[str] = ()
+        self,
+        scenario: Path,
+        over: Sequence[str],
+        goal: Goal,
+        path: Path,
+        *,
+        sets: Sequence[str] = (),
+        level: float = 0.95,
     ) -> None:
         """Prepare it; raises ScenarioErrors, KnobError, and ResultsError when the directory is taken."""
         plan = expand(load(scenario, list(sets)))
         self.goal = goal
+        self.level = level
         self.knobs = tuple(read(over, plan))
         self.store = Store(path)
         if self.store.taken:
@@ -111,11 +121,11 @@ class Tuning:
 
     @property
     def space(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return math.prod(len(knob.values) for knob in self.knobs)
 
     def outlook(self, *, jobs: int | None = None, trials: int | None = None) -> Outlook:
-        """How many candidates there are, and how long the first round takes."""
+        """The number of candidates, and the estimated time of the first round."""
         sampled = self._sampled(trials)
         labels = list(itertools.islice(self._combinations(), sampled or None))
         repetitions = 1 if sampled else ROUNDS[0]
@@ -126,7 +136,7 @@ class Tuning:
         return Outlook(self.space, () if sampled else tuple(labels), sampled, len(runs), seconds)
 
     def _sampled(self, trials: int | None) -> int:
-        return (trials or MOST_RACED) if trials is not None or self.space > MOST_RACED else 0
+        return (trials or MAX_RACED) if trials is not None or self.space > MAX_RACED else 0
 
     def _combinations(self) -> Iterator[dict[str, str]]:
         names = [knob.name for knob in self.knobs]
@@ -152,7 +162,13 @@ class Tuning:
                 candidates = self._sample(sampled, watcher, jobs)
             else:
                 candidates = [self._candidate(labels) for labels in self._combinations()]
-            placed = race(candidates, lambda left, n: self._measure(left, n, watcher, jobs), cost=self._cost)
+            placed = race(
+                candidates,
+                lambda left, n: self._measure(left, n, watcher, jobs),
+                cost=self._cost,
+                name=self._name,
+                level=self.level,
+            )
             stayed = [one for one in placed if one.left_in is None and len(one.measured.goal)]
             # One that surely meets the constraints comes before one that may.
             best = min(
@@ -179,7 +195,12 @@ class Tuning:
             sampled,
             self.space,
             self._stop.is_set(),
+            self.level,
         )
+
+    def _name(self, cell: str) -> str:
+        """A candidate's name for people: `cc bbr1, window 1 MiB`."""
+        return named(self._cells[cell].labels)
 
     def _cost(self, name: str) -> tuple[float, ...]:
         """How many knobs a candidate changes, then how far: sizes, counts and rates from small to large."""
@@ -232,7 +253,7 @@ class Tuning:
         results = dataset((cell,), good, axes_of(self.study))
         reasons, verdicts = [], []
         for constraint in self.goal.constraints:
-            verdict = judge(constraint, [cell], results, baseline={}).verdict
+            verdict = judge(constraint, [cell], results, baseline={}, level=self.level).verdict
             verdicts.append({Verdict.HOLDS: True, Verdict.FAILS: False}.get(verdict))
             if verdict is not Verdict.HOLDS:
                 how = "fails" if verdict is Verdict.FAILS else "undecided:"
@@ -240,7 +261,7 @@ class Tuning:
         return Measured(values[np.isfinite(values)], feasible(verdicts), "; ".join(reasons))
 
     def _value(self, one: Done) -> float:
-        """The goal in one run, the more the better."""
+        """The goal in one run; more is better."""
         found = {}
         for figure in figures(self.goal.expression):
             row = next((row for row in one.rows if row["flow"] == figure.flow), None)
@@ -281,6 +302,11 @@ class Tuning:
         missing = [Job(cell, n) for n in range(1, _CONFIRMATIONS + 1) for cell in cells]
         make_runs(self.study, self.store, missing, watcher, 1, None, self._stop)
         return collect(self.study, self.store, cells)
+
+
+def named(labels: Mapping[str, str]) -> str:
+    """A configuration in words: `cc bbr1, window 1 MiB`."""
+    return ", ".join(f"{knob} {label}" for knob, label in labels.items())
 
 
 def _study_text(scenario: Path, name: str, knobs: Sequence[Knob]) -> str:

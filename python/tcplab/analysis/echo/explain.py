@@ -1,4 +1,4 @@
-"""What the steps in a curve of round-trip time against message size come from."""
+"""Causes of the steps in a curve of round-trip time against message size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COLD = 1.3
 
 @dataclass(frozen=True)
 class Path:
-    """What is known of the way; times in ns, rates in bit/s, None where unknown."""
+    """Known properties of the path; times in ns, rates in bit/s, None where unknown."""
 
     mss: int | None = None
     """Payload of a full segment, bytes, options taken off."""
@@ -60,7 +60,7 @@ class Step:
 
 
 def explain(echoes: Echoes, path: Path) -> list[Step]:
-    """What is to be seen in a test's results, most important first."""
+    """Explain a test's results, most important first."""
     if not echoes.sizes:
         return []
     finders: tuple[Callable[[Echoes, Path], Iterator[Step]], ...] = (

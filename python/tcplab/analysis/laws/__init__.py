@@ -1,4 +1,4 @@
-"""What theory says of a TCP flow: laws of throughput, time to fill a path, time to recover from a loss."""
+"""Theory of a TCP flow: laws of throughput, time to fill a path, time to recover from a loss."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Line:
 
 
 def answer(path: Path, *, window: float | None = None, streams: int = 1) -> list[Line]:
-    """What the laws say of `streams` flows with a window of so many bytes each (None: unlimited)."""
+    """Predict `streams` flows with a window of so many bytes each (None: unlimited)."""
     link = link_limit(path)
     lines = [
         Line("bdp", "bandwidth-delay product", path.bdp, "B", "rate · RTT / 8", "RFC 7323, section 1.1"),

@@ -14,7 +14,7 @@ RTO_MIN = 0.2
 
 
 def link_limit(path: Path) -> float:
-    """What the bottleneck carries: the payload's share of its frames."""
+    """The payload's share of the frames that the bottleneck carries."""
     return path.rate * path.payload / (path.payload + HEADERS)
 
 

@@ -7,8 +7,10 @@ from tcplab.analysis.statistics.comparison import Comparison, cliff_delta, hedge
 from tcplab.analysis.statistics.fairness import (
     Episode,
     convergence_time,
+    harm,
     jain,
     jain_over_time,
+    max_min,
     share_of_fair_rate,
     starvation_episodes,
 )
@@ -21,7 +23,7 @@ from tcplab.analysis.statistics.intervals import (
     median_interval,
 )
 from tcplab.analysis.statistics.outliers import outliers
-from tcplab.analysis.statistics.quantiles import weighted_quantiles
+from tcplab.analysis.statistics.quantiles import empirical_cdf, weighted_quantiles
 from tcplab.analysis.statistics.reliability import Grade, coefficient_of_variation, grade
 
 __all__ = [
@@ -38,12 +40,15 @@ __all__ = [
     "coefficient_of_variation",
     "convergence_time",
     "deterministic",
+    "empirical_cdf",
     "grade",
+    "harm",
     "hedges_g",
     "holm",
     "jain",
     "jain_over_time",
     "mann_whitney",
+    "max_min",
     "mean_interval",
     "median_interval",
     "mser5",

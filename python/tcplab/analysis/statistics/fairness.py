@@ -1,4 +1,4 @@
-"""Who gets how much: Jain's index, share of the fair rate, convergence, starvation."""
+"""Who gets how much: Jain's index, max-min shares, share of the fair rate, harm, convergence, starvation."""
 
 from __future__ import annotations
 
@@ -47,6 +47,34 @@ def share_of_fair_rate(rates: ArrayLike, capacity: float | None = None) -> Matri
     if count == 0 or total <= 0:
         return np.full_like(x, np.nan)
     return x * count / total
+
+
+def max_min(capacity: float, demands: ArrayLike) -> Matrix:
+    """Each demand's max-min fair share of `capacity` (Bertsekas and Gallager 1992, section 6.5.2).
+
+    Who asks for less than an equal share gets what it asks for; the others share what is left. `inf` asks
+    for all.
+    """
+    d = np.asarray(demands, dtype=np.float64)
+    shares = np.zeros_like(d)
+    left = capacity
+    for rank, place in enumerate(np.argsort(d, kind="stable")):
+        shares[place] = min(d[place], left / (len(d) - rank))
+        left -= shares[place]
+    return shares
+
+
+def harm(alone: float, beside: float, *, more_is_better: bool = True) -> float:
+    """Harm that other flows do to a flow, 0 to 1 (Ware and others 2019, "Beyond Jain's Fairness Index").
+
+    `alone` and `beside` are a figure of the flow without the company and with it: `more_is_better` of
+    throughput, not of delay, loss or completion time. 0 also where the company does it good; NaN without
+    figures.
+    """
+    worse, better = (beside, alone) if more_is_better else (alone, beside)
+    if not (math.isfinite(worse) and math.isfinite(better)) or better <= 0:
+        return math.nan
+    return min(1.0, max(0.0, 1 - worse / better))
 
 
 def convergence_time(

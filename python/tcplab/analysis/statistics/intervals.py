@@ -14,7 +14,7 @@ from tcplab.analysis.statistics.t_table import QUANTILES
 
 DETERMINISTIC = "deterministic"
 """The method of a figure whose values are all the same: it has no interval, test or effect size."""
-# What rounding leaves of the differences of equal values.
+# The rounding error of differences of equal values.
 _ROUNDING = 1e-12
 
 

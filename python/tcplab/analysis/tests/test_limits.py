@@ -1,4 +1,4 @@
-"""What is said to have limited a flow."""
+"""The reported limit of a flow."""
 
 import pytest
 
@@ -24,6 +24,11 @@ WIDE = Windows(used=100e3, send_buffer=10e6, receive_window=10e6)
         ({"retransmits": 0, "rwnd_limited": 0.2, "sndbuf_limited": 0.15}, WIDE, 0.5, "receive window"),
         ({"retransmits": 0, "rwnd_limited": 0.05, "sndbuf_limited": 0.05}, WIDE, 0.5, "slow start"),
         ({"retransmits": 9, "sndbuf_limited": 0.2}, WIDE, 0.5, "loss"),
+        ({"retransmits": 0, "marked": 1}, WIDE, 0.5, "marks"),
+        ({"retransmits": 9, "marked": 40}, WIDE, 0.5, "marks"),
+        ({"retransmits": 9, "marked": 9}, WIDE, 0.5, "loss"),
+        ({"marked": 40}, WIDE, 0.96, "link"),
+        ({"marked": 40, "rwnd_limited": 0.6}, WIDE, 0.5, "receive window"),
         ({}, Windows(None, None, None), None, "slow start"),
     ],
 )

@@ -43,7 +43,24 @@ def test_probes_tell_the_outage_and_what_was_lost(tmp_path: Path) -> None:
         for at in (0, 5010, 5600, 9500)
     ]
     found = outages(finished(tmp_path, events=DOWN, pings=pings(range(50, 56)), routes=routes))
-    assert found == [Outage(1, "path", 5000 * MS, "one", 700 * MS, 100 * MS, 6, None, 600 * MS)]
+    (one,) = found
+    assert one == Outage(
+        1,
+        "path",
+        5000 * MS,
+        "one",
+        outage=700 * MS,
+        resolution=100 * MS,
+        # The probe of 5.6 s is answered 10 ms later.
+        restored=610 * MS,
+        lost=6,
+        # Six of ten a second, twice.
+        fib=1200 * MS,
+        reordered=0,
+        routes=600 * MS,
+        before=one.before,
+        after=one.after,
+    )
 
 
 def test_a_gap_before_a_failure_is_none_of_it(tmp_path: Path) -> None:

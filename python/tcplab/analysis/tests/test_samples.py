@@ -1,4 +1,4 @@
-"""What a repetition's tables say of one flow or queue, from rows whose answer is known."""
+"""A repetition's samples of one flow or queue, from rows whose answer is known."""
 
 import math
 from pathlib import Path
@@ -222,3 +222,29 @@ def test_a_flow_that_never_ended_is_one_stream_at_least(tmp_path: Path) -> None:
     (row,) = summary(recorded(tmp_path, intervals=seconds("one", {1: 8e6})), omit=0).flows
     assert (row.flow, row.streams) == ("one", 1)
     assert row.figures["goodput"].value == 8e6
+
+
+def test_streams_that_end_before_an_interval_does_are_no_faster_together_than_their_link(
+    tmp_path: Path,
+) -> None:
+    """1 MB over 1 Gbit/s in 10 ms: one stream had most of the link for 5 ms, the other the rest for 10 ms."""
+    streams = [
+        span("one", 0, 5 * MS, bytes_received=437_500, goodput=700e6),
+        span("one", 0, 10 * MS, bytes_received=562_500, goodput=450e6) | {"stream": 1},
+    ]
+    intervals = [
+        {"time": 100 * MS, "duration": 100 * MS, "flow": "one", "stream": stream, "bytes_received": received}
+        for stream, received in ((0, 437_500), (1, 562_500))
+    ]
+    (row,) = summary(recorded(tmp_path, flows=streams, intervals=intervals), omit=0).flows
+    assert row.figures["goodput"].value == pytest.approx(800e6)
+
+
+def test_intervals_of_streams_that_overlap_count_their_time_once(tmp_path: Path) -> None:
+    streams = [span("one", 0, 2 * SECOND), span("one", 0, 1.5 * SECOND) | {"stream": 1}]
+    intervals = seconds("one", {1: 8e6, 2: 8e6})
+    other = [{**row, "stream": 1} for row in seconds("one", {1: 8e6})]
+    cut = {**other[0], "time": int(1.5 * SECOND), "duration": SECOND // 2, "bytes_received": 500_000}
+    run = recorded(tmp_path, flows=streams, intervals=[*intervals, *other, cut])
+    (row,) = summary(run, omit=0).flows
+    assert row.figures["goodput"].value == pytest.approx(3.5e6 * 8 / 2)

@@ -40,6 +40,21 @@ def test_sources_that_do_not_yield_count_in_the_fair_share(tmp_path: Path) -> No
     assert three.share == pytest.approx(2e6 / (CAPACITY / 4))
 
 
+def test_a_source_with_a_rate_of_its_own_takes_no_more_than_that_of_the_fair_share(tmp_path: Path) -> None:
+    found = {}
+    for rate in (1e6, 8e6):
+        samples = shared(tmp_path / str(rate), [7.0] * 6, [rate / 1e6] * 6)
+        next(flow for flow in samples.plan["flows"] if flow["name"] == "udp")["rate"] = rate
+        found[rate] = [faring(samples, "tcp", 7e6), faring(samples, "udp", rate)]
+    slow, fast = found[1e6], found[8e6]
+    assert slow[0] is not None
+    assert slow[0].share == pytest.approx(7e6 / (CAPACITY - 1e6))
+    assert slow[1] is not None
+    assert slow[1].share == pytest.approx(1), "it has all it asks for"
+    assert fast[0] is not None
+    assert fast[0].share == pytest.approx(7e6 / (CAPACITY / 2))
+
+
 def test_under_5_percent_of_the_fair_share_is_starvation(tmp_path: Path) -> None:
     # A second behind is looked at; of 4.78 Mbit/s 5 % are 0.24.
     tcp = [4, 4, 4, 0.2, 0.2, 0.2, 0.2, 4, 4, 4]

@@ -31,7 +31,7 @@ def test_other_clocks_are_estimated(lossy: Path) -> None:
 
 def test_the_figure_shows_every_packet_and_what_was_lost(lossy: Path) -> None:
     figure = delay_figure(match_ends(lossy / "left-path.pcapng", lossy / "right-path.pcapng"))
-    assert [panel.title for panel in figure.panels] == ["Delay, forward", "Delay, backward"]
+    assert [panel.title for panel in figure.panels] == ["Delay, forward", "Delay, reverse"]
     assert [points.key for points in figure.panels[0].points][-1] == "lost"
 
 

@@ -1,4 +1,4 @@
-"""What tshark says of a capture, beside what is said here."""
+"""tshark's analysis of a capture, compared with ours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TSHARK = (
 
 
 def tshark(capture: Path) -> pl.DataFrame:
-    """What tshark says of each packet; null where it says nothing."""
+    """tshark's analysis of each packet; null where it has none."""
     wanted = [word for name in TSHARK for word in ("-e", name)]
     told = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", *wanted], check=True, capture_output=True, text=True

@@ -109,7 +109,7 @@ def test_without_a_compiler_the_command_that_installs_one_is_named(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoCompilerError) as caught:
         native(source)
-    assert caught.value.mend == "sudo apt-get install gcc libc6-dev"
+    assert caught.value.hint == "sudo apt-get install gcc libc6-dev"
     monkeypatch.setenv("CLANG", "no-such-clang")
     with pytest.raises(NoCompilerError, match="no-such-clang"):
         ebpf(source)

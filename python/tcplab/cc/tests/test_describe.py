@@ -1,4 +1,4 @@
-"""What controls say of themselves."""
+"""Descriptions of controls."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def crash(source: Source) -> ControlCrashError:
 
 
 def constructor(mark: Path) -> tuple[str, str]:
-    """What runs a command when a shared object is opened."""
+    """A shared object that runs a command when it is opened."""
     text = (
         "extern int system(const char *);\n"
         f'__attribute__((constructor)) static void opened(void) {{ system("touch {mark}"); }}\n'

@@ -12,20 +12,25 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
-from tcplab.engine.conduct import Watch, seed_of
+from tcplab.engine.conduct import Watch, agent_seed, roles_of
 from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import path
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.check import hosts_of, problems
-from tcplab.engine.remote.connections import Connection, connect, own_address
+from tcplab.engine.remote.connections import Connection, address_of, connect, own_address
+from tcplab.engine.remote.ends import ends_of, ports_of
 from tcplab.engine.remote.findings import SYSCTLS, Findings
 from tcplab.engine.remote.place import Place
-from tcplab.testbed.agents import Json
+from tcplab.engine.remote.reached import Reached
+from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import kernel_name
 from tcplab.testbed.errors import TestbedError
 
 # From the command to start to the start itself, ns, besides twice the longest exchange.
 _LEAD = 200_000_000
+# Hosts that are connected to at a time. From the tenth login in progress on sshd refuses some (MaxStartups),
+# and a service takes 32 of one address.
+_AT_ONCE = 8
 
 
 class RemoteEngine:
@@ -47,7 +52,8 @@ class RemoteEngine:
         """Its hosts and flows: the path between real hosts is not the scenario's."""
         used = hosts_of(plan)
         nodes = [{**node, "routes": {}} for node in plan["nodes"] if node["name"] in used]
-        return {**plan, "nodes": nodes, "links": []}
+        flows = [{key: value for key, value in flow.items() if key != "base_rtt"} for flow in plan["flows"]]
+        return {**plan, "nodes": nodes, "links": [], "flows": flows}
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
@@ -66,9 +72,12 @@ class RemoteEngine:
         connections: list[Connection] = []
         try:
             progress(Progress(0, plan["duration"]))
-            for name in hosts_of(plan):
-                connections.append(connect(name, places[name]))
-            status, message = _Execution(plan, run_dir.resolve(), progress, findings, connections).carry_out()
+            used = {name: places[name] for name in hosts_of(plan)}
+            for name, place in used.items():
+                if place.peer is None:
+                    connections.append(connect(name, place))
+            execution = _Execution(plan, run_dir.resolve(), progress, findings, connections, used)
+            status, message = execution.carry_out()
         except TestbedError as problem:
             status, message = Status.FAILED, str(problem)
         finally:
@@ -90,19 +99,24 @@ class _Execution:
         progress: Callable[[Progress], None],
         findings: Findings,
         connections: list[Connection],
+        places: Mapping[str, Place],
     ) -> None:
+        """`places` are those of all hosts of flows, `connections` go to those that have an agent."""
         self._plan = plan
+        self._places = places
+        self._ends = {flow["name"]: ends_of(flow, places) for flow in plan["flows"]}
         self._run_dir = run_dir
         self._progress = progress
         self._findings = findings
         self._connections = connections
         self._addresses: dict[str, str] = {}
         self._own: dict[str, str | None] = {}
+        self._ports: dict[str, list[int]] = {}
 
     def carry_out(self) -> tuple[Status, str]:
         """Connect, prepare, run, and say how it ended. Raises TestbedError when it cannot go on."""
         began = time.monotonic()
-        with ThreadPoolExecutor(len(self._connections)) as pool:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
             # All are tried; the first that fails is reported.
             for taken in [pool.submit(one.prepare) for one in self._connections]:
                 taken.result()
@@ -118,12 +132,34 @@ class _Execution:
             agents.compare_clocks()
             self._findings.facts["setup_time"] = time.monotonic() - began
             start = self._start(agents)
-            watch = Watch(self._plan, agents, self._progress, self._findings.note)
-            ended = watch.follow(start, agents.alive)
+            reached = Reached(self._plan["flows"], self._ends, self._plan["duration"])
+
+            def note(event: Event) -> None:
+                reached.note(event)
+                self._findings.note(event)
+
+            watch = Watch(self._plan, agents, self._progress, note, roles=self._roles())
+            status, message = watch.follow(start, agents.alive)
             self._findings.ended(agents, start, self._plan["duration"])
-            return ended
+            if status is not Status.INTERRUPTED:
+                blocked = reached.blocked(self._addresses, self._places, self._ports)
+                if blocked is not None and (status is Status.DONE or reached.said(message)):
+                    return Status.FAILED, str(blocked)
+            return status, message
         finally:
             agents.close()
+
+    def _roles(self) -> dict[str, tuple[str, ...]]:
+        """The roles in each flow that agents have, and that end by themselves: a peer's end is nobody's."""
+        found = {}
+        for flow in self._plan["flows"]:
+            ending = roles_of(flow)
+            found[flow["name"]] = tuple(
+                role
+                for role, host in self._ends[flow["name"]].by_role()
+                if role in ending and self._places[host].peer is None
+            )
+        return found
 
     def _describe(self, agents: RemoteAgents) -> None:
         names = [one.name for one in self._connections]
@@ -145,6 +181,10 @@ class _Execution:
                 self._own[name] = address
             self._addresses[name] = address
             self._findings.described(name, {**facts, "address": address})
+        for name, place in self._places.items():
+            if place.peer is not None:
+                self._addresses[name] = self._own[name] = address_of(place.host)
+                self._findings.facts.setdefault("peers", {})[name] = self._addresses[name]
         self._check_loopback()
 
     def _own_address(self, connection: Connection) -> str | None:
@@ -155,7 +195,7 @@ class _Execution:
         return own_address(others[0].address or others[0].host)
 
     def _measure_paths(self, agents: RemoteAgents) -> None:
-        found = path.measure(agents, self._plan, self._addresses, self._own)
+        found = path.measure(agents, self._ends.values(), self._addresses, self._own)
         self._findings.facts["paths"] = found
         expected = self._plan.get("expect_path")
         if expected:
@@ -187,24 +227,33 @@ class _Execution:
             for one in self._connections
         )
         flows = self._plan["flows"]
-        served = [flow for flow in flows if flow["kind"] != "ping"]
-        answers = agents.ask((flow["to"], self._flow(flow, "server", [])) for flow in served)
-        ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
-        agents.ask((flow["from"], self._flow(flow, "client", ports.get(flow["name"], []))) for flow in flows)
+        ports = self._ports = ports_of(flows, self._ends, self._places)
+        served = [
+            flow for flow in flows if (server := self._ends[flow["name"]].server) and server in agents.alive
+        ]
+        answers = agents.ask(
+            (str(self._ends[flow["name"]].server), self._flow(flow, "server", ports.get(flow["name"], [])))
+            for flow in served
+        )
+        ports |= {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
+        agents.ask(
+            (self._ends[flow["name"]].client, self._flow(flow, "client", ports.get(flow["name"], [])))
+            for flow in flows
+        )
         sample = self._plan["sample"]
         agents.ask(
             (
                 name,
                 {"do": "probe", "sockets": sample["sockets"], "hosts": sample.get("hosts"), "machine": True},
             )
-            for name in self._addresses
+            for name in agents.alive
         )
         capture = self._plan.get("capture")
         if capture:
             agents.ask(
                 (name, {"do": "capture", "what": capture["what"], "peers": self._peers(name)})
                 for name in capture["nodes"]
-                if name in self._addresses
+                if name in agents.alive
             )
 
     def _peers(self, name: str) -> list[str]:
@@ -217,9 +266,13 @@ class _Execution:
         ours = dict(flow)
         if flow.get("cc"):
             ours["cc"] = {"name": kernel_name(str(flow["cc"]["name"]))}
-        generator = flow.get("generator", "native")
-        address = self._addresses[flow["to"]]
-        if role == "server" and address != self._own[flow["to"]]:
+        ends = self._ends[flow["name"]]
+        if ends.reverse:
+            ours["reverse"] = True
+        generator = ends.generator or flow.get("generator", "native")
+        listens = ends.server or flow["to"]
+        address = self._addresses[listens]
+        if role == "server" and address != self._own[listens]:
             # Behind a translation of addresses the host does not have the one it is reached at.
             address = "::" if ":" in address else "0.0.0.0"  # noqa: S104
         return {
@@ -228,8 +281,9 @@ class _Execution:
             "address": address,
             "ports": ports,
             "sample": self._plan["sample"]["flows"],
-            "seed": seed_of(self._plan["seed"], flow["name"]),
+            "seed": agent_seed(self._plan["seed"], flow),
             "generator": None if generator == "native" else generator,
+            "target": self._places[listens].target,
             "flow": ours,
         }
 

@@ -48,7 +48,7 @@ class RemoteAgents(Agents):
             lost = next((name for name in wanted if name not in self.alive), None)
             if lost is not None:
                 reason = self._reason(lost)
-                raise TestbedError(reason["message"], reason["mend"])
+                raise TestbedError(f"{lost}: {reason['message']}", reason["hint"])
 
     def _read(self, timeout: float) -> bool:
         now = time.monotonic()
@@ -103,10 +103,11 @@ class RemoteAgents(Agents):
         connection = self._connections[name]
         quiet = time.monotonic() - self._heard[name]
         if quiet > SILENCE:
-            message = f"{name}: {connection.place.host} has said nothing for {quiet:.1f} s"
-            return {"message": message, "mend": "check the connection to it; the run there ends by itself"}
+            message = f"{connection.place.host} has not answered for {quiet:.1f} s"
+            return {"message": message, "hint": "check the connection to it; the run there ends by itself"}
         problem = connection.problem()
         if problem is not None:
-            return {"message": problem.message, "mend": problem.mend}
-        message = f"{name}: the connection to {connection.place.host} has ended"
-        return {"message": message, "mend": "see whether the agent was killed there: dmesg"}
+            # Whoever reads it says which agent it is of.
+            return {"message": problem.message.removeprefix(f"{name}: "), "hint": problem.hint}
+        message = f"the connection to {connection.place.host} has ended"
+        return {"message": message, "hint": "see whether the agent was killed there: dmesg"}

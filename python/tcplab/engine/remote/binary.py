@@ -10,7 +10,7 @@ from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 
 _AGENTS = Path(__file__).parent / "agents"
-# What `uname -m` says, by the name of the build.
+# Output of `uname -m` for each build.
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 

@@ -1,5 +1,5 @@
 # Runs on the remote host, read by `sh` from its standard input: takes the agent, starts it, leaves nothing.
-# What it says begins with `tcplab`; what a login script prints before is ignored.
+# Its output begins with `tcplab`; whatever a login script prints before that is ignored.
 tcplab_main() {
     umask 077
     PATH=$PATH:/usr/bin:/bin

@@ -1,4 +1,4 @@
-"""What can be said against running a plan on real hosts before any of them is asked."""
+"""Problems of running a plan on real hosts that are known before any of them is contacted."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tcplab.cc.plans import source_of
 from tcplab.engine.base import Plan, Problem
 from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.engine.remote.ssh import ssh_missing
+from tcplab.plan.kinds import kind_of
 from tcplab.testbed.agents import Json
 
 
@@ -18,7 +19,7 @@ def hosts_of(plan: Plan) -> list[str]:
 
 
 def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
-    """What stands in the way, and what the user should know."""
+    """Problems and warnings."""
     used = hosts_of(plan)
     known = dict(places)
     for name, url in plan.get("hosts_at", {}).items():
@@ -33,7 +34,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     for name in used:
         if name not in places and name not in plan.get("hosts_at", {}):
             fix = f"--at {name}=ssh://USER@HOST"
-            yield Problem(f"nodes.{name}", f"it is not said which host {name} is", fix)
+            yield Problem(f"nodes.{name}", f"no address is given of the host {name} is", fix)
     for name in known:
         if name not in used:
             yield Problem(
@@ -41,11 +42,8 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
             )
     for flow in plan["flows"]:
         yield from _control(flow)
-        if flow["kind"] == "http":
-            where = f"flows.{flow['name']}.kind"
-            yield Problem(
-                where, "real hosts have no http traffic yet", "use `--engine sim`, or `kind: request`"
-            )
+        if flow["from"] in known and flow["to"] in known:
+            yield from _ends(flow, known[flow["from"]], known[flow["to"]])
     for node in plan["nodes"]:
         if node.get("nic") and node["name"] in used:
             where = f"nodes.{node['name']}.nic"
@@ -55,6 +53,35 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
         "the path between the hosts is what it is: rates, delays and queues of the scenario are not applied",
         fatal=False,
     )
+
+
+def _ends(flow: Json, source: Place, destination: Place) -> Iterator[Problem]:
+    """Problems that follow from where a flow's hosts are."""
+    where = f"flows.{flow['name']}"
+    if source.peer is not None and destination.peer is not None:
+        yield Problem(
+            where, "neither of its hosts has an agent", "give one a URL with ssh:, tcplab: or local:"
+        )
+        return
+    for place, sends in ((source, True), (destination, False)):
+        if place.peer is None:
+            continue
+        if not kind_of(flow).served and not sends:
+            continue
+        obstacle = place.peer.obstacle(flow, sends=sends)
+        if obstacle is not None:
+            yield Problem(f"{where}.{'from' if sends else 'to'}", obstacle)
+    if not destination.initiate or source.peer is not None or not kind_of(flow).served:
+        return
+    if source.initiate:
+        fix = f"make {flow['from']} or {flow['to']} reachable, and leave out its `initiate`"
+        yield Problem(where, "both of its hosts initiate: nobody is there to be connected to", fix)
+    elif not kind_of(flow).bulk_tcp or flow.get("generator", "native") != "native":
+        what = flow["generator"] if kind_of(flow).bulk_tcp else flow["kind"]
+        fix = f"let it run from {flow['to']} to {flow['from']}, or leave out `initiate`"
+        yield Problem(
+            f"{where}.to", f"{flow['to']} initiates, and a flow of {what} begins at its source", fix
+        )
 
 
 def _control(flow: Json) -> Iterator[Problem]:

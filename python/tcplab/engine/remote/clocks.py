@@ -46,7 +46,7 @@ class Drift:
 
 
 class Clock:
-    """What exchanges with a host have shown of its clock."""
+    """A host's clock, as estimated from exchanges with it."""
 
     def __init__(self) -> None:
         self._exchanges: list[Exchange] = []

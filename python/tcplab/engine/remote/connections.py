@@ -1,4 +1,4 @@
-"""What every connection to a host has, however the host is reached."""
+"""The interface of every connection to a host, however the host is reached."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Connection(Protocol):
     """The host's, in the scenario."""
     place: Place
     socket: socket.socket
-    """What the agent reads and writes."""
+    """The agent's standard input and output."""
     rest: bytes
-    """What the agent has said and nobody has read."""
+    """The agent's output that has not been read yet."""
 
     def prepare(self) -> None:
         """Have the host take what it needs; raises TestbedError."""
@@ -62,4 +62,14 @@ def own_address(host: str) -> str:
     except OSError as problem:
         raise TestbedError(
             f"no route to {host}: {problem.strerror or problem}", f"ip route get {host}"
+        ) from None
+
+
+def address_of(host: str) -> str:
+    """The IP address of a name; raises TestbedError."""
+    try:
+        return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+    except OSError as problem:
+        raise TestbedError(
+            f"{host} is not known: {problem.strerror or problem}", f"getent hosts {host}"
         ) from None

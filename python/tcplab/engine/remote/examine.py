@@ -1,4 +1,4 @@
-"""What a host elsewhere can do, finding by finding."""
+"""Features of a remote host, finding by finding."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _findings(hello: Json, host: Json) -> list[Finding]:
         if most is None or most >= _AMPLE_BUFFER or able["net_admin"]:
             found.append(Finding(name, Grade.OK, "as large as a flow asks for"))
         else:
-            mend = f"there: sudo sysctl -w net.core.{setting}={_AMPLE_BUFFER}"
-            found.append(Finding(name, Grade.WARN, f"{most} B at most where a flow sets them", mend))
+            hint = f"there: sudo sysctl -w net.core.{setting}={_AMPLE_BUFFER}"
+            found.append(Finding(name, Grade.WARN, f"{most} B at most where a flow sets them", hint))
     if able["net_raw"]:
         found.append(Finding("captures", Grade.OK, "allowed"))
     else:

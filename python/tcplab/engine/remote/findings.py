@@ -1,4 +1,4 @@
-"""What a run on real hosts found out, for its manifest."""
+"""Findings of a run on real hosts, for its manifest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SYSCTLS = (
 def _asked(tcp: Json) -> dict[str, str]:
     """The settings that a plan asks of a host; on a real one they are its administrator's."""
     return {
-        "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2"}[tcp["ecn"]],
+        "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2", "accecn": "3"}[tcp["ecn"]],
         "net.ipv4.tcp_sack": str(int(tcp["sack"])),
         "net.ipv4.tcp_timestamps": str(int(tcp["timestamps"])),
         "net.ipv4.tcp_slow_start_after_idle": str(int(tcp["slow_start_after_idle"])),
@@ -66,16 +66,16 @@ class Findings:
     def note(self, event: Event) -> None:
         """Take what an agent has said."""
         if event.name == "warning":
-            mend = event.content.get("mend")
+            hint = event.content.get("hint")
             said = f"{event.agent}: {event.content['message']}"
-            self.warnings.append(f"{said} ({mend})" if mend else said)
+            self.warnings.append(f"{said} ({hint})" if hint else said)
         elif event.name == "done":
             self.facts["nodes"][event.agent] = event.content["facts"]
             if why := held_up(event.agent, event.content["facts"]):
                 self.warnings.append(why)
 
     def ended(self, agents: RemoteAgents, start: int, duration: int) -> None:
-        """What the connections have shown."""
+        """Findings from the connections."""
         clocks = {}
         for name, clock in agents.clocks.items():
             if clock.count == 0:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tcplab.engine.base import Plan
+from tcplab.engine.remote.ends import Ends
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 
 
 def measure(
-    agents: Agents, plan: Plan, addresses: Mapping[str, str], own: Mapping[str, str | None]
+    agents: Agents, flows: Iterable[Ends], addresses: Mapping[str, str], own: Mapping[str, str | None]
 ) -> list[Json]:
-    """The path of each pair of hosts that flows run between; raises TestbedError.
+    """The paths between hosts with agents that flows run between, from who connects; raises TestbedError.
 
     `addresses` are those at which the hosts reach each other, `own` those that they have themselves. Of
     each path: `from`, `to`, `rtt` (ns), `mtu` (B), `hops`, `routers` on the way (addresses, null where one
     said nothing) and `bandwidth` (bit/s); null where the path lets no datagram through.
     """
     found = []
-    for start, end in dict.fromkeys((flow["from"], flow["to"]) for flow in plan["flows"]):
+    pairs = dict.fromkeys((flow.client, flow.server or flow.other) for flow in flows)
+    for start, end in (pair for pair in pairs if agents.alive.issuperset(pair)):
         token = secrets.randbits(63)
         address = addresses[end]
         listen = address if address == own[end] else ("::" if ":" in address else "0.0.0.0")  # noqa: S104
@@ -35,7 +36,7 @@ def measure(
 def compare(path: Json, expected: Json) -> None:
     """Refuse a path that is not the one expected; raises TestbedError."""
     name = f"the path from {path['from']} to {path['to']}"
-    mend = "check the route, or change network.expect_path"
+    hint = "check the route, or change network.expect_path"
     wanted = expected.get("rtt")
     if wanted is not None:
         if path["rtt"] is None:
@@ -48,8 +49,8 @@ def compare(path: Json, expected: Json) -> None:
             raise TestbedError(
                 f"{name} has an RTT of {path['rtt'] / 1e6:.3g} ms,"
                 f" not {value / 1e6:g} ms ± {share * 100:g} %",
-                mend,
+                hint,
             )
     least = expected.get("mtu")
     if least is not None and (path["mtu"] is None or path["mtu"] < least):
-        raise TestbedError(f"{name} carries packets of {path['mtu']} B, not of {least} B", mend)
+        raise TestbedError(f"{name} carries packets of {path['mtu']} B, not of {least} B", hint)

@@ -9,16 +9,22 @@ import select
 import socket
 import ssl
 import threading
+import time
+from pathlib import Path
 
 from tcplab.engine.remote.place import SERVICE_PORT, Place
 from tcplab.testbed.errors import TestbedError
 
 TOKEN = "TCPLAB_TOKEN"  # noqa: S105
 """The variable of the environment that holds the token."""
+TOKEN_FILE = "TCPLAB_TOKEN_FILE"  # noqa: S105
+"""The one that names a file with it instead, such as a container's secret."""
 _PROTOCOL = 1
 # How long it may take to connect, and how often the end of our side is looked for, seconds.
 _PATIENCE, _LOOK = 10.0, 0.2
 _CHUNK = 1 << 16
+# The keep-alive for agents while other hosts are connected to, and its interval, seconds.
+_STILL_HERE, _OFTEN = b'{"do":"clock"}\n', 1.0
 
 
 class ServiceConnection:
@@ -36,12 +42,11 @@ class ServiceConnection:
         self._problem: TestbedError | None = None
         self._tls: ssl.SSLSocket | None = None
         self._thread: threading.Thread | None = None
+        self._started = threading.Event()
 
     def prepare(self) -> None:
         """Connect and show the token; raises TestbedError."""
-        token = os.environ.get(TOKEN)
-        if not token:
-            raise TestbedError(f"{self.name}: the service asks for a token", f"export {TOKEN}=...")
+        token = self.token()
         at = (self.place.host, self.place.port or SERVICE_PORT)
         try:
             plain = socket.create_connection(at, timeout=_PATIENCE)
@@ -61,14 +66,13 @@ class ServiceConnection:
             plain.close()
             raise self._refused(str(problem), "check that it is `tcplab serve`") from None
         if answer.get("event") != "admitted":
-            raise self._refused(
-                str(answer.get("message", "it said something else")), str(answer.get("mend", ""))
-            )
-
-    def start(self) -> None:
-        """Let its agent and ours talk."""
+            raise self._refused(str(answer.get("message", "unexpected answer")), str(answer.get("hint", "")))
         self._thread = threading.Thread(target=self._carry, name=f"tls {self.name}", daemon=True)
         self._thread.start()
+
+    def start(self) -> None:
+        """Its agent runs since we were admitted: from now on it hears what is written to our socket."""
+        self._started.set()
 
     def close(self) -> None:
         """End the connection, and with it the agent."""
@@ -82,6 +86,20 @@ class ServiceConnection:
     def problem(self) -> TestbedError | None:
         """Why it has ended, if that is known."""
         return self._problem
+
+    def token(self) -> str:
+        """Its credentials; raises TestbedError."""
+        named = os.environ.get(TOKEN_FILE)
+        token = os.environ.get(TOKEN)
+        if not token and named:
+            try:
+                token = Path(named).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as problem:
+                reason = getattr(problem, "strerror", None) or "is not text"
+                raise TestbedError(f"{self.name}: {TOKEN_FILE}: {named}: {reason}") from None
+        if not token:
+            raise TestbedError(f"{self.name}: the service asks for a token", f"export {TOKEN}=...")
+        return token
 
     def _secured(self, plain: socket.socket) -> ssl.SSLSocket:
         context = ssl.create_default_context()
@@ -107,15 +125,19 @@ class ServiceConnection:
         line, _, self.rest = self.rest.partition(b"\n")
         answer = json.loads(line)
         if not isinstance(answer, dict):
-            raise ValueError("it said something else")
+            raise ValueError("unexpected answer")
         return answer
 
     def _carry(self) -> None:
         """Until either side ends."""
         tls, inner = self._tls, self._inner
         assert tls is not None
+        said = time.monotonic()
         try:
             while True:
+                if not self._started.is_set() and time.monotonic() - said > _OFTEN:
+                    said = time.monotonic()
+                    tls.sendall(_STILL_HERE)
                 ready = [inner] if tls.pending() else select.select([inner, tls], [], [], _LOOK)[0]
                 if inner in ready and not tls.pending():
                     data = inner.recv(_CHUNK)
@@ -132,6 +154,6 @@ class ServiceConnection:
         finally:
             inner.shutdown(socket.SHUT_RDWR)
 
-    def _refused(self, reason: str, mend: str) -> TestbedError:
+    def _refused(self, reason: str, hint: str) -> TestbedError:
         port = self.place.port or SERVICE_PORT
-        return TestbedError(f"{self.name}: tcplab serve at {self.place.host}, port {port}: {reason}", mend)
+        return TestbedError(f"{self.name}: tcplab serve at {self.place.host}, port {port}: {reason}", hint)

@@ -31,7 +31,7 @@ _OPTIONS = (
     "-o", "ClearAllForwardings=yes",
     "-o", "Compression=yes",
 )  # fmt: skip
-# What ssh says, and what to do about it.
+# Messages of ssh, and the hint for each.
 _HINTS = (
     (
         "host identification has changed",
@@ -57,7 +57,7 @@ class SshConnection:
         self.name = name
         self.place = place
         self.rest = b""
-        """What the agent has said and nobody has read."""
+        """The agent's output that has not been read yet."""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         self.socket, theirs = socket.socketpair()
         try:
@@ -127,7 +127,7 @@ class SshConnection:
                 "check the connection to it",
             ) from None
         except OSError:
-            # What it said is what matters.
+            # Its message is the useful one.
             self._expect("nothing more")
 
     def _expect(self, word: str, patience: float = _PATIENCE) -> str:

@@ -1,4 +1,4 @@
-"""What a run on the kernel says of its own disturbances."""
+"""Disturbances that a run on the kernel reports of itself."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_verdict_names_what_exceeds_its_limit() -> None:
 
 def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
     plan: dict[str, Any] = {"flows": [], "nodes": []}
-    findings = Findings(plan, Layout((), (), {}))
+    findings = Findings(plan, Layout(plan, False, (), ()))
     findings.note(Event(":emulator", "done", {"facts": {**facts(), "excess": 0.2, "overloaded": False}}))
     assert "overload" not in findings.to_facts()
     worst = {"thread": "bulk.0", "time": 1.5, "waited": 0.2, "share": 0.8}

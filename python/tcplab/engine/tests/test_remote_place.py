@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import ssl
+from pathlib import Path
+
 import pytest
 
 from tcplab.engine.remote.place import Place, PlaceError, urls_of
+from tcplab.engine.remote.service import TOKEN, TOKEN_FILE, ServiceConnection
+from tcplab.testbed.errors import TestbedError
 
 
 def test_a_place_names_user_host_port_and_address() -> None:
@@ -18,7 +24,7 @@ def test_a_place_names_user_host_port_and_address() -> None:
     "url",
     [
         "right",
-        "http://right",
+        "https://right",
         "ssh://",
         "ssh://-oProxyCommand=reboot",
         "ssh://-l@right",
@@ -47,7 +53,46 @@ def test_a_service_and_this_machine_are_places() -> None:
     assert Place.read("local:?cpus=0,2").cpus == (0, 2)
 
 
+def test_a_certificate_is_named_by_its_file_too(tmp_path: Path) -> None:
+    made = tmp_path / "certificate.pem"
+    # The contents of a PEM file are not checked: TLS does that.
+    made.write_text(
+        ssl.DER_cert_to_PEM_cert(b"the service's own") + ssl.DER_cert_to_PEM_cert(b"its issuer's")
+    )
+    service = Place.read(f"tcplab://right?certificate={made}")
+    assert service.certificate == hashlib.sha256(b"the service's own").hexdigest()
+    made.write_text("nothing")
+    with pytest.raises(PlaceError, match="holds no certificate"):
+        Place.read(f"tcplab://right?certificate={made}")
+    with pytest.raises(PlaceError, match="No such file"):
+        Place.read(f"tcplab://right?certificate={tmp_path}/other.pem")
+
+
+def test_a_token_is_read_from_the_file_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = ServiceConnection("right", Place.read("tcplab://right"))
+    monkeypatch.delenv(TOKEN, raising=False)
+    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "token"))
+    with pytest.raises(TestbedError, match="No such file"):
+        connection.prepare()
+    (tmp_path / "token").write_text("of-the-file\n")
+    assert connection.token() == "of-the-file"
+    monkeypatch.setenv(TOKEN, "of-the-environment")
+    assert connection.token() == "of-the-environment"
+
+
 @pytest.mark.parametrize("given", [["ssh://right"], ["=ssh://right"], ["a=ssh://x", "a=ssh://y"]])
 def test_each_host_has_one_place(given: list[str]) -> None:
     with pytest.raises(PlaceError):
         urls_of(given)
+
+
+def test_the_url_of_a_web_server_names_what_is_asked_for() -> None:
+    place = Place.read("http://right.example:8080/a%20file?who=me&ports=1")
+    assert (place.host, place.port, place.ports) == ("right.example", 8080, None)
+    assert place.target == {"host": "right.example:8080", "path": "/a%20file?who=me&ports=1"}
+    assert Place.read("http://[2001:db8::7]").target == {"host": "[2001:db8::7]", "path": "/"}
+    for url in ("http://alice@right/", "http://right/a b", "http://right/#part", "http:///path"):
+        with pytest.raises(PlaceError):
+            Place.read(url)

@@ -52,7 +52,9 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     if chart.y_log:
         axis.set_yscale("log")
     elif chart.y_zero:
-        axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+        # Down to 0 the margin of a narrow range of values is nothing: points at the top would be cut.
+        low, high = axis.get_ylim()
+        axis.set_ylim(min(0.0, low), high + (0.04 * high if low > 0 else 0.0))
     if chart.x_reversed:
         axis.invert_xaxis()
     if chart.level is not None:

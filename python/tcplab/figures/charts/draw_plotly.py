@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from tcplab.figures.charts.model import Chart, Heatmap, Trace
-from tcplab.figures.plotly_theme import AXIS, layout, rgba
+from tcplab.figures.plotly_theme import AXIS, layout, rgba, room_above
 
-_HEIGHT = 420
-_ROW = 34
+# Pixels: axes with their labels below, these labels alone, a row of a heat map. One of fewer rows is as
+# high as one of `_MIN_ROWS`, so that the title of its scale has room.
+_HEIGHT, _BOTTOM, _ROW, _MIN_ROWS = 360, 60, 34, 5
 # Light to dark for little to much, readable in grey; the second end is the palette's blue.
 _SCALE = ((0.0, "#eef4f9"), (0.5, "#7db3d8"), (1.0, "#0072B2"))
 
@@ -66,7 +68,9 @@ def _chart(chart: Chart) -> go.Figure:
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
     y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
     y_axis |= {"type": "log"} if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
-    made.update_layout(**_layout(_HEIGHT), barmode="group", xaxis=x_axis, yaxis=y_axis)
+    made.update_layout(
+        **_layout(_HEIGHT, [trace.key for trace in chart.traces]), barmode="group", xaxis=x_axis, yaxis=y_axis
+    )
     if chart.level is not None:
         made.add_hline(y=chart.level, line={"color": "#888888", "width": 1, "dash": "dot"})
     return made
@@ -111,7 +115,7 @@ def _heatmap(chart: Heatmap) -> go.Figure:
     )
     bare = {"showgrid": False, "zeroline": False}
     made.update_layout(
-        **_layout(150 + _ROW * len(chart.rows)),
+        **_layout(_BOTTOM + _ROW * max(len(chart.rows), _MIN_ROWS)),
         xaxis=bare
         | {
             "title": {"text": chart.x_label},
@@ -131,6 +135,7 @@ def _heatmap(chart: Heatmap) -> go.Figure:
     return made
 
 
-def _layout(height: int) -> dict[str, Any]:
-    margin = {"l": 82, "r": 24, "t": 60, "b": 60}
-    return layout(height, margin, {"y": 1.02, "yanchor": "bottom"}) | {"hovermode": "closest"}
+def _layout(height: int, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The layout of axes that take `height` with what is below, and of a legend, where several need one."""
+    top = room_above(names if len(names) > 1 else ())
+    return layout(height + top, {"l": 82, "r": 24, "t": top, "b": _BOTTOM}) | {"hovermode": "closest"}

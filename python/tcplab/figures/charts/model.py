@@ -25,7 +25,7 @@ class Trace:
     high: Array | None = None
     """Intervals of y; NaN where there is none."""
     hover: tuple[str, ...] = ()
-    """What each value is, for the hover."""
+    """The label of each value, for the hover text."""
     markers: bool = True
     """Of a curve: its points are drawn."""
 

@@ -1,4 +1,4 @@
-"""What queue disciplines show of themselves: a panel for each unit, and how long their classes wait."""
+"""Gauges of queue disciplines: a panel for each unit, and the sojourn time of their classes."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
     panels: list[Panel] = []
     styles: dict[str, Style] = {}
     for hop, series in found.items():
-        where = f"{_name(hop)}\n" if len(found) > 1 else ""
+        where = f"{hop.label}\n" if len(found) > 1 else ""
         for title, unit, figures in series:
             for name in figures:
                 styles.setdefault(name, style(len(styles)))
             panels.append(Panel(f"{where}{title}", unit, _lines(figures, styles), height=0.8))
-    kinds = [f"{_name(hop)}: {describe_direction(settings(samples.plan, hop)).queue}" for hop in found]
+    kinds = [f"{hop.label}: {describe_direction(settings(samples.plan, hop)).queue}" for hop in found]
     return Figure(
         name="disciplines",
         title=run.name,
@@ -42,7 +42,7 @@ def disciplines(run: Run, repetition: int | None = None) -> Figure:
         panels=tuple(panels),
         x_range=(0.0, end_of([source])),
         moments=tuple(moments([source])),
-        notes=(f"What each queue discipline shows of itself: {'; '.join(kinds)}.",) if kinds else (),
+        notes=(f"Gauges of each queue discipline: {'; '.join(kinds)}.",) if kinds else (),
     )
 
 
@@ -55,10 +55,6 @@ def _series(samples: Samples, hop: Hop) -> list[tuple[str, str, dict[str, Series
         delays = {name: Series(delay.time, delay.value / 1e6) for name, delay in classes.items()}
         panels.append(("Delay by class", "ms", delays))
     return panels
-
-
-def _name(hop: Hop) -> str:
-    return f"{hop.link} {hop.direction}"
 
 
 def _lines(figures: dict[str, Series], styles: dict[str, Style]) -> tuple[Line, ...]:

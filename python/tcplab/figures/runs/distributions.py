@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tcplab.analysis.samples import Samples
+from tcplab.analysis.statistics import empirical_cdf
 from tcplab.analysis.steady_state import asked_omit, steady_window
 from tcplab.figures.model import Array, Figure, Line, Panel
 from tcplab.figures.palette import Style, style
 from tcplab.figures.runs.source import Source, flow_styles
 from tcplab.figures.runs.timeseries import MOST_LINES
 from tcplab.results.run import Run
-
-_POINTS = 500
 
 
 def cdf(run: Run, *, omit: int | str | None = None) -> Figure:
@@ -86,13 +85,8 @@ def _queue_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line
 
 
 def _line(key: str, parts: list[Array], style: Style) -> list[Line]:
-    values = np.sort(np.concatenate(parts)) / 1e6
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return []
-    share = np.linspace(0, 1, min(_POINTS, len(values)) + 1)[1:]
-    x = values[np.ceil(share * len(values)).astype(np.int64).clip(1, len(values)) - 1]
-    return [Line(key, np.concatenate([x[:1], x]), np.concatenate([[0.0], share]), style, steps=False)]
+    x, share = empirical_cdf(np.concatenate(parts) / 1e6)
+    return [Line(key, x, share, style)] if len(x) else []
 
 
 def _control(samples: Samples, flow: str) -> str:

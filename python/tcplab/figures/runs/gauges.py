@@ -1,4 +1,4 @@
-"""What the congestion controls publish of themselves: a panel for each control and unit."""
+"""Gauges of congestion controls: a panel for each control and unit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = {"solid": "solid", "dash": "dashed", "dot": "dotted", "dashdot": "dash-
 
 @dataclass(frozen=True)
 class _Axes:
-    """What shares a panel: figures of one control in one unit."""
+    """The key of a panel: gauges of one control in one unit."""
 
     control: str
     unit: str
@@ -90,11 +90,11 @@ def _panel(source: Source, axes: _Axes, found: list[tuple[str, str, pl.DataFrame
 
 def _notes(source: Source, shown: list[str], *, several: bool) -> Iterator[str]:
     yield (
-        "What each control publishes of itself, as it was at each sample of its socket; `tcplab cc list -v` "
-        "says what the names mean. Where a line has a gap, the control had no value."
+        "Gauges that each control publishes, at each sample of its socket; `tcplab cc list -v` explains "
+        "them. Where a line has a gap, the control had no value."
     )
     if several:
-        yield "In a panel of several figures the colour tells the flow and the stroke the figure."
+        yield "In a panel of several gauges, color stands for the flow and line style for the gauge."
     if any(len(source.samples.streams(flow)) > 1 for flow in shown):
         yield "Of a flow of several streams it is the first one's."
     left = sum(1 for flow in source.flows if len(source.samples.gauges(flow))) - len(shown)

@@ -46,7 +46,7 @@ def legs(run: Run, repetition: int | None = None) -> Figure:
         moments=tuple(moments([source])),
         notes=(
             "Solid: the leg towards the end that opened the connection; dashed: towards the other. "
-            "What is held was acknowledged to one far end and not yet by the other: it is lost if the "
+            "Held data have been acknowledged to one end and not yet by the other: they are lost if the "
             "accelerator dies.",
         ),
     )

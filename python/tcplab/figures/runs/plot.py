@@ -24,10 +24,16 @@ class Plot:
         return _drawn(timeseries(self._run, repetition), library)
 
     def gauges(self, repetition: int | None = None, *, library: Library = "plotly") -> Any:
-        """What the congestion controls publish of themselves, over time."""
+        """Plot the gauges of the congestion controls over time."""
         from tcplab.figures.runs.gauges import gauges
 
         return _drawn(gauges(self._run, repetition), library)
+
+    def failures(self, repetition: int | None = None, *, library: Library = "plotly") -> Any:
+        """Links that fail, what routers did, paths, goodput, RTT and timeouts on one time axis."""
+        from tcplab.figures.runs.failures import failures
+
+        return _drawn(failures(self._run, repetition), library)
 
     def cdf(self, *, library: Library = "plotly") -> Any:
         """Distributions of RTT and queueing delay over the steady state of all repetitions."""

@@ -20,7 +20,7 @@ class Source:
     samples: Samples
     styles: Mapping[str, Style]
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the legend calls a flow, when not by its name."""
+    """A flow's legend entry, where it is not the flow's name."""
     shared_dash: str = "solid"
     suffix: str = ""
     """Told apart from other runs by this."""

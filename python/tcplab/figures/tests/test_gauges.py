@@ -82,8 +82,8 @@ def test_of_many_flows_the_first_of_each_control_is_shown(tmp_path: Path) -> Non
 
 
 def test_the_report_and_the_images_have_it_where_there_is_any(run: Run, tmp_path: Path) -> None:
-    assert "<h2>What the controls publish</h2>" in report_html(run)
+    assert "<h2>Gauges of the congestion controls</h2>" in report_html(run)
     assert "gauges.svg" in {path.name for path in write_figures(run, tmp_path / "figures", formats=["svg"])}
     without = load(write_result(tmp_path / "without", plan({"one": "reno"}, seconds=2)))
     assert not gauges(without).panels
-    assert "<h2>What the controls publish</h2>" not in report_html(without)
+    assert "<h2>Gauges of the congestion controls</h2>" not in report_html(without)

@@ -30,6 +30,19 @@ def test_the_report_says_what_ran_on_what(tmp_path: Path) -> None:
     assert "run-2/sockets.parquet" in page
 
 
+def test_headings_of_the_summary_link_to_their_definitions(tmp_path: Path) -> None:
+    page = visible(
+        report_html(load(write_result(tmp_path, plan({"one": "reno", "two": "cubic"}, seconds=3))))
+    )
+    linked = re.findall(r'<th[^>]*><a href="#([\w-]+)">([^<]+)</a>', page)
+    places = re.findall(r'<dt id="([\w-]+)">', page)
+    assert len(set(places)) == len(places)
+    assert {place for place, _ in linked} <= set(places)
+    assert {"Goodput", "CC", "Retransmitted", "RTT p95", "Utilization", "Dropped", "n", "Grade"} <= {
+        label for _, label in linked
+    }
+
+
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     evil = "</script><img src=x onerror=alert(1)>"
     page = visible(report_html(load(write_result(tmp_path, plan({evil: "reno"}, seconds=3)))))

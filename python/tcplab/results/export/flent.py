@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcplab.plan.kinds import kind_of
 from tcplab.results.export.documents import number, write_documents
 from tcplab.results.run import Run
 
 _VERSION = 3
-_BULK = ("tcp", "udp")
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def write(run: Run, target: Path) -> list[Path]:
 
 def document(run: Run, repetition: int) -> dict[str, Any]:
     """One repetition in flent's format."""
-    flows = [flow for flow in run.plan.get("flows", ()) if flow.get("kind") in _BULK]
+    flows = [flow for flow in run.plan.get("flows", ()) if kind_of(flow).bulk]
     step = ((run.plan.get("sample") or {}).get("flows") or 200_000_000) / 1e9
     length = run.plan.get("duration", 0) / 1e9
     x = np.arange(1, max(1, round(length / step)) + 1) * step

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from tcplab.plan.kinds import kind_of
 from tcplab.results.export.documents import write_documents
 from tcplab.results.run import Run
 
@@ -29,14 +30,14 @@ def documents(run: Run) -> dict[str, dict[str, Any]]:
     found = {}
     for repetition in run.repetitions:
         for flow in run.plan.get("flows", ()):
-            if flow.get("kind") in ("tcp", "udp"):
+            if kind_of(flow).bulk:
                 suffix = f"-run-{repetition}" if len(run.repetitions) > 1 else ""
                 found[flow["name"] + suffix] = document(run, flow, repetition)
     return found
 
 
 def document(run: Run, flow: dict[str, Any], repetition: int) -> dict[str, Any]:
-    """What iperf3 would have printed for one flow."""
+    """The JSON that iperf3 would have printed for one flow."""
     tables = {
         name: run.tables[name].filter((pl.col("repetition") == repetition) & (pl.col("flow") == flow["name"]))
         for name in ("flows", "intervals", "sockets")
@@ -52,7 +53,7 @@ def document(run: Run, flow: dict[str, Any], repetition: int) -> dict[str, Any]:
 
 def _start(run: Run, flow: dict[str, Any], repetition: int, sockets: pl.DataFrame) -> dict[str, Any]:
     manifest = run.manifests[repetition]
-    tcp = flow["kind"] == "tcp"
+    tcp = kind_of(flow).bulk_tcp
     started = datetime.fromisoformat(manifest.started) if manifest.started else datetime.fromtimestamp(0, UTC)
     ends = (flow["from"], flow["to"])
     stop = flow.get("stop") or run.plan.get("duration", 0)
@@ -121,7 +122,7 @@ def _stream_interval(flow: dict[str, Any], row: dict[str, Any], begin: int) -> d
         "bytes": sent,
         "bits_per_second": sent * 8 / seconds if seconds else 0.0,
     }
-    if flow["kind"] == "udp":
+    if kind_of(flow).datagrams:
         interval |= {"packets": sent // max(flow.get("payload", 1), 1)}
     else:
         cwnd, mss = row.get("cwnd"), row.get("mss")
@@ -147,16 +148,16 @@ def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
 def _end(
     flow: dict[str, Any], streams: list[dict[str, Any]], intervals: pl.DataFrame, sockets: pl.DataFrame
 ) -> dict[str, Any]:
-    per_stream = _udp_end if flow["kind"] == "udp" else _tcp_end
+    per_stream = _udp_end if kind_of(flow).datagrams else _tcp_end
     ends = [per_stream(row, *_of_stream(row["stream"], intervals, sockets)) for row in streams]
     end: dict[str, Any] = {"streams": ends}
-    if ends and flow["kind"] == "udp":
+    if ends and kind_of(flow).datagrams:
         end["sum"] = _udp_sum([one["udp"] for one in ends])
     elif ends:
         end["sum_sent"] = _tcp_sum([one["sender"] for one in ends])
         end["sum_received"] = _tcp_sum([one["receiver"] for one in ends])
     end["cpu_utilization_percent"] = _cpu(streams)
-    if flow["kind"] == "tcp" and streams:
+    if kind_of(flow).bulk_tcp and streams:
         cc = streams[0]["cc"] or ""
         end |= {"sender_tcp_congestion": cc, "receiver_tcp_congestion": cc}
     return end

@@ -77,7 +77,7 @@ hosts = some(
         "window": st.sampled_from(["64 KiB", "1 MB", "10 BDP"]),
         "mss": st.sampled_from(["536 B", "1000 B"]),
         "initial_window": st.sampled_from(["10 packets", "3 packets"]),
-        "ecn": st.sampled_from(["on", "off", "passive"]),
+        "ecn": st.sampled_from(["on", "off", "passive", "accecn"]),
         "sack": switches,
         "tso": switches,
         "gso": switches,

@@ -44,6 +44,12 @@ def test_the_fragments_of_networks_work(fragment: str) -> None:
     expand(load(text))
 
 
+@pytest.mark.parametrize("fragment", re.findall(r"```yaml\n(network:.*?)```", PAGE, re.DOTALL))
+def test_the_networks_shown_work(fragment: str) -> None:
+    flows = "" if "\nflows:" in fragment else "flows: [{name: mesh, kind: tcp, between: all}]\n"
+    expand(load(f"tcplab: 1\nname: test\n{fragment}{flows}"))
+
+
 def test_every_key_of_the_language_is_on_a_page() -> None:
     names = ("scenario", "queues", "routing", "accelerators", "remote")
     pages = "".join((ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in names)

@@ -210,7 +210,7 @@ network:
       rate: 10 Mbit/s
       delay: 5 ms
       loss: 1 %
-      backward: {rate: 1 Mbit/s, loss: 0 %}
+      reverse: {rate: 1 Mbit/s, loss: 0 %}
 flows:
   - {name: bulk, kind: tcp, from: a, to: b}
 """

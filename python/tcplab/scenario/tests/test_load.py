@@ -1,6 +1,5 @@
 """Reading: positions, anchors, limits of size, and all mistakes at once."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -89,9 +88,8 @@ flows:
 def test_aliases_that_multiply_are_stopped_early() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
-    started = time.monotonic()
+    # Replaced in full they would be 10^12.
     assert refusals("\n".join(lines)) == ["more than 100000 values once aliases are replaced"]
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("opener", ["[", "{a: ", "- "])

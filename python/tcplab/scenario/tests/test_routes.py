@@ -68,12 +68,27 @@ def test_the_largest_segment_fits_all_ways() -> None:
             "{name: r, kind: router, ecmp: on, accelerate: {}}",
             "`ecmp` could lead connections past the accelerator of `r`",
         ),
+        (
+            "{name: r, kind: router, ecmp: on, cache: {}}",
+            "`ecmp` of `r` could lead connections past the cache",
+        ),
     ],
 )
 def test_ecmp_is_refused_where_it_cannot_be(nodes: str, message: str) -> None:
     with pytest.raises(ScenarioErrors) as refused:
         plan(f"a, b, {nodes}", "{ends: [a, r]}, {ends: [r, b]}, {ends: [a, b]}")
     assert message in str(refused.value)
+
+
+def test_a_cache_is_for_routers_and_has_a_size() -> None:
+    for node, message in (
+        ("{name: r, kind: switch, cache: {}}", "`cache` is for routers, and `r` is a switch"),
+        ("{name: r, kind: router, cache: {size: 10}}", "network.nodes.r.cache.size: `10` has no unit"),
+        ("{name: r, kind: router, cache: {sise: 10 MB}}", "unknown key `sise`"),
+    ):
+        with pytest.raises(ScenarioErrors) as refused:
+            plan(f"a, b, {node}", "{ends: [a, r]}, {ends: [r, b]}")
+        assert message in str(refused.value)
 
 
 def test_parallel_links_between_two_nodes_use_the_first() -> None:

@@ -1,4 +1,4 @@
-"""What differs between repetitions: the phases of flows."""
+"""Differences between repetitions: the phases of flows."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is valid but seldom meant."""
+"""Warnings: settings that are valid but rarely intended."""
 
 import random
 
@@ -66,7 +66,7 @@ def test_what_comes_after_the_end_is_told() -> None:
     sentences = warned(", at: {40 s: {up: off}}", ", duration: 50 s", "duration: 30 s")
     assert sentences == [
         "flow bulk: would go on to 50 s, but the run ends at 30 s",
-        "link path forward, link path backward: the change at 40 s comes after the run's end at 30 s",
+        "link path forward, link path reverse: the change at 40 s comes after the run's end at 30 s",
     ]
 
 

@@ -1,8 +1,9 @@
-"""What the server asks of networks that stay up: of `server.labs`, the file that asks the rest of tcplab."""
+"""The server's interface to networks that stay up: the one file here that uses the rest of tcplab."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from tcplab.testbed import held
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.held import Held, NoLabError
-from tcplab.testbed.link_change import DIRECTIONS, changed
+from tcplab.testbed.link_change import changed, directions
 from tcplab.testbed.testbed import EMULATOR
 
 __all__ = ["Held", "NoLabError", "TestbedError", "every", "find"]
@@ -29,6 +30,17 @@ find, every = held.find, held.every
 _PERIOD = 100
 # How many tenths of a second a lab may take to end after its programs.
 _LOOKS = 10
+# Lines of an FRR configuration, and what shows the neighbours by that protocol.
+_NEIGHBOURS = {
+    "router ospf": "show ip ospf neighbor",
+    "router ospf6": "show ipv6 ospf6 neighbor",
+    "router isis": "show isis neighbor",
+    "router rip": "show ip rip status",
+    "router eigrp": "show ip eigrp neighbor",
+    "router babel": "show babel neighbor",
+    "router bgp": "show bgp summary",
+    "bfd": "show bfd peers brief",
+}
 # A program of a terminal is the leader of its session; the terminal becomes its own.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0);"
@@ -49,7 +61,7 @@ def down(name: str) -> None:
 
 
 def told(lab: Held) -> Json:
-    """What a page is told of a lab."""
+    """A lab's description for pages."""
     about = lab.about
     return {
         "name": lab.name,
@@ -67,13 +79,13 @@ def told(lab: Held) -> Json:
 def change(lab: Held, link: str, settings: Mapping[str, str], direction: str) -> None:
     """Change a link now; raises NoLabError, TestbedError and ScenarioErrors."""
     facts = lab.link(link)
-    for way in DIRECTIONS if direction == "both" else (direction,):
+    for way in directions(direction):
         made = {"do": "change", "link": link, "direction": way, "change": changed(facts[way], settings)}
         lab.ask({"do": "tell", "child": EMULATOR, "command": made})
 
 
 def watch_command(lab: Held) -> list[str]:
-    """What tells of the lab's interfaces and sockets, a line each tenth of a second."""
+    """The process that reports the lab's interfaces and sockets, a line each tenth of a second."""
     nodes = [f"{node}={lab.pids[node]}" for node in lab.about["nodes"]]
     return agent_command("watch", str(_PERIOD), *nodes)
 
@@ -101,7 +113,7 @@ async def why_ended(lab: Held, code: int) -> str:
 
 
 def capture_command(lab: Held, link: str, node: str | None) -> list[str]:
-    """What writes a link's packets as pcapng, as a node at one of its ends sees them; raises NoLabError."""
+    """The writer of a link's packets as pcapng, as seen by a node at one end; raises NoLabError."""
     ends = dict(lab.link(link)["ends"])
     at = node or next(iter(ends))
     if at not in ends:
@@ -110,10 +122,11 @@ def capture_command(lab: Held, link: str, node: str | None) -> list[str]:
 
 
 def tables(lab: Held, node: str) -> str:
-    """A node's addresses, routes and neighbours, and its BGP sessions; raises NoLabError."""
+    """A node's addresses, routes and neighbours, and what its FRR knows; raises NoLabError."""
     asked = [["ip", "-brief", "address"], ["ip", "route"], ["ip", "neighbour"]]
-    if node in lab.about.get("routers", {}):
-        asked.append(["vtysh", "-c", "show ip bgp summary", "-c", "show ip route"])
+    routers = lab.about.get("routers", {})
+    if node in routers:
+        asked += [["vtysh", "-c", question] for question in _questions(routers[node])]
     parts = []
     for words in asked:
         done = subprocess.run(
@@ -124,8 +137,16 @@ def tables(lab: Held, node: str) -> str:
             check=False,
             errors="replace",
         )
-        parts.append(f"# {' '.join(words)}\n{done.stdout or done.stderr}")
+        parts.append(f"# {shlex.join(words)}\n{(done.stdout or done.stderr).strip()}\n")
     return "\n".join(parts)
+
+
+def _questions(configuration: str) -> list[str]:
+    """What shows a router's neighbours, for each protocol that it runs, and its routes."""
+    lines = configuration.splitlines()
+    running = {tuple(line.split()[:2]) for line in lines if line.startswith(("router ", "bfd"))}
+    own = [question for line, question in _NEIGHBOURS.items() if tuple(line.split()) in running]
+    return [*own, "show ip route", *(["show ipv6 route"] if "ipv6" in configuration else [])]
 
 
 class Traffic:

@@ -20,7 +20,7 @@ class Rates:
         self._zero = 0
 
     def after(self, line: Json) -> Json | None:
-        """What has happened since the line before; None for the first.
+        """The changes since the line before; None for the first.
 
         `time` (s since the first), `links` (bit/s that arrived at the second end and at the first, by name)
         and `sockets` (of each sender, by node and ports).

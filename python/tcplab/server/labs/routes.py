@@ -40,7 +40,7 @@ class _Capture:
 
 
 class Labs:
-    """What answers them."""
+    """Handlers of these requests."""
 
     def __init__(self, folder: Folder, hub: Hub, *, may_run: bool) -> None:
         self._folder = folder
@@ -110,8 +110,8 @@ class Labs:
         link, settings, direction = body.get("link"), body.get("settings"), body.get("direction", "both")
         if not isinstance(link, str) or not isinstance(settings, dict) or not settings:
             raise RequestError("link and settings are needed")
-        if direction not in ("both", "forward", "backward"):
-            raise RequestError("direction is both, forward or backward")
+        if direction not in ("both", "forward", "reverse", "backward"):
+            raise RequestError("direction is both, forward or reverse")
         texts = {str(key): str(value) for key, value in settings.items()}
         name = request.path_params["lab"]
         await self._asked(lambda: network.change(network.find(name), link, texts, direction))
@@ -159,7 +159,7 @@ class Labs:
         return Response(svg, media_type="image/svg+xml")
 
     async def watch(self, socket: WebSocket) -> None:
-        """What goes on in a network, as it goes on."""
+        """Stream the events of a network as they happen."""
         if lab := await self._entered(socket):
             await sockets.watch(socket, network.watch_command(lab), lab.about["links"])
 
@@ -205,7 +205,7 @@ class Labs:
         return [self._about(lab) for lab in network.every()]
 
     def _about(self, lab: network.Held) -> Json:
-        """What pages are told of a network; its scenario by the name that they know it by."""
+        """A network's description for pages, its scenario under the name that they know it by."""
         about = network.told(lab)
         scenario = Path(about["scenario"])
         if scenario.is_relative_to(self._folder.root):

@@ -20,12 +20,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tcplab.server.labs.rates import Rates
 
-# What is read from a terminal or a capture at once.
+# Bytes read from a terminal or a capture at once.
 _PIECE = 1 << 16
 # A line of what is watched: a hundred nodes with thousands of sockets.
 _LONGEST_LINE = 8 << 20
 # A capture that a page has started ends at this size.
-MOST_CAPTURED = 128 << 20
+MAX_CAPTURED = 128 << 20
 # Packets of a live list: how often they are sent, s, and how many at once; those between are only counted.
 _PERIOD, _ROWS = 0.2, 200
 
@@ -114,7 +114,7 @@ def _resize(terminal: int, message: str) -> None:
 
 
 async def _read(terminal: int) -> bytes:
-    """What a terminal says next; empty when its programs have ended."""
+    """The terminal's next output; empty when its programs have ended."""
     loop = asyncio.get_running_loop()
     while True:
         ready = asyncio.Event()
@@ -132,7 +132,7 @@ async def _read(terminal: int) -> bytes:
 
 
 async def watch(socket: WebSocket, command: list[str], links: Mapping[str, Any]) -> None:
-    """What a lab's links carry and its TCP does, a message each tenth of a second."""
+    """A message each tenth of a second: the traffic on a lab's links and the state of its TCP sockets."""
     rates = Rates(links)
 
     async def tell() -> None:
@@ -168,7 +168,7 @@ async def _copy(source: asyncio.subprocess.Process, lister: asyncio.subprocess.P
     assert lister.stdin is not None
     size = 0
     with file.open("wb", buffering=0) as out:
-        while size < MOST_CAPTURED and (data := await source.stdout.read(_PIECE)):
+        while size < MAX_CAPTURED and (data := await source.stdout.read(_PIECE)):
             out.write(data)
             size += len(data)
             lister.stdin.write(data)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import hmac
+import os
 import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
+import uvicorn
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from tcplab.server import security, serve
 from tcplab.server.app import create
-from tcplab.server.folder import Folder
+from tcplab.server.folder import LAYOUT_BYTES, Folder
 from tcplab.server.security import Gate, kept_token
 from tcplab.server.tests.conftest import SCENARIO, TOKEN
 
@@ -170,8 +178,113 @@ def test_a_read_only_server_changes_nothing(root: Path, gate: Gate) -> None:
     assert sorted(root.rglob("*")) == before
 
 
-def test_too_large_a_request_is_refused(client: TestClient) -> None:
-    assert client.post("/api/check", json={"text": "x" * (5 << 20)}).status_code == 413
+@pytest.mark.parametrize("address", ["login", "check", "preview", "import", "runs", "studies", "labs"])
+def test_too_large_a_request_is_refused(client: TestClient, address: str) -> None:
+    large = {"token": "x", "text": "x" * (5 << 20), "name": "x.mn"}
+    assert client.post(f"/api/{address}", json=large).status_code == 413
+
+
+def test_too_large_a_file_is_not_written(client: TestClient, root: Path) -> None:
+    before = sorted(root.rglob("*"))
+    body = {"path": "large.yaml", "text": "x", "version": None, "layout": None}
+    assert client.put("/api/file", json={**body, "text": "x" * (2 << 20)}).status_code == 413
+    assert client.put("/api/file", json={**body, "text": "x" * (5 << 20)}).status_code == 413
+    wide = {"places": {"n": "x" * LAYOUT_BYTES}}
+    assert client.put("/api/file", json={**body, "path": "small.yaml", "layout": wide}).status_code in (
+        409,
+        413,
+    )
+    assert sorted(root.rglob("*")) == before
+
+
+def test_every_way_to_hand_in_a_token_compares_it_in_constant_time(
+    stranger: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+
+    def spy(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return hmac.compare_digest(one, other)
+
+    monkeypatch.setattr(security, "hmac", type("Spied", (), {"compare_digest": staticmethod(spy)}))
+    stranger.post("/api/login", json={"token": "by login"})
+    stranger.get("/api/session", headers={"authorization": "Bearer by-header"})
+    stranger.get("/api/session", headers={"cookie": "tcplab-8020=by-cookie"})
+    token = TOKEN.encode()
+    assert compared == [(b"by login", token), (b"by-header", token), (b"by-cookie", token)]
+
+
+def test_below_a_base_path_the_same_guards_stand(root: Path) -> None:
+    gate = Gate(TOKEN, 8020, frozenset({"127.0.0.1"}), "/lab")
+    with TestClient(create(Folder(root.resolve()), gate), base_url="http://127.0.0.1:8020") as shown:
+        assert shown.get("/lab/api/session").status_code == 401
+        # Only below the path is anything served without the token, and the path opens nothing else.
+        assert shown.get("/api/session").status_code == 401
+        assert shown.get("/lab/api/files/assets/").status_code == 401
+        answer = shown.post("/lab/api/login", json={"token": TOKEN})
+        assert "path=/lab" in answer.headers["set-cookie"].lower()
+        assert shown.get("/lab/api/session").status_code == 200
+        assert shown.get("/lab/api/session", headers={"host": "evil.example"}).status_code == 403
+        with shown.websocket_connect("ws://127.0.0.1:8020/lab/api/live") as socket:
+            assert socket.receive_json()["type"] in ("hello", "pages")
+
+
+@pytest.mark.parametrize(
+    ("host", "allow_run", "read_only", "may_run"),
+    [
+        ("127.0.0.1", False, False, True),
+        ("::1", False, False, True),
+        ("127.0.0.1", True, True, False),
+        ("0.0.0.0", False, False, False),
+        ("0.0.0.0", True, False, True),
+        ("0.0.0.0", True, True, False),
+    ],
+)
+def test_programs_run_on_loopback_or_where_allowed_but_never_read_only(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    host: str,
+    allow_run: bool,
+    read_only: bool,
+    may_run: bool,
+) -> None:
+    made: list[bool] = []
+    monkeypatch.setenv("TCPLAB_UI_TOKEN", TOKEN)
+    monkeypatch.setattr(
+        serve, "_listen", lambda *_: type("Bound", (), {"getsockname": lambda _: (host, 1)})()
+    )
+    monkeypatch.setattr(serve, "create", lambda *_, may_run: made.append(may_run))
+    monkeypatch.setattr(uvicorn.Server, "run", lambda *_, **__: None)
+    settings = serve.Settings(root, host=host, allow_run=allow_run, read_only=read_only, open_browser=False)
+    serve.serve(settings)
+    assert made == [may_run]
+
+
+def test_the_token_is_printed_once_and_logged_never(root: Path) -> None:
+    command = [sys.executable, "-m", "tcplab", "ui", str(root), "--no-browser", "--port", "0"]
+    server = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TCPLAB_UI_TOKEN": TOKEN},
+    )
+    assert server.stdout is not None
+    server.stdout.readline()
+    address, _, fragment = server.stdout.readline().strip().partition("#")
+    assert fragment == f"token={TOKEN}"
+    answers = []
+    for path in ("api/session", "api/nothing", f"api/file?path={TOKEN}.yaml", "api/curves?run=none"):
+        asked = urllib.request.Request(address + path, headers={"authorization": f"Bearer {TOKEN}"})
+        try:
+            with urllib.request.urlopen(asked) as answer:
+                answers.append(answer.status)
+        except urllib.error.HTTPError as refused:
+            answers.append(refused.code)
+    server.terminate()
+    out, err = server.communicate()
+    assert answers == [200, 404, 404, 404]
+    assert TOKEN not in out + err
 
 
 def test_the_kept_token_is_the_users_alone_and_outlives_the_server(

@@ -1,8 +1,9 @@
-"""What the server answers: files, checks, simulations, runs, results."""
+"""The server's answers: files, checks, simulations, runs, results."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from starlette.testclient import TestClient, WebSocketTestSession
 
 import tcplab
+from tcplab.figures.runs.timeseries import timeseries
 from tcplab.server.curves import decimate
 from tcplab.server.tests.conftest import SCENARIO
 
@@ -104,6 +106,15 @@ def test_a_simulation_while_editing_answers_with_its_curves(client: TestClient, 
     assert sorted(root.rglob("*")) == before
 
 
+def test_an_older_simulation_that_arrives_late_does_not_end_the_newer(client: TestClient) -> None:
+    wanted = {"text": SCENARIO, "path": "small.yaml", "page": "mine"}
+    assert client.post("/api/preview", json={**wanted, "order": 2}).status_code == 200
+    assert client.post("/api/preview", json={**wanted, "order": 1}).status_code == 204
+    assert client.post("/api/preview", json={**wanted, "order": 3}).status_code == 200
+    # Another page has its own order.
+    assert client.post("/api/preview", json={**wanted, "page": "other", "order": 1}).status_code == 200
+
+
 def test_zooming_shows_more_of_less(client: TestClient) -> None:
     wanted = {"text": SCENARIO, "path": "small.yaml", "points": 50}
     whole, rough = decoded(client.post("/api/preview", json=wanted).content)
@@ -114,6 +125,74 @@ def test_zooming_shows_more_of_less(client: TestClient) -> None:
     assert inside.sum() == 50
     cwnd = [s["panel"] for s in whole["series"]].index("cwnd")
     assert len(rough[2 * cwnd]) <= 100
+
+
+SHARED = """tcplab: 1
+name: shared
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: codel, limit: 100 packets}}
+flows:
+  - {name: first, kind: tcp, cc: cubic}
+  - {name: second, kind: tcp, cc: cubic, start: 1 s}
+duration: 4 s
+"""
+WORKED_OUT = ("jain", "control", "discipline", "classes", "rtt-cdf", "sojourn-cdf", "ssthresh")
+
+
+def by_panel(data: bytes) -> dict[str, list[tuple[dict[str, Any], Any, Any]]]:
+    """The series of each panel: what they are, abscissae, values."""
+    header, arrays = decoded(data)
+    found: dict[str, list[tuple[dict[str, Any], Any, Any]]] = {}
+    for index, about in enumerate(header["series"]):
+        found.setdefault(about["panel"], []).append((about, arrays[2 * index], arrays[2 * index + 1]))
+    return found
+
+
+def test_panels_show_what_the_report_works_out(client: TestClient, root: Path) -> None:
+    wanted = {"text": SHARED, "path": "small.yaml", "panels": list(WORKED_OUT), "points": 4000}
+    shown = by_panel(client.post("/api/preview", json=wanted).content)
+    run = tcplab.run(SHARED, out=root.parent / "expected")
+    reported = {panel.title: panel for panel in timeseries(run).panels}
+    [(about, x, y)] = shown["jain"]
+    assert about["link"] == "path"
+    [line] = reported["Jain's index"].lines
+    assert np.array_equal(x, line.x)
+    assert np.array_equal(y, line.y, equal_nan=True)
+    assert {(one["group"], one["figure"]) for one, _, _ in shown["control"]} == {
+        ("cubic", str(name)) for name in run.gauges["name"].unique()
+    }
+    assert {(one["figure"], one["unit"]) for one, _, _ in shown["discipline"]} == {
+        (str(name), "s" if unit == "ms" else str(unit))
+        for name, unit in run.queue_gauges.filter(direction="forward").select("name", "unit").iter_rows()
+    }
+    assert {one["flow"] for one, _, _ in shown["ssthresh"]} == {"first", "second"}
+    assert "classes" not in shown
+    for panel, column in (("rtt-cdf", run.sockets["srtt"]), ("sojourn-cdf", run.queues["sojourn"])):
+        for about, x, y in shown[panel]:
+            assert about["across"] == "s"
+            assert (y[0], y[-1]) == (0, 1)
+            assert (np.diff(x) >= 0).all()
+            assert (np.diff(y) > 0).all()
+        largest = max(x[-1] for _, x, _ in shown[panel])
+        assert largest == pytest.approx(float(column.max()) / 1e9)  # type: ignore[arg-type]
+
+
+def test_what_is_worked_out_is_that_of_the_window(client: TestClient) -> None:
+    wanted = {"text": SHARED, "path": "small.yaml", "panels": ["jain", "rtt-cdf"], "points": 4000}
+    answer = client.post("/api/preview", json=wanted).content
+    whole, run = by_panel(answer), decoded(answer)[0]["run"]
+    window = {"run": run, "from": 2, "to": 3, "panels": "jain,rtt-cdf,control"}
+    part = by_panel(client.get("/api/curves", params=window).content)
+    # The index is over the second before, of which the window's first samples have to know.
+    [(_, x, y)], [(_, all_x, all_y)] = part["jain"], whole["jain"]
+    inside, same = (x >= 2) & (x <= 3), (all_x >= 2) & (all_x <= 3)
+    assert np.allclose(y[inside], all_y[same])
+    assert inside.sum() > 5
+    # A distribution is of the window's samples alone.
+    for (about, x, _), (_, all_x, _) in zip(part["rtt-cdf"], whole["rtt-cdf"], strict=True):
+        assert about["across"] == "s"
+        assert all_x[0] < x[0] <= x[-1] <= all_x[-1]
+    assert all(x[0] >= 0.7 and x[-1] <= 3.3 for _, x, _ in part["control"])
 
 
 def test_no_extreme_is_lost_where_points_are_many() -> None:
@@ -146,6 +225,64 @@ def test_packets_are_paired_from_their_departure_to_their_end(client: TestClient
     assert set(flows) == {0}
     assert sizes.max() == 1514
     assert arrays[7].max() == 20
+
+
+CHANGING = """tcplab: 1
+name: changing
+network:
+  nodes: [a, b]
+  links:
+    - ends: [a, b]
+      rate: 10 Mbit/s
+      delay: 10 ms
+      queue: 20 packets
+      at: {1 s: {up: off}, 2 s: {up: on, rate: 5 Mbit/s}}
+flows:
+  - {name: bulk, kind: tcp, cc: reno, from: a, to: b}
+duration: 3 s
+"""
+
+
+def test_packets_come_with_the_states_of_their_links(client: TestClient) -> None:
+    wanted = {"text": CHANGING, "path": "small.yaml", "packets": True}
+    run = decoded(client.post("/api/preview", json=wanted).content)[0]["run"]
+    header, _ = decoded(client.get("/api/packets", params={"run": run, "from": 0, "to": 0.1}).content)
+    told = [(one["time"], one["direction"], one["detail"]) for one in header["changes"]]
+    assert told == [
+        (1, "forward", "down"),
+        (1, "backward", "down"),
+        (2, "forward", "up, rate 5 Mbit/s"),
+        (2, "backward", "up, rate 5 Mbit/s"),
+    ]
+    assert {one["link"] for one in header["changes"]} == {0}
+
+
+def test_a_window_of_packets_begins_with_what_waits_then(client: TestClient) -> None:
+    wanted = {"text": SCENARIO, "path": "small.yaml", "packets": True}
+    run = decoded(client.post("/api/preview", json=wanted).content)[0]["run"]
+    whole, arrays = decoded(client.get("/api/packets", params={"run": run, "from": 0, "to": 3}).content)
+    way = next(number for number, queue in enumerate(whole["queues"]) if queue["way"] == 0)
+    times, counts = arrays[6 + 2 * way], arrays[7 + 2 * way]
+    # Between two events of the queue.
+    start = (times[500] + times[501]) / 2
+    header, arrays = decoded(
+        client.get("/api/packets", params={"run": run, "from": start, "to": start + 0.2}).content
+    )
+    way = next(number for number, queue in enumerate(header["queues"]) if queue["way"] == 0)
+    assert (arrays[6 + 2 * way][0], arrays[7 + 2 * way][0]) == (times[500], counts[500])
+
+
+def test_curves_of_a_kept_run_carry_its_overload_verdict(client: TestClient, root: Path) -> None:
+    tcplab.run(root / "small.yaml", out=root / "runs" / "one")
+    asked = {"run": "runs/one"}
+    assert decoded(client.get("/api/curves", params=asked).content)[0]["overload"] is None
+    (manifest,) = (root / "runs" / "one").rglob("manifest.json")
+    told = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**told, "overload": "5 % of departures were late"}))
+    assert (
+        decoded(client.get("/api/curves", params=asked).content)[0]["overload"]
+        == "5 % of departures were late"
+    )
 
 
 def test_a_run_is_kept_and_told_of(client: TestClient, root: Path) -> None:
@@ -222,8 +359,15 @@ def test_a_study_runs_and_shows_its_cells(client: TestClient, root: Path) -> Non
     )
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         job = client.post("/api/studies", json={"path": "grid.yaml"}).json()
+        # After each run its cell is told of, and the study can be looked at while it goes on.
+        while (told := socket.receive_json()).get("type") != "study" or "cell" not in told:
+            assert told.get("state") != "failed", told
+        early = client.get("/api/study", params={"path": told["path"]}).json()
         last = ended(socket, job["id"])
     assert last["state"] == "done", last["message"]
+    assert early["axes"] == {"cc": ["reno", "cubic"]}
+    assert len(early["cells"]) == 2
+    assert told["cell"] in {run["cell"] for run in early["runs"]}
     found = client.get("/api/study", params={"path": last["path"]}).json()
     assert found["axes"] == {"cc": ["reno", "cubic"]}
     assert len(found["cells"]) == 2
@@ -231,6 +375,38 @@ def test_a_study_runs_and_shows_its_cells(client: TestClient, root: Path) -> Non
     place = found["places"][found["cells"][0]["cell"]]
     assert client.get("/api/result", params={"path": place}).json()["status"] == "done"
     assert client.get("/api/files").json()["study_results"] == [last["path"]]
+
+
+def test_an_interrupted_study_is_resumed_where_it_ended(client: TestClient, root: Path) -> None:
+    (root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic, vegas]}\nrepeat: 1\n"
+    )
+    with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
+        first = ended(socket, client.post("/api/studies", json={"path": "grid.yaml"}).json()["id"])
+        assert first["state"] == "done", first["message"]
+        cells = client.get("/api/study", params={"path": first["path"]}).json()["places"]
+        kept, *lost = cells.values()
+        for place in lost:
+            shutil.rmtree(root / place / "run-1")
+        before = (root / kept / "run-1" / "manifest.json").stat().st_mtime_ns
+        assert client.get("/api/study", params={"path": first["path"]}).json()["missing"] == 2
+        resumed = client.post("/api/studies", json={"resume": first["path"]}).json()
+        last = ended(socket, resumed["id"])
+    assert (last["state"], last["path"], last["repeat"]) == ("done", first["path"], 2), last["message"]
+    assert client.get("/api/study", params={"path": first["path"]}).json()["missing"] == 0
+    assert (root / kept / "run-1" / "manifest.json").stat().st_mtime_ns == before
+
+
+def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: Path) -> None:
+    place = root / "runs" / "theirs"
+    place.mkdir(parents=True)
+    index = {"study": "x", "source": str(root.parent / "secret.yaml"), "asked": {}, "cells": []}
+    (place / "study.json").write_text(json.dumps(index))
+    refused = client.post("/api/studies", json={"resume": "runs/theirs"})
+    assert refused.status_code == 403
+    assert "not below the directory" in refused.json()["error"]
+    assert client.post("/api/studies", json={"resume": "runs/none"}).status_code == 404
 
 
 def test_changes_of_another_program_are_told(client: TestClient, root: Path) -> None:

@@ -42,7 +42,7 @@ def program(module: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def said(process: subprocess.Popen[str], pattern: str) -> str:
-    """What a program says, when it does; its other lines go on being read."""
+    """The first line of a program's output that matches; its other lines go on being read."""
     assert process.stderr is not None
     for line in process.stderr:
         if found := re.search(pattern, line):

@@ -46,4 +46,4 @@ def test_a_curve_without_an_axis_takes_an_amount(tmp_path: Path, kind: str) -> N
     (made,) = drawn(tmp_path, f"[{{kind: {kind}}}]")
     assert isinstance(made, Chart)
     assert made.kind == "curve"
-    assert made.x_label == "rtt (ms)"
+    assert made.x_label == "RTT (ms)"

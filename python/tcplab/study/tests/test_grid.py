@@ -48,7 +48,7 @@ def test_several_engines_are_an_axis_of_their_own() -> None:
 def test_a_study_without_axes_is_the_scenario_as_it_is() -> None:
     (only,) = cells([], "full", ["sim"])
     assert only.labels == {}
-    assert only.title == "the scenario as it is"
+    assert only.title == "the unchanged scenario"
 
 
 def test_ids_are_readable_unique_and_stay_when_values_are_added() -> None:

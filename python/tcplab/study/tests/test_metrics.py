@@ -1,4 +1,4 @@
-"""What a study keeps of a run."""
+"""Metrics that a study keeps of a run."""
 
 import math
 from pathlib import Path
@@ -75,3 +75,21 @@ def test_what_limited_the_sender_is_of_the_steady_state(tmp_path: Path) -> None:
     assert row["rwnd_limited"] == pytest.approx(0.5, abs=0.001)
     assert row["sndbuf_limited"] == 0
     assert row["drift"] == 0
+
+
+def test_marks_are_those_that_the_peers_of_all_streams_told_of(tmp_path: Path) -> None:
+    made = plan({"one": "reno"}, seconds=2, streams=2)
+    rows = [
+        {"time": at * SECOND, "flow": "one", "stream": stream, "node": "one-a", "delivered_ce": at * marks}
+        for at in (1, 2)
+        for stream, marks in ((0, 10), (1, 7))
+    ]
+    span = {"flow": "one", "kind": "tcp", "from": "one-a", "to": "one-b", "start": 0, "end": 2 * SECOND}
+    writer = RunWriter(tmp_path, made)
+    writer.write_table("sockets", pl.DataFrame(rows))
+    writer.write_table(
+        "flows", pl.DataFrame([{**span, "stream": stream, "retransmits": 3} for stream in (0, 1)])
+    )
+    (row, _) = measure(tmp_path, 1, made)
+    assert (row["marked"], row["retransmits"]) == (34, 6)
+    assert row["limited_by"] == "marks"

@@ -50,7 +50,7 @@ def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path)
 def test_a_short_clean_path_is_left_as_it_is(tmp_path: Path) -> None:
     found = answered(tmp_path, scenario(tmp_path, "4 ms"), Remedies(accelerator="left"))
     said = recommendation(found.summary())
-    assert said[-1] == "Recommendation: leave it as it is; no remedy tried gains 10 % or more."
+    assert said[-1] == "Recommendation: no change; no remedy tried gains 10 % or more."
 
 
 def test_a_remedy_without_a_place_is_refused(tmp_path: Path) -> None:
@@ -58,5 +58,25 @@ def test_a_remedy_without_a_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RemedyError, match="an accelerator on a path is at `left`"):
         study_of("x", plan, Remedies(accelerator="right"), 1, 1)
     plan["flows"][0]["kind"] = "udp"
+    with pytest.raises(RemedyError, match="none is of kind http"):
+        study_of("x", plan, Remedies(cache="left"), 1, 1)
     with pytest.raises(RemedyError, match="none is of kind tcp or http"):
         study_of("x", plan, Remedies(streams=2), 1, 1)
+
+
+def test_a_cache_beside_the_client_is_recommended_for_pages_from_afar(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yaml"
+    pages = {"name": "web", "kind": "http", "from": "left", "to": "right", "sizes": ["50 kB"], "objects": 20}
+    data = {
+        "tcplab": 1,
+        "name": "pages",
+        "network": {"path": {"rate": "20 Mbit/s", "rtt": "200 ms"}},
+        "flows": [{**pages, "count": 100}],
+        "duration": "300 s",
+    }
+    file.write_text(dump_plan_yaml(data), encoding="utf-8")
+    found = answered(tmp_path, file, Remedies("left", None, "left"))
+    labels = [row.cell.labels["remedy"] for row in found.summary().cells]
+    assert labels == [AS_IS, "accelerator", "cache", "all together"]
+    said = recommendation(found.summary())
+    assert said[-1].startswith("Recommendation: cache")

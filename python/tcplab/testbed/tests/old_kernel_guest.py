@@ -1,4 +1,4 @@
-"""What runs on the old kernel: loads every control, sends with two, and kills whoever holds them.
+"""The guest's program on the old kernel: loads every control, sends with two, and kills whoever holds them.
 
 It needs nothing but the standard library, for starting all of tcplab there takes half a minute. Its
 arguments are how an agent is started; it writes what it saw as one line of JSON.

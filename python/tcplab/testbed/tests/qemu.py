@@ -21,8 +21,7 @@ import tcplab
 _KERNEL = Path(tcplab.__file__).parents[2] / ".tools/old-kernel"
 _VIRTIOFSD = Path("/usr/lib/qemu/virtiofsd")
 _INIT_C = Path(__file__).with_name("qemu-init.c")
-# What it takes to see the machine's files, in the order in which one needs another. Kernels have some of it
-# built in.
+# Modules needed to see the machine's files, each after those that it needs. Kernels have some built in.
 _FOR_FILES = (
     *("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci"),
     *("fuse", "virtiofs"),

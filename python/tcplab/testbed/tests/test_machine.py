@@ -26,14 +26,14 @@ def examined(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> dict[str, Findi
 def test_whatever_is_not_well_has_a_remedy(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> None:
     for one in examined(monkeypatch, probed).values():
         assert one.said
-        assert one.mend or one.grade is Grade.OK
+        assert one.hint or one.grade is Grade.OK
 
 
 def test_controls_that_a_killed_tcplab_had_left_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     hello = {"controls": ["reno"], "not_built": None, "obstacle": None, "swept": ["tl_cubic_2"]}
     monkeypatch.setattr(controls, "loader", lambda: hello)
     said = examined(monkeypatch, ABLE)["tcplab's controls"].said
-    assert said.endswith("tl_reno; now gone, left by a tcplab that was killed: tl_cubic_2")
+    assert said.endswith("tl_reno; removed, left by a tcplab that was killed: tl_cubic_2")
 
 
 def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(machine, "remedy", lambda: closed)
     found = examined(monkeypatch, UNABLE)
     assert found["network namespaces"].grade is Grade.MISSING
-    assert "user.max_user_namespaces" in found["user namespaces"].mend
+    assert "user.max_user_namespaces" in found["user namespaces"].hint
 
 
 def test_a_missing_tun_device_is_named_with_the_commands_that_make_it(
@@ -49,7 +49,7 @@ def test_a_missing_tun_device_is_named_with_the_commands_that_make_it(
 ) -> None:
     found = examined(monkeypatch, NO_TUN)
     assert found["TUN"].grade is Grade.MISSING
-    assert "mknod" in found["TUN"].mend
+    assert "mknod" in found["TUN"].hint
     assert found["veth"].grade is Grade.OK
 
 

@@ -1,4 +1,4 @@
-"""What tc is told of a link direction, and what of it netem cannot do."""
+"""The commands of tc for a link direction, and its settings that netem cannot do."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ import pytest
 from tcplab.plan.types import Direction
 from tcplab.scenario import expand, from_data
 from tcplab.testbed.layout import lay_out
-from tcplab.testbed.netem import commands, unlike
+from tcplab.testbed.netem import unlike
 
 FLOW = {"name": "f", "kind": "tcp", "from": "a", "to": "b"}
 
 
-def direction(**settings: Any) -> Direction:
+def planned(**settings: Any) -> dict[str, Any]:
     network = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], **settings}]}
-    plan = expand(from_data({"tcplab": 1, "name": "t", "network": network, "flows": [FLOW]}))
-    made: Direction = plan["links"][0]["forward"]
+    given = {"tcplab": 1, "name": "t", "network": network, "flows": [FLOW], "emulator": "netem"}
+    return expand(from_data(given))
+
+
+def direction(**settings: Any) -> Direction:
+    made: Direction = planned(**settings)["links"][0]["forward"]
     return made
 
 
 def told(**settings: Any) -> list[str]:
     return [
         " ".join(words).removeprefix("qdisc add dev eth0 ")
-        for words in commands("eth0", 1500, direction(**settings))
+        for words in lay_out(planned(**settings)).wires[0].ends[0].qdiscs
     ]
 
 
@@ -103,7 +107,7 @@ def test_what_netem_does_in_another_way_is_a_warning(settings: dict[str, Any], k
 
 
 def test_each_end_sends_into_its_own_direction_and_no_burst_passes_as_one_packet() -> None:
-    link = {"ends": ["a", "b"], "delay": "5 ms", "backward": {"delay": "7 ms"}}
+    link = {"ends": ["a", "b"], "delay": "5 ms", "reverse": {"delay": "7 ms"}}
     network = {"nodes": ["a", "b"], "links": [link]}
     given = {"tcplab": 1, "name": "t", "network": network, "flows": [FLOW], "emulator": "netem"}
     layout = lay_out(expand(from_data(given)))

@@ -155,7 +155,7 @@ def test_mininet_builds_the_same_network(monkeypatch: pytest.MonkeyPatch) -> Non
     assert any(node == "left1" and "ip route replace 0.0.0.0/0 via" in text for node, text in said)
     assert made.left_out == [
         "link sw-r1 forward: the queue fq_codel",
-        "link sw-r1 backward: the queue fq_codel",
+        "link sw-r1 reverse: the queue fq_codel",
     ]
 
 

@@ -8,7 +8,7 @@ from tcplab.study.expect import parse, parse_goal
 from tcplab.study.grid import Cell
 from tcplab.study.task import Made
 from tcplab.tune.advice import advice
-from tcplab.tune.findings import justification
+from tcplab.tune.findings import goal_text, justification
 from tcplab.tune.knobs import KnobError, read
 from tcplab.tune.race import Measured, Placed
 from tcplab.tune.tune import Goal, Tuned, Tuning
@@ -82,7 +82,7 @@ def test_of_sizes_that_serve_as_well_the_smallest_is_chosen(tmp_path: Path) -> N
     found = tuned(tmp_path, ["window=4 MiB|1 MiB|2 MiB|64 KiB"])
     assert best(found) == {"window": "1 MiB"}
     said = " ".join(justification(found))
-    assert "larger or more to change: window" in said
+    assert "larger or with more changes: window" in said
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,12 @@ def test_of_sizes_that_serve_as_well_the_smallest_is_chosen(tmp_path: Path) -> N
             "Reliability low: 3 repetitions do not",
         ),
         ([10.0, 10.1, 10.2], True, "", "Reliability high: 3 repetitions, the constraints hold."),
-        ([10.0, 10.0, 10.0], True, "", "Deterministic: 3 repetitions gave the same, the constraints hold."),
+        (
+            [10.0, 10.0, 10.0],
+            True,
+            "",
+            "Deterministic: 3 repetitions gave the same value, the constraints hold.",
+        ),
     ],
 )
 def test_reliability_is_that_of_goal_and_constraints_together(
@@ -145,3 +150,10 @@ def test_advice_says_how_to_set_it_on_a_host() -> None:
     assert "net.core.rmem_max=1048576" in lines
     assert "tcp_congestion_control=bbr" in lines
     assert "parallel" not in lines
+
+
+def test_a_higher_level_has_wider_intervals(tmp_path: Path) -> None:
+    found = tuned(tmp_path, ["window=256 KiB|1 MiB"])
+    best_one = next(one for one in found.placed if len(one.measured.goal) > 1)
+    width = {level: goal_text(found.goal, best_one, level).split("± ")[1].split()[0] for level in (0.8, 0.99)}
+    assert float(width[0.99]) > float(width[0.8])

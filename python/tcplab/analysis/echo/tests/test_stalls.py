@@ -13,7 +13,7 @@ from tcplab.present.echo import echo_flows
 
 
 def simulated(out: FilePath, nagle: str = "on", **more: object) -> dict[str, Step]:
-    """What is said of messages that cross 100 Mbit/s and 1 ms, by kind."""
+    """Explanations of messages that cross 100 Mbit/s and 1 ms, by kind."""
     path: dict[str, object] = {"rate": "100 Mbit/s", "rtt": "1 ms"}
     path |= {side: {"nagle": nagle} for side in ("left", "right")}
     flow: dict[str, object] = {"name": "e", "kind": "echo", "sizes": [100, 2000], "iterations": 30}

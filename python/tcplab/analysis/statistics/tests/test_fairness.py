@@ -2,14 +2,16 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tcplab.analysis.statistics import (
     Episode,
     convergence_time,
+    harm,
     jain,
     jain_over_time,
+    max_min,
     share_of_fair_rate,
     starvation_episodes,
 )
@@ -80,3 +82,31 @@ def test_starvation_to_the_very_end_counts() -> None:
 
 def test_a_flow_that_is_not_active_does_not_starve() -> None:
     assert starvation_episodes([1.0, 2.0, 3.0], [math.nan] * 3, 5.0) == []
+
+
+def test_who_asks_for_little_leaves_the_rest_to_the_others() -> None:
+    assert max_min(10, [math.inf, math.inf]).tolist() == [5, 5]
+    assert max_min(10, [1, math.inf, math.inf]).tolist() == [1, 4.5, 4.5]
+    assert max_min(10, [math.inf, 4, 1]).tolist() == [5, 4, 1]
+    assert max_min(10, [2, 3]).tolist() == [2, 3]
+
+
+@settings(deadline=None)
+@given(st.floats(0, 1e9), st.lists(st.floats(0, 1e9), min_size=1, max_size=20))
+def test_max_min_shares_give_away_what_there_is_and_no_more_than_is_asked_for(
+    capacity: float, demands: list[float]
+) -> None:
+    shares = max_min(capacity, demands)
+    assert (shares <= np.array(demands)).all()
+    assert shares.sum() == pytest.approx(min(capacity, sum(demands)), rel=1e-6, abs=1e-6)
+    # Who gets less than it asks for has no less than anyone else.
+    short = shares[shares < np.array(demands) * (1 - 1e-9)]
+    assert all(share >= shares.max() * (1 - 1e-6) - 1e-6 for share in short)
+
+
+def test_harm_is_what_company_costs() -> None:
+    assert harm(10, 5) == 0.5
+    assert harm(10, 12) == 0
+    assert harm(20, 80, more_is_better=False) == 0.75
+    assert math.isnan(harm(0, 1))
+    assert math.isnan(harm(math.nan, 1))

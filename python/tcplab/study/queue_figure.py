@@ -1,0 +1,63 @@
+"""The bottleneck's queue over time, by cell: its delay, or a figure that its discipline shows of itself."""
+
+from __future__ import annotations
+
+from tcplab.analysis.samples import Samples, Series
+from tcplab.figures.charts.model import Chart, Trace
+from tcplab.figures.decimate import decimate
+from tcplab.figures.palette import style
+from tcplab.plan.paths import Hop
+from tcplab.results import ResultsError, load
+from tcplab.study.store import Store
+from tcplab.study.summary import CellSummary
+
+DELAY = "queueing_delay"
+
+
+def queue_over_time(rows: list[CellSummary], store: Store, metric: str, name: str) -> Chart | None:
+    """The first repetition's queue in each cell; None: no cell's discipline shows the figure.
+
+    `metric` is `queueing_delay` (ms) or the name of a gauge. A line's colour is its cell's, whichever figure.
+    """
+    traces: list[Trace] = []
+    units: dict[str, None] = {}
+    for number, row in enumerate(rows):
+        found = _series(row, store, metric)
+        if found is None:
+            continue
+        unit, series = found
+        units[unit] = None
+        x, y = decimate(series.time / 1e9, series.value)
+        traces.append(Trace(row.cell.title, x, y, style(number), markers=False))
+    if not traces:
+        return None
+    words = metric.replace("_", " ")
+    unit = ", ".join(unit for unit in units if unit)
+    return Chart(
+        kind="curve",
+        name=name,
+        title=f"The bottleneck's queue: {words} over time",
+        x_label="time (s)",
+        y_label=f"{words} ({unit})" if unit else words,
+        traces=tuple(traces),
+        notes=("First repetition.",),
+    )
+
+
+def _series(row: CellSummary, store: Store, metric: str) -> tuple[str, Series] | None:
+    try:
+        run = load(store.cell_dir(row.cell))
+    except ResultsError:
+        return None
+    samples = Samples(run, run.repetitions[0])
+    hop = next((hop for flow in samples.flow_names if (hop := samples.bottleneck(flow))), None)
+    return None if hop is None else _of_hop(samples, hop, metric)
+
+
+def _of_hop(samples: Samples, hop: Hop, metric: str) -> tuple[str, Series] | None:
+    if metric == DELAY:
+        delay = samples.queueing_delay(hop)
+        return ("ms", Series(delay.time, delay.value / 1e6)) if len(delay) else None
+    return next(
+        ((unit, found[metric]) for unit, found in samples.queue_gauges(hop).items() if metric in found), None
+    )
