@@ -94,6 +94,7 @@ export interface StudyResults {
   missing: number;
   repeat: number;
   metrics: Record<string, string>;
+  expectations: { statement: string; verdict: "holds" | "fails" | "undecided" }[];
 }
 
 /** A network that stays up. */
@@ -152,6 +153,8 @@ export class BackendError extends Error {
 }
 
 export interface Backend {
+  /** What tells this page from others of the same server. */
+  readonly page: string;
   session(): Promise<Session>;
   login(token: string): Promise<void>;
   schema(): Promise<Schema>;

@@ -6,7 +6,8 @@ import { type Backend, BackendError, type Event, type Stream, type Wanted } from
 const PAGE = Math.random().toString(36).slice(2);
 const LONGEST_WAIT = 5000;
 
-export const thisPage = PAGE;
+// Requests may overtake each other: the server is told which of them is the newest.
+let previews = 0;
 
 export function server(base = new URL(".", document.baseURI)): Backend {
   const address = (path: string, query: Record<string, string | number | undefined | string[]> = {}) => {
@@ -48,6 +49,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
   });
 
   return {
+    page: PAGE,
     session: () => json(address("session")),
     login: async (token) => void (await ask(address("login"), send("POST", { token }))),
     schema: () => json(address("schema")),
@@ -58,7 +60,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     check: (text, path, engine, signal) => json(address("check"), send("POST", { text, path, engine }, signal)),
     imported: (text, name) => json(address("import"), send("POST", { text, name })),
     preview: async (text, path, { points, panels, packets }, signal) => {
-      const body = { text, path, page: PAGE, points: Math.round(points), panels, packets };
+      const body = { text, path, page: PAGE, order: ++previews, points: Math.round(points), panels, packets };
       const response = await ask(address("preview"), send("POST", body, signal));
       return response.status === 204 ? undefined : decode(await response.arrayBuffer());
     },

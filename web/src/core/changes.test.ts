@@ -123,7 +123,7 @@ flows:
           rate: "10 Mbit/s",
           delay: "15 ms",
           forward: { loss: "1 %", queue: "1 BDP", at: { "5 s": { delay: "30 ms" } } },
-          backward: { queue: "10000 packets", at: { "5 s": { delay: "30 ms" } } },
+          reverse: { queue: "10000 packets", at: { "5 s": { delay: "30 ms" } } },
         },
       ],
     });

@@ -159,7 +159,7 @@ export function toGeneral(text: string): string {
   const { data, broken } = read(text);
   const network = mapping(mapping(data).network);
   if (broken || network.path === undefined) return text;
-  const { rtt, queue, left, right, reverse, per_flow, at: changes, mtu, ...rest } = mapping(network.path) as Record<string, Value>;
+  const { rtt, queue, left, right, reverse: own, per_flow, at: changes, mtu, ...rest } = mapping(network.path) as Record<string, Value>;
   if (per_flow === true || per_flow === "on") return text;
   const delay = half(rtt) ?? "0 ms";
   const { loss, corrupt, duplicate: twice, reorder, jitter, up, rate, trace, ...unknown } = rest as Record<string, Value>;
@@ -168,18 +168,18 @@ export function toGeneral(text: string): string {
     if (value !== undefined) forward[key] = value;
   }
   forward.queue = queue ?? "1 BDP";
-  const backward: Record<string, Value> = {
+  const reverse: Record<string, Value> = {
     queue: "10000 packets",
-    ...(mapping(reverse) as Record<string, Value>),
+    ...(mapping(own) as Record<string, Value>),
   };
   if (changes !== undefined) {
-    const told = (inner: unknown, way: "forward" | "backward") => {
+    const told = (inner: unknown, way: "forward" | "reverse") => {
       const { rtt: newer, ...more } = mapping(inner) as Record<string, Value>;
       const slower = half(newer);
       if (way === "forward") return { ...more, ...(slower ? { delay: slower } : {}) };
       return slower ? { delay: slower } : {};
     };
-    for (const [way, into] of [["forward", forward], ["backward", backward]] as const) {
+    for (const [way, into] of [["forward", forward], ["reverse", reverse]] as const) {
       const times = Object.entries(mapping(changes))
         .map(([time, inner]) => [time, told(inner, way)] as const)
         .filter(([, inner]) => Object.keys(inner).length);
@@ -194,7 +194,7 @@ export function toGeneral(text: string): string {
     delay,
     ...(mtu !== undefined ? { mtu } : {}),
     forward,
-    backward,
+    reverse,
   };
   const node = (name: string, settings: Value | undefined) => ({ name, ...(mapping(settings) as Record<string, Value>) });
   // New keys first, so that the mapping is never empty, and its comments stay where they are.

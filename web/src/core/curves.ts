@@ -10,6 +10,11 @@ export interface SeriesAbout {
   stream?: number;
   link?: string;
   direction?: string;
+  /** Of a distribution: the unit of its abscissa, which is not time. */
+  across?: string;
+  /** What publishes this figure, and its name: figures of one group and unit share a chart. */
+  group?: string;
+  figure?: string;
 }
 
 export interface CurvesHeader {
@@ -22,6 +27,8 @@ export interface CurvesHeader {
   run?: string;
   wall?: number;
   packets?: number;
+  /** Why the machine, not TCP, has set the figures of a kept run. */
+  overload?: string | null;
 }
 
 export type Curves = Frame<CurvesHeader>;
@@ -37,6 +44,49 @@ export function lines(curves: Curves, panel: string, run: number): Line[] {
   return curves.header.series.flatMap((about, index) =>
     about.panel === panel ? [{ ...about, run, x: curves.arrays[2 * index]!, y: curves.arrays[2 * index + 1]! }] : [],
   );
+}
+
+export interface Shared {
+  group: string;
+  unit: string;
+  lines: Line[];
+}
+
+/** A panel's lines by what can share axes; a panel without lines is one chart of `unit`. */
+export function charts(given: Line[], unit: string): Shared[] {
+  const found = new Map<string, Shared>();
+  for (const line of given) {
+    const group = line.group ?? "";
+    const key = `${group} in ${line.unit}`;
+    if (!found.has(key)) found.set(key, { group, unit: line.unit, lines: [] });
+    found.get(key)!.lines.push(line);
+  }
+  return found.size ? [...found.values()] : [{ group: "", unit, lines: [] }];
+}
+
+/** The colour numbers of a chart's lines: of their flow or link, or of the figure where it has several. */
+export function tints(given: Line[], names: { flows: string[]; links: string[] }): number[] {
+  const keyOf = ({ flow, figure }: Line) => `${flow} ${figure}`;
+  const keys = [...new Set(given.map(keyOf))];
+  const several = new Set(given.map((line) => line.figure)).size > 1;
+  return given.map((line) => {
+    if (several || (line.figure && !line.flow)) return keys.indexOf(keyOf(line));
+    return line.flow ? colourOf(line.flow, names.flows) : colourOf(wayOf(line), names.links);
+  });
+}
+
+/** A link direction, as colours and hiding know it. */
+export const wayOf = ({ link, direction }: SeriesAbout) => `${link} ${direction}`;
+
+/** The least and largest abscissa of a distribution's lines. */
+export function reach(given: Line[]): [number, number] {
+  let [least, most] = [Infinity, -Infinity];
+  for (const { x } of given) {
+    if (!x.length) continue;
+    least = Math.min(least, x[0]!);
+    most = Math.max(most, x[x.length - 1]!);
+  }
+  return most > least ? [least, most] : [0, Number.isFinite(most) && most > 0 ? 2 * most : 1];
 }
 
 /** One axis for all lines: undefined where a line has no sample, so that it is drawn on; null is a gap. */

@@ -1,5 +1,6 @@
 // What a scenario's text draws: nodes, links and flows, as far as the text says so already.
 
+import { shown } from "./quantity";
 import type { Path } from "./text";
 
 export type NodeKind = "host" | "switch" | "router";
@@ -38,6 +39,8 @@ export interface Drawing {
   flows: DrawnFlow[];
   /** Whether the network is the short form `path`. */
   short: boolean;
+  /** Whether nodes and links are made from `topology`: the text does not name them. */
+  generated?: boolean;
 }
 
 type Mapping = Record<string, unknown>;
@@ -45,6 +48,7 @@ type Mapping = Record<string, unknown>;
 export function draw(data: unknown): Drawing {
   const network = mapping(mapping(data).network);
   const drawing: Drawing = { nodes: [], links: [], flows: [], short: false };
+  if (network.topology !== undefined) drawing.generated = true;
   if (network.path !== undefined) drawPath(network, drawing, list(mapping(data).flows));
   list(network.nodes).forEach((node, index) => {
     const name = typeof node === "string" ? node : mapping(node).name;
@@ -74,6 +78,23 @@ export function draw(data: unknown): Drawing {
     if (drawn) drawing.flows.push(drawn);
   });
   return drawing;
+}
+
+/** A drawing whose network is made from `topology`, with the nodes and links that its plan has. */
+export function drawPlan(drawing: Drawing, plan: unknown): Drawing {
+  const path: Path = ["network", "topology"];
+  const nodes = list(mapping(plan).nodes).map((node) => {
+    const { name, kind } = mapping(node);
+    return { name: String(name), kind: kind === "router" || kind === "switch" ? kind : ("host" as NodeKind), path };
+  });
+  const links = list(mapping(plan).links).map((link) => {
+    const { name, ends, forward } = mapping(link);
+    const { rate, delay } = mapping(forward);
+    const said = [typeof rate === "number" ? shown(rate, "bit/s") : "", typeof delay === "number" && delay > 0 ? shown(delay / 1e9, "s") : ""];
+    const label = said.filter(Boolean).join(" · ");
+    return { name: String(name), ends: ends as [string, string], path, label, impairments: [], changes: 0 };
+  });
+  return { ...drawing, nodes, links };
 }
 
 function drawPath(network: Mapping, drawing: Drawing, flows: unknown[]): void {
@@ -146,7 +167,7 @@ function described(link: Mapping): Pick<DrawnLink, "label" | "impairments" | "ch
     ["reorder", "reorder"],
     ["jitter", "jitter"],
   ] as const) {
-    for (const way of [link, forward, mapping(link.backward), mapping(link.reverse)]) {
+    for (const way of [link, forward, mapping(link.reverse ?? link.backward)]) {
       const value = way[key];
       if (value === undefined || value === null) continue;
       const inner = mapping(value);
@@ -156,7 +177,7 @@ function described(link: Mapping): Pick<DrawnLink, "label" | "impairments" | "ch
     }
   }
   if (link.up === false || link.up === "off") impairments.push("down");
-  const changes = [link, forward, mapping(link.backward)]
+  const changes = [link, forward, mapping(link.reverse ?? link.backward)]
     .map((way) => Object.keys(mapping(way.at)).length)
     .reduce((sum, count) => sum + count, 0);
   return { label: parts.filter(Boolean).join(" · "), impairments, changes };

@@ -9,7 +9,15 @@ export interface PacketsHeader {
   until: number;
   duration: number;
   queues: { way: number }[];
+  /** Changes of links over the whole run, in order of time. */
+  changes: { link: number; time: number; direction: string; detail: string }[];
   recorded: boolean;
+}
+
+export interface LinkState {
+  down: boolean;
+  /** Such as `down` or `rate 5 Mbit/s`. */
+  said: string;
 }
 
 export interface Dot {
@@ -91,6 +99,27 @@ export class Packets {
       const next = first(times, 0, times.length, time + 1e-12);
       if (next > 0) found.set(way, counts[next - 1]!);
     });
+    return found;
+  }
+
+  /** Links that are no longer as they were when the run began. */
+  states(time: number): Map<number, LinkState> {
+    const now = new Map<number, Map<string, string>>();
+    for (const { link, time: at, direction, detail } of this.header.changes) {
+      if (at > time) break;
+      const settings = now.get(link) ?? new Map<string, string>();
+      now.set(link, settings);
+      for (const one of detail.split(", ")) {
+        if (one === "up") settings.delete(`${direction} down`);
+        // What has no figure, such as a loss process, has changed in more than one.
+        else settings.set(`${direction} ${one.split(" ")[0]}`, one === "down" || /\d/.test(one) ? one : `${one} changed`);
+      }
+    }
+    const found = new Map<number, LinkState>();
+    for (const [link, settings] of now) {
+      const said = [...new Set(settings.values())];
+      if (said.length) found.set(link, { down: said.includes("down"), said: said.includes("down") ? "down" : said.join(" · ") });
+    }
     return found;
   }
 

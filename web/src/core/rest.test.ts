@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { align, type Line } from "./curves";
+import { align, charts, type Line, reach, tints } from "./curves";
 import { decode, type Frame } from "./frame";
-import { draw } from "./network";
+import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
@@ -49,16 +49,54 @@ it("lines with samples at different times share one axis, and a gap stays a gap"
   });
 });
 
+describe("what shares a chart", () => {
+  const line = (about: Partial<Line>): Line => ({ panel: "p", label: "l", unit: "", run: 0, x: [], y: [], ...about });
+  const names = { flows: ["a", "b"], links: ["l forward"] };
+
+  it("has one unit and one publisher; without lines it is one empty chart", () => {
+    const found = charts([line({ group: "codel", unit: "s" }), line({ group: "codel" }), line({ group: "red" }), line({ group: "codel" })], "");
+    expect(found.map(({ group, unit, lines }) => [group, unit, lines.length])).toEqual([["codel", "s", 1], ["codel", "", 2], ["red", "", 1]]);
+    expect(charts([], "bit/s")).toEqual([{ group: "", unit: "bit/s", lines: [] }]);
+  });
+
+  it("is coloured by flow or link, and by figure where it has several", () => {
+    const link = { link: "l", direction: "forward" };
+    expect(tints([line({ flow: "b" }), line({ flow: "a" }), line(link)], names)).toEqual([1, 0, 0]);
+    expect(tints([line({ flow: "b", figure: "w" }), line({ flow: "a", figure: "w" })], names)).toEqual([1, 0]);
+    expect(tints([line({ flow: "a", figure: "w" }), line({ flow: "a", figure: "k" }), line({ flow: "a", figure: "w", run: 1 })], names)).toEqual([0, 1, 0]);
+    expect(tints([line({ ...link, figure: "p" }), line({ ...link, figure: "q" })], names)).toEqual([0, 1]);
+  });
+
+  it("reaches from the least to the largest abscissa, and is never of no width", () => {
+    expect(reach([line({ x: [2, 5] }), line({ x: [1, 3] }), line({})])).toEqual([1, 5]);
+    expect(reach([line({ x: [4, 4] })])).toEqual([0, 8]);
+    expect(reach([line({})])).toEqual([0, 1]);
+  });
+});
+
 describe("a drawing", () => {
   it("of each template has every link and flow of its text", () => {
     for (const { text } of TEMPLATES) {
       const { data, broken } = read(text);
-      const scenario = data as { network: { links?: unknown[] }; flows: unknown[] };
+      const scenario = data as { network: { links?: unknown[]; path?: unknown }; flows: unknown[] };
       expect(broken).toBe(false);
-      expect(draw(data).links).toHaveLength(scenario.network.links?.length ?? 1);
+      expect(draw(data).links).toHaveLength(scenario.network.links?.length ?? (scenario.network.path ? 1 : 0));
       expect(draw(data).flows).toHaveLength(scenario.flows.length);
     }
     expect(draw(read(EMPTY).data).nodes).toEqual([]);
+  });
+
+  it("of a generated network has the nodes and links of its plan, and the flows of its text", () => {
+    const text = draw(read("network: {topology: {kind: star}}\nflows: [{name: f, kind: tcp, from: h1, to: h2}]").data);
+    expect([text.generated, text.nodes, text.flows.length]).toEqual([true, [], 1]);
+    const way = { rate: 20_000_000, delay: 1_500_000 };
+    const found = drawPlan(text, {
+      nodes: [{ name: "r1", kind: "router" }, { name: "h1", kind: "host" }],
+      links: [{ name: "r1-h1", ends: ["r1", "h1"], forward: way }, { name: "x", ends: ["r1", "h1"], forward: { rate: null, delay: 0 } }],
+    });
+    expect(found.nodes.map(({ name, kind }) => [name, kind])).toEqual([["r1", "router"], ["h1", "host"]]);
+    expect(found.links.map(({ label }) => label)).toEqual(["20 Mbit/s · 1.50 ms", ""]);
+    expect(found.flows).toEqual(text.flows);
   });
 
   it("of anything at all draws what is there", () => {
@@ -70,6 +108,8 @@ describe("a drawing", () => {
   it("puts no two nodes on one spot", () => {
     for (const { text } of TEMPLATES) {
       const drawing = draw(read(text).data);
+      // What `topology` makes is known from the plan alone.
+      if (drawing.generated) continue;
       const found = places(drawing, { [drawing.nodes[0]!.name]: { x: 5, y: 5 } });
       expect(new Set(Object.values(found).map(({ x, y }) => `${x} ${y}`)).size).toBe(drawing.nodes.length);
       expect(found[drawing.nodes[0]!.name]).toEqual({ x: 5, y: 5 });
@@ -151,6 +191,13 @@ describe("a form of something that has kinds", () => {
 describe("packets", () => {
   const header: PacketsHeader = {
     links: ["a-b"], flows: ["f"], start: 0, until: 10, duration: 10, queues: [{ way: 0 }], recorded: true,
+    changes: [
+      { link: 0, time: 2, direction: "forward", detail: "down" },
+      { link: 0, time: 3, direction: "forward", detail: "up" },
+      { link: 0, time: 4, direction: "forward", detail: "rate 5 Mbit/s" },
+      { link: 0, time: 4, direction: "backward", detail: "rate 5 Mbit/s" },
+      { link: 0, time: 5, direction: "forward", detail: "rate 1 Mbit/s, loss" },
+    ],
   };
   // A delivered packet forward, a lost one backward, one that the queue dropped.
   const arrays = [[0, 1, 1], [1, 2, 1], [0, 1, 0], [0, 0, 0], [1, 2, 4], [1514, 74, 1514], [0, 1], [1, 0]];
@@ -167,6 +214,13 @@ describe("packets", () => {
     expect(packets.at(2.25, 0.5)).toMatchObject([{ at: 0.5, fallen: 0.5 }]);
     expect(packets.at(1.2, 0.4).filter((dot) => dot.fallen !== undefined)).toMatchObject([{ at: 0 }]);
     expect(packets.at(9, 0.5)).toEqual([]);
+  });
+
+  it("go over links whose state is that of the moment", () => {
+    const said = (time: number) => packets.states(time).get(0);
+    expect([said(1), said(2.5), said(3.5)]).toEqual([undefined, { down: true, said: "down" }, undefined]);
+    expect(said(4.5)).toEqual({ down: false, said: "rate 5 Mbit/s" });
+    expect(said(5)).toEqual({ down: false, said: "rate 1 Mbit/s · rate 5 Mbit/s · loss changed" });
   });
 
   it("wait in a queue between its events", () => {

@@ -83,23 +83,23 @@ export const TEMPLATES: Template[] = [
   },
   {
     name: "fat-tree",
-    about: "A small data centre: two core switches' worth of paths, four racks",
-    text: scenario(
-      "fat-tree",
-      [router("core"), router("agg1"), router("agg2"), ...numbers(4).map((n) => router(`edge${n}`)), ...numbers(8).map((n) => host(`h${n}`))],
-      [
-        link("core", "agg1", "1 Gbit/s", "50 us"),
-        link("core", "agg2", "1 Gbit/s", "50 us"),
-        ...numbers(4).map((n) => link(n <= 2 ? "agg1" : "agg2", `edge${n}`, "1 Gbit/s", "20 us")),
-        ...numbers(8).map((n) => link(`edge${Math.ceil(n / 2)}`, `h${n}`, "200 Mbit/s", "10 us")),
-      ],
-      numbers(4).map((n) => flow(`incast${n}`, `h${n + 4}`, "h1", "cc: dctcp")),
-      "2 s",
-    ),
+    about: "A data centre: four pods of four hosts below four core routers; four servers send to one",
+    text: `${HEAD("fat-tree")}network:
+  topology:
+    kind: fat-tree
+    k: 4
+    core: {rate: 100 Mbit/s, delay: 50 us, queue: 100 packets}
+    edge: {rate: 100 Mbit/s, delay: 10 us, queue: 100 packets}
+flows:
+${numbers(4)
+  .map((n) => flow(`from-pod${n}`, `h${4 * n}`, "h1"))
+  .join("\n")}
+duration: 2 s
+`,
   },
   {
     name: "two-as",
-    about: "Two autonomous systems whose routers speak BGP: for the kernel engine and the tab Network",
+    about: "Two autonomous systems whose routers speak BGP",
     text: scenario(
       "two-as",
       [

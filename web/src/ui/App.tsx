@@ -1,7 +1,6 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
 import { lazy, Suspense, useEffect, useState } from "react";
-import { removeAt, removeNode } from "../core/changes";
 import { Canvas } from "./Canvas";
 import { CurvesPanel } from "./CurvesPanel";
 import { Files } from "./Files";
@@ -10,8 +9,10 @@ import { LabView } from "./lab/LabView";
 import { Locked } from "./Locked";
 import { PacketsBar } from "./PacketsBar";
 import { ResultView } from "./ResultView";
+import { removeSelected } from "./selected";
 import { useSplit } from "./split";
-import type { Store, Tab } from "./store";
+import type { Tab } from "../store/state";
+import type { Store } from "../store/store";
 import { StudyView } from "./StudyView";
 import { TopBar } from "./TopBar";
 import { use, useStore } from "./use";
@@ -26,7 +27,6 @@ export function App() {
   const session = use((state) => state.session);
   const view = use((state) => state.view);
   const sidebar = use((state) => state.sidebar);
-  const notice = use((state) => state.notice);
   const connection = use((state) => state.connection);
   const lower = useSplit("lower", 0.44, "vertical");
   const side = useSplit("side", 0.4, "horizontal");
@@ -81,14 +81,7 @@ export function App() {
           </main>
         )}
       </div>
-      <div className={`notice ${notice ? "shown" : ""} ${notice?.bad ? "bad" : ""}`} role="status" aria-live="polite">
-        {notice?.text}
-        {notice && (
-          <button className="plain" aria-label="Dismiss" onClick={() => store.set({ notice: undefined })}>
-            ✕
-          </button>
-        )}
-      </div>
+      <Notices />
     </div>
   );
 }
@@ -153,6 +146,24 @@ function Status() {
   );
 }
 
+/** What went well goes by itself; what went wrong stays until it is dismissed. */
+function Notices() {
+  const store = useStore();
+  const notices = use((state) => state.notices);
+  return (
+    <div className="notices" role="status" aria-live="polite">
+      {notices.map((notice) => (
+        <div key={notice.id} className={`notice ${notice.bad ? "bad" : ""}`}>
+          <span>{notice.text}</span>
+          <button className="plain" aria-label="Dismiss" onClick={() => store.dismiss(notice.id)}>
+            ✕
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
 function Conflict() {
   const store = useStore();
   const conflict = use((state) => state.conflict);
@@ -161,8 +172,8 @@ function Conflict() {
   return (
     <div className="banner" role="alert">
       {path} was changed elsewhere while you have changes of your own.
-      <button onClick={() => void store.resolve(true)}>Take the other text</button>
-      <button onClick={() => void store.resolve(false)}>Save mine over it</button>
+      <button onClick={() => void store.documents.resolve(true)}>Take the other text</button>
+      <button onClick={() => void store.documents.resolve(false)}>Save mine over it</button>
     </div>
   );
 }
@@ -177,14 +188,14 @@ function useKeys(store: Store): void {
       const writing = target.closest("input, textarea, select, [contenteditable=true]") !== null;
       if (command && key === "s") {
         event.preventDefault();
-        void store.save();
+        void store.documents.save();
       } else if (command && key === "enter") {
         event.preventDefault();
-        void store.run();
+        void store.runs.start();
       } else if (command && (key === "z" || key === "y") && !target.closest("input, textarea")) {
         event.preventDefault();
-        if (key === "y" || event.shiftKey) store.redo();
-        else store.undo();
+        if (key === "y" || event.shiftKey) store.documents.redo();
+        else store.documents.undo();
       } else if (!writing && (key === "delete" || key === "backspace") && store.state.selection.length) {
         event.preventDefault();
         removeSelected(store);
@@ -193,7 +204,7 @@ function useKeys(store: Store): void {
     window.addEventListener("keydown", pressed, true);
     const leaving = (event: BeforeUnloadEvent) => {
       // Drafts are kept, but someone who closes the page may not know.
-      if (store.dirty && store.state.version !== null) event.preventDefault();
+      if (store.documents.dirty && store.state.version !== null) event.preventDefault();
     };
     window.addEventListener("beforeunload", leaving);
     return () => {
@@ -201,18 +212,4 @@ function useKeys(store: Store): void {
       window.removeEventListener("beforeunload", leaving);
     };
   }, [store]);
-}
-
-export function removeSelected(store: Store): void {
-  let { text } = store.state;
-  const { selection, drawing } = store.state;
-  // From the last to the first, so that the places of the others stay.
-  const paths = selection
-    .filter(({ kind }) => kind !== "node")
-    .map(({ kind, name }) => (drawing[`${kind}s`] as { name: string; path: (string | number)[] }[]).find((one) => one.name === name)!.path)
-    .sort((a, b) => Number(b[b.length - 1]) - Number(a[a.length - 1]));
-  for (const path of paths) if (path[1] !== "path") text = removeAt(text, path);
-  for (const { kind, name } of selection) if (kind === "node") text = removeNode(text, name);
-  store.edit(text);
-  store.set({ selection: [] });
 }

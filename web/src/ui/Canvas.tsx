@@ -8,37 +8,56 @@ import {
   ConnectionMode,
   type Edge,
   type EdgeChange,
-  type FitViewOptions,
+  getViewportForBounds,
   MiniMap,
   type NodeChange,
   ReactFlow,
   ReactFlowProvider,
   SelectionMode,
   useReactFlow,
+  useStore as useCanvas,
 } from "@xyflow/react";
 import { type DragEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
+import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
+import { LINE_HEIGHT, spanned } from "../core/labels";
 import type { NodeKind } from "../core/network";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
-import { TEMPLATES } from "../core/templates";
+import { middle, ranks, scene, twins } from "../core/scene";
+import { Begin } from "./Begin";
 import { FlowEdge, LinkEdge } from "./edges";
-import { Icon } from "./icons";
-import { automatic } from "./layout";
+import { Labels } from "./Labels";
+import { automatic, type Layout } from "./layout";
 import { DeviceNode, type Device } from "./nodes";
 import { PacketLayer } from "./PacketLayer";
-import { removeSelected } from "./App";
+import { removeSelected } from "./selected";
+import { DRAGGED, Tools } from "./Tools";
 import { use, useStore } from "./use";
 
 const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
-// Room for the tools above and for arcs.
-const WHOLE: FitViewOptions = { padding: { top: "96px", right: "28px", bottom: "36px", left: "28px" }, maxZoom: 1.2 };
+const [LEAST_ZOOM, MOST_ZOOM, MOST_WHOLE] = [0.05, 3, 1.2];
+// A network of so many nodes needs no map.
+const MANY = 12;
+// Around what is seen whole, px.
+const MARGIN = "18px";
 // Nodes that were copied, to be put into this scenario or the next that is opened.
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
-const DRAGGED = "application/x-tcplab-node";
+
+/** A map of a network of which only a part is seen. */
+function Overview() {
+  const partly = useCanvas(({ nodeLookup, transform: [left, top, zoom], width, height }) => {
+    if (nodeLookup.size <= MANY) return false;
+    return [...nodeLookup.values()].some(({ internals: { positionAbsolute: at } }) => {
+      const [x, y] = [at.x * zoom + left, at.y * zoom + top];
+      return x < -NODE_WIDTH * zoom || y < -NODE_HEIGHT * zoom || x > width || y > height;
+    });
+  });
+  return partly ? <MiniMap pannable zoomable ariaLabel="Overview" /> : null;
+}
 
 /** The link or flow that an edge stands for. */
 function lineOf(id: string): Drawn {
@@ -87,22 +106,24 @@ function Inner() {
     });
   }, [derived]);
 
+  const centreOfAll = useMemo(() => middle(drawing, placed), [drawing, placed]);
+  // Where nodes stand while they are dragged.
+  const standing = useMemo<Places>(() => Object.fromEntries(nodes.map((node) => [node.id, node.position])), [nodes]);
+  const [pointed, setPointed] = useState<string>();
   const edges = useMemo<Edge[]>(() => {
     const names = drawing.flows.map((one) => one.name);
     const there = new Set(drawing.nodes.map((node) => node.name));
     const chosen = (kind: string, name: string) => selection.some((one) => one.kind === kind && one.name === name);
-    const links = drawing.links.map((link) => {
-      const twins = drawing.links.filter((other) => other.ends.every((end) => link.ends.includes(end)));
-      return {
-        id: `link ${link.name}`,
-        type: "link",
-        source: link.ends[0],
-        target: link.ends[1],
-        selected: chosen("link", link.name),
-        ariaLabel: `Link ${link.name}: ${[link.label, ...link.impairments].join(", ")}`,
-        data: { link, twin: twins.indexOf(link), twins: twins.length, wrong: wrong.get(`link ${link.name}`) },
-      };
-    });
+    const [which, rank] = [twins(drawing), ranks(drawing)];
+    const links = drawing.links.map((link) => ({
+      id: `link ${link.name}`,
+      type: "link",
+      source: link.ends[0],
+      target: link.ends[1],
+      selected: chosen("link", link.name),
+      ariaLabel: `Link ${link.name}: ${[link.label, ...link.impairments].join(", ")}`,
+      data: { ...which.get(link.name)!, wrong: wrong.get(`link ${link.name}`) },
+    }));
     const arcs = drawing.flows
       .filter((one) => there.has(one.from) && there.has(one.to) && one.from !== one.to)
       .map((one) => ({
@@ -114,14 +135,14 @@ function Inner() {
         ariaLabel: `Flow ${one.label} from ${one.from} to ${one.to}`,
         zIndex: 2,
         data: {
-          flow: one,
           colour: colourOf(one.name, names),
-          rank: drawing.flows.filter((other) => [other.from, other.to].sort().join() === [one.from, one.to].sort().join()).indexOf(one),
+          rank: rank.get(one.name)!,
+          middle: centreOfAll,
           wrong: wrong.get(`flow ${one.name}`),
         },
       }));
     return [...links, ...arcs];
-  }, [drawing, selection, wrong]);
+  }, [drawing, selection, wrong, centreOfAll]);
 
   const chosenBy = useCallback(
     (changes: { type: string; id?: string; selected?: boolean }[], of: (id: string) => Drawn) => {
@@ -150,9 +171,23 @@ function Inner() {
       const moved = changes.flatMap((one) =>
         one.type === "position" && one.dragging === false && one.position ? [[one.id, one.position] as const] : [],
       );
-      if (moved.length) store.move(Object.fromEntries(moved), "move");
+      if (moved.length) store.documents.move(Object.fromEntries(moved), "move");
     },
     [store, chosenBy],
+  );
+
+  /** Show everything: nodes, and the arcs and labels around them. */
+  const whole = useCallback(
+    (duration = 0) => {
+      const { drawing, placed } = store.state;
+      const element = frame.current;
+      if (!drawing.nodes.length || !element) return;
+      const { nodes, links, flows } = scene(drawing, placed);
+      const bounds = spanned(nodes, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
+      const { clientWidth, clientHeight } = element;
+      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, LEAST_ZOOM, MOST_WHOLE, MARGIN), { duration });
+    },
+    [store, flow],
   );
 
   const add = useCallback(
@@ -160,11 +195,11 @@ function Inner() {
       const made = addNode(store.state.text, kind);
       const places = { ...store.state.placed };
       if (at) places[made.name] = at;
-      store.edit(made.text, places);
+      store.documents.edit(made.text, places);
       store.set({ selection: [{ kind: "node", name: made.name }], sidebar: "settings" });
-      if (!at) window.setTimeout(() => void flow.fitView({ ...WHOLE, duration: 150 }), 30);
+      if (!at) window.setTimeout(() => whole(150), 30);
     },
-    [store, flow],
+    [store, whole],
   );
 
   const join = useCallback(
@@ -174,10 +209,10 @@ function Inner() {
       if (what === "flow") {
         if (!host(a) || !host(b)) return store.notice("A flow goes from one host to another.", true);
         const made = addFlow(store.state.text, a, b);
-        store.edit(made.text, store.state.placed);
+        store.documents.edit(made.text, store.state.placed);
         store.set({ selection: [{ kind: "flow", name: made.name }], sidebar: "settings" });
       } else {
-        store.edit(addLink(store.state.text, a, b), store.state.placed);
+        store.documents.edit(addLink(store.state.text, a, b), store.state.placed);
       }
     },
     [drawing, store],
@@ -189,7 +224,7 @@ function Inner() {
     if (!names.size) return;
     const places = { ...store.state.placed };
     for (const [old, fresh] of names) places[fresh] = { x: (known[old]?.x ?? 0) + 40, y: (known[old]?.y ?? 0) + 90 };
-    store.edit(made, places);
+    store.documents.edit(made, places);
     store.set({ selection: [...names.values()].map((name) => ({ kind: "node", name })) });
   };
   const taken = (): Copied => ({ text: store.state.text, names: chosen, places: store.state.placed });
@@ -199,29 +234,28 @@ function Inner() {
     const spread = (axis: "x" | "y") => Math.max(...at.map((one) => one[axis])) - Math.min(...at.map((one) => one[axis]));
     const axis = spread("x") >= spread("y") ? "y" : "x";
     const mean = at.reduce((sum, one) => sum + one[axis], 0) / at.length;
-    store.move(Object.fromEntries(chosen.map((name) => [name, { ...placed[name]!, [axis]: Math.round(mean) }])));
+    store.documents.move(Object.fromEntries(chosen.map((name) => [name, { ...placed[name]!, [axis]: Math.round(mean) }])));
   };
-  const arrange = async () => {
-    store.move(await automatic(drawing));
-    window.setTimeout(() => void flow.fitView({ ...WHOLE, duration: 200 }), 30);
+  const arrange = async (layout: Layout) => {
+    store.documents.move(await automatic(drawing, frame.current!.clientWidth, layout));
+    window.setTimeout(() => whole(200), 30);
   };
-  const fit = () => void flow.fitView({ ...WHOLE, duration: 200 });
 
   // Another document: laid out where no one has done so, and seen whole.
-  const unplaced = drawing.nodes.length > 3 && !store.placedByHand;
+  const unplaced = drawing.nodes.length > 3 && !store.documents.placedByHand;
   const size = drawing.nodes.length;
   useEffect(() => {
     // On an empty canvas the view would jump when the first node is put down.
-    const timer = window.setTimeout(() => store.state.drawing.nodes.length && void flow.fitView(WHOLE), 60);
+    const timer = window.setTimeout(() => whole(), 60);
     return () => clearTimeout(timer);
-  }, [path, flow, store]);
+  }, [path, whole]);
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
-    void automatic(drawing).then((found) => {
+    void automatic(drawing, frame.current!.clientWidth, drawing.generated ? "down" : "right").then((found) => {
       if (stale) return;
-      store.arrange(found);
-      window.setTimeout(() => void flow.fitView(WHOLE), 30);
+      store.documents.arrange(found);
+      window.setTimeout(() => whole(), 30);
     });
     return () => {
       stale = true;
@@ -229,10 +263,10 @@ function Inner() {
     // Of a document, or of as many nodes: not at every key press.
   }, [path, unplaced, size, drawing.links.length]);
   useEffect(() => {
-    const watch = new ResizeObserver(() => store.state.drawing.nodes.length && void flow.fitView(WHOLE));
+    const watch = new ResizeObserver(() => whole());
     watch.observe(frame.current!);
     return () => watch.disconnect();
-  }, [flow, store]);
+  }, [whole]);
 
   const pressed = (event: React.KeyboardEvent) => {
     const command = event.ctrlKey || event.metaKey;
@@ -258,13 +292,16 @@ function Inner() {
     else if (key === "s") add("switch");
     else if ((key === "l" || key === "f") && chosen.length === 2) join(chosen[0]!, chosen[1]!, key === "l" ? "link" : "flow");
     else if (key === "l" || key === "f") setTool(key === "l" ? "link" : "flow");
+    else if (key === "+" || key === "=") void flow.zoomIn({ duration: 120 });
+    else if (key === "-") void flow.zoomOut({ duration: 120 });
+    else if (key === "0") whole(200);
   };
 
   const dropped = (event: DragEvent) => {
     const [file] = event.dataTransfer.files;
     if (file) {
       event.preventDefault();
-      return void store.take(file);
+      return void store.documents.take(file);
     }
     const kind = event.dataTransfer.getData(DRAGGED) as NodeKind;
     if (!kind) return;
@@ -274,51 +311,18 @@ function Inner() {
   };
 
   return (
-    <section className="canvas" aria-label="Network" onKeyDown={pressed} ref={frame} onDrop={dropped} onDragOver={(event) => event.preventDefault()}>
-      <div className="tools" role="toolbar" aria-label="Draw">
-        {(["host", "router", "switch"] as const).map((kind) => (
-          <button
-            key={kind}
-            draggable
-            onDragStart={(event) => event.dataTransfer.setData(DRAGGED, kind)}
-            onClick={() => add(kind)}
-            title={`Add a ${kind} (${kind[0]!.toUpperCase()}), or drag it onto the canvas`}
-          >
-            <Icon name={kind} /> {kind[0]!.toUpperCase() + kind.slice(1)}
-          </button>
-        ))}
-        <span className="rule" />
-        <button
-          aria-pressed={tool === "link"}
-          onClick={() => (chosen.length === 2 ? join(chosen[0]!, chosen[1]!, "link") : setTool("link"))}
-          title="Drag from one node's edge to another to link them (L)"
-        >
-          Link
-        </button>
-        <button
-          aria-pressed={tool === "flow"}
-          onClick={() => (chosen.length === 2 ? join(chosen[0]!, chosen[1]!, "flow") : setTool("flow"))}
-          title="Drag from one host's edge to another to send a flow (F)"
-        >
-          <Icon name="flow" /> Flow
-        </button>
-        <span className="rule" />
-        <button onClick={() => void arrange()} disabled={drawing.nodes.length < 2} title="Arrange automatically" aria-label="Arrange automatically">
-          <Icon name="layout" />
-        </button>
-        <button onClick={align} disabled={chosen.length < 2} title="Align the selected nodes" aria-label="Align">
-          <Icon name="align" />
-        </button>
-        <button onClick={copy} disabled={!chosen.length} title="Duplicate (Ctrl+D)" aria-label="Duplicate">
-          <Icon name="copy" />
-        </button>
-        <button onClick={() => removeSelected(store)} disabled={!selection.length} title="Delete" aria-label="Delete">
-          <Icon name="trash" />
-        </button>
-        <button onClick={fit} title="Show everything" aria-label="Show everything">
-          <Icon name="fit" />
-        </button>
-      </div>
+    <section className="canvas" aria-label="Network" onKeyDown={pressed} onDrop={dropped} onDragOver={(event) => event.preventDefault()}>
+      <Tools
+        tool={tool}
+        chosen={chosen.length}
+        add={add}
+        use={(what) => (chosen.length === 2 ? join(chosen[0]!, chosen[1]!, what) : setTool(what))}
+        arrange={(layout) => void arrange(layout)}
+        align={align}
+        duplicate={copy}
+        zoom={{ nearer: () => void flow.zoomIn({ duration: 120 }), farther: () => void flow.zoomOut({ duration: 120 }), whole: () => whole(200) }}
+      />
+      <div className="drawing" ref={frame}>
       <ReactFlow
         nodes={nodes}
         edges={edges}
@@ -326,6 +330,8 @@ function Inner() {
         edgeTypes={EDGE_TYPES}
         onNodesChange={changed}
         onEdgesChange={edgesChanged}
+        onEdgeMouseEnter={(_, edge) => setPointed(edge.id)}
+        onEdgeMouseLeave={() => setPointed(undefined)}
         onConnect={(made: Connection) => join(made.source, made.target, tool)}
         connectionMode={ConnectionMode.Loose}
         connectionRadius={36}
@@ -333,36 +339,19 @@ function Inner() {
         selectionKeyCode="Shift"
         selectionMode={SelectionMode.Partial}
         deleteKeyCode={null}
-        minZoom={0.15}
-        maxZoom={3}
+        minZoom={LEAST_ZOOM}
+        maxZoom={MOST_ZOOM}
         snapToGrid
         snapGrid={[10, 10]}
         proOptions={{ hideAttribution: true }}
       >
         <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
-        {drawing.nodes.length > 12 && <MiniMap pannable zoomable ariaLabel="Overview" />}
+        <Overview />
+        <Labels places={standing} middle={centreOfAll} wrong={wrong} pointed={pointed} />
         <PacketLayer />
       </ReactFlow>
-      {!drawing.nodes.length && (
-        <div className="begin">
-          <h2>Draw a network</h2>
-          <p>
-            Add a host with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the edge of one node to
-            another to link them, then choose Flow and drag from the sender to the receiver.
-          </p>
-          <p>Or begin with one of these:</p>
-          <div className="starts">
-            {TEMPLATES.map((template) => (
-              <button key={template.name} onClick={() => {
-                  store.edit(template.text, {});
-                  window.setTimeout(fit, 60);
-                }} title={template.about}>
-                {template.name}
-              </button>
-            ))}
-          </div>
-        </div>
-      )}
+      {drawing.generated && <p className="next">Made from `topology`: change the network in the text.</p>}
+      {!drawing.nodes.length && !drawing.generated && <Begin begun={() => window.setTimeout(() => whole(), 60)} />}
       {drawing.nodes.length > 0 && !drawing.flows.length && (
         <p className="next">
           {drawing.links.length
@@ -370,6 +359,7 @@ function Inner() {
             : "Next: drag from the edge of one node to another to link them."}
         </p>
       )}
+      </div>
     </section>
   );
 }

@@ -1,8 +1,8 @@
-// One panel of curves: uPlot over lines that share an axis of time.
+// One panel of curves: uPlot over lines that share an axis of time, or over distributions.
 
-import { useEffect, useMemo, useRef } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
-import { align, type CurvesHeader, type Line } from "../core/curves";
+import { align, type CurvesHeader, type Line, reach } from "../core/curves";
 import { scaleOf, shown } from "../core/quantity";
 import { colour, flowColours, useThemeChange } from "./theme";
 
@@ -18,6 +18,8 @@ export interface ChartProps {
   marks: CurvesHeader["marks"];
   /** Whether it names its lines, each with its last value, where nothing above all panels names them. */
   named?: boolean;
+  /** What is said where there is no line. */
+  absent?: string;
   onZoom: (window: [number, number] | undefined) => void;
 }
 
@@ -25,19 +27,26 @@ const SYNC = "tcplab";
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 3]];
 const STRIP = 5;
 
-export function Chart(props: ChartProps) {
+export function Chart(given: ChartProps) {
+  // A distribution has an axis of its own, and is zoomed on its own.
+  const across = given.lines[0]?.across;
+  const [part, zoom] = useState<[number, number]>();
+  const whole = useMemo(() => (across ? reach(given.lines) : undefined), [across, given.lines]);
+  const [start, end] = whole ? (part ?? whole) : [given.start, given.end];
+  const props = whole ? { ...given, start, end, onZoom: zoom } : given;
   const host = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
   const latest = useRef(props);
   latest.current = props;
   const theme = useThemeChange();
-  const shape = JSON.stringify([props.lines.map((line) => [line.label, line.run]), props.colours, props.unit, theme]);
-  const most = useMemo(() => largest(props.lines), [props.lines]);
+  const wide = across ? scaleOf(across, whole![1]) : { divide: 1, unit: "s" };
+  const shape = JSON.stringify([props.lines.map((line) => [line.label, line.run]), props.colours, props.unit, across, wide.unit, theme]);
+  const [least, most] = useMemo(() => extent(props.lines), [props.lines]);
   const scale = scaleOf(props.unit, most);
 
   useEffect(() => {
     const element = host.current!;
-    const made = new uPlot(options(latest, element, scale), [[]], element);
+    const made = new uPlot(options(latest, element, scale, wide), [[]], element);
     plot.current = made;
     const watch = new ResizeObserver(() => made.setSize(sizeOf(element)));
     watch.observe(element);
@@ -54,14 +63,14 @@ export function Chart(props: ChartProps) {
     made.setData([x, ...ys] as uPlot.AlignedData, false);
     made.batch(() => {
       made.setScale("x", { min: props.start, max: props.end });
-      made.setScale("y", { min: 0, max: most > 0 ? most * 1.08 : 1 });
+      made.setScale("y", { min: least * 1.08, max: most > 0 ? most * 1.08 : least < 0 ? 0 : 1 });
     });
-  }, [props.lines, props.start, props.end, props.marks, props.phases, most, shape, scale.unit]);
+  }, [props.lines, props.start, props.end, props.marks, props.phases, least, most, shape, scale.unit]);
 
   return (
-    <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length}>
+    <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length} data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}>
       <figcaption>
-        {props.title} <span className="hush">{scale.unit}</span>
+        {props.title} <span className="hush">{across ? wide.unit : scale.unit}</span>
         {namedHere(props).map(([line, tint]) => (
           <span key={line.label} className={`of-link flow-${tint % 10}`}>
             <span className="swatch" aria-hidden="true" /> {line.label}
@@ -69,24 +78,31 @@ export function Chart(props: ChartProps) {
           </span>
         ))}
       </figcaption>
+      {!props.lines.some(({ run }) => run >= 0) && props.absent && <p className="absent">{props.absent}</p>}
       <div ref={host} className="plot" />
     </figure>
   );
 }
 
-// Flows are named above all panels; links only here.
+// Flows are named above all panels; links and published figures only here.
 function namedHere({ lines, colours, named }: ChartProps): [Line, number][] {
   return lines
-    .flatMap((line, index): [Line, number][] => ((named || line.link) && line.run === 0 ? [[line, colours[index]!]] : []))
+    .flatMap((line, index): [Line, number][] => ((named || line.link || line.figure) && line.run === 0 ? [[line, colours[index]!]] : []))
     .slice(0, 6);
 }
 
 const last = ({ y }: Line): number | undefined => y[y.length - 1];
 
-function largest(lines: Line[]): number {
-  let most = 0;
-  for (const { y } of lines) for (let i = 0; i < y.length; i++) if (y[i]! > most) most = y[i]!;
-  return most;
+/** The least and largest value, zero among them. */
+function extent(lines: Line[]): [number, number] {
+  let [least, most] = [0, 0];
+  for (const { y } of lines) {
+    for (let i = 0; i < y.length; i++) {
+      if (y[i]! > most) most = y[i]!;
+      if (y[i]! < least) least = y[i]!;
+    }
+  }
+  return [least, most];
 }
 
 // For those who hear the page: what each curve comes to.
@@ -106,20 +122,28 @@ function sizeOf(element: HTMLElement) {
   return { width: Math.max(120, element.clientWidth), height: Math.max(60, element.clientHeight) };
 }
 
-function options(latest: { current: ChartProps }, element: HTMLElement, scale: { divide: number; unit: string }): uPlot.Options {
+interface Scale {
+  divide: number;
+  unit: string;
+}
+
+function options(latest: { current: ChartProps }, element: HTMLElement, scale: Scale, wide: Scale): uPlot.Options {
   const { lines, colours, unit } = latest.current;
+  const across = lines[0]?.across;
   const paint = flowColours();
   const [text, grid] = [colour("muted"), colour("grid")];
   const axis = { stroke: text, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 }, font: "11px system-ui, sans-serif" };
   const readout = document.createElement("div");
   readout.className = "readout";
   readout.setAttribute("aria-hidden", "true");
+  // Charts whose cursors are in step select together: the one that is dragged over speaks for all.
+  let dragged = false;
   return {
     ...sizeOf(element),
     padding: [STRIP * Math.min(6, latest.current.phases.length) + 4, 8, 0, 0],
     legend: { show: false },
     cursor: {
-      sync: { key: SYNC, setSeries: false },
+      sync: across ? undefined : { key: SYNC, setSeries: false },
       drag: { x: true, y: false, setScale: false },
       points: { size: 6 },
       bind: {
@@ -131,7 +155,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: {
     },
     scales: { x: { time: false }, y: { auto: false } },
     axes: [
-      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => `${Number(value.toPrecision(7))}`) },
+      { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => `${Number((value / wide.divide).toPrecision(7))}`) },
       { ...axis, size: 46, space: 28, values: (_, values) => values.map((value) => `${Number((value / scale.divide).toPrecision(4))}`) },
     ],
     series: [
@@ -143,18 +167,25 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: {
           stroke: line.run < 0 ? withAlpha(tint, 0.32) : tint,
           width: line.run < 0 ? 1 : 1.5,
           dash: line.run > 0 ? DASHES[line.run % DASHES.length] : undefined,
-          points: { show: line.x.length < 3 },
+          points: { show: line.x.length < 3 || line.x[0] === line.x[line.x.length - 1] },
           spanGaps: false,
         };
       }),
     ],
     hooks: {
-      ready: [(made) => made.over.appendChild(readout)],
+      ready: [
+        (made) => {
+          made.over.appendChild(readout);
+          made.over.addEventListener("mousedown", () => (dragged = true));
+        },
+      ],
       setSelect: [
         (made) => {
           const { left, width } = made.select;
+          const speaks = dragged;
+          dragged = false;
           if (width < 4) return;
-          latest.current.onZoom([made.posToVal(left, "x"), made.posToVal(left + width, "x")]);
+          if (speaks) latest.current.onZoom([made.posToVal(left, "x"), made.posToVal(left + width, "x")]);
           made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
       ],
@@ -181,7 +212,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: {
               return span;
             });
           const head = document.createElement("b");
-          head.textContent = `${Number(time.toPrecision(5))} s`;
+          head.textContent = across ? shown(time, across) : `${Number(time.toPrecision(5))} s`;
           const tail = document.createElement("i");
           tail.textContent = phases.join(", ");
           readout.replaceChildren(head, ...values, tail);

@@ -1,7 +1,7 @@
 // Curves of the simulation, of runs laid over it, and of a run that goes on.
 
 import { useMemo } from "react";
-import { colourOf, type Curves, type Line, lines } from "../core/curves";
+import { charts, type Curves, type Line, lines, tints, wayOf } from "../core/curves";
 import { Chart } from "./Chart";
 import { use, useStore } from "./use";
 
@@ -15,6 +15,21 @@ const TITLES: Record<string, string> = {
   delivery: "Delivery rate",
   retransmits: "Retransmitted",
   sojourn: "Queueing delay",
+  ssthresh: "Slow-start threshold",
+  jain: "Jain's index",
+  control: "Figures of the control",
+  discipline: "State of the queue discipline",
+  classes: "Delay by class",
+  "rtt-cdf": "RTT, distribution",
+  "sojourn-cdf": "Queueing delay, distribution",
+};
+// Why a panel can be without lines.
+const ABSENT: Record<string, string> = {
+  ssthresh: "No loss yet: until the first one there is no threshold.",
+  jain: "No two flows or streams share a bottleneck.",
+  control: "These controls publish no figures.",
+  discipline: "No packet waited in a queue discipline that has a state.",
+  classes: "No packet waited in a queue discipline with a few classes.",
 };
 const NOTHING: never[] = [];
 
@@ -28,12 +43,12 @@ export function CurvesPanel() {
   const window = use((state) => state.window);
   const drawing = use((state) => state.drawing);
   const session = use((state) => state.session)!;
+  const units = session.panels;
   const jobs = use((state) => state.jobs);
   const live = use((state) => state.live);
   const refused = use((state) => state.refused);
 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
-  const finished = useMemo(() => Object.values(jobs).reverse().find((job) => job.overload), [jobs]);
   const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
   const names = useMemo(() => namesOf([curves, ...shown.map((overlay) => overlay.curves)]), [curves, shown]);
   const drawn = useMemo(() => {
@@ -44,17 +59,17 @@ export function CurvesPanel() {
         lines(overlay.curves!, panel, index + 1).map((line) => ({ ...line, label: `${line.label} (${overlay.path.split("/").pop()})` })),
       ),
     ];
-    return panels.map((panel) => {
-      const visible = all(panel).filter((line) => !hidden[keyOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
+    return panels.flatMap((panel) => {
+      const visible = all(panel).filter((line) => !hidden[nameOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
       if (panel === "goodput" && going && live[going.id]) {
         const { times, goodput } = live[going.id]!;
         for (const [flow, values] of Object.entries(goodput)) {
           visible.push({ panel, label: `${flow} (now)`, flow, unit: "bit/s", run: 1, x: times, y: values.map((value) => value ?? NaN) });
         }
       }
-      return { panel, lines: visible, colours: visible.map((line) => colourOf(nameOf(line), line.link && !line.flow ? names.links : names.flows)) };
+      return charts(visible, units[panel] ?? "").map((chart) => ({ ...chart, panel, colours: tints(chart.lines, names) }));
     });
-  }, [curves, ghost, shown, panels, hidden, names, going, live]);
+  }, [curves, ghost, shown, panels, hidden, names, going, live, units]);
 
   const durations = [curves, ...shown.map((overlay) => overlay.curves)].flatMap((one) => (one ? [one.header.duration] : []));
   if (going) durations.push(going.duration);
@@ -73,15 +88,12 @@ export function CurvesPanel() {
   const base = curves ?? shown[0]?.curves;
   const phases = base?.header.phases.filter(({ flow }) => !hidden[flow]) ?? NOTHING;
   const marks = base?.header.marks ?? NOTHING;
-  const units = session.panels;
+  const verdicts = shown.flatMap(({ path, curves }) => (curves?.header.overload ? [{ run: path.split("/").pop()!, said: curves.header.overload }] : []));
+  if (going?.overload) verdicts.push({ run: `${going.name} (now)`, said: going.overload });
 
   return (
     <div className="curves">
-      {finished && (
-        <p className="overload" role="alert">
-          Overloaded: {finished.overload}.
-        </p>
-      )}
+      <Overload verdicts={verdicts} />
       <div className="legend" role="group" aria-label="Shown">
         {names.flows.map((name, index) => (
           <Chip key={name} name={name} colour={index} />
@@ -92,7 +104,7 @@ export function CurvesPanel() {
             <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
               {overlay.path.split("/").pop()} <small>{overlay.engine}</small>
             </button>
-            <button className="plain" aria-label={`Remove ${overlay.path}`} onClick={() => void store.overlay(overlay.path)}>
+            <button className="plain" aria-label={`Remove ${overlay.path}`} onClick={() => void store.runs.overlay(overlay.path)}>
               ✕
             </button>
           </span>
@@ -103,7 +115,7 @@ export function CurvesPanel() {
           </a>
         )}
         <span className="space" />
-        {window && <button onClick={() => void store.zoom(undefined)}>Whole run</button>}
+        {window && <button onClick={() => void store.simulation.zoom(undefined)}>Whole run</button>}
         <details className="choose">
           <summary className="button">Panels</summary>
           <div className="menu">
@@ -112,7 +124,7 @@ export function CurvesPanel() {
                 <input
                   type="checkbox"
                   checked={panels.includes(panel)}
-                  onChange={() => store.setPanels(Object.keys(units).filter((one) => (one === panel ? !panels.includes(one) : panels.includes(one))))}
+                  onChange={() => store.simulation.setPanels(Object.keys(units).filter((one) => (one === panel ? !panels.includes(one) : panels.includes(one))))}
                 />
                 {TITLES[panel] ?? panel}
               </label>
@@ -120,19 +132,20 @@ export function CurvesPanel() {
           </div>
         </details>
       </div>
-      <div className={`charts count-${panels.length}`}>
-        {drawn.map(({ panel, lines: some, colours }) => (
+      <div className={`charts count-${drawn.length}`}>
+        {drawn.map(({ panel, group, unit, lines: some, colours }) => (
           <Chart
-            key={panel}
-            title={TITLES[panel] ?? panel}
-            unit={units[panel] ?? ""}
+            key={`${panel} ${group} ${unit}`}
+            title={[TITLES[panel] ?? panel, group].filter(Boolean).join(", ")}
+            unit={unit}
             lines={some}
             colours={colours}
             start={start}
             end={end}
             phases={panel === "cwnd" ? phases : NOTHING}
             marks={panel === "queue" || panel === "cwnd" ? marks : NOTHING}
-            onZoom={(to) => void store.zoom(to)}
+            absent={ABSENT[panel]}
+            onZoom={(to) => void store.simulation.zoom(to)}
           />
         ))}
       </div>
@@ -152,15 +165,27 @@ export function CurvesPanel() {
   }
 }
 
-const nameOf = (line: Line) => line.flow ?? `${line.link} ${line.direction}`;
-const keyOf = (line: Line) => line.flow ?? `${line.link} ${line.direction}`;
+/** Runs whose figures are the machine's rather than TCP's. */
+function Overload({ verdicts }: { verdicts: { run: string; said: string }[] }) {
+  return (
+    <>
+      {verdicts.map(({ run, said }) => (
+        <p key={run} className="overload" role="alert">
+          {run} was overloaded: {said}.
+        </p>
+      ))}
+    </>
+  );
+}
+
+const nameOf = (line: Line) => line.flow ?? wayOf(line);
 
 function namesOf(all: (Curves | undefined)[]): { flows: string[]; links: string[] } {
   const [flows, links] = [new Set<string>(), new Set<string>()];
   for (const curves of all) {
     for (const about of curves?.header.series ?? []) {
       if (about.flow) flows.add(about.flow);
-      else links.add(`${about.link} ${about.direction}`);
+      else links.add(wayOf(about));
     }
   }
   return { flows: [...flows], links: [...links] };

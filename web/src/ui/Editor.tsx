@@ -13,7 +13,7 @@ import { useEffect, useRef } from "react";
 import { complete } from "../core/complete";
 import { type Checked, told } from "../core/problems";
 import { placeOf } from "../core/text";
-import type { Store } from "./store";
+import type { Store } from "../store/store";
 import { use, useStore } from "./use";
 
 const fromStore = Annotation.define<boolean>();
@@ -108,7 +108,7 @@ function extensions(store: Store) {
     EditorView.contentAttributes.of({ "aria-label": "Scenario as YAML", spellcheck: "false", tabindex: "0" }),
     EditorView.updateListener.of((update) => {
       if (!update.docChanged || update.transactions.some((one) => one.annotation(fromStore))) return;
-      store.edit(update.state.doc.toString(), undefined, "type");
+      store.documents.edit(update.state.doc.toString(), undefined, "type");
     }),
     EditorView.theme({ "&": { height: "100%" }, ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" } }),
   ];

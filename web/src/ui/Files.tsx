@@ -3,7 +3,6 @@
 import { useState } from "react";
 import { EMPTY, TEMPLATES } from "../core/templates";
 import { Icon } from "./icons";
-import { message } from "./store";
 import { use, useStore } from "./use";
 
 export function Files() {
@@ -19,15 +18,6 @@ export function Files() {
   const has = (text: string) => text.toLowerCase().includes(sought.toLowerCase());
   const results = files.results.filter((result) => has(result.path));
 
-  const startStudy = async (what: { path?: string; shipped?: string }) => {
-    try {
-      const job = await store.backend.startStudy({ ...what, quick: false });
-      store.set({ view: "study", study: job.path });
-    } catch (problem) {
-      store.notice(`Not started: ${message(problem)}`, true);
-    }
-  };
-
   return (
     <nav className="files" aria-label="Files">
       <div className="new">
@@ -37,7 +27,7 @@ export function Files() {
           </summary>
           <ul className="menu">
             <li>
-              <button onClick={(event) => (close(event.currentTarget), store.fresh(EMPTY))}>
+              <button onClick={(event) => (close(event.currentTarget), store.documents.fresh(EMPTY))}>
                 <b>Empty canvas</b>
                 <small>Draw it yourself</small>
               </button>
@@ -52,7 +42,7 @@ export function Files() {
                   onChange={(event) => {
                     close(event.currentTarget);
                     const file = event.currentTarget.files?.[0];
-                    if (file) void store.take(file);
+                    if (file) void store.documents.take(file);
                     event.currentTarget.value = "";
                   }}
                 />
@@ -60,7 +50,7 @@ export function Files() {
             </li>
             {TEMPLATES.map((template) => (
               <li key={template.name}>
-                <button onClick={(event) => (close(event.currentTarget), store.fresh(template.text, `${template.name}.yaml`))}>
+                <button onClick={(event) => (close(event.currentTarget), store.documents.fresh(template.text, `${template.name}.yaml`))}>
                   <b>{template.name}</b>
                   <small>{template.about}</small>
                 </button>
@@ -75,7 +65,7 @@ export function Files() {
         <ul>
           {files.scenarios.filter(has).map((name) => (
             <li key={name}>
-              <button className="item" aria-current={view === "edit" && name === path} onClick={() => void store.open(name)} title={name}>
+              <button className="item" aria-current={view === "edit" && name === path} onClick={() => void store.documents.open(name)} title={name}>
                 <Name path={name} />
               </button>
             </li>
@@ -86,7 +76,7 @@ export function Files() {
         <ul>
           {results.slice(0, 100).map((result) => (
             <li key={result.path} className="result">
-              <button className="item" onClick={() => void store.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
+              <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
                 {result.name}
                 <small>
@@ -98,7 +88,7 @@ export function Files() {
                 aria-pressed={overlays.some((overlay) => overlay.path === result.path)}
                 aria-label={`Overlay ${result.path}`}
                 title="Lay its curves over the others"
-                onClick={() => void store.overlay(result.path)}
+                onClick={() => void store.runs.overlay(result.path)}
               >
                 <Icon name="overlay" />
               </button>
@@ -128,7 +118,7 @@ export function Files() {
                   disabled={!session.may_run}
                   aria-label={`Run the study ${name}`}
                   title={session.may_run ? "Run this study" : "This server runs no studies"}
-                  onClick={() => void startStudy("path" in one ? { path: one.path } : { shipped: one.shipped })}
+                  onClick={() => void store.runs.startStudy("path" in one ? { path: one.path } : { shipped: one.shipped })}
                 >
                   <Icon name="play" />
                 </button>

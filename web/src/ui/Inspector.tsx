@@ -6,7 +6,7 @@ import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
 import { type Field, fields, fits, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
-import { removeSelected } from "./App";
+import { removeSelected } from "./selected";
 import { use, useStore } from "./use";
 
 /** What people come to change, above the rest. */
@@ -35,6 +35,17 @@ export function Inspector() {
   if (!one) return <General />;
   const drawn = (drawing[`${one.kind}s`] as { name: string; path: Path }[]).find((other) => other.name === one.name);
   if (!drawn) return <General />;
+  if (drawing.generated && one.kind !== "flow") {
+    return (
+      <div className="inspector">
+        <h2>
+          <small>{one.kind}</small>
+          {one.name}
+        </h2>
+        <p className="hush">Made from `topology`: its settings are those of `network.topology` in the text.</p>
+      </div>
+    );
+  }
   const short = drawing.short && one.kind !== "flow";
   const kind = one.kind === "flow" ? drawing.flows.find((flow) => flow.name === one.name)!.kind : "";
   const what = short ? (one.kind === "node" ? "side" : "path") : one.kind;
@@ -69,7 +80,7 @@ export function Inspector() {
 }
 
 // The settings of TCP are for hosts, those of what forwards packets for routers.
-const OF_ROUTERS = ["routing", "frr", "accelerate"];
+const OF_ROUTERS = ["routing", "frr", "accelerate", "cache"];
 const ofKind = (key: string, kind: string) => key === "kind" || (kind !== "switch" && OF_ROUTERS.includes(key) === (kind === "router"));
 
 /** Nothing is selected: the scenario's own settings. */
@@ -103,8 +114,8 @@ function Name({ kind, name, path }: { kind: string; name: string; path: Path }) 
         const { text, placed } = store.state;
         if (kind === "node") {
           const { [name]: at, ...others } = placed;
-          store.edit(renameNode(text, name, value), { ...others, [value]: at! });
-        } else store.edit(change(text, [...path, "name"], value));
+          store.documents.edit(renameNode(text, name, value), { ...others, [value]: at! });
+        } else store.documents.edit(change(text, [...path, "name"], value));
         store.set({ selection: [{ kind: kind as "node", name: value }] });
       }}
     />
@@ -121,7 +132,7 @@ function Ends({ path }: { path: Path }) {
       {(["from", "to"] as const).map((end) => (
         <label key={end}>
           {end}
-          <select value={flow?.[end] ?? ""} onChange={(event) => store.edit(change(store.state.text, [...path, end], event.target.value))}>
+          <select value={flow?.[end] ?? ""} onChange={(event) => store.documents.edit(change(store.state.text, [...path, end], event.target.value))}>
             {!hosts.includes(flow?.[end] ?? "") && <option value={flow?.[end] ?? ""}>{flow?.[end] || "choose"}</option>}
             {hosts.map((name) => (
               <option key={name}>{name}</option>
@@ -139,7 +150,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   const value = at(read(text).data, path);
   const set = (next: string, kind = "") => {
     const typed = field.kind === "number" && next !== "" ? Number(next) : next === "on" || next === "off" ? next : next;
-    store.edit(change(store.state.text, path, typed), undefined, kind);
+    store.documents.edit(change(store.state.text, path, typed), undefined, kind);
   };
   if (field.key === "cc") return <Control path={path} value={value} about={field.about} controls={controls} />;
   if (field.kind === "group") {
@@ -157,7 +168,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
           const shortHere = isShort && one.key === SHORT_FORMS[field.key];
           return <Setting key={one.key} field={one} path={shortHere ? path : [...path, one.key]} text={text} />;
         })}
-        {empty && <button onClick={() => store.edit(change(store.state.text, path, {}))}>Add {field.key}</button>}
+        {empty && <button onClick={() => store.documents.edit(change(store.state.text, path, {}))}>Add {field.key}</button>}
         {value !== undefined && (
           <button className="plain" onClick={() => set("")}>
             Remove {field.key}
@@ -218,7 +229,7 @@ function Control({ path, value, about, controls }: { path: Path; value: unknown;
       <select
         aria-label="Congestion control"
         value={now}
-        onChange={(event) => store.edit(change(store.state.text, typeof value === "object" ? [...path, "name"] : path, event.target.value))}
+        onChange={(event) => store.documents.edit(change(store.state.text, typeof value === "object" ? [...path, "name"] : path, event.target.value))}
       >
         <option value="">cubic (default)</option>
         {!known && <option>{now}</option>}

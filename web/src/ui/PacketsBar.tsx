@@ -14,22 +14,27 @@ export function PacketsBar() {
   const drawing = use((state) => state.drawing);
   const refused = use((state) => state.refused);
   const [, draw] = useReducer((count: number) => count + 1, 0);
-  const run = curves?.header.run;
+  const overlays = use((state) => state.overlays);
+  const played = use((state) => state.played);
+  const session = use((state) => state.session)!;
+  const result = overlays.find((overlay) => overlay.path === played);
+  const run = result ? result.path : curves?.header.run;
+  const duration = (result?.curves ?? curves)?.header.duration ?? 0;
 
   useEffect(() => playback.listen(draw), []);
   // Packet events are many: a simulation records them when they are to be seen.
-  useEffect(() => void store.preview(true), [store]);
+  useEffect(() => void store.simulation.preview(true), [store]);
   useEffect(() => {
-    if (run) playback.open(store, run, curves!.header.duration);
-  }, [run, curves, store]);
+    if (run) playback.open(store, run, duration);
+  }, [run, duration, store]);
   useEffect(() => {
-    if (run && playback.recorded === false) void store.preview(true);
+    if (run && !result && playback.recorded === false) void store.simulation.preview(true);
   });
   useEffect(() => () => playback.set({ playing: false }), []);
 
   if (!drawing.flows.length) return <p className="empty">Packets are seen here once a flow is drawn.</p>;
-  if (refused) return <p className="empty">{refused}</p>;
-  const { time, duration, playing, speed } = playback;
+  if (refused && !overlays.length) return <p className="empty">{refused}</p>;
+  const { time, playing, speed } = playback;
   return (
     <div className="playback">
       <div className="row">
@@ -67,9 +72,38 @@ export function PacketsBar() {
           </select>
         </label>
       </div>
+      {overlays.length > 0 && (
+        <div className="row">
+          <label>
+            Run
+            <select value={result?.path ?? ""} onChange={(event) => store.set({ played: event.target.value || undefined })}>
+              {!refused && <option value="">the simulation</option>}
+              {refused && !result && <option value="">choose</option>}
+              {overlays.map(({ path, engine }) => (
+                <option key={path} value={path}>
+                  {path.split("/").pop()} ({engine})
+                </option>
+              ))}
+            </select>
+          </label>
+          {result && playback.recorded === false && (
+            <>
+              <span>This run has not recorded its packets.</span>
+              <button disabled={session.read_only} onClick={() => void store.runs.start(true)}>
+                Run again with packets
+              </button>
+            </>
+          )}
+        </div>
+      )}
+      {playback.links.length > 0 && (
+        <output className="link-states" aria-label="Links that have changed">
+          {playback.links.join(", ")}
+        </output>
+      )}
       <p className="hush">
         Each dot is a packet on its link, in its flow's colour; small dots are acknowledgments. A ring is an ECN mark. Red dots fall:
-        they are dropped by the queue or lost on the way. Bars are packets waiting.
+        they are dropped by the queue or lost on the way. Bars are packets waiting. A red dashed link is down; a tag says how a link has changed.
       </p>
     </div>
   );

@@ -19,19 +19,22 @@ export function ResultView({ result }: { result: Result }) {
           {result.message && `: ${result.message}`}
         </span>
         <span className="space" />
-        <button aria-pressed={laid} onClick={() => void store.overlay(result.path)}>
+        <button aria-pressed={laid} onClick={() => void store.runs.overlay(result.path)}>
           <Icon name="overlay" /> {laid ? "Remove from the curves" : "Show its curves"}
         </button>
         {result.text && (
-          <button onClick={() => store.fresh(result.text!, `${result.name}.yaml`)} title="Its scenario as a new document">
+          <button onClick={() => store.documents.fresh(result.text!, `${result.name}.yaml`)} title="Its scenario as a new document">
             Open its scenario
           </button>
         )}
         <a className="button" href={store.backend.reportAddress([result.path])} target="_blank" rel="noreferrer">
           <Icon name="report" /> Report
         </a>
-        <a className="button" href={store.backend.archiveAddress(result.path)} download>
-          <Icon name="download" /> Download
+        <a className="button" href={store.backend.reportAddress([result.path], true)} download aria-label="Download the report" title="One file that opens in any browser">
+          <Icon name="download" /> Report
+        </a>
+        <a className="button" href={store.backend.archiveAddress(result.path)} download aria-label="Download the result" title="Tables, plan and manifest as a ZIP archive">
+          <Icon name="download" /> Result
         </a>
         <button onClick={() => void copyLink(store, "result", result.path)}>Copy a link</button>
       </div>

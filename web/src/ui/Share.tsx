@@ -1,7 +1,7 @@
 // A scenario to hand to someone else: as a file, or as a link for those who have the token of this server.
 
 import { Icon } from "./icons";
-import type { Store } from "./store";
+import type { Store } from "../store/store";
 import { use, useStore } from "./use";
 
 export function Share() {
@@ -24,8 +24,8 @@ export function Share() {
   );
 }
 
-/** Put the address of a scenario or result of this server on the clipboard. */
-export async function copyLink(store: Store, what: "open" | "result", path: string): Promise<void> {
+/** Put the address of a scenario, result or study of this server on the clipboard. */
+export async function copyLink(store: Store, what: "open" | "result" | "study", path: string): Promise<void> {
   const link = new URL(`#${what}=${encodeURIComponent(path)}`, document.baseURI).href;
   try {
     await navigator.clipboard.writeText(link);

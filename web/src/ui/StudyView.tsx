@@ -1,42 +1,30 @@
-// A study: its grid as a heat map, its cells as a table, its progress.
+// A study: its progress, its grid, its cells, and two metrics against each other.
 
-import { useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { shown } from "../core/quantity";
+import { mean, unitOf } from "../core/study";
 import { Icon } from "./icons";
+import { message } from "../store/page";
+import { copyLink } from "./Share";
+import { Cells, Heat } from "./StudyTables";
 import { TradeOff } from "./TradeOff";
-import { message } from "./store";
 import { use, useStore } from "./use";
 
 export function StudyView() {
   const store = useStore();
   const path = use((state) => state.study) ?? "";
   const jobs = use((state) => state.jobs);
+  const session = use((state) => state.session)!;
   const job = Object.values(jobs).reverse().find((one) => one.kind === "study" && one.path === path);
-  const [found, setFound] = useState<StudyResults>();
-  const [problem, setProblem] = useState("");
+  const ended = use((state) => state.studyRuns[path] ?? 0);
+  const { found, problem } = useStudy(path, `${job?.state} ${ended}`);
   const [metric, setMetric] = useState("goodput");
   const [axes, setAxes] = useState<[string, string]>();
   const going = job?.state === "running" || job?.state === "waiting";
 
-  useEffect(() => {
-    setFound(undefined);
-    setProblem("");
-  }, [path]);
-  useEffect(() => {
-    let stale = false;
-    store.backend.study(path).then(
-      (read) => !stale && (setFound(read), setProblem("")),
-      (error: unknown) => !stale && setProblem(message(error)),
-    );
-    return () => {
-      stale = true;
-    };
-  }, [store, path, job?.state]);
-
   const names = Object.keys(found?.axes ?? {});
   const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(cell, name) !== undefined)) : []), [found]);
-  const open = (cell: StudyCell) => void store.inspect(found!.places[cell.cell]!);
+  const open = (cell: StudyCell) => void store.runs.inspect(found!.places[cell.cell]!);
   const [across, down] = axes ?? [names[names.length - 1] ?? "", names.length > 1 ? names[0]! : ""];
   return (
     <main className="study" aria-label={`Study ${path}`}>
@@ -49,23 +37,43 @@ export function StudyView() {
           </span>
         )}
         {going && job && <progress max={1} value={job.repeat ? job.repetition / job.repeat : undefined} aria-label="Progress of the study" />}
-        {going && job && <button onClick={() => void store.stop(job.id)}>Stop</button>}
+        {going && job && <button onClick={() => void store.runs.stop(job.id)}>Stop</button>}
+        {found && !going && found.missing > 0 && (
+          <button
+            className="primary"
+            disabled={!session.may_run || session.read_only}
+            title={session.may_run && !session.read_only ? "Make the runs that are missing" : "This server runs no studies"}
+            onClick={() => void store.runs.startStudy({ resume: path })}
+          >
+            Resume: {found.missing} {found.missing === 1 ? "run is" : "runs are"} missing
+          </button>
+        )}
         <span className="space" />
         {found && !going && (
           <a className="button" href={store.backend.reportAddress([path])} target="_blank" rel="noreferrer">
             <Icon name="report" /> Report
           </a>
         )}
+        {found && !going && (
+          <>
+            <a className="button" href={store.backend.reportAddress([path], true)} download aria-label="Download the report" title="One file that opens in any browser">
+              <Icon name="download" /> Report
+            </a>
+            <a className="button" href={store.backend.archiveAddress(path)} download aria-label="Download the study" title="Every run, as a ZIP archive">
+              <Icon name="download" /> Study
+            </a>
+            <button onClick={() => void copyLink(store, "study", path)}>Copy a link</button>
+          </>
+        )}
         <button onClick={() => store.set({ view: "edit" })}>Back to the drawing</button>
       </div>
       {!found && <p className="empty">{going ? "Cells appear here when the runs are made." : problem || "Reading…"}</p>}
-      {found && !metrics.length && <p className="empty">No run has ended yet.</p>}
-      {found && metrics.length > 0 && (
+      {found && (
         <>
           <div className="row">
             <label>
               Metric
-              <select value={metric} onChange={(event) => setMetric(event.target.value)}>
+              <select disabled={!metrics.length} value={metric} onChange={(event) => setMetric(event.target.value)}>
                 {metrics.map((name) => (
                   <option key={name}>{name}</option>
                 ))}
@@ -97,6 +105,15 @@ export function StudyView() {
               open={open}
             />
           )}
+          {found.expectations.length > 0 && !going && (
+            <ul className="expectations" aria-label="Expectations">
+              {found.expectations.map(({ statement, verdict }) => (
+                <li key={statement}>
+                  <span className={`verdict ${verdict}`}>{verdict}</span> <code>{statement}</code>
+                </li>
+              ))}
+            </ul>
+          )}
           <Cells found={found} metric={metric} names={names} />
         </>
       )}
@@ -104,117 +121,27 @@ export function StudyView() {
   );
 }
 
-function mean(cell: StudyCell, metric: string): number | undefined {
-  const figure = cell[metric] as { mean?: number; value?: number } | undefined;
-  const found = figure?.mean ?? figure?.value;
-  return typeof found === "number" && Number.isFinite(found) ? found : undefined;
-}
-
-const UNITS: Record<string, string> = { rate: "bit/s", time: "s", percent: "%", size: "B" };
-
-function unitOf(found: StudyResults, metric: string): string {
-  const unit = found.metrics[metric] ?? "";
-  return UNITS[unit] ?? unit;
-}
-
-/** Cells by two axes; where there are more, the mean over the others. */
-function Heat({ found, metric, across, down, open }: { found: StudyResults; metric: string; across: string; down: string; open: (cell: StudyCell) => void }) {
-  const columns = found.axes[across] ?? [];
-  const rows = down ? (found.axes[down] ?? []) : [""];
-  const cellsAt = (row: string, column: string) =>
-    found.cells.filter((cell) => cell.labels[across] === column && (!down || cell.labels[down] === row));
-  const at = (row: string, column: string) => {
-    const values = cellsAt(row, column).flatMap((cell) => mean(cell, metric) ?? []);
-    return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined;
-  };
-  const all = rows.flatMap((row) => columns.flatMap((column) => at(row, column) ?? []));
-  const [least, most] = [Math.min(...all), Math.max(...all)];
-  const unit = unitOf(found, metric);
-  return (
-    <table className="heat">
-      <caption>
-        {metric} by {across}
-        {down && ` and ${down}`}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">{down}</th>
-          {columns.map((column) => (
-            <th key={column} scope="col">
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={row}>
-            <th scope="row">{row}</th>
-            {columns.map((column) => {
-              const value = at(row, column);
-              const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
-              return (
-                <td key={column} className={share > 0.55 ? "strong" : ""} style={value === undefined ? undefined : { backgroundColor: `color-mix(in oklab, var(--accent) ${Math.round(12 + share * 78)}%, var(--surface))` }}>
-                  {value !== undefined && cellsAt(row, column).length === 1 ? (
-                    <button className="plain" title="Open its runs" onClick={() => open(cellsAt(row, column)[0]!)}>
-                      {shown(value, unit)}
-                    </button>
-                  ) : (
-                    shown(value, unit)
-                  )}
-                </td>
-              );
-            })}
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  );
-}
-
-function Cells({ found, metric, names }: { found: StudyResults; metric: string; names: string[] }) {
+/** A study's results, read again whenever `stage` is another one, but never twice at once. */
+function useStudy(path: string, stage: string): { found?: StudyResults; problem: string } {
   const store = useStore();
-  const unit = unitOf(found, metric);
-  const sorted = [...found.cells].sort((a, b) => (mean(b, metric) ?? -Infinity) - (mean(a, metric) ?? -Infinity));
-  return (
-    <table className="cells">
-      <caption>Cells, highest {metric} first</caption>
-      <thead>
-        <tr>
-          {names.map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-          <th scope="col">{metric}</th>
-          <th scope="col">runs</th>
-          <th scope="col" />
-        </tr>
-      </thead>
-      <tbody>
-        {sorted.map((cell) => {
-          const runs = found.runs.filter((run) => run.cell === cell.cell);
-          const failed = runs.filter((run) => run.status !== "done");
-          return (
-            <tr key={cell.cell}>
-              {names.map((name) => (
-                <td key={name}>{cell.labels[name] ?? ""}</td>
-              ))}
-              <td className="number">{shown(mean(cell, metric), unit)}</td>
-              <td title={failed.map((run) => run.message).join("\n")}>
-                {runs.length}
-                {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
-                {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
-              </td>
-              <td>
-                <button className="plain" onClick={() => void store.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
-                  Open its runs
-                </button>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
-  );
+  const [read, setRead] = useState<{ path: string; found?: StudyResults; problem: string }>();
+  const wanted = useRef({ path, busy: false, again: false });
+  wanted.current.path = path;
+  const fetchNow = useCallback(async () => {
+    const now = wanted.current;
+    now.again = true;
+    if (now.busy) return;
+    now.busy = true;
+    while (now.again) {
+      now.again = false;
+      const asked = now.path;
+      await store.backend.study(asked).then(
+        (found) => setRead({ path: asked, found, problem: "" }),
+        (error: unknown) => setRead((before) => ({ path: asked, found: before?.path === asked ? before.found : undefined, problem: message(error) })),
+      );
+    }
+    now.busy = false;
+  }, [store]);
+  useEffect(() => void fetchNow(), [fetchNow, path, stage]);
+  return read?.path === path ? read : { problem: "" };
 }

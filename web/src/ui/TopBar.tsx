@@ -22,7 +22,7 @@ export function TopBar() {
   const broken = use((state) => state.broken);
   const [naming, setNaming] = useState<string>();
   const ready = Boolean(checked?.ok) && !broken;
-  const dirty = text !== saved || store.dirty;
+  const dirty = text !== saved || store.documents.dirty;
 
   return (
     <header className="topbar">
@@ -41,7 +41,7 @@ export function TopBar() {
             event.preventDefault();
             const name = /\.ya?ml$/.test(naming) ? naming : `${naming}.yaml`;
             setNaming(undefined);
-            void store.save(name);
+            void store.documents.save(name);
           }}
         >
           <input
@@ -56,15 +56,15 @@ export function TopBar() {
         </form>
       )}
       <div className="group">
-        <button disabled={!canUndo} onClick={() => store.undo()} title="Undo (Ctrl+Z)" aria-label="Undo">
+        <button disabled={!canUndo} onClick={() => store.documents.undo()} title="Undo (Ctrl+Z)" aria-label="Undo">
           <Icon name="undo" />
         </button>
-        <button disabled={!canRedo} onClick={() => store.redo()} title="Redo (Ctrl+Y)" aria-label="Redo">
+        <button disabled={!canRedo} onClick={() => store.documents.redo()} title="Redo (Ctrl+Y)" aria-label="Redo">
           <Icon name="redo" />
         </button>
         <button
           disabled={session.read_only || (!dirty && version !== null)}
-          onClick={() => (version === null && path.startsWith("untitled") ? setNaming(path) : void store.save())}
+          onClick={() => (version === null && path.startsWith("untitled") ? setNaming(path) : void store.documents.save())}
           title={session.read_only ? "This server is read-only" : "Save (Ctrl+S)"}
         >
           <Icon name="save" /> Save
@@ -79,12 +79,12 @@ export function TopBar() {
       )}
       <Jobs />
       <label className="check" title="Simulate at every change, and redraw the curves">
-        <input type="checkbox" checked={simulate} onChange={(event) => store.setSimulate(event.target.checked)} />
+        <input type="checkbox" checked={simulate} onChange={(event) => store.simulation.setSimulate(event.target.checked)} />
         While editing
       </label>
       <label className="engine">
         <span className="hush">Engine</span>
-        <select value={engine} onChange={(event) => store.setEngine(event.target.value)} aria-label="Engine">
+        <select value={engine} onChange={(event) => store.simulation.setEngine(event.target.value)} aria-label="Engine">
           {session.engines.map((name) => (
             <option key={name} value={name}>
               {name === "sim" ? "Simulator" : name === "kernel" ? "Linux kernel" : name}
@@ -95,7 +95,7 @@ export function TopBar() {
       <button
         className="primary run"
         disabled={!ready || session.read_only}
-        onClick={() => void store.run()}
+        onClick={() => void store.runs.start()}
         title={session.read_only ? "This server is read-only" : ready ? "Run and keep the result (Ctrl+Enter)" : "Correct the mistakes first"}
       >
         <Icon name="play" /> Run
@@ -116,7 +116,7 @@ function Jobs() {
         <div className="job" key={job.id} data-state={job.state}>
           <span>{said(job)}</span>
           <progress max={1} value={share(job)} aria-label={`Progress of ${job.name}`} />
-          <button onClick={() => void store.stop(job.id)} title="Stop, and keep what was recorded">
+          <button onClick={() => void store.runs.stop(job.id)} title="Stop, and keep what was recorded">
             <Icon name="stop" /> Stop
           </button>
         </div>

@@ -16,6 +16,7 @@ const SHAPES: Record<string, string> = {
   layout: "M3 3h5v4H3z M12 3h5v4h-5z M8 13h5v4H8z M5 7v3h10V7 M10 10v3",
   fit: "M3 7V3h4 M13 3h4v4 M17 13v4h-4 M7 17H3v-4",
   plus: "M10 4v12 M4 10h12",
+  minus: "M4 10h12",
   copy: "M7 7h9v9H7z M4 13V4h9",
   trash: "M4 6h12 M8 6V4h4v2 M6 6l1 11h6l1-11",
   align: "M4 3v14 M7 6h9v3H7z M7 11h6v3H7z",

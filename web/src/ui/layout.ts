@@ -1,9 +1,20 @@
-// Automatic layout, in a worker that is loaded when it is first asked for.
+// Automatic layouts, made in a worker that is loaded when the first one is asked for.
 
-import type { ELK } from "elkjs/lib/elk-api";
+import type { ELK, LayoutOptions } from "elkjs/lib/elk-api";
+import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
+import { LINE_HEIGHT, linkSayings } from "../core/labels";
 import type { Drawing } from "../core/network";
 import type { Places } from "../core/places";
-import { NODE_HEIGHT, NODE_WIDTH } from "./nodes";
+import { measured } from "./Labels";
+
+export type Layout = "right" | "down" | "tree" | "even";
+
+export const LAYOUTS: [Layout, string, string][] = [
+  ["right", "Left to right", "Columns, in the direction of the links"],
+  ["down", "Top to bottom", "Rows, in the direction of the links"],
+  ["tree", "Tree", "From one node downwards"],
+  ["even", "Spread evenly", "Neighbours near each other, for meshes and rings"],
+];
 
 let elk: Promise<ELK> | undefined;
 
@@ -15,21 +26,77 @@ async function load(): Promise<ELK> {
   return new Elk({ workerFactory: () => new Worker(address) });
 }
 
-export async function automatic(drawing: Drawing): Promise<Places> {
+// In the order in which the scenario names them, each in the middle of its neighbours.
+const LAYERED: LayoutOptions = {
+  "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+  "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
+  "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
+};
+const [LEAST_GAP, MOST_GAP] = [100, 240];
+
+/** Options that leave room for what links say: `across` where they lie, `high` where they stand. */
+function optionsOf(layout: Layout, across: number, high: number): LayoutOptions {
+  switch (layout) {
+    case "right":
+      return {
+        "elk.algorithm": "layered",
+        "elk.direction": "RIGHT",
+        "elk.layered.spacing.nodeNodeBetweenLayers": `${across}`,
+        "elk.spacing.nodeNode": "50",
+        ...LAYERED,
+      };
+    case "down":
+      return {
+        "elk.algorithm": "layered",
+        "elk.direction": "DOWN",
+        "elk.layered.spacing.nodeNodeBetweenLayers": `${high}`,
+        "elk.spacing.nodeNode": `${across / 3}`,
+        ...LAYERED,
+      };
+    case "tree":
+      return { "elk.algorithm": "mrtree", "elk.direction": "DOWN", "elk.spacing.nodeNode": `${Math.max(high, across / 2)}` };
+    case "even":
+      return { "elk.algorithm": "stress", "elk.stress.desiredEdgeLength": `${across + NODE_WIDTH}`, "elk.spacing.nodeNode": "80" };
+  }
+}
+
+/** Places for all nodes; `room` is the width in which they will be seen, px. */
+export async function automatic(drawing: Drawing, room: number, layout: Layout = "right"): Promise<Places> {
   elk ??= load();
-  const found = await (await elk).layout({
-    id: "root",
-    layoutOptions: {
-      "elk.algorithm": "layered",
-      "elk.direction": "RIGHT",
-      // Wide enough for what a link says of itself.
-      "elk.layered.spacing.nodeNodeBetweenLayers": "180",
-      "elk.spacing.nodeNode": "60",
-      "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
-    },
-    children: drawing.nodes.map((node) => ({ id: node.name, width: NODE_WIDTH, height: NODE_HEIGHT })),
-    edges: drawing.links.map((link) => ({ id: link.name, sources: [link.ends[0]], targets: [link.ends[1]] })),
-  });
-  const round = (value = 0) => Math.round(value / 10) * 10;
-  return Object.fromEntries((found.children ?? []).map((node) => [node.id, { x: round(node.x), y: round(node.y) }]));
+  const tool = await elk;
+  const sayings = drawing.links.map((link) => linkSayings(link)[1] ?? []);
+  const widest = Math.max(0, ...sayings.flat().map((words) => words.reduce((sum, { text }) => sum + measured(text) + 6, 12)));
+  const rows = Math.max(1, ...sayings.map((lines) => lines.length));
+  // Of a network that was not drawn by hand, hosts stand at the end, whichever way their links are named.
+  const hosts = new Set(drawing.generated ? drawing.nodes.flatMap(({ kind, name }) => (kind === "host" ? [name] : [])) : []);
+  const attempt = async (across: number) => {
+    const found = await tool.layout({
+      id: "root",
+      layoutOptions: optionsOf(layout, across, rows * LINE_HEIGHT + 40),
+      children: drawing.nodes.map((node) => ({ id: node.name, width: NODE_WIDTH, height: NODE_HEIGHT })),
+      edges: drawing.links.map((link) => {
+        const [from, to] = hosts.has(link.ends[0]) ? [link.ends[1], link.ends[0]] : link.ends;
+        return { id: link.name, sources: [from], targets: [to] };
+      }),
+    });
+    const round = (value = 0) => Math.round(value / 10) * 10;
+    return Object.fromEntries((found.children ?? []).map((node) => [node.id, { x: round(node.x), y: round(node.y) }]));
+  };
+  // Room for a label under its link, between two nodes.
+  const least = Math.min(MOST_GAP, Math.max(LEAST_GAP, widest + 12));
+  const found = await attempt(least);
+  if (layout !== "right") return found;
+  const gap = gapFor(widest, new Set(Object.values(found).map(({ x }) => x)).size, room);
+  return gap > least ? attempt(gap) : found;
+}
+
+/**
+ * The gap between columns that a label of this width needs when all of them are seen in so much room: the more
+ * columns, the smaller the nodes, while letters stay as large as can be read.
+ */
+export function gapFor(label: number, columns: number, room: number): number {
+  const share = label / room;
+  const left = 1 - share * (columns - 1);
+  const gap = left > 0 ? (share * columns * NODE_WIDTH + 10) / left : Infinity;
+  return Math.min(MOST_GAP, Math.max(LEAST_GAP, gap));
 }

@@ -7,8 +7,6 @@ import { Icon } from "./icons";
 
 export type Device = Node<{ kind: NodeKind; name: string; wrong?: string[] }, "device">;
 
-export const NODE_WIDTH = 88;
-export const NODE_HEIGHT = 60;
 
 const SIDES = [Position.Left, Position.Right, Position.Top, Position.Bottom];
 

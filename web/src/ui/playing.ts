@@ -1,7 +1,7 @@
 // The clock of packet playback, and the windows of packets it needs; outside React, for 60 frames a second.
 
 import { Packets } from "../core/playback";
-import type { Store } from "./store";
+import type { Store } from "../store/store";
 
 type Watcher = (packets: Packets | undefined, time: number, falling: number) => void;
 
@@ -115,6 +115,12 @@ class Playback {
 
   get shown(): number {
     return this.packets?.at(this.time, FALLING * this.speed).length ?? 0;
+  }
+
+  /** Links that are no longer as they were when the run began. */
+  get links(): string[] {
+    const { packets, time } = this;
+    return packets ? [...packets.states(time)].map(([link, { said }]) => `${packets.header.links[link]}: ${said}`) : [];
   }
 
   private draw(): void {

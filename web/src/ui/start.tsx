@@ -3,14 +3,14 @@
 import { createRoot } from "react-dom/client";
 import { server } from "../backend/server";
 import { App } from "./App";
-import { Store } from "./store";
+import { type Asked, Store } from "../store/store";
 import { StoreContext } from "./use";
 
 // The token came in the address' fragment, which no server and no referrer sees; it does not stay there.
-function asked(): { token: string | null; scenario: string | null; result: string | null } {
+function asked(): Asked & { token: string | null } {
   const given = new URLSearchParams(location.hash.slice(1));
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
-  return { token: given.get("token"), scenario: given.get("open"), result: given.get("result") };
+  return { token: given.get("token"), scenario: given.get("open"), result: given.get("result"), study: given.get("study") };
 }
 
 const store = new Store(server());

@@ -1,7 +1,8 @@
 // The store in React.
 
 import { createContext, useContext, useSyncExternalStore } from "react";
-import type { State, Store } from "./store";
+import type { State } from "../store/state";
+import type { Store } from "../store/store";
 
 export const StoreContext = createContext<Store>(undefined as unknown as Store);
 

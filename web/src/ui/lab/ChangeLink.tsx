@@ -45,7 +45,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
         <select aria-label="direction" value={direction} onChange={(event) => setDirection(event.target.value)}>
           <option value="both">both</option>
           <option value="forward">forward</option>
-          <option value="backward">backward</option>
+          <option value="reverse">reverse</option>
         </select>
       </label>
       <button className="primary" disabled={!Object.keys(settings).length || wrong.length > 0}>

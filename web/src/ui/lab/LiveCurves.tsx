@@ -10,7 +10,7 @@ const SECONDS = 30;
 const PANELS: [RecentPanel, string, string][] = [
   ["links", "Links", "bit/s"],
   ["acked", "Acknowledged", "bit/s"],
-  ["cwnd", "Congestion window", "packets"],
+  ["cwnd", "Congestion window", "segments"],
   ["rtt", "Round-trip time", "s"],
 ];
 const NOTHING: never[] = [];

@@ -1,7 +1,7 @@
 // A node's addresses, routes, neighbours, and what its FRR knows.
 
 import { useCallback, useEffect, useState } from "react";
-import { message } from "../store";
+import { message } from "../../store/page";
 import { useStore } from "../use";
 
 export function Tables({ lab, node }: { lab: string; node: string }) {

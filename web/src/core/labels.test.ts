@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { along, flowBow, linkBow, NODE_HEIGHT, NODE_WIDTH, overlaps } from "./geometry";
+import { linkSayings, place, spanned } from "./labels";
+import { draw } from "./network";
+import { places } from "./places";
+import { labelled, scene, twins } from "./scene";
+import { TEMPLATES } from "./templates";
+import { read } from "./text";
+
+const width = (text: string) => 6 * text.length;
+const drawingOf = (text: string) => draw(read(text).data);
+
+describe("labels", () => {
+  // What `topology` makes is known from the plan alone.
+  const drawn = TEMPLATES.filter(({ text }) => !drawingOf(text).generated);
+  it.each(drawn.map(({ name, text }) => [name, text]))("of %s stand on no node and on no other label", (_, text) => {
+    const drawing = drawingOf(text);
+    const found = scene(drawing, places(drawing, {}));
+    for (const scale of [1, 1.4, 3]) {
+      const labels = [...place(labelled(drawing, found, () => false), found.nodes, scale, width).values()];
+      expect(labels).toHaveLength(drawing.links.length + drawing.flows.length);
+      const seen = labels.filter((label) => !label.crowded);
+      seen.forEach((label, index) => {
+        expect(found.nodes.filter((node) => overlaps(label, node))).toEqual([]);
+        expect(seen.slice(index + 1).filter((other) => overlaps(label, other))).toEqual([]);
+      });
+    }
+  });
+
+  it("say less where there is little room, and nothing where there is none", () => {
+    const [link] = drawingOf(TEMPLATES[0]!.text).links;
+    const box = (x: number, y: number, width = NODE_WIDTH) => ({ x, y, width, height: NODE_HEIGHT });
+    const [a, b] = [box(0, 0), box(250, 0)];
+    // Between what stands so far above and below the line.
+    const said = (room: number) => {
+      const walls = [-1, 1].map((side) => box(125, side * (room + NODE_HEIGHT / 2), 400));
+      const { lines, crowded } = place([{ id: "l", bow: linkBow(a, b), sayings: linkSayings(link!), rank: 0 }], [a, b, ...walls], 1, width).get("l")!;
+      return crowded ? "" : lines.map((words) => words.map(({ text }) => text).join(" ")).join("\n");
+    };
+    expect([said(90), said(13), said(5)]).toEqual(["20 Mbit/s · RTT 40 ms\nqueue 1 BDP", "20 Mbit/s", ""]);
+  });
+
+  it("of impairments are said however little room there is", () => {
+    const lossy = drawingOf(TEMPLATES[0]!.text.replace("queue: 1 BDP", "queue: 1 BDP\n    loss: 1 %"));
+    expect(linkSayings(lossy.links[0]!)).toHaveLength(3);
+    for (const lines of linkSayings(lossy.links[0]!)) expect(lines[lines.length - 1]).toEqual([{ text: "1 % loss", tone: "bad" }]);
+  });
+});
+
+describe("lines", () => {
+  const [a, b] = [{ x: 0, y: 0 }, { x: 400, y: 0 }];
+
+  it("of two links between the same nodes run beside each other, whichever way each goes", () => {
+    const text = "network: {nodes: [a, b], links: [{ends: [a, b]}, {name: back, ends: [b, a]}]}";
+    const which = twins(drawingOf(text));
+    const [one, other] = [which.get("a-b")!, which.get("back")!];
+    const middles = [along(linkBow(a, b, one.twin, one.twins), 0.5), along(linkBow(b, a, other.twin, other.twins), 0.5)];
+    expect(Math.abs(middles[0]!.y - middles[1]!.y)).toBeGreaterThan(30);
+  });
+
+  it("of flows run around the network: above it, and below it where they are below its middle", () => {
+    const height = (middle: number, rank = 0) => along(flowBow(a, b, rank, { x: 200, y: middle }), 0.5).y;
+    expect(height(300)).toBeLessThan(-50);
+    expect(height(-300)).toBeGreaterThan(50);
+    expect(height(0)).toBeLessThan(-50);
+    expect(height(300, 1)).toBeLessThan(height(300));
+    // The same whichever way the flow goes.
+    expect(along(flowBow(b, a, 0, { x: 200, y: 300 }), 0.5).y).toBeCloseTo(height(300));
+  });
+
+  it("belong to what is seen when everything is shown", () => {
+    const node = { ...a, width: NODE_WIDTH, height: NODE_HEIGHT };
+    const box = spanned([node, { ...node, ...b }], [flowBow(a, b, 0, { x: 200, y: 100 })], 20);
+    expect([box.x, box.width]).toEqual([-44, 488]);
+    expect(box.y).toBeCloseTo(along(flowBow(a, b, 0, { x: 200, y: 100 }), 0.5).y - 20);
+  });
+});

@@ -1,0 +1,133 @@
+// Where links and flows say what they are: beside their line, over no node and over no other label.
+
+import { along, type Bow, type Box, contains, heading, inside, overlaps, type Point } from "./geometry";
+import type { DrawnFlow, DrawnLink } from "./network";
+
+export interface Word {
+  text: string;
+  tone?: "bad" | "change";
+}
+
+export type Lines = Word[][];
+
+export interface Labelled {
+  id: string;
+  bow: Bow;
+  /** From the most that it may say to the least. */
+  sayings: Lines[];
+  /** Those of a higher rank find their place first. */
+  rank: number;
+}
+
+export interface Label extends Box {
+  lines: Lines;
+  /** There is no room for it: it is shown when its line is pointed at or selected. */
+  crowded: boolean;
+}
+
+export const LINE_HEIGHT = 15;
+const PAD = 12;
+const GAP = 3;
+// Around the drawing, at scale 1.
+const MARGIN = 14;
+// Shares of the way at which a label may stand, the best first.
+const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74];
+const SAMPLES = 16;
+// Above so many lines, labels are not kept off the lines of others: it would take longer than a frame.
+const MOST_LINES = 80;
+
+/** What a link says: in two lines, each thing in a line of its own, or its rate alone; impairments always. */
+export function linkSayings({ label, impairments, changes }: DrawnLink): Lines[] {
+  const parts = label.split(" · ").filter(Boolean);
+  const more: Word[] = impairments.map((text) => ({ text, tone: "bad" }));
+  if (changes) more.push({ text: changes === 1 ? "changes once" : `changes ${changes} times`, tone: "change" });
+  const rest = more.length ? [more] : [];
+  const word = (text: string): Word[] => [{ text }];
+  const full = [...(parts.length ? [word(parts.slice(0, 2).join(" · "))] : []), ...(parts.length > 2 ? [word(parts.slice(2).join(" · "))] : []), ...rest];
+  const stacked = [...parts.map(word), ...more.map((one) => [one])];
+  const least = [...(parts.length ? [word(parts[0]!)] : []), ...rest];
+  return [full, stacked, least].filter((lines) => lines.length);
+}
+
+export function flowSayings({ label, name }: DrawnFlow): Lines[] {
+  return label === name ? [[[{ text: name }]]] : [[[{ text: label }]], [[{ text: name }]]];
+}
+
+/**
+ * A place for every label. `scale` is how much larger than the drawing labels are, so that they can be read when
+ * much of it is seen; `width` measures a text at scale 1.
+ */
+export function place(lines: Labelled[], nodes: Box[], scale: number, width: (text: string) => number): Map<string, Label> {
+  const found = new Map<string, Label>();
+  const taken: Box[] = [];
+  const { x, y, width: wide, height: high } = spanned(nodes, lines.map(({ bow }) => bow), 1.5 * LINE_HEIGHT);
+  // What is seen when the whole drawing is shown.
+  const frame = { x: x + wide / 2, y: y + high / 2, width: wide + 2 * MARGIN * scale, height: high + 2 * MARGIN * scale };
+  const paths = lines.length > MOST_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
+  // The order of the lines decides among equals, so that labels stay where they are when another is added.
+  for (const line of [...lines].sort((one, other) => other.rank - one.rank)) {
+    const { id, bow, sayings } = line;
+    if (!sayings.length) continue;
+    let chosen: Label | undefined;
+    for (const saying of sayings) {
+      chosen = best(bow, sized(saying, scale, width), nodes, taken, frame, paths.filter((path) => path.id !== id));
+      if (chosen) break;
+    }
+    if (chosen) taken.push(chosen);
+    found.set(id, chosen ?? { ...sized(sayings[0]!, scale, width), ...along(bow, 0.5), crowded: true });
+  }
+  return found;
+}
+
+type Size = Omit<Label, "x" | "y">;
+
+function sized(lines: Lines, scale: number, width: (text: string) => number): Size {
+  const widest = Math.max(...lines.map((words) => words.reduce((sum, { text }) => sum + width(text) + 6, -6)));
+  return { lines, crowded: false, width: (widest + PAD) * scale, height: (lines.length * LINE_HEIGHT + 2) * scale };
+}
+
+// The first place with room for it that is on no other line; else the one that is on the fewest.
+function best(bow: Bow, size: Size, nodes: Box[], taken: Box[], frame: Box, paths: { points: Point[] }[]): Label | undefined {
+  let found: Label | undefined;
+  let least = Infinity;
+  for (const share of PLACES) {
+    for (const at of beside(bow, share, size)) {
+      const box = { ...size, ...at };
+      if (!contains(frame, box)) continue;
+      if (nodes.some((node) => overlaps(box, node, GAP)) || taken.some((other) => overlaps(box, other, GAP))) continue;
+      const crossed = paths.filter(({ points }) => points.some((point) => inside(point, box))).length;
+      if (crossed >= least) continue;
+      [found, least] = [box, crossed];
+      if (!crossed) return found;
+    }
+  }
+  return found;
+}
+
+// Beside the line, on either side, and upon it: packets go along the line, which is better seen.
+function beside(bow: Bow, share: number, { width, height }: Size): Point[] {
+  const at = along(bow, share);
+  const { x, y } = heading(bow, share);
+  // Far enough that the box is clear of the line.
+  const off = (Math.abs(y) * width + Math.abs(x) * height) / 2 + 4;
+  const down = x >= 0 ? 1 : -1;
+  const under = { x: at.x - y * off * down, y: at.y + x * off * down };
+  const over = { x: at.x + y * off * down, y: at.y - x * off * down };
+  const curved = Math.hypot(bow.control.x - (bow.a.x + bow.b.x) / 2, bow.control.y - (bow.a.y + bow.b.y) / 2) > 1;
+  return curved ? [at, under, over] : [under, over, at];
+}
+
+const samples = (bow: Bow): Point[] => Array.from({ length: SAMPLES + 1 }, (_, index) => along(bow, index / SAMPLES));
+
+/** What a drawing with its arcs spans: a box by its upper left corner. */
+export function spanned(nodes: Box[], bows: Bow[], margin: number): { x: number; y: number; width: number; height: number } {
+  const corners = [
+    ...nodes.flatMap(({ x, y, width, height }) => [
+      { x: x - width / 2, y: y - height / 2 },
+      { x: x + width / 2, y: y + height / 2 },
+    ]),
+    ...bows.flatMap((bow) => samples(bow).flatMap(({ x, y }) => [{ x, y: y - margin }, { x, y: y + margin }])),
+  ];
+  const [left, top] = [Math.min(...corners.map(({ x }) => x)), Math.min(...corners.map(({ y }) => y))];
+  return { x: left, y: top, width: Math.max(...corners.map(({ x }) => x)) - left, height: Math.max(...corners.map(({ y }) => y)) - top };
+}

@@ -1,0 +1,238 @@
+// The open scenario: opening, editing, undoing, saving, and changes by other hands.
+
+import { BackendError } from "../backend/backend";
+import { History } from "../core/history";
+import { draw, drawPlan } from "../core/network";
+import { places, type Places } from "../core/places";
+import { EMPTY } from "../core/templates";
+import { read } from "../core/text";
+import { draftOf, keepDraft } from "./drafts";
+import { message, type Page } from "./page";
+import { INITIAL, type State, UNTITLED } from "./state";
+
+const LAST = "tcplab-last";
+const MOST_BYTES = 1 << 20;
+
+export class Documents {
+  private history = new History({ text: "", places: {} });
+  /** Where the automatic layout has put what no one has moved: neither saved nor undone. */
+  private automatic: Places = {};
+
+  /** `changed` is called with every text that is not the former one. */
+  constructor(
+    private readonly page: Page,
+    private readonly changed: (another: boolean) => void,
+  ) {}
+
+  private get state(): State {
+    return this.page.state;
+  }
+
+  /** What was open last, or an empty canvas. */
+  async begin(): Promise<void> {
+    const last = localStorage.getItem(LAST);
+    if (last && this.state.files?.scenarios.includes(last)) await this.open(last);
+    else this.fresh(draftOf(UNTITLED)?.text ?? EMPTY);
+  }
+
+  async open(path: string): Promise<void> {
+    this.keep();
+    try {
+      const opened = await this.page.backend.open(path);
+      const draft = draftOf(path);
+      const kept = draft && draft.version === opened.version ? draft : undefined;
+      this.show(path, opened.version, opened.text, opened.layout.places ?? {}, kept);
+      localStorage.setItem(LAST, path);
+      if (kept) this.page.notice("Unsaved changes of this scenario are back.");
+    } catch (problem) {
+      this.page.notice(message(problem), true);
+    }
+  }
+
+  /** A new scenario, which becomes a file when it is saved. */
+  fresh(text: string, name = UNTITLED): void {
+    this.keep();
+    const taken = this.state.files?.scenarios ?? [];
+    let path = name;
+    for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
+    this.show(path, null, "", {}, { text, places: {} });
+  }
+
+  /** A file of this machine: a scenario, or the topology of another tool. */
+  async take(file: File): Promise<void> {
+    if (file.size > MOST_BYTES) return this.page.notice(`${file.name} is larger than a scenario may be.`, true);
+    try {
+      const text = await file.text();
+      if (!/\.(mn|clab\.ya?ml)$/.test(file.name)) return this.fresh(text, `${file.name.replace(/\.ya?ml$/, "")}.yaml`);
+      const made = await this.page.backend.imported(text, file.name);
+      this.fresh(made.text, `${made.name}.yaml`);
+      if (made.left_out.length) this.page.notice(`Left out of ${file.name}: ${made.left_out.join(" ")}`, true);
+    } catch (problem) {
+      this.page.notice(`Not opened: ${message(problem)}`, true);
+    }
+  }
+
+  /** A change of the text or of positions; changes of one `kind` in a row are undone together. */
+  edit(text: string, places: Places = this.history.now.places, kind = ""): void {
+    this.history.push({ text, places }, kind, performance.now());
+    this.took(text, places);
+  }
+
+  undo(): void {
+    const { text, places } = this.history.undo();
+    this.took(text, places);
+  }
+
+  redo(): void {
+    const { text, places } = this.history.redo();
+    this.took(text, places);
+  }
+
+  move(moved: Places, kind = ""): void {
+    this.edit(this.state.text, { ...this.state.placed, ...moved }, kind);
+  }
+
+  /** A first layout of a network that no one has laid out. */
+  arrange(found: Places): void {
+    if (this.placedByHand) return;
+    this.automatic = found;
+    this.page.set({ placed: places(this.state.drawing, found) });
+  }
+
+  /** The plan of the text is known: it has the nodes and links that `topology` makes. */
+  planned(plan: unknown): void {
+    if (!this.state.drawing.generated || !plan) return;
+    const drawing = drawPlan(this.state.drawing, plan);
+    this.page.set({ drawing, placed: places(drawing, { ...this.automatic, ...this.history.now.places }) });
+  }
+
+  get placedByHand(): boolean {
+    return Object.keys(this.history.now.places).length > 0;
+  }
+
+  get dirty(): boolean {
+    return this.state.text !== this.state.savedText || this.history.now.places !== this.state.savedPlaces;
+  }
+
+  async save(as?: string): Promise<boolean> {
+    const path = as ?? this.state.path;
+    const places = this.history.now.places;
+    const version = as !== undefined && as !== this.state.path ? null : this.state.version;
+    const about = `save ${path}`;
+    try {
+      const text = this.state.text;
+      const saved = await this.page.backend.save(path, text, version, Object.keys(places).length ? { places } : null);
+      keepDraft(this.state.path, undefined);
+      localStorage.setItem(LAST, path);
+      this.page.set({ path, version: saved.version, savedText: text, savedPlaces: places, conflict: false });
+      this.page.notice(`Saved ${path}.`, false, about);
+      void this.list();
+      return true;
+    } catch (problem) {
+      if (problem instanceof BackendError && problem.status === 409) this.page.set({ conflict: true });
+      this.page.notice(`${path} is not saved: ${message(problem)}. Your changes are kept in this browser.`, true, about);
+      return false;
+    }
+  }
+
+  /** Resolve a conflict: take the file as it is now, or keep what stands here for the next save. */
+  async resolve(theirs: boolean): Promise<void> {
+    const { path } = this.state;
+    try {
+      const opened = await this.page.backend.open(path);
+      if (theirs) {
+        const places = opened.layout.places ?? {};
+        this.page.set({ version: opened.version, savedText: opened.text, savedPlaces: places, conflict: false });
+        this.edit(opened.text, places);
+      } else {
+        this.page.set({ version: opened.version, savedText: opened.text, conflict: false });
+        await this.save();
+      }
+    } catch (problem) {
+      this.page.notice(message(problem), true);
+    }
+  }
+
+  /** The open file was changed by another hand: shown at once where nothing here would be lost. */
+  async follow(): Promise<void> {
+    const { path, version } = this.state;
+    if (version === null) return;
+    try {
+      const opened = await this.page.backend.open(path);
+      if (path !== this.state.path || opened.version === this.state.version) return;
+      if (opened.text === this.state.text) return this.page.set({ version: opened.version, savedText: opened.text });
+      if (this.dirty) return this.page.set({ conflict: true });
+      const places = opened.layout.places ?? {};
+      this.page.set({ version: opened.version, savedText: opened.text, savedPlaces: places });
+      this.edit(opened.text, places);
+      this.page.notice(`${path} was changed elsewhere; this is the new text. Undo brings back the former.`);
+    } catch {
+      // Removed, or the server is gone: what is open stays.
+    }
+  }
+
+  /** What the directory holds now. */
+  async list(): Promise<void> {
+    try {
+      this.page.set({ files: await this.page.backend.files() });
+    } catch {
+      // The connection's own state says so.
+    }
+  }
+
+  private show(path: string, version: string | null, text: string, known: Places, draft?: { text: string; places: Places }): void {
+    const now = draft ?? { text, places: known };
+    this.history = new History({ text: now.text, places: now.places });
+    this.automatic = {};
+    this.page.set({
+      view: "edit",
+      tab: this.state.tab === "result" ? "curves" : this.state.tab,
+      path,
+      version,
+      savedText: text,
+      savedPlaces: known,
+      drawing: INITIAL.drawing,
+      selection: [],
+      conflict: false,
+      checked: undefined,
+      curves: undefined,
+      ghost: undefined,
+      refused: undefined,
+      took: undefined,
+      window: undefined,
+      overlays: [],
+      played: undefined,
+      result: undefined,
+      hidden: {},
+      sidebar: "files",
+    });
+    this.took(now.text, now.places, true);
+  }
+
+  private took(text: string, known: Places, another = false): void {
+    const found = read(text);
+    // A text that is broken for the moment leaves the drawing as it was.
+    const before = this.state.drawing;
+    const drawing = found.broken ? before : draw(found.data);
+    // What is made from `topology` stays until the plan of this text is known.
+    if (drawing.generated && before.generated) Object.assign(drawing, { nodes: before.nodes, links: before.links });
+    const changed = another || text !== this.state.text;
+    this.page.set({
+      text,
+      broken: found.broken,
+      drawing,
+      placed: places(drawing, { ...this.automatic, ...known }),
+      canUndo: this.history.canUndo,
+      canRedo: this.history.canRedo,
+      selection: this.state.selection.filter(({ kind, name }) => drawing[`${kind}s`].some((one) => one.name === name)),
+    });
+    if (changed) this.changed(another);
+    this.keep();
+  }
+
+  private keep(): void {
+    const { path, text, version } = this.state;
+    const clean = !text || !this.dirty || (version === null && text === EMPTY);
+    keepDraft(path, clean ? undefined : { text, version, places: this.history.now.places });
+  }
+}

@@ -1,0 +1,58 @@
+// The state of the page, who looks at it, and what the user is told.
+
+import type { Backend } from "../backend/backend";
+import { INITIAL, type State } from "./state";
+
+// How long what went well is shown, ms. What went wrong stays until it is dismissed.
+const SHOWN = 4000;
+// More would hide the page.
+const MOST_NOTICES = 4;
+
+export class Page {
+  state: State = INITIAL;
+  private listeners = new Set<() => void>();
+  private noticed = 0;
+
+  constructor(readonly backend: Backend) {}
+
+  subscribe = (listener: () => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  set(part: Partial<State>): void {
+    this.state = { ...this.state, ...part };
+    this.listeners.forEach((listener) => listener());
+  }
+
+  /** Tell the user; a notice takes the place of those before it that are about the same. */
+  notice(text: string, bad = false, about = text): void {
+    const id = ++this.noticed;
+    // What went well makes room for the next; what went wrong waits to be read.
+    const others = this.state.notices.filter((one) => one.about !== about && one.bad);
+    this.set({ notices: [...others, { id, text, bad, about }].slice(-MOST_NOTICES) });
+    if (!bad) window.setTimeout(() => this.dismiss(id), SHOWN);
+  }
+
+  dismiss(id: number): void {
+    if (this.state.notices.some((one) => one.id === id)) {
+      this.set({ notices: this.state.notices.filter((one) => one.id !== id) });
+    }
+  }
+
+  /** Do something that the server may refuse; what refuses it is shown. */
+  async act(work: () => Promise<unknown>, said = "", failed = ""): Promise<boolean> {
+    try {
+      await work();
+      if (said) this.notice(said);
+      return true;
+    } catch (problem) {
+      this.notice(failed + message(problem), true);
+      return false;
+    }
+  }
+}
+
+export function message(problem: unknown): string {
+  return problem instanceof Error ? problem.message : String(problem);
+}

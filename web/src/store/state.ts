@@ -1,0 +1,120 @@
+// What the page knows: the open document, what was checked, simulated and run, and what goes on.
+
+import type { Files, Job, Lab, Result, Session } from "../backend/backend";
+import type { Curves } from "../core/curves";
+import type { Drawing } from "../core/network";
+import type { Places } from "../core/places";
+import type { Checked, Object as Drawn } from "../core/problems";
+import type { Schema } from "../core/schema";
+
+export type View = "edit" | "study";
+export type Tab = "curves" | "packets" | "lab" | "result";
+
+export interface Overlay {
+  path: string;
+  name: string;
+  engine: string;
+  curves?: Curves;
+}
+
+/** The goodput of a run that goes on. */
+export interface Live {
+  times: number[];
+  goodput: Record<string, (number | undefined)[]>;
+}
+
+export interface Notice {
+  id: number;
+  text: string;
+  bad: boolean;
+  /** Notices about one thing replace each other. */
+  about: string;
+}
+
+export interface State {
+  session?: Session;
+  /** Why the page has no access; undefined: it has. */
+  locked?: string;
+  connection: "connecting" | "open" | "lost";
+  others: number;
+  files?: Files;
+  schema?: Schema;
+  jobs: Record<string, Job>;
+  live: Record<string, Live>;
+
+  view: View;
+  tab: Tab;
+  path: string;
+  /** The file's version as opened or saved; null: it is not a file yet. */
+  version: string | null;
+  savedText: string;
+  savedPlaces: Places;
+  text: string;
+  drawing: Drawing;
+  /** Nodes' positions, whether moved by hand or not. */
+  placed: Places;
+  broken: boolean;
+  canUndo: boolean;
+  canRedo: boolean;
+  checked?: Checked;
+  selection: Drawn[];
+  conflict: boolean;
+
+  engine: string;
+  simulate: boolean;
+  curves?: Curves;
+  ghost?: Curves;
+  busy: boolean;
+  refused?: string;
+  /** Milliseconds from the edit to its curves. */
+  took?: number;
+  window?: [number, number];
+  hidden: Record<string, boolean>;
+  panels: string[];
+  overlays: Overlay[];
+  /** The result whose packets are played; undefined: the simulation's. */
+  played?: string;
+  result?: Result;
+  study?: string;
+  /** How often runs of a study have ended, by the study's path. */
+  studyRuns: Record<string, number>;
+  labs: Lab[];
+  /** What was last changed of a link that is up. */
+  labChange?: string;
+
+  notices: Notice[];
+  sidebar: "files" | "settings";
+}
+
+export const UNTITLED = "untitled.yaml";
+
+export const INITIAL: State = {
+  connection: "connecting",
+  others: 0,
+  jobs: {},
+  live: {},
+  view: "edit",
+  tab: "curves",
+  path: UNTITLED,
+  version: null,
+  savedText: "",
+  savedPlaces: {},
+  text: "",
+  drawing: { nodes: [], links: [], flows: [], short: false },
+  placed: {},
+  broken: false,
+  canUndo: false,
+  canRedo: false,
+  selection: [],
+  conflict: false,
+  engine: "sim",
+  simulate: true,
+  busy: false,
+  hidden: {},
+  panels: ["goodput", "cwnd", "rtt", "queue"],
+  overlays: [],
+  studyRuns: {},
+  labs: [],
+  notices: [],
+  sidebar: "files",
+};

@@ -1,0 +1,101 @@
+// The page's store: its parts, its beginning, and the news that reach them.
+
+import { BackendError, type Event } from "../backend/backend";
+import { Documents } from "./documents";
+import { message, Page } from "./page";
+import { Runs } from "./runs";
+import { Simulation } from "./simulation";
+
+/** What an address of this page names. */
+export interface Asked {
+  scenario?: string | null;
+  result?: string | null;
+  study?: string | null;
+}
+
+export class Store extends Page {
+  readonly simulation: Simulation = new Simulation(this, (plan) => this.documents.planned(plan));
+  readonly documents: Documents = new Documents(this, (another) => this.simulation.changed(another));
+  readonly runs = new Runs(this, this.documents);
+
+  /** What the address named, until it is shown: there may be no access yet. */
+  private asked: Asked = {};
+
+  async start(token: string | null, what: Asked = this.asked): Promise<void> {
+    this.asked = what;
+    try {
+      if (token) await this.backend.login(token);
+      const [session, files, schema] = await Promise.all([this.backend.session(), this.backend.files(), this.backend.schema()]);
+      this.set({ session, files, schema, locked: undefined });
+    } catch (problem) {
+      const status = problem instanceof BackendError ? problem.status : 0;
+      this.set({ locked: status === 401 ? (token ? message(problem) : "") : message(problem) });
+      return;
+    }
+    this.backend.listen((event) => this.hear(event));
+    await this.documents.begin();
+    this.asked = {};
+    await this.go(what);
+  }
+
+  /** What a shared address names. */
+  async go({ scenario, result, study }: Asked): Promise<void> {
+    if (scenario) await this.documents.open(scenario);
+    if (result) await this.runs.inspect(result);
+    if (study) this.set({ view: "study", study });
+  }
+
+  private hear(event: Event): void {
+    switch (event.type) {
+      case "connected":
+        this.set({ connection: "open" });
+        void this.documents.list();
+        void this.documents.follow();
+        void this.lookForLabs();
+        this.simulation.schedule();
+        break;
+      case "lost":
+        this.set({ connection: "lost", busy: false });
+        void this.backend.session().catch((problem: unknown) => {
+          if (problem instanceof BackendError && problem.status === 401) {
+            this.set({ locked: "The server has a new token: open the address that it has printed." });
+          }
+        });
+        break;
+      case "hello":
+        this.set({ jobs: Object.fromEntries(event.jobs.map((job) => [job.id, job])) });
+        break;
+      case "pages":
+        this.set({ others: event.count - 1 });
+        break;
+      case "files":
+        void this.documents.list();
+        if (event.paths.some((path) => path === this.state.path || layoutName(this.state.path) === path)) void this.documents.follow();
+        break;
+      case "saved":
+        if (event.page !== this.backend.page && event.path === this.state.path) void this.documents.follow();
+        break;
+      case "job":
+        this.runs.hear(event);
+        break;
+      case "study":
+        this.set({ studyRuns: { ...this.state.studyRuns, [event.path]: (this.state.studyRuns[event.path] ?? 0) + 1 } });
+        break;
+      case "labs":
+        void this.lookForLabs();
+        break;
+      case "lab-changed":
+        this.set({ labChange: `${event.link}: ${event.settings}` });
+        break;
+      case "lab-trouble":
+        this.notice(event.message, true);
+        break;
+    }
+  }
+
+  private async lookForLabs(): Promise<void> {
+    if (this.state.session?.may_run) await this.act(async () => this.set({ labs: await this.backend.labs() }));
+  }
+}
+
+const layoutName = (path: string) => path.replace(/\.ya?ml$/, ".layout.json");

@@ -1,0 +1,32 @@
+// An empty canvas: what to do first.
+
+import { TEMPLATES } from "../core/templates";
+import { useStore } from "./use";
+
+export function Begin({ begun }: { begun: () => void }) {
+  const store = useStore();
+  return (
+    <div className="begin">
+      <h2>Draw a network</h2>
+      <p>
+        Add a host with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the edge of one node to
+        another to link them, then choose Flow and drag from the sender to the receiver.
+      </p>
+      <p>Or begin with one of these:</p>
+      <div className="starts">
+        {TEMPLATES.map((template) => (
+          <button
+            key={template.name}
+            title={template.about}
+            onClick={() => {
+              store.documents.edit(template.text, {});
+              begun();
+            }}
+          >
+            {template.name}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}

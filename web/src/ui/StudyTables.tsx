@@ -1,0 +1,121 @@
+// A study's grid as a heat map, and its cells as a table.
+
+import type { StudyCell, StudyResults } from "../backend/backend";
+import { shown } from "../core/quantity";
+import { mean, square, unitOf } from "../core/study";
+import { useStore } from "./use";
+
+interface HeatProps {
+  found: StudyResults;
+  metric: string;
+  across: string;
+  down: string;
+  open: (cell: StudyCell) => void;
+}
+
+/** Cells by two axes; where there are more, the mean over the others. */
+export function Heat({ found, metric, across, down, open }: HeatProps) {
+  const columns = found.axes[across] ?? [];
+  const rows = down ? (found.axes[down] ?? []) : [""];
+  const grid = rows.map((row) => columns.map((column) => square(found, metric, { [across]: column, ...(down && { [down]: row }) })));
+  const all = grid.flat().flatMap(({ value }) => value ?? []);
+  const [least, most] = [Math.min(...all), Math.max(...all)];
+  const unit = unitOf(found, metric);
+  return (
+    <table className="heat">
+      <caption>
+        {metric} by {across}
+        {down && ` and ${down}`}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">{down}</th>
+          {columns.map((column) => (
+            <th key={column} scope="col">
+              {column}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, index) => (
+          <tr key={row}>
+            <th scope="row">{row}</th>
+            {grid[index]!.map(({ cells, value, ended, planned }, column) => {
+              const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
+              const colour = `color-mix(in oklab, var(--accent) ${Math.round(12 + share * 78)}%, var(--surface))`;
+              return (
+                <td
+                  key={columns[column]}
+                  className={value !== undefined && share > 0.55 ? "strong" : ""}
+                  style={value === undefined ? undefined : { backgroundColor: colour }}
+                  data-ended={ended}
+                >
+                  {value !== undefined && cells.length === 1 ? (
+                    <button className="plain" title="Open its runs" onClick={() => open(cells[0]!)}>
+                      {shown(value, unit)}
+                    </button>
+                  ) : (
+                    value !== undefined && shown(value, unit)
+                  )}
+                  {ended < planned && (
+                    <span className="ended">
+                      {ended} of {planned} {planned === 1 ? "run" : "runs"}
+                    </span>
+                  )}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+export function Cells({ found, metric, names }: { found: StudyResults; metric: string; names: string[] }) {
+  const store = useStore();
+  const unit = unitOf(found, metric);
+  const sorted = [...found.cells].sort((a, b) => (mean(b, metric) ?? -Infinity) - (mean(a, metric) ?? -Infinity));
+  return (
+    <table className="cells">
+      <caption>Cells, highest {metric} first</caption>
+      <thead>
+        <tr>
+          {names.map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+          <th scope="col">{metric}</th>
+          <th scope="col">runs</th>
+          <th scope="col" />
+        </tr>
+      </thead>
+      <tbody>
+        {sorted.map((cell) => {
+          const runs = found.runs.filter((run) => run.cell === cell.cell);
+          const failed = runs.filter((run) => run.status !== "done");
+          return (
+            <tr key={cell.cell}>
+              {names.map((name) => (
+                <td key={name}>{cell.labels[name] ?? ""}</td>
+              ))}
+              <td className="number">{shown(mean(cell, metric), unit)}</td>
+              <td title={failed.map((run) => run.message).join("\n")}>
+                {runs.length}
+                {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
+                {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
+              </td>
+              <td>
+                <button className="plain" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
+                  Open its runs
+                </button>
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
