@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tcplab import _core
 
 ROOT = Path(__file__).parents[1]
 # Of the package: what stands for itself.
@@ -46,3 +51,45 @@ def test_paths_that_pages_name_exist(page: str) -> None:
     named = [path for path in quoted if path.parts[0] in _ROOTS]
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def names_of_kinds() -> set[str]:
+    """Of traffic, nodes and queues."""
+    kinds = json.loads(_core.traffic_kinds()) + json.loads(_core.node_kinds())
+    queues = json.loads(_core.schema("plan"))["$defs"]["Queue"]["oneOf"]
+    return {kind["name"] for kind in kinds} | {queue["properties"]["kind"]["const"] for queue in queues}
+
+
+def compared_kinds(tree: ast.AST, names: set[str]) -> Iterator[int]:
+    """The lines that compare something called kind with the name of one."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides: list[ast.AST] = [node.left, *node.comparators]
+        elif isinstance(node, ast.Match):
+            sides = [node.subject, *(case.pattern for case in node.cases)]
+        else:
+            continue
+        words = {leaf.value for side in sides for leaf in ast.walk(side) if isinstance(leaf, ast.Constant)}
+        if words & names and any("kind" in ast.unparse(side).lower() for side in sides):
+            yield node.lineno
+
+
+def test_only_the_plan_knows_kinds_by_their_names() -> None:
+    """Elsewhere the traits that `crates/plan` gives a kind decide, so a new kind needs no change there."""
+    names = names_of_kinds()
+    assert {"tcp", "router", "droptail"} <= names
+    package = ROOT / "python/tcplab"
+    found = [
+        f"{file.relative_to(ROOT)}:{line}"
+        for file in package.rglob("*.py")
+        if "tests" not in file.parts and file.parent != package / "plan"
+        for line in compared_kinds(ast.parse(file.read_text(encoding="utf-8")), names)
+    ]
+    assert found == []
+
+
+def test_a_comparison_with_a_kind_is_found() -> None:
+    names = names_of_kinds()
+    for text in ('flow["kind"] == "tcp"', 'row.kind not in ("udp", "ping")', 'pl.col("kind") != "ping"'):
+        assert list(compared_kinds(ast.parse(text), names)) == [1]
+    assert list(compared_kinds(ast.parse('word == "tcp" or chart.kind == "bars"'), names)) == []

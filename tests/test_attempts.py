@@ -51,7 +51,7 @@ class Machine:
 def made_of(
     path: Path, attempts: Sequence[float | Status], most: int = 3
 ) -> tuple[runner.Finished, Manifest, str]:
-    """What came of it, the manifest, and the number of the attempt whose files are kept."""
+    """The outcome, the manifest, and the number of the attempt whose files are kept."""
     engine = Machine(attempts)
     prepared = runner.prepare(from_data(SCENARIO), source="repeated", engine=engine)
     runner.claim(prepared, path / "out")

@@ -67,3 +67,26 @@ def test_classic_ecn_halves_by_marks_instead_of_losses(tmp_path: Path) -> None:
     assert queue["packets"].to_numpy().min() == 0
     echoes = run.events.filter(pl.col("event") == "ecn")
     assert len(echoes) > 3
+
+
+@pytest.mark.parametrize(("ecn", "marked"), [("on", True), ("accecn", True), ("off", False)])
+def test_the_sender_s_socket_counts_the_marks_that_it_was_told_of(
+    ecn: str, marked: bool, tmp_path: Path
+) -> None:
+    text = f"""
+        tcplab: 1
+        name: marks
+        network:
+          hosts: {{ecn: {ecn}}}
+          path: {{rate: 10 Mbit/s, rtt: 20 ms, queue: {{kind: codel, ecn: on}}}}
+        flows: [{{name: bulk, kind: tcp, cc: reno}}]
+        duration: 10 s
+    """
+    run = tcplab.run(text, out=tmp_path / "run")
+    counts = run.sockets.filter(pl.col("node") == run.plan["flows"][0]["from"])["delivered_ce"]
+    assert counts.is_sorted()
+    assert (counts[-1] > 0) == marked
+    if ecn == "accecn":
+        # Accurate feedback tells of each mark, but for those of the last packets.
+        marks = run.queues.filter(pl.col("direction") == "forward")["marks"][-1]
+        assert marks - 10 <= counts[-1] <= marks

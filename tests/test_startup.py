@@ -50,6 +50,8 @@ def test_check_imports_no_library_for_numbers_or_drawing(tmp_path: Path) -> None
     found = imported(tmp_path, "check", SCENARIO)
     assert found & HEAVY == set()
     assert rooms(found) & {"results", "figures", "present", "study", "captures", "progress"} == set()
+    # The kernel's controls are asked of a scenario that names one of them alone.
+    assert {"tcplab.testbed.controls", "tcplab.testbed.agents", "tcplab.plan.types"} & found == set()
 
 
 def test_a_run_without_report_imports_what_tables_need(tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
     assert good["plan"]["name"] == "short"
 
 
-def test_check_says_what_the_engine_cannot_do_and_how_to_mend_it(here: Path, tcplab: Command) -> None:
+def test_check_says_what_the_engine_cannot_do_and_how_to_fix_it(here: Path, tcplab: Command) -> None:
     ended = tcplab("check", "short.yaml", "--set", "flows.bulk.generator=iperf3")
     assert ended.returncode == 3
     assert "flows.bulk.generator" in ended.stderr
@@ -419,7 +419,7 @@ def test_an_output_that_is_a_pipe_is_written_not_replaced(here: Path, tcplab: Co
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True) as reader:
         assert tcplab("schema", "--output", pipe).returncode == 0
-        assert json.loads(reader.communicate(timeout=20)[0])["title"] == "tcplab scenario"
+        assert json.loads(reader.communicate(timeout=60)[0])["title"] == "tcplab scenario"
     assert pipe.is_fifo()
 
 

@@ -105,7 +105,7 @@ def test_a_result_directory_stands_for_its_captures(made: Path, tcplab: Command)
 def test_one_flow_is_told_in_both_directions(capture: Path, tcplab: Command) -> None:
     ended = tcplab("pcap", capture, "--flow", 1)
     assert "handshake   RTT 40.1 ms" in ended.stdout
-    assert "MSS told" in ended.stdout
+    assert "MSS announced" in ended.stdout
     assert "10.0.0.2:5001 ->" in ended.stdout
 
 

@@ -15,6 +15,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from tcplab.cli.app import app
 from tcplab.cli.old_spellings import OLD, respelled
@@ -59,6 +60,13 @@ def test_every_command_has_quiet_and_verbose() -> None:
     for name, command in commands().items():
         opts = {word for param in command.params for word in param.opts}
         assert {"-q", "--quiet", "-v", "--verbose"} <= opts, name
+
+
+def test_no_line_of_a_list_of_commands_is_cut_at_80_columns() -> None:
+    names = {name.partition(" ")[0] for name in commands() if " " in name}
+    for words in ([], *([name] for name in names)):
+        shown = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80"}).stdout
+        assert "..." not in shown.partition("Commands:")[2].partition("Example")[0], words
 
 
 def test_an_old_spelling_names_an_option_that_is_there_and_is_no_option_itself() -> None:

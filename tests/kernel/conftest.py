@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 import tcplab
 from tcplab.results import Run
 from tcplab.testbed.machine import Grade, examine
+
+from .beside import Network
 
 Scenario = dict[str, Any]
 # How a run that is not overloaded says that its times and rates are the machine's: see `Run.warnings`.
@@ -39,6 +42,15 @@ def able() -> None:
     missing = [one for one in examine() if one.grade is Grade.MISSING]
     if missing:
         pytest.skip("; ".join(f"{one.name}: {one.said}" for one in missing))
+
+
+@pytest.fixture
+def net() -> Iterator[Network]:
+    """A client, a router and a server in namespaces of their own, for any program."""
+    if os.geteuid() != 0:
+        pytest.skip("joins namespaces, as root")
+    with Network() as one:
+        yield one
 
 
 @pytest.fixture

@@ -86,3 +86,40 @@ def test_requests_echoes_and_datagrams_pass(run: Callable[..., Run]) -> None:
         assert rows["echo"]["complete"]
         assert done.pings["lost"].sum() == 0
         assert set(done.legs["flow"]) == {"ask", "echo"}
+
+
+def test_each_of_two_accelerators_splits_the_connection_in_both_engines(run: Callable[..., Run]) -> None:
+    routers: list[dict[str, Any]] = [
+        {"name": name, "kind": "router", "accelerate": {}} for name in ("near", "far")
+    ]
+    fast = {"rate": "100 Mbit/s", "delay": "1 ms"}
+    lossy = {"rate": "50 Mbit/s", "delay": "10 ms", "forward": {"loss": {"every": "200 packets"}}}
+    links = [
+        {"ends": ["client", "near"], **fast},
+        {"ends": ["near", "far"], **lossy},
+        {"ends": ["far", "server"], **fast},
+    ]
+    two = {"nodes": ["client", *routers, "server"], "links": links}
+    for engine in ("sim", "kernel"):
+        done = run(two, [flow(bytes="4 MB")], engine=engine, timeout="60 s")
+        (row,) = done.flows.to_dicts()
+        assert row["complete"], engine
+        assert row["bytes_received"] == 4_000_000
+        last = done.legs.sort("time").group_by("node", "leg").last()
+        legs = {(leg["node"], leg["leg"]): leg["retransmits"] for leg in last.to_dicts()}
+        assert set(legs) == {(node, leg) for node in ("near", "far") for leg in ("client", "server")}
+        lost = row["losses_true"]
+        if engine == "sim":
+            assert legs["near", "server"] == lost, "each loss is repaired once, by the router before it"
+            assert row["retransmits"] == legs["far", "server"] == 0
+            continue
+        links = done.manifest.facts["emulator"]["links"]
+        counted = {
+            (name, way): link[way]["lost"] for name, link in links.items() for way in ("forward", "backward")
+        }
+        carried = links["near-far"]["forward"]["packets_in"]
+        assert counted.pop(("near-far", "forward")) == carried // 200 == lost
+        assert set(counted.values()) == {0}
+        assert not any(link[way]["dropped"] for link in links.values() for way in ("forward", "backward"))
+        # A retransmission on another leg repairs nothing: a busy host may send tail loss probes.
+        assert legs["near", "server"] >= lost

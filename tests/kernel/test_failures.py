@@ -125,16 +125,16 @@ def test_a_full_disk_is_named_and_what_was_recorded_can_be_read(folder: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("setting", "what", "mend"), [("flows.f.generator=iperf3", "iperf3", "sudo apt-get install iperf3")]
+    ("setting", "what", "hint"), [("flows.f.generator=iperf3", "iperf3", "sudo apt-get install iperf3")]
 )
 def test_what_is_missing_is_named_before_anything_is_written(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, what: str, mend: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, setting: str, what: str, hint: str
 ) -> None:
     monkeypatch.setenv("PATH", str(folder))
     code, said = run(folder, "--set", setting)
     assert code == 3
     assert what in said
-    assert mend in said
+    assert hint in said
     assert not (folder / "out").exists()
 
 
@@ -176,4 +176,4 @@ def test_a_port_in_use_is_named(agent: subprocess.Popen[str], tmp_path: Path, ip
     second = ask(**server, ports=first["ports"])
     assert second["event"] == "error"
     assert str(first["ports"]).strip("[]") in str(second["message"])
-    assert second["mend"]
+    assert second["hint"]

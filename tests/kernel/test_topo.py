@@ -87,7 +87,7 @@ def alive(process: int) -> bool:
 
 
 def gone(pids: dict[str, int]) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while any(map(alive, pids.values())) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not any(map(alive, pids.values()))
@@ -97,7 +97,7 @@ def test_a_lab_stays_up_until_down(topo: Topo, name: str) -> None:
     assert topo("wait").returncode == 0
     there = processes(topo, name)
     assert all(map(alive, there.values()))
-    assert topo("down", name).returncode == 0
+    assert json.loads(topo("down", name, "--json").stdout)["labs"] == [name]
     assert gone(there)
     assert topo("exec", "a", "--", "true").returncode == 2
 
@@ -121,9 +121,33 @@ def test_settings_of_a_link_change_at_once(topo: Topo) -> None:
     assert round_trip() >= 205
     assert topo("set", "a-r", "delay=0 ms").returncode == 0
     assert topo("set", "a-r", "up=off").returncode == 0
-    assert topo("wait", "--timeout", "0").returncode == 1
+    assert topo("wait", "--timeout", "0 s").returncode == 1
     assert topo("set", "a-r", "up=on").returncode == 0
     assert topo("wait").returncode == 0
+
+
+def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
+    told = topo("set", "a-r", "delay=7 ms", "--direction", "reverse", "--json")
+    changes = json.loads(told.stdout)["changes"]
+    assert [(key, change["delay"]) for key, change in changes.items()] == [("backward", 7_000_000)]
+    old = topo("set", "a-r", "delay=8 ms", "--direction", "backward")
+    assert (old.returncode, "--direction backward is now reverse" in old.stderr) == (0, True)
+    assert "both, forward or reverse" in topo("set", "a-r", "delay=8 ms", "--direction", "back").stderr
+
+
+def test_a_wait_has_a_limit_with_a_unit(topo: Topo) -> None:
+    told = json.loads(topo("wait", "--timeout", "1 min", "--json").stdout)
+    assert (told["version"], told["reached"], told["unreached"]) == (1, True, [])
+    assert topo("set", "a-r", "up=off").returncode == 0
+    ended = topo("wait", "--timeout", "100 ms", "--json")
+    told = json.loads(ended.stdout)
+    assert (ended.returncode, told["reached"]) == (1, False)
+    assert {"from": "a", "to": "b"} in told["unreached"]
+    assert "no answer after 0.1 s: a to b" in ended.stderr
+    bare = topo("wait", "--timeout", "0")
+    assert "--timeout 0 has no unit: write '0 s'" in bare.stderr
+    wrong = topo("wait", "--timeout", "5 parsecs")
+    assert (wrong.returncode, "there is no unit `parsecs`" in wrong.stderr) == (2, True)
 
 
 def test_what_cannot_be_set_is_said(topo: Topo) -> None:
@@ -138,7 +162,7 @@ def test_a_capture_is_pcapng_of_the_link(topo: Topo, tmp_path: Path) -> None:
     command = [*TCPLAB, "topo", "capture", "a-r", "-o", str(path)]
     environment = {**os.environ, "TCPLAB_LAB": f"test-{os.getpid()}"}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as running:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:
             time.sleep(0.01)
         assert topo("wait").returncode == 0
@@ -157,7 +181,7 @@ def test_kill_9_of_any_process_leaves_nothing(topo: Topo, name: str, victim: str
     there = processes(topo, name)
     command = [*TCPLAB, "topo", "exec", "--lab", name, "b", "--", "sleep", "1000"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as inside:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while f"{there['b']}" not in _same_network(inside.pid) and time.monotonic() < deadline:
             time.sleep(0.01)
         os.kill(there[victim], signal.SIGKILL)

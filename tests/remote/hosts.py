@@ -17,6 +17,7 @@ from pathlib import Path
 
 SSHD = "/usr/sbin/sshd"
 USER = "alice"
+ROOT = Path(__file__).parents[2]
 _PATIENCE = 20.0
 
 
@@ -89,8 +90,11 @@ class Host:
             mount -t tmpfs -o mode=755 none /run && mkdir /run/sshd
             mount -t tmpfs -o size=1m none /dev/shm
             mkdir /run/keep && mount --bind {at} /run/keep
+            mkdir /run/checkout && mount --rbind {ROOT} /run/checkout
             mount -t tmpfs -o size={self.room},mode=1777 none /tmp
             mkdir /tmp/home && mount --bind /run/keep/home /tmp/home
+            # The checkout itself may be under /tmp.
+            [ -e {ROOT} ] || {{ mkdir -p {ROOT} && mount --rbind /run/checkout {ROOT}; }}
             echo {self.name} >/proc/sys/kernel/hostname
             echo up >/run/keep/up
             exec sleep 3600
@@ -142,9 +146,9 @@ class Host:
 
     def left(self) -> list[str]:
         """What was left there: files of ours, and processes."""
-        found = self.run(
-            "find", "/tmp", "/run", "/dev/shm", "-name", "*tcplab*", "-not", "-path", "/run/keep/*",
-        )  # fmt: skip
+        mounted = "(", "-path", "/run/keep", "-o", "-path", "/run/checkout", "-o", "-path", str(ROOT), ")"
+        places = "/tmp", "/run", "/dev/shm"
+        found = self.run("find", *places, *mounted, "-prune", "-o", "-name", "*tcplab*", "-print")
         return [*found.stdout.split(), *self.agents()]
 
     def agents(self) -> list[str]:

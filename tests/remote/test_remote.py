@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from tcplab.captures.two_point import match_ends
 
-from .hosts import USER, Host, Hosts, obstacle, wait_for
+from .hosts import USER, Hosts, wait_for
+from .running import Run
 
-pytestmark = pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
+RIGHT_AHEAD = 3
 
 SCENARIO = """
 tcplab: 1
@@ -31,6 +27,7 @@ flows:
   - {name: asks, kind: request, request: 100 B, response: 1 kB, duration: 2 s}
   - {name: echo, kind: echo, sizes: [1, 1024], iterations: 50}
   - {name: ping, kind: ping, interval: 100 ms, duration: 2 s}
+  - {name: web, kind: http, sizes: [10 kB], page: 4, connections: 2, count: 20}
 sample: {sockets: 10 ms, flows: 100 ms, hosts: 500 ms}
 duration: 2 s
 """
@@ -44,21 +41,6 @@ flows:
 """
 
 
-@pytest.fixture(scope="module")
-def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    folder = tmp_path_factory.mktemp("hosts")
-    made = Hosts(
-        folder,
-        left=Host("left", "10.77.0.2", folder / "left"),
-        right=Host("right", "10.77.0.3", folder / "right", ahead=3),
-    )
-    try:
-        made.up()
-        yield made
-    finally:
-        made.down()
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_left(hosts: Hosts) -> Iterator[None]:
     yield
@@ -66,55 +48,12 @@ def _nothing_is_left(hosts: Hosts) -> Iterator[None]:
         wait_for(lambda name=name: hosts.all[name].left() == [], patience=8)
 
 
-class Run:
-    """A run of tcplab at `us`."""
-
-    def __init__(
-        self,
-        hosts: Hosts,
-        text: str,
-        at: dict[str, str] | None = None,
-        environment: dict[str, str] | None = None,
-        *,
-        default_places: bool = True,
-    ) -> None:
-        self.out = hosts.us.folder / f"out-{len(list(hosts.us.folder.glob('out-*')))}"
-        scenario = self.out.with_suffix(".yaml")
-        scenario.write_text(text)
-        usual = {"left": "ssh://10.77.0.2", "right": "ssh://10.77.0.3"}
-        places = (usual if default_places else {}) | (at or {})
-        inside = Path("/run/keep")
-        at_words = (word for name, url in places.items() for word in ("--at", f"{name}={url}"))
-        self.process = subprocess.Popen(
-            [
-                *hosts.us._enter(), sys.executable, "-m", "tcplab", "run", str(inside / scenario.name),
-                "--engine", "remote", *at_words,
-                "--output", str(inside / self.out.name), "--no-report",
-            ],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=os.environ | (environment or {}),
-        )  # fmt: skip
-
-    def end(self, timeout: float = 90.0) -> tuple[int, str]:
-        """Its exit code and what it said."""
-        said, problems = self.process.communicate(timeout=timeout)
-        return self.process.returncode, said + problems
-
-    @property
-    def manifest(self) -> dict[str, Any]:
-        read: dict[str, Any] = json.loads((self.out / "run-1/manifest.json").read_text())
-        return read
-
-    def table(self, name: str) -> pl.DataFrame:
-        return pl.read_parquet(self.out / f"run-1/{name}.parquet")
-
-
 def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: Hosts) -> None:
     run = Run(hosts, SCENARIO)
     code, said = run.end()
     assert code == 0, said
     flows = run.table("flows")
-    assert sorted(flows["flow"].unique()) == ["asks", "bulk", "echo", "noise", "ping"]
+    assert sorted(flows["flow"].unique()) == ["asks", "bulk", "echo", "noise", "ping", "web"]
     bulk = flows.filter(pl.col("flow") == "bulk")
     assert bulk.height == 2
     assert (bulk["bytes_received"] > 0).all()
@@ -124,6 +63,8 @@ def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: H
     assert sockets["node"].unique().to_list() == ["left"]
     assert run.table("pings").filter(~pl.col("lost")).height > 10
     assert run.table("echoes").filter(pl.col("flow") == "echo")["count"].sum() == 100
+    fetches = run.table("fetches")
+    assert (fetches.height, fetches["bytes"].sum()) == (80, 800_000)
     assert run.table("queues").is_empty()
     # What the scenario says of its path is not taken for that of the run.
     assert "links: []" in (run.out / "run-1/plan.yaml").read_text()
@@ -198,7 +139,8 @@ def test_a_connection_that_is_cut_ends_the_run_there_and_what_came_until_then_is
     finally:
         right.run("ip", "link", "set", "eth0", "up")
     assert code == 4, said
-    assert "right: 10.77.0.3 has said nothing" in said
+    assert "right: 10.77.0.3 has not answered" in said
+    assert "right: right:" not in said
     assert run.table("intervals")["bytes_received"].sum() > 0
     assert run.manifest["status"] == "failed"
     wait_for(lambda: left.agents() == [], patience=10)

@@ -70,7 +70,8 @@ class Served:
         """Run Python at `us`."""
         return subprocess.run(
             [*self.hosts.us._enter(), sys.executable, "-c", program, *arguments],
-            capture_output=True, text=True, timeout=90, check=False,
+            capture_output=True, text=True, timeout=180, check=False,
+            env=os.environ | {"TCPLAB_TOKEN": self.token},
         )  # fmt: skip
 
 
@@ -134,7 +135,7 @@ def test_a_run_that_is_too_long_is_refused_by_the_service(served: Served) -> Non
 GARBAGE = """
 import os, random, socket, sys
 for number in range(200):
-    with socket.create_connection(("10.77.0.2", 5230), timeout=5) as one:
+    with socket.create_connection(("10.77.0.2", 5230), timeout=60) as one:
         try:
             one.sendall(random.Random(number).randbytes(1 + number * 40))
         except OSError:
@@ -145,7 +146,7 @@ import socket, sys
 held = []
 for number in range(100):
     try:
-        held.append(socket.create_connection(("10.77.0.2", 5230), timeout=5))
+        held.append(socket.create_connection(("10.77.0.2", 5230), timeout=60))
     except OSError:
         pass
 print(len(held), flush=True)
@@ -154,7 +155,7 @@ sys.stdin.read()
 CONNECTS = """
 import socket
 for number in range(10_000):
-    socket.create_connection(("10.77.0.2", 5230), timeout=5).close()
+    socket.create_connection(("10.77.0.2", 5230), timeout=60).close()
 """
 
 

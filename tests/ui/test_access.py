@@ -22,9 +22,9 @@ def complaints(page: Page) -> list[str]:
     """What axe-core has against the page: WCAG 2.1 A and AA, and its best practices."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
     # What fades in is judged once it is there; a cursor blinks for ever.
-    fading = "document.getAnimations().some((one) => one instanceof CSSTransition)"
-    while page.evaluate(fading):
-        page.wait_for_timeout(50)
+    page.wait_for_function(
+        "() => !document.getAnimations().some((one) => one.effect.getTiming().iterations === 1)"
+    )
     found: Any = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{one['id']}: {one['help']}: {json.dumps(node['target'])} {node['failureSummary']}"
@@ -63,6 +63,17 @@ def test_axe_finds_nothing_against_the_page(browser: Browser, served: Served, th
     write(page, "tcplab: 2")
     expect(page.get_by_label("Mistakes and warnings")).to_be_visible()
     assert complaints(page) == []
+    context.close()
+
+
+def test_the_first_frame_has_its_landmarks_before_any_script_is_read(
+    browser: Browser, served: Served
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(served.address)
+    expect(page.get_by_role("banner")).to_contain_text("tcplab")
+    expect(page.get_by_role("main", name="tcplab is starting")).to_be_attached()
     context.close()
 
 

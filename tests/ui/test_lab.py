@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,14 +50,23 @@ def able() -> None:
 @pytest.fixture
 def lab(page: Page, served: Served) -> Iterator[Page]:
     """The page with its network up."""
-    opened(page, served, SCENARIO)
+    with brought_up(page, served, SCENARIO, nodes=2):
+        yield page
+
+
+@contextmanager
+def brought_up(page: Page, served: Served, text: str, nodes: int) -> Iterator[None]:
+    """The page with the network of a text up, until it is taken down."""
+    opened(page, served, text, nodes)
     page.get_by_role("tab", name="Network").click()
     page.get_by_role("button", name="Bring the network up").click()
     expect(page.locator(".lab")).to_be_visible()
     name = str(page.locator(".lab").get_attribute("data-lab"))
-    yield page
-    if name in held.names():
-        held.down(name)
+    try:
+        yield
+    finally:
+        if name in held.names():
+            held.down(name)
 
 
 def typed(page: Page, text: str) -> None:
@@ -128,14 +140,34 @@ def test_a_kernel_run_that_is_stopped_shows_what_was_recorded(page: Page, served
     assert kept.tables["sockets"].height > 0
 
 
+def test_curves_of_a_kernel_run_grow_while_it_goes_on(page: Page, served: Served) -> None:
+    times: list[float] = []
+
+    def heard(frame: str | bytes) -> None:
+        said = json.loads(frame)
+        if said.get("type") == "job" and said["state"] == "running" and said["goodput"]:
+            times.append(said["time"])
+
+    page.on("websocket", lambda socket: socket.on("framereceived", heard))
+    opened(page, served, SCENARIO.replace("600 s", "6000 s"))
+    page.get_by_label("Engine").select_option("kernel")
+    page.get_by_role("button", name="Run", exact=True).click()
+    goodput = page.locator(".chart[data-panel=Goodput]")
+    expect(goodput).to_have_attribute("data-lines", "1")
+    # However slow the machine is, the curve has a point more with each message.
+    page.wait_for_function("(one) => Number(one.dataset.samples) >= 20", arg=goodput.element_handle())
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".chip.run")).to_contain_text("kernel")
+    assert len(times) >= 20
+    assert times == sorted(times)
+
+
 def test_a_link_is_captured_listed_and_downloaded(lab: Page, tmp_path: Path) -> None:
     lab.get_by_role("button", name="Capture").click()
     lab.get_by_role("button", name="Start the flows").click()
     expect(lab.locator(".packet-list tbody tr").first).to_contain_text("10.0.0.")
     lab.get_by_role("button", name="as a ladder").first.click()
-    image = lab.locator(".ladder img")
-    while not image.evaluate("(one) => one.naturalWidth > 100"):
-        lab.wait_for_timeout(100)
+    lab.wait_for_function("() => document.querySelector('.ladder img').naturalWidth > 100")
     lab.get_by_role("button", name="Stop", exact=True).click()
     with lab.expect_download() as started:
         lab.get_by_role("link", name="pcapng").click()
@@ -150,10 +182,73 @@ def test_what_is_taken_down_is_gone(lab: Page) -> None:
     name = str(lab.locator(".lab").get_attribute("data-lab"))
     listed = [sys.executable, "-m", "tcplab", "topo", "list"]
     assert name in subprocess.run(listed, capture_output=True, text=True, check=True).stdout
-    lab.get_by_role("button", name="Routes").click()
+    lab.get_by_role("button", name="Routes", exact=True).click()
     expect(lab.get_by_label("Routes of h1")).to_contain_text("10.0.0.1/24")
     if AXE.is_file():
         assert complaints(lab) == []
     lab.get_by_role("button", name="Take down").click()
     expect(lab.get_by_role("button", name="Bring the network up")).to_be_visible()
     assert name not in held.names()
+
+
+# Two routers in one system, which find each other by OSPF and have an iBGP session, and one in another.
+TWO_SYSTEMS = """tcplab: 1
+name: two-systems
+network:
+  nodes:
+    - h1
+    - {name: r1, kind: router, routing: {bgp: {as: 65001}, ospf: {hello_interval: 1 s, dead_interval: 4 s}}}
+    - {name: r2, kind: router, routing: {bgp: {as: 65001}, ospf: {hello_interval: 1 s, dead_interval: 4 s}}}
+    - {name: r3, kind: router, routing: {bgp: {as: 65002}}}
+    - h2
+  links:
+    - {ends: [h1, r1], rate: 100 Mbit/s}
+    - {ends: [r1, r2], rate: 100 Mbit/s, delay: 1 ms}
+    - {ends: [r2, r3], rate: 100 Mbit/s, delay: 1 ms}
+    - {ends: [r3, h2], rate: 100 Mbit/s}
+flows:
+  - {name: bulk, kind: tcp, cc: cubic, from: h1, to: h2}
+duration: 10 s
+"""
+
+
+@pytest.mark.skipif(shutil.which("vtysh") is None, reason="FRR is not installed")
+def test_routers_of_two_systems_show_their_neighbours_and_routes(page: Page, served: Served) -> None:
+    with brought_up(page, served, TWO_SYSTEMS, nodes=5):
+        node = page.get_by_label("Node", exact=True)
+        node.select_option("h1")
+        expect(page.get_by_role("button", name="FRR console")).to_have_count(0)
+        node.select_option("r1")
+        page.get_by_role("button", name="Routes", exact=True).click()
+        routes = page.get_by_label("Routes of r1")
+        # Its OSPF neighbour, its iBGP session, and the other system's network by BGP.
+        read_until(page, routes, r"show ip ospf neighbor'\n(.*\n)*?.*Full")
+        read_until(page, routes, r"show bgp summary'\n(.*\n)*?.*65001")
+        read_until(page, routes, r"B>\* 10\.\d+\.\d+\.\d+/\d+ \[200/0\]")
+        node.select_option("r3")
+        page.get_by_role("button", name="Routes", exact=True).click()
+        of_r3 = page.get_by_label("Routes of r3")
+        read_until(page, of_r3, r"B>\* 10\.\d+\.\d+\.\d+/\d+ \[20/")
+        expect(of_r3).not_to_contain_text("ospf")
+        # The console knows the same.
+        page.get_by_role("button", name="FRR console").click()
+        console = page.locator(".xterm-accessibility-tree")
+        expect(console).to_contain_text("r3#")
+        typed(page, "show bgp ipv4 unicast summary")
+        expect(console).to_contain_text(re.compile(r"local AS number 65002"))
+        page.get_by_role("button", name="Close r3 vtysh").click()
+        node.select_option("h1")
+        page.get_by_role("button", name="Terminal").click()
+        name = str(page.locator(".lab").get_attribute("data-lab"))
+        [address] = held.find(name).about["nodes"]["h2"]["addresses"]
+        expect(console).to_contain_text(re.compile(r"h1[$#]"))
+        typed(page, f"ping -c 3 -W 20 {address.split('/')[0]}")
+        expect(console).to_contain_text("3 received")
+
+
+def read_until(page: Page, shown: Locator, wanted: str) -> None:
+    """Read a node's tables again until they say what is wanted: protocols take their time."""
+    again = page.get_by_role("button", name="Read again").locator("visible=true")
+    while re.search(wanted, shown.inner_text()) is None:
+        again.click()
+        page.wait_for_timeout(500)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import signal
+import zipfile
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
@@ -183,6 +185,79 @@ def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) 
     expect(page.locator(".chip.run")).to_have_count(1)
 
 
+def test_a_stretch_that_is_dragged_over_is_read_again_in_detail(page: Page, served: Served) -> None:
+    opened(page, served)
+    plot = chart(page, "Goodput").locator(".u-over")
+    whole = page.get_by_role("button", name="Whole run")
+    expect(whole).to_have_count(0)
+    with page.expect_response(re.compile(r"/api/curves")) as answer:
+        dragged(page, plot, 0.25, 0.5)
+    asked = parse_qs(urlsplit(answer.value.url).query)
+    start, end = float(asked["from"][0]), float(asked["to"][0])
+    assert 0.5 < start < 1 < end < 1.75
+    assert asked["panels"] == ["goodput,cwnd,rtt,queue"]
+    expect(whole).to_be_visible()
+    # Every panel shows that stretch: a further one is within it.
+    with page.expect_response(re.compile(r"/api/curves")) as answer:
+        dragged(page, chart(page, "Queue").locator(".u-over"), 0.25, 0.75)
+    asked = parse_qs(urlsplit(answer.value.url).query)
+    assert start < float(asked["from"][0]) < float(asked["to"][0]) < end
+    plot.dblclick()
+    expect(whole).to_have_count(0)
+
+
+def dragged(page: Page, plot: Locator, start: float, end: float) -> None:
+    """Drag over a plot, between two shares of its width."""
+    box = plot.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + start * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], y, steps=8)
+    page.mouse.up()
+
+
+SHARED = """tcplab: 1
+name: small
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: codel, limit: 100 packets}}
+flows:
+  - {name: first, kind: tcp, cc: cubic}
+  - {name: second, kind: tcp, cc: cubic, start: 1 s}
+duration: 4 s
+"""
+
+
+def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None:
+    opened(page, served, SHARED)
+    page.get_by_text("Panels", exact=True).click()
+    for name in (
+        "Slow-start threshold",
+        "Jain's index",
+        "State of the queue discipline",
+        "RTT, distribution",
+    ):
+        page.get_by_label(name).check()
+    page.get_by_text("Panels", exact=True).click()
+    jain = page.locator('.chart[data-panel="Jain\'s index"]')
+    expect(chart(page, "Slow-start threshold")).to_have_attribute("data-lines", "2")
+    expect(jain).to_have_attribute("data-lines", "1")
+    expect(page.locator(".chart[data-panel^='State of the queue discipline, ']").first).to_be_visible()
+    rtt = chart(page, "RTT, distribution")
+    expect(rtt).to_have_attribute("data-lines", "2")
+    # Its own axis is zoomed on its own; the window of time stays.
+    before = rtt.locator(".u-over").screenshot()
+    dragged(page, rtt.locator(".u-over"), 0.5, 0.9)
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
+    assert rtt.locator(".uplot").screenshot() != before
+    # A panel without curves says why.
+    write(page, SCENARIO)
+    expect(page.locator('.chart[data-panel="Jain\'s index"]')).to_contain_text(
+        "No two flows or streams share"
+    )
+
+
 def test_packets_move_along_their_links(page: Page, served: Served) -> None:
     opened(page, served)
     page.get_by_role("tab", name="Packets").click()
@@ -194,6 +269,70 @@ def test_packets_move_along_their_links(page: Page, served: Served) -> None:
     paused_at = str(clock.get_attribute("data-time"))
     page.get_by_role("button", name="Play", exact=True).click()
     expect(clock).not_to_have_attribute("data-time", paused_at)
+
+
+CHANGING = """tcplab: 1
+name: changing
+network:
+  nodes: [a, b]
+  links:
+    - {ends: [a, b], rate: 10 Mbit/s, delay: 5 ms, queue: 20 packets, at: {1 s: {up: off}, 2 s: {up: on}}}
+flows:
+  - {name: bulk, kind: tcp, cc: reno, from: a, to: b}
+duration: 3 s
+"""
+
+
+def test_a_link_that_is_down_is_shown_while_packets_are_played(page: Page, served: Served) -> None:
+    opened(page, served, CHANGING)
+    page.get_by_role("tab", name="Packets").click()
+    slider, states = page.get_by_label("Time of the run"), page.get_by_label("Links that have changed")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("1.5")
+    expect(states).to_have_text("a-b: down")
+    slider.fill("2.5")
+    expect(states).to_have_count(0)
+
+
+def test_a_kept_run_that_has_recorded_packets_is_played(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO + "sample: {packets: on}\n")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_role("tab", name="Packets").click()
+    name = str(page.locator(".playback select").first.locator("option").nth(1).text_content())
+    page.locator(".playback select").first.select_option(label=name)
+    page.get_by_label("Time of the run").fill("1.5")
+    expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
+
+
+def test_what_went_wrong_stays_until_it_is_dismissed(page: Page, served: Served) -> None:
+    page.clock.install()
+    opened(page, served)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    page.keyboard.press("Control+s")
+    notices = page.locator(".notice")
+    expect(notices).to_have_text(re.compile("Saved small.yaml"))
+    page.clock.fast_forward(10_000)
+    expect(notices).to_have_count(0)
+    open_file(page, "broken.mn", "not MiniEdit's")
+    expect(notices).to_have_text(re.compile("Not opened: broken.mn"))
+    page.clock.fast_forward(600_000)
+    write(page, SCENARIO.replace("reno", "vegas"))
+    page.keyboard.press("Control+s")
+    expect(notices).to_have_count(2)
+    expect(notices.first).to_contain_text("broken.mn")
+    notices.first.get_by_role("button", name="Dismiss").click()
+    expect(notices).to_have_text(re.compile("Saved small.yaml"))
+
+
+def test_a_run_that_fails_says_why_and_leaves_the_page_alive(page: Page, served: Served) -> None:
+    (served.root / "runs").write_text("a file where results should go")
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".notice.bad")).to_contain_text("Not run")
+    write(page, SCENARIO.replace("reno", "cubic"))
+    expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
+    expect(chart(page, "Goodput")).to_be_visible()
 
 
 def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
@@ -266,6 +405,46 @@ def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Serve
     expect(other.get_by_role("alert")).to_contain_text("changed elsewhere")
     other.get_by_role("button", name="Take the other text").click()
     expect(other.locator(".arc-label")).to_have_text("bulk · hybla")
+    other.context.close()
+
+
+def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
+    page: Page, served: Served, browser: Browser, tmp_path: Path
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=served.address.rstrip("/"))
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_label("Share").click()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download the scenario").click()
+    assert started.value.path().read_text(encoding="utf-8") == SCENARIO
+    page.get_by_role("button", name="Copy a link to it").click()
+    expect(page.locator(".notice")).to_contain_text("clipboard")
+    scenario = str(page.evaluate("navigator.clipboard.readText()"))
+    page.get_by_label("Share").click()
+    page.locator(".result .item").first.click()
+    page.get_by_role("button", name="Copy a link").click()
+    page.wait_for_function(
+        "(before) => navigator.clipboard.readText().then((now) => now !== before)", arg=scenario
+    )
+    result = str(page.evaluate("navigator.clipboard.readText()"))
+    assert TOKEN not in scenario + result
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download the result").click()
+    with zipfile.ZipFile(started.value.path()) as archive:
+        archive.extractall(tmp_path / "handed")
+    [handed] = (tmp_path / "handed").iterdir()
+    assert tcplab.load(handed).status == "done"
+    # Someone else's browser asks for the token, and then shows what the link names.
+    other = browser.new_context().new_page()
+    other.goto(scenario)
+    other.get_by_label("paste the address").fill(TOKEN)
+    other.keyboard.press("Enter")
+    expect(other.locator(".arc-label")).to_have_text("bulk · reno")
+    other.goto("about:blank")
+    other.goto(result)
+    expect(other.get_by_label("Summary")).to_contain_text("bulk")
     other.context.close()
 
 
@@ -358,5 +537,34 @@ def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Run the study grid.yaml").click()
     expect(page.locator(".heat td")).to_have_count(2)
     expect(page.locator(".study [role=status]")).to_contain_text("done")
-    page.get_by_role("button", name="Open its runs").first.click()
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download the report").click()
+    assert "<html" in started.value.path().read_text(encoding="utf-8").lower()
+    page.locator(".heat td button").first.click()
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
+
+
+def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO + "sample: {sockets: off, queues: off, flows: 1 s}\n")
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  length: {set: duration, values: [2 s, 1000000 s]}\nrepeat: 1\n"
+    )
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    # The short run has its figure while the other, which would last for ever, has none.
+    short, long = page.locator(".heat td").first, page.locator(".heat td").last
+    expect(short).to_contain_text("bit/s")
+    expect(long).to_have_text("0 of 1 run")
+    expect(page.get_by_label("Progress of the study")).to_be_visible()
+    page.get_by_role("button", name="Stop").first.click()
+    expect(page.locator(".study [role=status]")).to_contain_text("interrupted")
+    expect(short).to_contain_text("bit/s")
+    # Resumed, it makes what is missing: the other run alone.
+    resume = page.get_by_role("button", name="Resume: 1 run is missing")
+    expect(resume).to_be_enabled()
+    resume.click()
+    expect(page.get_by_label("Progress of the study")).to_be_visible()
+    expect(page.locator(".study [role=status]")).to_contain_text("0 of 1 runs")
+    page.get_by_role("button", name="Stop").first.click()
+    expect(page.locator(".study [role=status]")).to_contain_text("interrupted")

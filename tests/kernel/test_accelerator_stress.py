@@ -1,0 +1,252 @@
+"""An accelerator under stress: many connections, ends that reset, vanish or do not read, its own death."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from .beside import ADDRESS, CLIENT, ROUTER, SERVER, Network, Program
+
+CONNECTIONS = int(os.environ.get("TCPLAB_STRESS_CONNECTIONS", "2000"))
+# Buffers of both legs, bytes; Linux grants twice as much. A pipe between the legs holds 256 KiB.
+BUFFER, PIPE = 200_000, 256 << 10
+BOUNDED = {
+    leg: {"send_buffer": BUFFER, "receive_buffer": BUFFER} for leg in ("towards_client", "towards_server")
+}
+
+_COMMON = """
+import json, resource, selectors, socket, struct, sys, time
+
+def say(**what):
+    print(json.dumps(what))
+
+def reset(one):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    one.close()
+
+def buffers(one, size):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, size)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+"""
+# Takes a host off the network without a word.
+GONE = """
+table inet gone {
+    chain in { type filter hook input priority 0; policy drop; }
+    chain out { type filter hook output priority 0; policy drop; }
+}
+"""
+# Sends back what it gets, to any number of clients.
+ECHO = (
+    _COMMON
+    + """
+listener = socket.create_server(("", 5000), family=family, backlog=4096)
+listener.setblocking(False)
+ready = selectors.EpollSelector()
+ready.register(listener, selectors.EVENT_READ)
+say(event="serves")
+while True:
+    for key, _ in ready.select():
+        if key.fileobj is listener:
+            one, _ = listener.accept()
+            ready.register(one, selectors.EVENT_READ)
+        elif data := key.fileobj.recv(4096):
+            key.fileobj.sendall(data)
+        else:
+            ready.unregister(key.fileobj)
+            key.fileobj.close()
+"""
+)
+# Opens connections, all at the same time; says how many answer with what they were sent; ends them when told.
+MANY = (
+    _COMMON
+    + """
+count = int(sys.argv[2])
+opened = []
+for number in range(count):
+    one = socket.socket(family)
+    one.settimeout(50)
+    one.connect((sys.argv[1], 5000))
+    one.sendall(b"%08d" % number)
+    opened.append(one)
+right = sum(one.recv(8, socket.MSG_WAITALL) == b"%08d" % number for number, one in enumerate(opened))
+say(event="open", right=right)
+sys.stdin.readline()
+ended = 0
+for one in opened:
+    one.shutdown(socket.SHUT_WR)
+    ended += one.recv(1) == b""
+say(event="ended", ended=ended)
+sys.stdin.readline()
+"""
+)
+# One connection, at either end. Words on the input say what to do with it; each is answered.
+END = (
+    _COMMON
+    + """
+if sys.argv[2] == "server":
+    listener = socket.create_server(("", 5000), family=family)
+    buffers(listener, 100_000)
+    say(event="serves")
+    one, _ = listener.accept()
+else:
+    one = socket.socket(family)
+    buffers(one, 100_000)
+    one.settimeout(30)
+    one.connect((sys.argv[1], 5000))
+one.settimeout(None)
+say(event="connected")
+sent = received = 0
+right = True
+block = bytes(range(251)) * 100
+for line in sys.stdin:
+    word, *more = line.strip().strip('"').split()
+    try:
+        if word == "send":
+            for _ in range(int(more[0])):
+                at = sent % 251
+                one.sendall(block[at:at + 10_000])
+                sent += 10_000
+        elif word == "fill":
+            # Until no more is taken for two seconds.
+            one.settimeout(2)
+            try:
+                while True:
+                    at = sent % 251
+                    sent += one.send(block[at:at + 10_000])
+            except TimeoutError:
+                one.settimeout(None)
+        elif word == "read":
+            # So many bytes, or to the end.
+            wanted = int(more[0]) if more else None
+            while wanted is None or received < wanted:
+                data = one.recv(10_000)
+                if not data:
+                    break
+                at = received % 251
+                right = right and data == block[at:at + len(data)]
+                received += len(data)
+        elif word == "finish":
+            one.shutdown(socket.SHUT_WR)
+        elif word == "reset":
+            reset(one)
+        say(event=word, sent=sent, received=received, right=right)
+    except OSError as problem:
+        say(event="broken", errno=problem.errno, sent=sent, received=received)
+"""
+)
+
+
+def pair(net: Network, ip: int = 4) -> tuple[Program, Program]:
+    """A connection's client and server."""
+    server = net.start(SERVER, END, ADDRESS[ip], "server")
+    server.next(event="serves")
+    client = net.start(CLIENT, END, ADDRESS[ip], "client")
+    client.next(event="connected")
+    server.next(event="connected")
+    return client, server
+
+
+def do(program: Program, words: str) -> None:
+    """Ask one end of a connection for something."""
+    assert program.process.stdin is not None
+    program.process.stdin.write(words + "\n")
+    program.process.stdin.flush()
+
+
+def counts(proxy: Program, **wanted: int) -> dict[str, Any]:
+    """What an accelerator says once it has these counts; it tells them each second."""
+    return proxy.next(event="counts", **wanted)
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_many_connections_at_a_time_are_all_split_and_ended(ip: int, net: Network) -> None:
+    net.start(SERVER, ECHO, ADDRESS[ip]).next(event="serves")
+    proxy = net.proxy("accelerate", {"connections": 2 * CONNECTIONS})
+    client = net.start(CLIENT, MANY, ADDRESS[ip], str(CONNECTIONS))
+    assert client.next(event="open")["right"] == CONNECTIONS
+    said = counts(proxy, open=CONNECTIONS)
+    assert (said["accepted"], said["broken"], said["refused"], said["passed"]) == (CONNECTIONS, 0, 0, 0)
+    do(client, "end")
+    assert client.next(event="ended")["ended"] == CONNECTIONS
+    said = counts(proxy, open=0)
+    assert (said["accepted"], said["broken"], said["held"]) == (CONNECTIONS, 0, 0)
+
+
+@pytest.mark.parametrize("resetting", ["client", "server"])
+def test_a_reset_of_either_end_reaches_the_other(resetting: str, net: Network) -> None:
+    proxy = net.proxy("accelerate", {})
+    ends = dict(zip(("client", "server"), pair(net), strict=True))
+    one = ends.pop(resetting)
+    (other,) = ends.values()
+    do(one, "send 100")
+    do(other, "read 1000000")
+    assert other.next(event="read")["right"]
+    do(other, "read")
+    do(one, "reset")
+    assert other.next()["event"] in ("send", "broken")
+    assert counts(proxy, open=0, accepted=1)["broken"] == 1
+
+
+def test_a_client_that_vanishes_holds_up_the_server(net: Network) -> None:
+    """What it has not acknowledged stays bounded, and the server's end ends both."""
+    proxy = net.proxy("accelerate", BOUNDED)
+    client, server = pair(net)
+    do(client, "read 100000")
+    do(server, "send 10")
+    client.next(event="read")
+    net.run(CLIENT, "nft", GONE)
+    do(server, "fill")
+    sent = server.next(event="fill")["sent"]
+    # Twice each buffer on the way, and the server's own.
+    assert sent - 100_000 < 4 * BUFFER + PIPE + 200_000
+    assert counts(proxy, open=1)["held"] < 4 * BUFFER + PIPE
+    # One leg retransmits, the other one asks for a sign of life: each gives up when its end is gone.
+    sockets = net.run(ROUTER, "ss", "-Htno", "state", "established").splitlines()
+    timers = sorted(one.partition("timer:(")[2].partition(",")[0] for one in sockets)
+    assert timers == ["keepalive", "on"]
+    do(server, "reset")
+    assert counts(proxy, open=0, accepted=1)["broken"] == 1
+
+
+def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
+    proxy = net.proxy("accelerate", BOUNDED)
+    client, server = pair(net)
+    do(server, "fill")
+    sent = server.next(event="fill")["sent"]
+    # What is on the way is in buffers: twice each of both legs, of the ends, and a pipe.
+    assert sent < 4 * BUFFER + PIPE + 2 * 200_000
+    assert counts(proxy, open=1)["held"] < 4 * BUFFER + PIPE
+    # All of it comes once it is read, and then more.
+    do(server, "send 500")
+    do(client, f"read {sent + 5_000_000}")
+    assert client.next(event="read")["right"]
+    assert server.next(event="send")["sent"] == sent + 5_000_000
+    do(server, "finish")
+    do(client, "read")
+    assert client.next(event="read")["received"] == sent + 5_000_000
+    do(client, "finish")
+    assert counts(proxy, open=0)["broken"] == 0
+
+
+def test_its_death_ends_the_connections_with_a_reset(net: Network) -> None:
+    """New ones pass the router."""
+    proxy = net.proxy("accelerate", {})
+    client, server = pair(net)
+    do(client, "read 1000000")
+    do(server, "send 100000")
+    client.next(event="read")
+    do(client, "read")
+    proxy.kill()
+    for end in (client, server):
+        assert end.next()["event"] == "broken"
+    server.kill()
+    client, server = pair(net)
+    do(client, "send 100")
+    do(server, "read 1000000")
+    assert server.next(event="read")["right"]

@@ -1,0 +1,53 @@
+"""A run ends when its traffic has ended, whatever was lost; the simulator and the kernel agree on when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tcplab.results import Run
+
+# The limit of all these runs, far beyond the seconds they take.
+LIMIT = "120 s"
+TRANSFER = {"name": "bulk", "kind": "tcp", "bytes": "50 kB"}
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_a_ping_with_a_lost_probe_ends(engine: str, run: Callable[..., Run]) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": {"packets": [3]}}
+    ping = {"name": "ping", "kind": "ping", "interval": "50 ms", "count": 10}
+    done = run({"path": path}, [ping], engine=engine, timeout=LIMIT)
+    assert done.pings["lost"].to_list() == [number == 2 for number in range(10)]
+    assert done.flows["end"][0] < 60e9
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+@pytest.mark.parametrize("loss", ["0 %", "20 %"])
+def test_datagrams_end_after_their_duration(engine: str, loss: str, run: Callable[..., Run]) -> None:
+    """What is still on a path of a second when the sender ends counts as received."""
+    path: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "2 s", "loss": loss}
+    noise = {"name": "noise", "kind": "udp", "rate": "1 Mbit/s", "duration": "1 s"}
+    done = run({"path": path}, [noise, TRANSFER], engine=engine, timeout=LIMIT)
+    row = done.flows.filter(flow="noise").to_dicts()[0]
+    assert row["bytes_sent"] - row["bytes_received"] == row["losses_true"] * 1472
+    assert row["end"] < 60e9
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_datagrams_by_bytes_end_though_some_are_lost(engine: str, run: Callable[..., Run]) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "20 ms", "loss": {"packets": [3, 5]}}
+    noise = {"name": "noise", "kind": "udp", "rate": "1 Mbit/s", "bytes": "30 kB"}
+    done = run({"path": path}, [noise], engine=engine, timeout=LIMIT)
+    row = done.flows.to_dicts()[0]
+    assert row["losses_true"] == 2
+    assert row["end"] < 60e9
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+def test_a_timeout_below_the_usual_duration_holds(engine: str, run: Callable[..., Run]) -> None:
+    path = {"rate": "1 Mbit/s", "rtt": "20 ms"}
+    done = run({"path": path}, [TRANSFER | {"bytes": "5 MB"}], engine=engine, timeout="3 s")
+    assert done.flows["end"][0] == pytest.approx(3e9, rel=0.01)
+    assert not done.flows["complete"][0]

@@ -1,0 +1,28 @@
+"""Two hosts with sshd that `us` logs into: one set for each file of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .hosts import Host, Hosts, obstacle
+
+
+@pytest.fixture(scope="module")
+def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """`left` and `right`, whose clock is as many seconds ahead as the file's `RIGHT_AHEAD` says."""
+    if (reason := obstacle()) is not None:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("hosts")
+    ahead = getattr(request.module, "RIGHT_AHEAD", 0)
+    made = Hosts(
+        folder,
+        left=Host("left", "10.77.0.2", folder / "left"),
+        right=Host("right", "10.77.0.3", folder / "right", ahead=ahead),
+    )
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down()

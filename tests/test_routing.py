@@ -1,0 +1,111 @@
+"""Routing protocols in the simulator, from a scenario to the table of failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tcplab
+from tcplab.analysis.outages import Outage, outages
+from tcplab.analysis.summaries import summary
+from tcplab.figures.runs.failures import failures
+from tcplab.present.summary_table import outage_grid
+
+SECOND = 1_000_000_000
+
+
+def ring(failure: dict[str, Any], **routing: Any) -> dict[str, Any]:
+    """Eight routers; h1 at r1 and h4 at r4, three links apart one way and five the other."""
+    return {
+        "tcplab": 1,
+        "name": "ring",
+        "network": {
+            "topology": {
+                "kind": "ring",
+                "routers": 8,
+                "core": {"rate": "20 Mbit/s", "delay": "5 ms"},
+                "routing": routing,
+            },
+            "links": [{"ends": ["r2", "r3"], "at": {"4 s": failure}}],
+        },
+        "flows": [
+            {"name": "bulk", "kind": "tcp", "cc": "cubic", "from": "h1", "to": "h4"},
+            {"name": "probe", "kind": "ping", "from": "h1", "to": "h4", "interval": "10 ms"},
+            {
+                "name": "stream",
+                "kind": "udp",
+                "rate": "400 kbit/s",
+                "payload": "500 B",
+                "from": "h1",
+                "to": "h4",
+            },
+        ],
+        "duration": "14 s",
+    }
+
+
+def felt(scenario: dict[str, Any], out: Path) -> dict[str, Outage]:
+    return {one.flow: one for one in outages(tcplab.run(scenario, out=out))}
+
+
+def test_a_failure_has_its_detection_its_planes_and_its_paths(tmp_path: Path) -> None:
+    found = felt(ring({"up": "off"}, ospf={}), tmp_path / "out")
+    for one in found.values():
+        assert one.at == 4 * SECOND
+        assert one.before == "r1 r2 r3 r4"
+        assert one.after == "r1 r8 r7 r6 r5 r4"
+        assert one.detected == 0
+        # The last table follows a second calculation, 50 ms after the first.
+        assert one.routes is not None
+        assert 10_000_000 < one.routes < 120_000_000
+    probe = found["probe"]
+    assert probe.lost is not None
+    # Those in the queue of the link, and of the time until the tables had changed.
+    assert probe.lost < 15
+    assert probe.fib == 2 * probe.lost * probe.resolution
+    assert probe.outage < 150_000_000
+    assert found["stream"].lost is not None
+    assert found["bulk"].rtos is not None
+    assert found["bulk"].recovered is not None
+
+
+def test_without_a_carrier_that_is_lost_the_timers_count(tmp_path: Path) -> None:
+    tuned = felt(
+        ring({"loss": "100 %"}, ospf={"hello_interval": "1 s", "dead_interval": "3 s"}), tmp_path / "t"
+    )
+    bfd = felt(ring({"loss": "100 %"}, ospf={"bfd": "on"}), tmp_path / "b")
+    assert 2 * SECOND <= tuned["probe"].outage <= 3.2 * SECOND
+    assert 0.6 * SECOND <= bfd["probe"].outage <= 1.1 * SECOND
+    assert tuned["bulk"].rtos is not None
+    assert tuned["bulk"].rtos >= 2
+    detected = tuned["probe"].detected
+    assert detected is not None
+    assert detected <= tuned["probe"].outage
+
+
+def test_the_table_of_failures_and_the_figure_show_it(tmp_path: Path) -> None:
+    run = tcplab.run(ring({"up": "off"}, ospf={}), out=tmp_path / "out")
+    grid = outage_grid(summary(run))
+    headings = [heading.label for heading in grid.headings]
+    assert headings[-2:] == ["Path before", "after"]
+    assert {"Detected", "Control plane", "Data plane", "FIB", "RTOs"} <= set(headings)
+    panels = {panel.title: panel for panel in failures(run).panels}
+    paths = {strip.key: [segment.label for segment in strip.segments] for strip in panels["Paths"].strips}
+    assert paths["bulk"][0] == "r1 r2 r3 r4"
+    assert paths["bulk"][-1] == "r1 r8 r7 r6 r5 r4"
+    facts = run.manifest.facts["routing"]
+    assert facts["converged"] > 0
+    assert set(facts) == {"converged", "no_route", "ttl_exceeded"}
+
+
+def test_what_does_not_converge_is_refused_before_the_run(tmp_path: Path) -> None:
+    scenario = ring({"up": "off"}, ospf={})
+    scenario["network"]["nodes"] = [
+        {"name": "r3", "routing": {"static": []}},
+        {"name": "r6", "routing": {"static": []}},
+    ]
+    scenario["wait"] = {"timeout": "30 s"}
+    with pytest.raises(tcplab.UnsupportedError, match="does not reach h4 after 30 s"):
+        tcplab.run(scenario, out=tmp_path / "out")
