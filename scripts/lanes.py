@@ -67,7 +67,7 @@ class Group:
             left, right = f"l{number}", f"r{number}"
             nodes += [{"name": left, **lane.hosts}, {"name": right, **(lane.right or lane.hosts)}]
             link = {"ends": [left, right], "name": f"lane{number}", "delay": f"{self.rtt_ms / 2:g} ms"}
-            link |= {"rate": self.rate, "queue": self.queue, "backward": {"queue": "10000 packets"}}
+            link |= {"rate": self.rate, "queue": self.queue, "reverse": {"queue": "10000 packets"}}
             links.append(link | lane.link)
             for index, flow in enumerate(lane.flows):
                 own = {"name": f"f{number}-{index}", "from": left, "to": right} | flow

@@ -78,7 +78,7 @@ MODE_GROUPS = [
             Lane(
                 "both ways",
                 [_bulk(), _bulk(start="100 ms", **{"from": "right"})],
-                {"queue": "1 BDP", "backward": {}},
+                {"queue": "1 BDP", "reverse": {}},
             ),
             Lane("four streams", [_bulk(streams=4)]),
             Lane("Reno and BBRv1", [_bulk("reno"), _bulk("bbr1")]),
