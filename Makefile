@@ -59,7 +59,7 @@ test-under-load: setup-develop ## the kernel's tests beside busy loops, then wit
 	scripts/test-under-load busy $(KERNEL_TESTS)
 	scripts/test-under-load limited $(KERNEL_TESTS)
 
-# Text that people read. Queue disciplines still say `strikes`.
+# Text that people read.
 SPELLED = *.md docs python scenarios scripts studies tests cc crates
 
 lint: lint-rust lint-python ## formatting, warnings, types, dependencies, licences, purity of the core, controls for BPF
@@ -75,7 +75,7 @@ lint-python: setup-develop
 	$(RUN)/ruff format --check
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
-	$(RUN)/codespell -D - -D scripts/old-words.txt --skip '*/link/src/qdisc' $(SPELLED)
+	$(RUN)/codespell -D - -D scripts/old-words.txt $(SPELLED)
 
 format: ## put the sources in the form `make lint` asks for
 	cargo fmt --all

@@ -112,8 +112,8 @@ impl<P: Packet> Dualpi2<P> {
         native || self.draw(packet.number, 0) < self.coupled()
     }
 
-    /// Whether the squared probability of C strikes: two draws have to be below its root.
-    fn strikes(&self, number: u64) -> bool {
+    /// Whether C's squared probability signals congestion: two draws have to be below its root.
+    fn signals_congestion(&self, number: u64) -> bool {
         self.draw(number, 1).max(self.draw(number, 2)) < self.base
     }
 
@@ -149,16 +149,16 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
             let low_latency = self.serves_low_latency();
             let queue = if low_latency { &mut self.low_latency } else { &mut self.classic };
             let mut packet = queue.packets.pop()?;
-            let strikes = self.strikes(packet.number);
+            let signal = self.signals_congestion(packet.number);
             let can_mark = packet.packet.is_ect() && !is_overloaded;
             let queue = if low_latency { &mut self.low_latency } else { &mut self.classic };
-            if strikes && !can_mark && (!low_latency || is_overloaded) {
+            if signal && !can_mark && (!low_latency || is_overloaded) {
                 queue.counts.count_drop();
                 sink.dropped(&packet.packet, Cause::Early);
                 continue;
             }
             queue.counts.count_out(&packet.packet);
-            let marks = if low_latency { self.marks_low_latency(&packet, now) } else { strikes };
+            let marks = if low_latency { self.marks_low_latency(&packet, now) } else { signal };
             if marks {
                 packet.packet.mark_ce();
                 sink.marked(&packet.packet);
@@ -282,11 +282,11 @@ mod tests {
     }
 
     #[test]
-    fn classic_packets_are_struck_with_the_square_of_the_base_probability() {
+    fn classic_packets_are_signalled_with_the_square_of_the_base_probability() {
         let mut queue = dualpi2(config::Dualpi2::default());
         queue.base = ONE / 10;
-        let strikes = (0..100_000).filter(|&number| queue.strikes(number)).count();
-        assert!((900..1100).contains(&strikes), "{strikes}");
+        let signals = (0..100_000).filter(|&number| queue.signals_congestion(number)).count();
+        assert!((900..1100).contains(&signals), "{signals}");
         let coupled = (0..100_000).filter(|&number| queue.draw(number, 0) < queue.coupled()).count();
         assert!((19_600..20_400).contains(&coupled), "{coupled}");
     }

@@ -129,8 +129,8 @@ impl<P: Packet> Pie<P> {
         if self.config.docsis { ONE / 100 * 85 * i64::from(MEAN_PACKET / MIN_PACKET) } else { ONE }
     }
 
-    /// Whether to drop or mark the `number`th packet, of `len` bytes, although there is room (section 4.1).
-    fn strikes(&mut self, number: u64, len: u32) -> bool {
+    /// Whether the `number`th packet, of `len` bytes, is dropped or marked although there is room (section 4.1).
+    fn signals_congestion(&mut self, number: u64, len: u32) -> bool {
         if self.burst_allowance > Span::ZERO {
             return false;
         }
@@ -152,11 +152,11 @@ impl<P: Packet> Pie<P> {
             return false;
         }
         let random = (self.draws.at(number) >> 14) as i64;
-        let strikes = self.accu_prob >= ONE / 10 * 85 || random < prob;
-        if strikes {
+        let signal = self.accu_prob >= ONE / 10 * 85 || random < prob;
+        if signal {
             self.accu_prob = 0;
         }
-        strikes
+        signal
     }
 
     /// Bytes that wait.
@@ -183,9 +183,9 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
         if self.limit.is_exceeded(u64::from(after.packets), after.bytes) {
             return sink.rejected(&packet.packet, Cause::Overlimit);
         }
-        let strikes = self.strikes(packet.number, len);
-        let marks = strikes && self.config.ecn && packet.packet.is_ect() && self.drop_prob < ONE / 10;
-        if strikes && !marks {
+        let signal = self.signals_congestion(packet.number, len);
+        let marks = signal && self.config.ecn && packet.packet.is_ect() && self.drop_prob < ONE / 10;
+        if signal && !marks {
             return sink.rejected(&packet.packet, Cause::Early);
         }
         if marks {

@@ -22,7 +22,7 @@ pub(crate) struct Red<P> {
     average: u64,
     /// Since when nothing is sent; none: something is.
     idle_since: Option<Time>,
-    /// Arrivals let through since the last that was struck, less one; none: no such.
+    /// Arrivals let through since the last signal, less one; none: no such.
     count: Option<u64>,
     max_p: Probability,
     next_adaptation: Time,
@@ -100,8 +100,8 @@ impl<P: Packet> Red<P> {
         }
     }
 
-    /// Whether the `number`th packet is dropped or marked, and whether for certain.
-    fn strikes(&mut self, number: u64) -> bool {
+    /// Whether the `number`th packet signals congestion: it is marked or dropped.
+    fn signals_congestion(&mut self, number: u64) -> bool {
         let average = self.average >> FRACTION;
         if average < self.min {
             self.count = None;
@@ -121,14 +121,14 @@ impl<P: Packet> Red<P> {
                 + u128::from(BILLION - max_p) * u128::from(average - self.max) / u128::from(self.max)
         };
         let p_b = p_b as u64;
-        // p_a = p_b / (1 − count · p_b) makes each distance between strikes, from 1 to 1/p_b, alike. So count is 0
-        // for the packet after a strike (section 7), although the paper's listing begins with 1.
+        // p_a = p_b / (1 − count · p_b) makes each distance between signals, from 1 to 1/p_b, alike. So count is 0
+        // for the packet after a signal (section 7), although the paper's listing begins with 1.
         let count = self.count.map_or(0, |count| count + 1);
         let rest = BILLION.saturating_sub(count.saturating_mul(p_b));
         let p_a = if rest <= p_b { BILLION } else { p_b * BILLION / rest };
-        let strikes = Probability::from_ppb(p_a as u32).hit(self.draws.at(number));
-        self.count = (!strikes).then_some(count);
-        strikes
+        let signal = Probability::from_ppb(p_a as u32).hit(self.draws.at(number));
+        self.count = (!signal).then_some(count);
+        signal
     }
 }
 
@@ -153,9 +153,9 @@ impl<P: Packet> Qdisc<P> for Red<P> {
     fn enqueue(&mut self, mut packet: Queued<P>, now: Time, sink: &mut impl Sink<P>) {
         self.adapt(now);
         self.measure(now);
-        let strikes = self.strikes(packet.number);
-        let marks = strikes && self.config.ecn && packet.packet.is_ect();
-        if strikes && !marks {
+        let signal = self.signals_congestion(packet.number);
+        let marks = signal && self.config.ecn && packet.packet.is_ect();
+        if signal && !marks {
             return sink.rejected(&packet.packet, Cause::Early);
         }
         let after = self.queue.backlog().and(packet.packet.frame_len());
@@ -225,39 +225,39 @@ mod tests {
 
     /// Holds the queue at `waiting` packets of 1000 bytes for 20,000 arrivals: the share that was dropped or marked
     /// in the second half.
-    fn struck(queue: &mut Red<Unit>, waiting: u32, ecn: Ecn) -> f64 {
-        let mut struck = 0;
+    fn signal_rate(queue: &mut Red<Unit>, waiting: u32, ecn: Ecn) -> f64 {
+        let mut signals = 0;
         for number in 1..=20_000 {
             let now = Time::ZERO + Span::from_ms(number);
             let told = offer_number(queue, Unit { ecn, ..Unit::new(1000) }, number, now);
-            struck += u32::from(number > 10_000 && told != [Told::Enqueued]);
+            signals += u32::from(number > 10_000 && told != [Told::Enqueued]);
             if queue.backlog().packets > waiting {
                 queue.dequeue(now, &mut Vec::new());
             }
         }
-        f64::from(struck) / 10_000.0
+        f64::from(signals) / 10_000.0
     }
 
     #[test]
     fn nothing_is_dropped_below_min_and_everything_beyond_max() {
-        assert_eq!(struck(&mut red(config::Red::default()), 19, Ecn::NotEct), 0.0);
+        assert_eq!(signal_rate(&mut red(config::Red::default()), 19, Ecn::NotEct), 0.0);
         let mut queue = red(config::Red::default());
-        assert_eq!(struck(&mut queue, 100, Ecn::NotEct), 1.0);
+        assert_eq!(signal_rate(&mut queue, 100, Ecn::NotEct), 1.0);
     }
 
     #[test]
     fn between_the_thresholds_the_share_grows_to_that_at_max() {
-        // Strikes are 1 to 1/p_b arrivals apart, each distance alike: 1/p_b halves on average (1993, section 7).
-        let half = struck(&mut red(config::Red { ecn: true, ..config::Red::default() }), 40, Ecn::Ect0);
+        // Signals are 1 to 1/p_b arrivals apart, each distance alike: 1/p_b halves on average (1993, section 7).
+        let half = signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 40, Ecn::Ect0);
         assert!((half - 2.0 * 0.01).abs() < 0.004, "{half}");
-        let most = struck(&mut red(config::Red { ecn: true, ..config::Red::default() }), 58, Ecn::Ect0);
+        let most = signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 58, Ecn::Ect0);
         assert!((most - 2.0 * 0.019).abs() < 0.006, "{most}");
     }
 
     #[test]
     fn gentle_red_still_lets_packets_through_beyond_max() {
         let gentle = config::Red { gentle: true, ecn: true, ..config::Red::default() };
-        let share = struck(&mut red(gentle), 90, Ecn::Ect0);
+        let share = signal_rate(&mut red(gentle), 90, Ecn::Ect0);
         assert!((0.4..0.95).contains(&share), "{share}");
     }
 
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn the_average_forgets_while_the_link_is_idle() {
         let mut queue = red(config::Red::default());
-        struck(&mut queue, 40, Ecn::NotEct);
+        signal_rate(&mut queue, 40, Ecn::NotEct);
         let before = queue.average;
         while queue.dequeue(Time::ZERO + Span::from_secs(20), &mut Vec::new()).is_some() {}
         // 355 packets of 1000 bytes take 355 ms, in which (1 − 1/512)^355 = 1/2 is kept.
@@ -295,11 +295,11 @@ mod tests {
     fn adaptive_red_finds_the_probability_that_a_load_needs() {
         let adaptive = config::Red { adaptive: true, ecn: true, ..config::Red::default() };
         let mut queue = red(adaptive);
-        struck(&mut queue, 55, Ecn::Ect0);
+        signal_rate(&mut queue, 55, Ecn::Ect0);
         assert!(queue.max_p.ppb() > 100_000_000, "{}", queue.max_p);
-        struck(&mut queue, 22, Ecn::Ect0);
+        signal_rate(&mut queue, 22, Ecn::Ect0);
         let mut idle = red(adaptive);
-        struck(&mut idle, 22, Ecn::Ect0);
+        signal_rate(&mut idle, 22, Ecn::Ect0);
         assert!(idle.max_p.ppb() < 10_000_000, "{}", idle.max_p);
     }
 }
