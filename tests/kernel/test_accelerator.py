@@ -88,6 +88,25 @@ def test_requests_echoes_and_datagrams_pass(run: Callable[..., Run]) -> None:
         assert set(done.legs["flow"]) == {"ask", "echo"}
 
 
+def test_rules_choose_the_same_connections_in_both_engines(run: Callable[..., Run]) -> None:
+    flows = [
+        flow(name="web", port=443, streams=2, bytes="100 kB"),
+        flow(name="other", port=8080, bytes="100 kB"),
+        flow(name="away", to="second", port=443, bytes="100 kB"),
+    ]
+    accelerate = {"ports": [443], "hosts": ["server"]}
+    short = {"rate": "100 Mbit/s", "delay": "1 ms"}
+    joined = network(accelerate, short)
+    joined["nodes"].append("second")
+    joined["links"].append({"ends": ["gateway", "second"], **short})
+    for engine in ("sim", "kernel"):
+        done = run(joined, flows, engine=engine, timeout="30 s")
+        assert done.flows["complete"].all(), engine
+        rows = done.flows.select("flow", "stream", "to_port").rows()
+        assert set(rows) == {("web", 0, 443), ("web", 1, 444), ("other", 0, 8080), ("away", 0, 443)}
+        assert set(done.legs.select("flow", "stream").rows()) == {("web", 0)}, engine
+
+
 def test_each_of_two_accelerators_splits_the_connection_in_both_engines(run: Callable[..., Run]) -> None:
     routers: list[dict[str, Any]] = [
         {"name": name, "kind": "router", "accelerate": {}} for name in ("near", "far")

@@ -54,10 +54,9 @@ impl Accelerator {
         poll.registry()
             .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
             .map_err(AcceleratorError::Events)?;
-        let choice = match settings.ports.as_slice() {
-            [] => Choice::All,
-            ports => Choice::To { ports: ports.to_vec(), servers: Vec::new() },
-        };
+        let address = |host: &String| host.parse().map_err(|_| AcceleratorError::Host(host.clone()));
+        let hosts = settings.hosts.iter().map(address).collect::<Result<_, _>>()?;
+        let choice = Choice::Within { hosts, ports: settings.ports.clone() };
         let diversion = Diversion::new(divert::ACCELERATOR, port, choice)?;
         Ok(Accelerator {
             settings,

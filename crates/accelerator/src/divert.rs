@@ -6,7 +6,7 @@
 //! nothing and packets are forwarded as before.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::{Command, Stdio};
 
 use crate::AcceleratorError;
@@ -33,8 +33,8 @@ pub(crate) const CACHE: Names =
 /// The connections that are diverted.
 #[derive(Debug)]
 pub(crate) enum Choice {
-    /// All.
-    All,
+    /// Those to one of these hosts and one of these ports. Without any all hosts, or all ports.
+    Within { hosts: Vec<IpAddr>, ports: Vec<u16> },
     /// Those to one of these ports, or to one of these addresses and ports.
     To { ports: Vec<u16>, servers: Vec<SocketAddr> },
 }
@@ -42,19 +42,39 @@ pub(crate) enum Choice {
 impl Choice {
     /// The matches of nftables, each for a rule of its own, and the family that it is bound to.
     fn matches(&self) -> Vec<(String, &'static str)> {
-        let Choice::To { ports, servers } = self else { return vec![(String::new(), "")] };
-        let mut matches = Vec::new();
-        if !ports.is_empty() {
-            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            matches.push((format!("tcp dport {{ {} }} ", ports.join(", ")), ""));
+        match self {
+            Choice::Within { hosts, ports } if hosts.is_empty() => vec![(to_ports(ports), "")],
+            Choice::Within { hosts, ports } => {
+                let matched = |host: &IpAddr| (format!("{}{}", to_host(host), to_ports(ports)), family(host));
+                hosts.iter().map(matched).collect()
+            }
+            Choice::To { ports, servers } => {
+                let any_host = (!ports.is_empty()).then(|| (to_ports(ports), ""));
+                let matched = |server: &SocketAddr| {
+                    let host = server.ip();
+                    (format!("{}{}", to_host(&host), to_ports(&[server.port()])), family(&host))
+                };
+                any_host.into_iter().chain(servers.iter().map(matched)).collect()
+            }
         }
-        for server in servers {
-            let family = if server.is_ipv4() { "ip" } else { "ip6" };
-            let matched = format!("{family} daddr {} tcp dport {} ", server.ip(), server.port());
-            matches.push((matched, family));
-        }
-        matches
     }
+}
+
+fn family(host: &IpAddr) -> &'static str {
+    if host.is_ipv4() { "ip" } else { "ip6" }
+}
+
+fn to_host(host: &IpAddr) -> String {
+    format!("{} daddr {host} ", family(host))
+}
+
+/// To any port if there are none.
+fn to_ports(ports: &[u16]) -> String {
+    if ports.is_empty() {
+        return String::new();
+    }
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    format!("tcp dport {{ {} }} ", ports.join(", "))
 }
 
 /// Connections are diverted for as long as this lives.

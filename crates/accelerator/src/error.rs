@@ -14,6 +14,8 @@ pub enum AcceleratorError {
     Refused { program: &'static str, said: String },
     #[error("cannot make a transparent socket: {0}")]
     Transparent(io::Error),
+    #[error("{0:?} is not an IP address")]
+    Host(String),
     #[error("cannot listen: {0}")]
     Listen(io::Error),
     #[error("cannot wait for events: {0}")]

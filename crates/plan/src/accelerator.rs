@@ -17,8 +17,10 @@ pub struct Accelerator {
     pub towards_client: Leg,
     /// The connection to the end that was asked for.
     pub towards_server: Leg,
-    /// Destination ports; empty: all.
+    /// Destination ports of the connections that are split; empty: all.
     pub ports: Vec<u16>,
+    /// Destination hosts of the connections that are split, nodes by name; empty: all. An agent is given their addresses.
+    pub hosts: Vec<String>,
     /// Connections at a time.
     pub connections: u32,
     /// Payload held for all connections together, bytes: acknowledged to one end and not yet by the other.
@@ -33,10 +35,19 @@ impl Default for Accelerator {
             towards_client: Leg::default(),
             towards_server: Leg::default(),
             ports: Vec::new(),
+            hosts: Vec::new(),
             connections: 10_000,
             memory: 1 << 30,
             when_full: WhenFull::Pass,
         }
+    }
+}
+
+impl Accelerator {
+    /// Whether it splits connections to this node and port.
+    pub fn splits(&self, host: &str, port: u16) -> bool {
+        (self.hosts.is_empty() || self.hosts.iter().any(|name| name == host))
+            && (self.ports.is_empty() || self.ports.contains(&port))
     }
 }
 

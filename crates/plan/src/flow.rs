@@ -55,6 +55,9 @@ pub struct Flow {
     /// Differentiated services codepoint of its packets, there and back, 0 to 63 (RFC 2474).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dscp: u8,
+    /// Port of the server's first stream, whose others have the ports that follow; none: those that the engine chooses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// Traffic.
     #[serde(flatten)]
     pub traffic: Traffic,

@@ -116,12 +116,12 @@ fn accelerator(layout: &Layout<'_>, given: &Accelerate) -> Accelerator {
             None => leg,
         }
     };
-    let ports = given.ports.iter().flatten();
     let default = Accelerator::default();
     Accelerator {
         towards_client: leg(&given.towards_client),
         towards_server: leg(&given.towards_server),
-        ports: ports.map(|&port| u16::try_from(port).unwrap_or(u16::MAX)).collect(),
+        ports: given.ports.clone().unwrap_or_default(),
+        hosts: given.hosts.clone().unwrap_or_default(),
         connections: given.connections.unwrap_or(default.connections),
         memory: given.memory.unwrap_or(default.memory),
         when_full: given.when_full.unwrap_or(default.when_full),
@@ -476,6 +476,7 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
         streams: flow.streams(),
         ip: if flow.common.ip == 6 { IpVersion::V6 } else { IpVersion::V4 },
         dscp: flow.common.dscp,
+        port: flow.common.port,
         traffic,
     }
 }

@@ -62,6 +62,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "text" => text(&read),
         "switch" => switch(&read),
         "count" => whole(&read, 1, LARGEST),
+        "port" => whole(&read, 1, u64::from(u16::MAX)),
         "asn" => whole(&read, 1, MAX_ASN),
         "area" => whole(&read, 0, u64::from(u32::MAX)),
         "cost" => whole(&read, 1, MAX_COST),

@@ -186,6 +186,7 @@ fn of_kind(kind: &str) -> Option<Json> {
         "text" => json!({"type": "string"}),
         "switch" => json!({"enum": ["on", "off", true, false]}),
         "count" => json!({"type": "integer", "minimum": 1}),
+        "port" => json!({"type": "integer", "minimum": 1, "maximum": 65_535}),
         "asn" => json!({"type": "integer", "minimum": 1, "maximum": 4_294_967_294_u32}),
         "area" => json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
         "cost" => json!({"type": "integer", "minimum": 1, "maximum": 65_535}),

@@ -11,6 +11,7 @@ use tcplab_units::{Span, Time};
 use crate::application::Application;
 use crate::bulk::Bulk;
 use crate::cache::Stored;
+use crate::capture;
 use crate::echo::{Echo, Job};
 use crate::error::PlanError;
 use crate::http::{Browser, Http};
@@ -66,6 +67,7 @@ pub(crate) fn streams(
             plan,
             controls,
             flow,
+            number,
             mtu,
             places: &places,
             settings: OnceCell::new(),
@@ -81,7 +83,9 @@ pub(crate) fn streams(
                     to,
                     ip: flow.ip,
                     dscp: flow.dscp,
-                    relays: Relays::of(places.iter().map(|place| place.node)),
+                    relays: Relays::of(
+                        places.iter().filter(|place| builder.is_split(place, stream)).map(|place| place.node),
+                    ),
                 },
                 flow: number,
                 start: flow.start,
@@ -152,6 +156,8 @@ struct Builder<'a> {
     plan: &'a Plan,
     controls: &'a Registry,
     flow: &'a Flow,
+    /// The flow's place in the plan.
+    number: usize,
     /// Minimum MTU of the path in both directions, bytes.
     mtu: u32,
     /// What the flow's connections have in common, once it is known.
@@ -310,7 +316,14 @@ impl Builder<'_> {
                 ["client", "server"].map(|end| self.seed(stream, &format!("relay{number}.{end}")) as u32);
             Relay::new(settings.clone(), isn)
         };
-        Ok(settings.iter().enumerate().map(relay).collect())
+        let passed = self.places.iter().zip(settings).filter(|(place, _)| self.is_split(place, stream));
+        Ok(passed.map(|(_, settings)| settings).enumerate().map(relay).collect())
+    }
+
+    /// Whether a connection ends at a place on its way. A cache takes all those of its flow.
+    fn is_split(&self, place: &Place, stream: u32) -> bool {
+        let port = capture::server_port(self.flow, self.number, stream);
+        place.max_age.is_some() || place.accelerator.splits(&self.flow.to, port)
     }
 
     fn relay(&self, place: &Place) -> Result<relay::Settings, PlanError> {

@@ -71,8 +71,8 @@ pub(crate) struct Capture {
     interfaces: Vec<[Option<usize>; 2]>,
     /// By flow, there and back.
     journeys: Vec<[Journey; 2]>,
-    /// By stream: its flow.
-    flows: Vec<usize>,
+    /// By stream: its flow, and its server's port.
+    flows: Vec<(usize, u16)>,
     /// A burst that leaves a host, segment by segment.
     burst: Option<Frame>,
 }
@@ -128,7 +128,7 @@ impl Capture {
         let mut flows = Vec::new();
         for (number, flow) in plan.flows.iter().enumerate() {
             journeys.push(journeys_of(plan, network, flow)?);
-            flows.extend((0..flow.streams).map(|_| number));
+            flows.extend((0..flow.streams).map(|stream| (number, server_port(flow, number, stream))));
         }
         let at = plan.capture.as_ref().map_or(CaptureAt::Wire, |capture| capture.at);
         Ok(Capture { sink, at, interfaces: Capture::interfaces(plan).1, journeys, flows, burst: None })
@@ -202,8 +202,8 @@ impl Capture {
         direction: DirectionId,
         outgoing: bool,
     ) -> Option<Frame> {
-        let flow = self.flows[packet.stream() as usize];
-        let (client, server) = ports(packet.stream(), flow);
+        let (flow, server) = self.flows[packet.stream() as usize];
+        let client = client_port(packet.stream());
         let journey = &self.journeys[flow][usize::from(!packet.forward())];
         let hop = journey.hops.iter().find(|hop| hop.direction == direction)?;
         let [source_port, destination_port] =
@@ -223,11 +223,19 @@ impl Capture {
     }
 }
 
-/// Ports of stream number `stream` of all, which belongs to flow number `flow`: at the flow's `from` and at its `to`.
+/// Port at its flow's `from` of stream number `stream` of all.
 ///
 /// They wrap, as a host's do when it has run through them.
-pub(crate) fn ports(stream: u32, flow: usize) -> (u16, u16) {
-    ((CLIENT_PORT + stream % 20_000) as u16, (SERVER_PORT + flow as u32 % 30_000) as u16)
+pub(crate) fn client_port(stream: u32) -> u16 {
+    (CLIENT_PORT + stream % 20_000) as u16
+}
+
+/// Port at a flow's `to` of its stream number `stream`; `number` is the flow's own.
+pub(crate) fn server_port(flow: &Flow, number: usize, stream: u32) -> u16 {
+    match flow.port {
+        Some(first) => first.wrapping_add(stream as u16),
+        None => (SERVER_PORT + number as u32 % 30_000) as u16,
+    }
 }
 
 fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 2], PlanError> {

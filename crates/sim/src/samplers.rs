@@ -206,7 +206,10 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         let [there, back] = world.recorder.losses(stream.ends.stream);
         let ports = match flow.traffic {
             Traffic::Ping(_) => None,
-            _ => Some(capture::ports(stream.ends.stream, stream.flow)),
+            _ => Some((
+                capture::client_port(stream.ends.stream),
+                capture::server_port(flow, stream.flow, number as u32),
+            )),
         };
         let mut row = FlowRow {
             flow: name,

@@ -132,3 +132,21 @@ fn several_accelerators_split_a_connection_several_times() {
     assert!(of("r", "server") > 10);
     assert_eq!((of("r", "client"), of("s", "client"), of("s", "server")), (0, 0, 0));
 }
+
+#[test]
+fn only_connections_to_the_ports_and_hosts_asked_for_are_split() {
+    let split = |accelerate: Value, port: Value| {
+        let settings = json!({"bytes": 300_000, "streams": 3, "port": port});
+        let run = run(&plan_of(Some(accelerate), 20 * MS, None, settings));
+        let (flows, legs) = (&run.tables.flows, &run.tables.legs);
+        assert!(flows.complete.iter().all(|complete| complete == Some(true)));
+        let streams: std::collections::BTreeSet<i64> = legs.stream.iter().flatten().collect();
+        streams.into_iter().collect::<Vec<i64>>()
+    };
+    assert_eq!(split(json!({}), json!(443)), [0, 1, 2]);
+    assert_eq!(split(json!({"ports": [80, 444, 445]}), json!(443)), [1, 2], "443 to 445");
+    assert_eq!(split(json!({"ports": [80]}), json!(null)), Vec::<i64>::new());
+    assert_eq!(split(json!({"hosts": ["b"]}), json!(null)), [0, 1, 2]);
+    assert_eq!(split(json!({"hosts": ["a"]}), json!(null)), Vec::<i64>::new(), "hosts are destinations");
+    assert_eq!(split(json!({"hosts": ["b"], "ports": [443]}), json!(443)), [0]);
+}

@@ -24,6 +24,7 @@ from tcplab.testbed import controls, verification
 from tcplab.testbed.agents import Json
 from tcplab.testbed.cpus import divide
 from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.flows import fixed_ports
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.probe import probe
 from tcplab.testbed.testbed import CONTROLS, EMULATOR, Testbed
@@ -180,7 +181,7 @@ class _Execution:
             for name, node in self.hosts.items()
         )
         served = [flow for flow in self.plan["flows"] if kind_of(flow).served]
-        answers = agents.ask((flow["to"], self._flow(flow, "server", [])) for flow in served)
+        answers = agents.ask((flow["to"], self._flow(flow, "server", fixed_ports(flow))) for flow in served)
         self.ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
         agents.ask(
             (flow["from"], self._flow(flow, "client", self.ports.get(flow["name"], [])))
@@ -271,7 +272,7 @@ class _Execution:
                 name,
                 {
                     "do": "accelerate",
-                    "accelerator": controls.accelerator(node["accelerate"], self.loaded),
+                    "accelerator": self._accelerator(node["accelerate"]),
                     "streams": streams,
                     "sample": self.plan["sample"]["sockets"],
                 },
@@ -279,6 +280,17 @@ class _Execution:
             for name, node in self.hosts.items()
             if node.get("accelerate") is not None
         ]
+
+    def _accelerator(self, settings: Json) -> Json:
+        """An accelerator's settings, with its controls' names in the kernel and hosts by address."""
+        hosts = [
+            address
+            for host in settings.get("hosts", ())
+            for interface in self.layout.interfaces(host)
+            for version in (4, 6)
+            if (address := interface.ip(version)) is not None
+        ]
+        return {**settings, **controls.legs(settings, self.loaded), "hosts": hosts}
 
     def _caches(self) -> list[tuple[str, Json]]:
         cached = {flow["name"] for flow in self.plan["flows"] if "web" in flow}

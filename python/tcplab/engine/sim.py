@@ -138,12 +138,6 @@ def _built(plan: Plan) -> Iterator[Problem]:
 
 def _nodes(plan: Plan) -> Iterator[Problem]:
     for node in plan["nodes"]:
-        if (node.get("accelerate") or {}).get("ports"):
-            yield Problem(
-                f"nodes.{node['name']}.accelerate.ports",
-                "flows of the simulator have no ports to choose by",
-                "leave it out, or use `--engine kernel`",
-            )
         for key, what in (
             ("sysctls", "it has no kernel to apply them to"),
             ("cpus", "nothing is pinned in it"),

@@ -174,6 +174,7 @@ class Flow(_Ends):
     base_rtt: NotRequired[ReadOnly[int]]
     ip: NotRequired[ReadOnly[int]]
     dscp: NotRequired[ReadOnly[int]]
+    port: NotRequired[ReadOnly[int]]
     cc: NotRequired[ReadOnly[Control]]
     sender: NotRequired[ReadOnly[dict[str, Any]]]
     receiver: NotRequired[ReadOnly[dict[str, Any]]]

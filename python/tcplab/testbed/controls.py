@@ -94,11 +94,6 @@ def _chosen(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
                 yield cc
 
 
-def accelerator(settings: Mapping[str, Any], loaded: Loaded) -> Json:
-    """An accelerator's settings, with the names of its controls in the kernel."""
-    return {**settings, **legs(settings, loaded)}
-
-
 def legs(settings: Mapping[str, Any], loaded: Loaded) -> Json:
     """Its legs alone, as far as it has any."""
     return {

@@ -61,12 +61,18 @@ def start_in(lab: Held, plan: Json, folder: Path, processes: list[subprocess.Pop
         }
 
     served = [flow for flow in flows if kind_of(flow).served]
-    answers = agents.ask((flow["to"], asked(flow, "server", [])) for flow in served)
+    answers = agents.ask((flow["to"], asked(flow, "server", fixed_ports(flow))) for flow in served)
     ports = {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
     agents.ask((flow["from"], asked(flow, "client", ports.get(flow["name"], []))) for flow in flows)
     at = time.monotonic_ns() + _LEAD
     agents.ask((node, {"do": "start", "at": at, "duration": _DAY}) for node in nodes)
     return agents
+
+
+def fixed_ports(flow: Json) -> list[int]:
+    """The ports of a flow's streams that its plan gives; none: the server's kernel chooses them."""
+    first = flow.get("port")
+    return [] if first is None else list(range(first, first + flow["streams"]))
 
 
 def _start(command: list[str], processes: list[subprocess.Popen[bytes]]) -> socket.socket:

@@ -113,6 +113,10 @@ class Layout:
         """The command that tells a lab to build the network."""
         return {"do": "build", "plan": self.plan, "emulate_all": self.emulate_all}
 
+    def interfaces(self, node: str) -> tuple[Interface, ...]:
+        """Those of a node."""
+        return next(one.interfaces for one in self.namespaces if one.node == node)
+
     def arrival(self, source: str, destination: str) -> Interface:
         """The interface of `destination` at which packets from `source` arrive; KeyError without a route."""
         wires = {wire.name: wire for wire in self.wires}

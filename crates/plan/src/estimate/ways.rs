@@ -85,7 +85,8 @@ impl<'p> Map<'p> {
 
     pub(super) fn ways(&self, flow: &Flow) -> Ways<'p> {
         let (there, passed) = self.way(&flow.from, &flow.to);
-        let accelerator = passed.iter().find_map(|node| node.accelerate.as_ref());
+        let splits = |accelerator: &&Accelerator| accelerator.splits(&flow.to, flow.port.unwrap_or(0));
+        let accelerator = passed.iter().find_map(|node| node.accelerate.as_ref().filter(splits));
         Ways { there, back: self.way(&flow.to, &flow.from).0, accelerator }
     }
 

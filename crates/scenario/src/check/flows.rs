@@ -95,6 +95,32 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     }
 }
 
+/// Each stream's server has a port of its own.
+pub(super) fn ports(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    let mut taken: Vec<(&str, std::ops::RangeInclusive<u64>, &str)> = Vec::new();
+    for (flow, ends) in layout.scenario.flows.iter().zip(&layout.topology.ends) {
+        let (Some(first), [_, Some(to)]) = (flow.common.port, ends) else { continue };
+        let place = at!["flows", flow.number, "port"];
+        let ports = u64::from(first)..=u64::from(first) + u64::from(flow.streams()) - 1;
+        if matches!(flow.kind, Kind::Ping(_)) {
+            found.push(Finding::new(place, "ping has no ports").at_key());
+            continue;
+        }
+        if *ports.end() > u64::from(u16::MAX) {
+            let message = format!("{} streams need ports up to {}", flow.streams(), ports.end());
+            found.push(Finding::new(place.clone(), message));
+        }
+        let same = |(host, others, _): &&(&str, std::ops::RangeInclusive<u64>, &str)| {
+            host == to && others.start() <= ports.end() && ports.start() <= others.end()
+        };
+        if let Some((_, _, other)) = taken.iter().find(same) {
+            let message = format!("flow {} has this port at {}", quoted(other), quoted(to));
+            found.push(Finding::new(place, message));
+        }
+        taken.push((to, ports, &flow.common.name));
+    }
+}
+
 pub(super) fn sizes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for (index, flow) in layout.scenario.flows.iter().enumerate() {
         let place = |key: &str| at!["flows", flow.number, key];

@@ -220,7 +220,7 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
 pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     let bdps = layout.node_bdps();
     for node in &layout.topology.nodes {
-        accelerators(node, found);
+        accelerators(layout, node, found);
         caches(layout, node, found);
         multipath(layout, node, found);
         if node.kind == NodeKind::Host {
@@ -282,7 +282,7 @@ fn caches(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     }
 }
 
-fn accelerators(node: &NodeSpec, found: &mut Vec<Finding>) {
+fn accelerators(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     let Some(given) = &node.accelerate else { return };
     let place = below(&node.place, "accelerate");
     if node.kind != NodeKind::Router {
@@ -290,10 +290,14 @@ fn accelerators(node: &NodeSpec, found: &mut Vec<Finding>) {
         let message = format!("`accelerate` is for routers, and {} is a {kind}", quoted(&node.name));
         found.push(Finding::new(place.clone(), message).at_key());
     }
-    for (number, port) in given.ports.iter().flatten().enumerate() {
-        if u16::try_from(*port).is_err() {
-            let at = below(&below(&place, "ports"), number);
-            found.push(Finding::new(at, format!("{port} is not a port from 1 to 65535")));
+    let is_host = |node: &&NodeSpec| node.kind == NodeKind::Host;
+    let hosts: Vec<&str> =
+        layout.topology.nodes.iter().filter(is_host).map(|node| node.name.as_str()).collect();
+    for (number, name) in given.hosts.iter().flatten().enumerate() {
+        if !hosts.contains(&name.as_str()) {
+            let at = below(&below(&place, "hosts"), number);
+            let finding = Finding::new(at, format!("there is no host {}", quoted(name)));
+            found.push(finding.suggest(near_name(name, hosts.iter().copied())).depends(node_names(layout)));
         }
     }
 }

@@ -79,6 +79,9 @@ pub(crate) struct Common {
     #[serde(default)]
     #[schemars(with = "Option<kinds::Dscp>")]
     pub(crate) dscp: u8,
+    /// Port at which the server listens; its streams have this one and those that follow. Default: ports of the engine's choice.
+    #[schemars(with = "Option<kinds::Port>")]
+    pub(crate) port: Option<u16>,
 }
 
 /// Between which hosts there are flows.

@@ -54,6 +54,7 @@ kinds! {
     Window = "window";
     Sizes = "sizes";
     Cpus = "cpus";
+    Port = "port";
     Ports = "ports";
     Around = "around";
     Sysctls = "sysctls";

@@ -42,6 +42,9 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
             )
     for flow in plan["flows"]:
         yield from _control(flow)
+        if flow.get("port") is not None:
+            where, fix = f"flows.{flow['name']}.port", "say which a host lets through: ?ports=5300-5399"
+            yield Problem(where, "remote hosts choose the ports of flows", fix, fatal=False)
         if flow["from"] in known and flow["to"] in known:
             yield from _ends(flow, known[flow["from"]], known[flow["to"]])
     for node in plan["nodes"]:

@@ -80,6 +80,36 @@ def test_ecmp_is_refused_where_it_cannot_be(nodes: str, message: str) -> None:
     assert message in str(refused.value)
 
 
+def test_an_accelerator_is_for_routers_and_its_rules_name_hosts_and_ports() -> None:
+    for node, message in (
+        ("{name: r, accelerate: {}}", "`accelerate` is for routers, and `r` is a host"),
+        ("{name: r, kind: router, accelerate: {hosts: [c]}}", "accelerate.hosts.c: there is no host `c`"),
+        ("{name: r, kind: router, accelerate: {hosts: [r]}}", "accelerate.hosts.r: there is no host `r`"),
+        ("{name: r, kind: router, accelerate: {ports: [70000]}}", "`70000` must be at most 65535"),
+        ("{name: r, kind: router, accelerate: {ports: []}}", "accelerate.ports"),
+    ):
+        with pytest.raises(ScenarioErrors) as refused:
+            plan(f"a, b, {node}", "{ends: [a, r]}, {ends: [r, b]}")
+        assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("flows", "message"),
+    [
+        ("{name: f, kind: ping, port: 80}", "flows.f.port: ping has no ports"),
+        ("{name: f, kind: tcp, port: 65535, streams: 2}", "flows.f.port: 2 streams need ports up to 65536"),
+        (
+            "{name: f, kind: tcp, port: 79, streams: 2}, {name: g, kind: tcp, port: 80}",
+            "flows.g.port: flow `f` has this port at `right`",
+        ),
+    ],
+)
+def test_each_stream_has_a_port_of_its_own(flows: str, message: str) -> None:
+    with pytest.raises(ScenarioErrors) as refused:
+        load(f"tcplab: 1\nname: x\nnetwork: {{path: {{rate: 1 Mbit/s, rtt: 10 ms}}}}\nflows: [{flows}]\n")
+    assert message in str(refused.value)
+
+
 def test_a_cache_is_for_routers_and_has_a_size() -> None:
     for node, message in (
         ("{name: r, kind: switch, cache: {}}", "`cache` is for routers, and `r` is a switch"),
