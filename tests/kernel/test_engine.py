@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import tcplab
+from tcplab.analysis.outages import outages
 from tcplab.captures.summary import summarise
 from tcplab.results import Run, load
 
@@ -115,6 +116,29 @@ def test_settings_of_sockets_are_in_force(run: Callable[..., Run]) -> None:
     assert (last["plain"]["mss"], last["set"]["mss"]) == (1448, 988)
     assert last["set"]["rwnd"] < 66_000 < last["plain"]["rwnd"]
     assert last["plain"]["pacing_rate"] > 0
+
+
+def test_retransmission_timeouts_are_events_of_the_failure_that_caused_them(run: Callable[..., Run]) -> None:
+    """The events, from samples, are as many as the kernel counted until the end of the flow (since Linux 6.7)."""
+    failure = {"1 s": {"loss": "100 %"}, "3 s": {"loss": "0 %"}}
+    result = run(
+        {"path": {**PATH, "at": failure}},
+        [{"name": "bulk", "kind": "tcp", "cc": "cubic"}],
+        sample={"sockets": "20 ms"},
+        duration="6 s",
+    )
+    (counted,) = result.flows["rtos"]
+    events = result.tables["events"].filter(pl.col("event") == "rto")
+    (felt,) = outages(result)
+    assert felt.undone is None
+    if counted is None:
+        assert (len(events), felt.rtos) == (0, None)
+        return
+    # One after at least 200 ms, and each twice as long after the one before: three in 2 s, if it stands still fewer.
+    assert counted >= 1
+    assert len(events) == counted
+    assert felt.rtos == events.filter(pl.col("time").is_between(1_000_000_000, 3_000_000_000)).height
+    assert felt.rtos >= 1
 
 
 def test_a_flow_that_ends_by_bytes_ends_the_run(run: Callable[..., Run]) -> None:

@@ -228,6 +228,11 @@ impl Rows {
         self.gauges.push(row);
     }
 
+    /// Appends an event.
+    pub fn event(&mut self, row: EventRow) {
+        self.events.push(row);
+    }
+
     /// Appends a leg of a split connection.
     pub fn leg(&mut self, row: LegRow) {
         self.legs.push(row);
@@ -344,7 +349,7 @@ impl Sink for Recorder {
     fn event(&self, flow: &Flow, time: u64, stream: u64, event: &'static str) {
         let mut rows = self.rows();
         let (flow, event) = (rows.symbol(&flow.name), rows.symbol(event));
-        rows.events.push(EventRow {
+        rows.event(EventRow {
             time,
             flow: Some(flow),
             stream: Some(stream),

@@ -1,6 +1,6 @@
 //! The threads that sample sockets and hosts on the run's clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Sample, Sampler};
 use tcplab_probe::{DiagError, Published, clock, scheduling};
-use tcplab_tables::{GaugeRow, HostRow, SocketRow, Symbol};
+use tcplab_tables::{EventRow, GaugeRow, HostRow, SocketRow, Symbol};
 use tcplab_traffic::{Clock, Context};
 
 use crate::output;
@@ -98,6 +98,7 @@ pub fn sockets(
 ) -> Result<(), DiagError> {
     let mut failure = None;
     let mut symbols = Symbols::default();
+    let mut timeouts = Timeouts::default();
     on_schedule(interval, context.clock, &context.stop, kept, |time| {
         let mut rows = recorder.rows();
         let sampled = sampler.sample(&context.registry, |sample| {
@@ -105,12 +106,42 @@ pub fn sockets(
             if let ControlInfo::Published { control, .. } = sample.control {
                 gauges[control].record(&mut rows, &row, sample.state);
             }
+            timeouts.record(&mut rows, &row, sample);
             rows.socket(row);
         });
         failure = sampled.err();
         failure.is_none()
     });
     failure.map_or(Ok(()), Err)
+}
+
+/// Retransmission timeouts that an earlier sample has shown, by local and remote port.
+#[derive(Default)]
+struct Timeouts(HashMap<(u16, u16), u16>);
+
+impl Timeouts {
+    /// An event for each one since the socket's last sample, at the time of this one: the kernel reports their number only.
+    fn record(&mut self, rows: &mut Rows, socket: &SocketRow, sample: &Sample<'_>) {
+        // Most sockets never have one.
+        let now = sample.info.total_rto;
+        if now == 0 {
+            return;
+        }
+        let before = self.0.insert((sample.local_port, sample.remote_port), now).unwrap_or(0);
+        // Fewer than before: another connection between the same ports.
+        let new = if now < before { now } else { now - before };
+        for _ in 0..new {
+            let event = rows.symbol("rto");
+            rows.event(EventRow {
+                time: socket.time,
+                flow: Some(socket.flow),
+                stream: Some(socket.stream),
+                link: None,
+                event,
+                detail: None,
+            });
+        }
+    }
 }
 
 /// The symbols of the few strings that come again and again. Symbols stay valid for the whole run.

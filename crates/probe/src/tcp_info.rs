@@ -1,6 +1,8 @@
 //! `struct tcp_info` as the kernel fills it (`tcp_get_info`), by getsockopt or by inet_diag.
 
-use std::os::fd::RawFd;
+use std::mem::offset_of;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 
 /// The kernel's figures of one TCP socket. Times are microseconds, rates bytes per second, as the kernel has
 /// them.
@@ -95,6 +97,11 @@ impl TcpInfo {
 
     /// The figures of an open TCP socket (`TCP_INFO`).
     pub fn of(fd: RawFd) -> std::io::Result<TcpInfo> {
+        TcpInfo::read(fd).map(|(info, _)| info)
+    }
+
+    /// The figures, and how many of their bytes the kernel has.
+    fn read(fd: RawFd) -> std::io::Result<(TcpInfo, usize)> {
         let mut info = TcpInfo::default();
         let mut len = size_of::<TcpInfo>() as libc::socklen_t;
         // SAFETY: `info` has `len` writable bytes and any bytes are valid in it.
@@ -107,7 +114,21 @@ impl TcpInfo {
                 &mut len,
             )
         };
-        if result == 0 { Ok(info) } else { Err(std::io::Error::last_os_error()) }
+        if result == 0 { Ok((info, len as usize)) } else { Err(std::io::Error::last_os_error()) }
+    }
+
+    /// Whether the kernel counts retransmission timeouts (`total_rto`): Linux does since 6.7.
+    pub fn counts_rtos() -> bool {
+        static COUNTED: OnceLock<bool> = OnceLock::new();
+        *COUNTED.get_or_init(|| {
+            // SAFETY: socket(2) takes no pointers; the descriptor it returns is owned by nobody else.
+            let any = unsafe {
+                let fd = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+                (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+            };
+            any.and_then(|socket| TcpInfo::read(socket.as_raw_fd()).ok())
+                .is_some_and(|(_, len)| len > offset_of!(TcpInfo, total_rto))
+        })
     }
 
     /// Segments in the network by the sender's reckoning (`tcp_packets_in_flight`).

@@ -438,7 +438,8 @@ table! {
     /// Link name; null for a flow.
     link: Option<Symbol>,
     /// Established, state, phase, rto, tail_loss_probe, undo, ecn, closed, aborted, link_change, adjacency
-    /// (of OSPF), session (of BGP).
+    /// (of OSPF), session (of BGP). On the kernel engine state, phase and rto have the time of the sample that
+    /// shows them; tail_loss_probe, undo and ecn are the simulator's alone.
     event: Symbol,
     /// The new state or phase, or what changed. Of `established`: ECN or AccECN, where both ends agreed on that.
     detail: Option<Symbol>,

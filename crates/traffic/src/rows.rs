@@ -46,7 +46,7 @@ pub struct Summary {
     pub segments_sent: Option<u64>,
     /// Segments retransmitted.
     pub retransmits: Option<u64>,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts; none where the kernel does not count them.
     pub rtos: Option<u64>,
     /// Datagrams missing up to the last one that came.
     pub losses_detected: Option<u64>,

@@ -409,7 +409,7 @@ impl Sent {
             bytes_sent: Some(self.bytes),
             segments_sent: Some(self.segments),
             retransmits: Some(self.retransmits),
-            rtos: Some(self.rtos),
+            rtos: TcpInfo::counts_rtos().then_some(self.rtos),
             ..Summary::default()
         }
     }

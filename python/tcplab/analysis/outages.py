@@ -80,7 +80,8 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
     for link, at, end in _failures(changes, run.plan, int(run.plan["duration"])):
         routing = _routing(rows("events"), routes, at, end)
         for flow in run.plan.get("flows", ()):
-            felt = _felt(rows, flow["name"], at, end)
+            # Linux reports to nobody that it took a reduction back.
+            felt = _felt(rows, flow["name"], at, end, undo=run.engine == "sim")
             if felt is None:
                 continue
             paths: dict[str, Any] = {}
@@ -100,7 +101,9 @@ def _routing(events: pl.DataFrame, routes: pl.DataFrame, at: int, end: int) -> d
     }
 
 
-def _felt(rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int) -> dict[str, Any] | None:
+def _felt(
+    rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int, *, undo: bool
+) -> dict[str, Any] | None:
     pings = rows("pings").filter(pl.col("flow") == name).sort("time")
     if len(pings):
         return _probes(pings, at, end)
@@ -130,7 +133,12 @@ def _felt(rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int) -> 
             "reordered": int(felt["out_of_order"].sum()),
         }
     events = rows("events").filter(during, pl.col("flow") == name)["event"]
-    return {**found, "rtos": int((events == "rto").sum()), "undone": int((events == "undo").sum())}
+    counted = rows("flows").filter(pl.col("flow") == name)["rtos"].is_not_null().any()
+    return {
+        **found,
+        "rtos": int((events == "rto").sum()) if counted else None,
+        "undone": int((events == "undo").sum()) if undo else None,
+    }
 
 
 def _probes(pings: pl.DataFrame, at: int, end: int) -> dict[str, Any]:
