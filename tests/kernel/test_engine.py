@@ -119,7 +119,7 @@ def test_settings_of_sockets_are_in_force(run: Callable[..., Run]) -> None:
 
 
 def test_retransmission_timeouts_are_events_of_the_failure_that_caused_them(run: Callable[..., Run]) -> None:
-    """The events, from samples, are as many as the kernel counted until the end of the flow (since Linux 6.7)."""
+    """The events, from samples, are as many as the kernel counted until the flow's end (since Linux 6.7)."""
     failure = {"1 s": {"loss": "100 %"}, "3 s": {"loss": "0 %"}}
     result = run(
         {"path": {**PATH, "at": failure}},
@@ -134,7 +134,7 @@ def test_retransmission_timeouts_are_events_of_the_failure_that_caused_them(run:
     if counted is None:
         assert (len(events), felt.rtos) == (0, None)
         return
-    # One after at least 200 ms, and each twice as long after the one before: three in 2 s, if it stands still fewer.
+    # The first after 200 ms or more, each later one twice as long after the one before: three or four in 2 s.
     assert counted >= 1
     assert len(events) == counted
     assert felt.rtos == events.filter(pl.col("time").is_between(1_000_000_000, 3_000_000_000)).height
