@@ -214,6 +214,36 @@ def test_a_client_that_vanishes_holds_up_the_server(net: Network) -> None:
     assert counts(proxy, open=0, accepted=1)["broken"] == 1
 
 
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_client_that_vanishes_is_given_up_after_the_user_timeout(idle: bool, net: Network) -> None:
+    proxy = net.proxy("accelerate", {**BOUNDED, "user_timeout": 3 * 10**9})
+    client, server = pair(net)
+    do(client, "read 100000")
+    do(server, "send 10")
+    client.next(event="read")
+    net.run(CLIENT, "nft", GONE)
+    if not idle:
+        do(server, "fill")
+    # Linux would retransmit for 15 minutes. Counts come each second.
+    told = (counts(proxy, accepted=1) for _ in range(60))
+    said = next(said for said in told if said["open"] == 0)
+    assert (said["accepted"], said["broken"], said["held"]) == (1, 1, 0)
+    assert net.run(ROUTER, "ss", "-Htn", "state", "established") == ""
+    do(server, "read")
+    server.next(event="broken")
+
+
+def test_a_client_that_acknowledges_and_does_not_read_is_not_given_up(net: Network) -> None:
+    proxy = net.proxy("accelerate", {**BOUNDED, "user_timeout": 3 * 10**9})
+    client, server = pair(net)
+    do(server, "fill")
+    sent = server.next(event="fill")["sent"]
+    for _ in range(8):
+        assert counts(proxy, accepted=1)["open"] == 1
+    do(client, f"read {sent}")
+    assert client.next(event="read")["right"]
+
+
 def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
     proxy = net.proxy("accelerate", BOUNDED)
     client, server = pair(net)

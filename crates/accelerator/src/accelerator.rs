@@ -31,6 +31,7 @@ const REVIEW: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Accelerator {
     settings: Settings,
+    user_timeout: Duration,
     listener: Socket,
     diversion: Diversion,
     poll: Poll,
@@ -59,6 +60,7 @@ impl Accelerator {
         let choice = Choice::Within { hosts, ports: settings.ports.clone() };
         let diversion = Diversion::new(divert::ACCELERATOR, port, choice)?;
         Ok(Accelerator {
+            user_timeout: Duration::from_nanos(settings.user_timeout.as_ns()),
             settings,
             listener,
             diversion,
@@ -110,12 +112,29 @@ impl Accelerator {
                 due = (due + interval).max(Instant::now());
                 // No further event reports a connection that came when no file descriptor was left.
                 self.accept()?;
-                self.held = self.samples().map(|sample| sample.exposed_up() + sample.exposed_down()).sum();
+                self.look();
                 observe(&self.counts, &mut self.samples());
             }
             self.review()?;
         }
         Ok(self.counts)
+    }
+
+    /// Adds up what is held, and resets the connections of ends that have vanished.
+    fn look(&mut self) {
+        let (now, mut gone) = (Instant::now(), Vec::new());
+        self.held = 0;
+        for (number, connection) in &mut self.connections {
+            let Some(sample) = connection.sample() else { continue };
+            self.held += sample.exposed_up() + sample.exposed_down();
+            if connection.silence(&sample, now) > self.user_timeout {
+                gone.push(number);
+            }
+        }
+        for number in gone {
+            self.counts.broken += 1;
+            drop(self.remove(number));
+        }
     }
 
     fn samples(&self) -> impl Iterator<Item = Sample> {
@@ -166,9 +185,9 @@ impl Accelerator {
 
     /// None if it came to nothing: the client is reset.
     fn split(&mut self, client: Socket, from: Option<SocketAddr>) -> Option<()> {
-        socket::prepare(&client).ok()?;
+        socket::prepare(&client, self.user_timeout).ok()?;
         let (from, to) = (plain(from?), plain(client.local_addr().ok()?.as_socket()?));
-        let server = socket::connect(from, to, &self.settings.towards_server).ok()?;
+        let server = socket::connect(from, to, &self.settings.towards_server, self.user_timeout).ok()?;
         let number = self.counts.accepted;
         let entry = self.connections.vacant_entry();
         let key = entry.key();

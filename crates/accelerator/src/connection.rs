@@ -3,10 +3,11 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use socket2::Socket;
 
-use crate::sample::{LegSample, Sample};
+use crate::sample::{LegSample, Sample, Silence};
 use crate::splice::{Direction, Moved, Pipes};
 
 /// Bytes of one direction before others have their turn.
@@ -35,6 +36,8 @@ pub(crate) struct Connection {
     up: Direction,
     /// From server to client.
     down: Direction,
+    /// Of client and server.
+    silences: [Silence; 2],
 }
 
 impl Connection {
@@ -43,8 +46,8 @@ impl Connection {
         (client, client_address): (Arc<Socket>, SocketAddr),
         (server, server_address): (Arc<Socket>, SocketAddr),
     ) -> Connection {
-        let (up, down) = (Direction::default(), Direction::default());
-        Connection { number, client, server, client_address, server_address, up, down }
+        let (up, down, silences) = Default::default();
+        Connection { number, client, server, client_address, server_address, up, down, silences }
     }
 
     pub(crate) fn sockets(&self) -> [&Socket; 2] {
@@ -87,6 +90,12 @@ impl Connection {
         for socket in self.sockets() {
             let _ = socket.set_linger(None);
         }
+    }
+
+    /// How long an end has not acknowledged what it was sent, by a sample of now.
+    pub(crate) fn silence(&mut self, sample: &Sample, now: Instant) -> Duration {
+        let [client, server] = &mut self.silences;
+        client.lasting(&sample.client.info, now).max(server.lasting(&sample.server.info, now))
     }
 
     /// None once a leg is gone.

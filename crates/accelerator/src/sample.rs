@@ -2,9 +2,13 @@
 
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
 use socket2::Socket;
 use tcplab_probe::TcpInfo;
+
+/// `TCP_SYN_SENT` of tcp_states.h.
+const TCP_SYN_SENT: u8 = 2;
 
 /// Connections so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +23,25 @@ pub struct Counts {
     pub refused: u64,
     /// Times at which new connections began to pass, because a limit was reached.
     pub passed: u64,
+}
+
+/// Since when a leg's far end has not acknowledged what it was sent.
+///
+/// TCP_USER_TIMEOUT would also end the connection of an end that acknowledges and does not read (tcp(7)): `tcp_probe_timer` counts
+/// the time of a closed window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Silence(Option<Instant>);
+
+impl Silence {
+    /// How long it lasts.
+    pub(crate) fn lasting(&mut self, info: &TcpInfo, now: Instant) -> Duration {
+        // No acknowledgement has a time yet.
+        let connecting = info.state == TCP_SYN_SENT;
+        let asked = info.unacked > 0 || info.probes > 0;
+        let heard = now.checked_sub(Duration::from_millis(u64::from(info.last_ack_recv)));
+        self.0 = (asked && !connecting).then(|| self.0.unwrap_or(now).max(heard.unwrap_or(now)));
+        self.0.map_or(Duration::ZERO, |since| now.saturating_duration_since(since))
+    }
 }
 
 /// One leg at one moment.

@@ -15,8 +15,8 @@ use crate::AcceleratorError;
 
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// An idle end that has vanished is noticed after two minutes; Linux's default is more than two hours.
-const KEEPALIVE: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
+/// Keepalive probes without an answer after which an idle end has vanished.
+const PROBES: u32 = 6;
 
 /// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. What it accepts towards the client has
 /// the settings of `leg`.
@@ -36,7 +36,12 @@ pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
 }
 
 /// Begins to connect to `server` in the name of `client`.
-pub(crate) fn connect(client: SocketAddr, server: SocketAddr, leg: &Leg) -> Result<Socket, AcceleratorError> {
+pub(crate) fn connect(
+    client: SocketAddr,
+    server: SocketAddr,
+    leg: &Leg,
+    user_timeout: Duration,
+) -> Result<Socket, AcceleratorError> {
     let socket = open(server, leg)?;
     transparent(&socket, Domain::for_address(server)).map_err(AcceleratorError::Transparent)?;
     let begun = (|| {
@@ -48,18 +53,20 @@ pub(crate) fn connect(client: SocketAddr, server: SocketAddr, leg: &Leg) -> Resu
         }
     })();
     begun.map_err(AcceleratorError::Listen)?;
-    prepare(&socket).map_err(AcceleratorError::Transparent)?;
+    prepare(&socket, user_timeout).map_err(AcceleratorError::Transparent)?;
     Ok(socket)
 }
 
 /// Makes ready an accepted connection.
-pub(crate) fn prepare(socket: &Socket) -> io::Result<()> {
+pub(crate) fn prepare(socket: &Socket, user_timeout: Duration) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // What has come in whole leaves whole: nothing waits for more, which the sender held back itself if it wanted to.
     socket.set_tcp_nodelay(true)?;
-    let (idle, interval, probes) = KEEPALIVE;
+    // One that vanishes while idle is noticed as soon: after half the time it is probed. Linux counts whole seconds.
+    let idle = (user_timeout / 2).max(Duration::from_secs(1));
+    let interval = (idle / PROBES).max(Duration::from_secs(1));
     socket.set_tcp_keepalive(
-        &TcpKeepalive::new().with_time(idle).with_interval(interval).with_retries(probes),
+        &TcpKeepalive::new().with_time(idle).with_interval(interval).with_retries(PROBES),
     )?;
     // If this process dies, both ends shall see an error.
     socket.set_linger(Some(Duration::ZERO))

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use tcplab_units::Span;
+
 use crate::Cc;
 
 /// Ends each TCP connection that passes the node and opens a second one to its destination.
@@ -27,6 +29,8 @@ pub struct Accelerator {
     pub memory: u64,
     /// Action on a connection that exceeds one of the limits.
     pub when_full: WhenFull,
+    /// How long an end may leave unacknowledged what it was sent before its connection is reset (RFC 9293, section 3.9.1).
+    pub user_timeout: Span,
 }
 
 impl Default for Accelerator {
@@ -39,6 +43,7 @@ impl Default for Accelerator {
             connections: 10_000,
             memory: 1 << 30,
             when_full: WhenFull::Pass,
+            user_timeout: Span::from_secs(120),
         }
     }
 }

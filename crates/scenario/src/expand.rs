@@ -125,6 +125,7 @@ fn accelerator(layout: &Layout<'_>, given: &Accelerate) -> Accelerator {
         connections: given.connections.unwrap_or(default.connections),
         memory: given.memory.unwrap_or(default.memory),
         when_full: given.when_full.unwrap_or(default.when_full),
+        user_timeout: given.user_timeout.map_or(default.user_timeout, Span::from_ns),
     }
 }
 

@@ -15,7 +15,7 @@ use tcplab_traffic::http::{Fields, Framing, Method, Request, Response, Wanted, w
 use super::chunks::Chunks;
 use super::rules;
 use super::shelf::{Body, Exchange, Found, Key, Stored};
-use super::{Open, Shared};
+use super::{Open, Shared, USER_TIMEOUT};
 use crate::connection::{Connection, Turn};
 use crate::socket;
 use crate::splice::Pipes;
@@ -247,8 +247,8 @@ impl Conversation {
     fn connect(&self) -> io::Result<Server> {
         // The client's address, but not its port: the server may still know a connection from there.
         let client = SocketAddr::new(self.from.ip(), 0);
-        let connected =
-            socket::connect(client, self.to, &self.cache.towards_server).map_err(io::Error::other)?;
+        let connected = socket::connect(client, self.to, &self.cache.towards_server, USER_TIMEOUT)
+            .map_err(io::Error::other)?;
         if !socket::wait(&connected, PollFlags::POLLOUT, CONNECT)? {
             return Err(io::ErrorKind::TimedOut.into());
         }

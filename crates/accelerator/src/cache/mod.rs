@@ -13,18 +13,20 @@ mod conversation;
 mod rules;
 mod shelf;
 
-use std::net::SocketAddr;
+use std::net::{Shutdown, SocketAddr};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use slab::Slab;
 use socket2::Socket;
 use tcplab_plan::Leg;
+use tcplab_probe::TcpInfo;
 use tcplab_units::Time;
 
 use crate::AcceleratorError;
 use crate::divert::{self, Choice, Diversion};
-use crate::sample::{LegSample, Sample};
+use crate::sample::{LegSample, Sample, Silence};
 use crate::socket::{self, plain};
 use conversation::Conversation;
 use shelf::{Memory, Shelf};
@@ -35,6 +37,8 @@ const MOST: usize = 2048;
 const FREE: usize = MOST / 10;
 /// How often connections are counted at least, and the end looked for.
 const REVIEW: Duration = Duration::from_millis(100);
+/// How long an end may leave unacknowledged what it was sent before its connection is ended.
+const USER_TIMEOUT: Duration = Duration::from_secs(120);
 /// Stack of a connection's thread.
 const STACK: usize = 128 << 10;
 
@@ -80,6 +84,23 @@ struct Open {
     client: (Arc<Socket>, SocketAddr),
     server: Option<(Arc<Socket>, SocketAddr)>,
     carries: bool,
+    /// Of client and server.
+    silences: [Silence; 2],
+}
+
+impl Open {
+    /// Ends the connection if one of its ends has vanished: its thread finds it shut down, and resets it.
+    fn end_if_vanished(&mut self, now: Instant) {
+        let sockets = [Some(&self.client), self.server.as_ref()];
+        let vanished = sockets.iter().flatten().zip(&mut self.silences).any(|((socket, _), silence)| {
+            TcpInfo::of(socket.as_raw_fd()).is_ok_and(|info| silence.lasting(&info, now) > USER_TIMEOUT)
+        });
+        if vanished {
+            for (socket, _) in sockets.into_iter().flatten() {
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }
+    }
 }
 
 impl Shared {
@@ -175,6 +196,7 @@ impl Cache {
             }
             if Instant::now() >= due {
                 due = (due + interval).max(Instant::now());
+                self.shared.open().iter_mut().for_each(|(_, open)| open.end_if_vanished(due));
                 observe(&self.shared.counts(), &mut self.shared.samples().into_iter());
             }
             self.review()?;
@@ -192,7 +214,13 @@ impl Cache {
                 number = counts.accepted;
                 counts.accepted += 1;
             });
-            let open = Open { number, client: (client.clone(), from), server: None, carries: false };
+            let open = Open {
+                number,
+                client: (client.clone(), from),
+                server: None,
+                carries: false,
+                silences: Default::default(),
+            };
             let key = self.shared.open().insert(open);
             let conversation = Conversation::new(self.shared.clone(), key, client, from, to);
             let thread = std::thread::Builder::new().name("cache".into()).stack_size(STACK);
@@ -211,7 +239,7 @@ impl Cache {
 
 /// An accepted connection whose reads and writes block, and its ends; none: it has gone again.
 fn accepted(client: Socket, from: Option<SocketAddr>) -> Option<(Socket, SocketAddr, SocketAddr)> {
-    socket::prepare(&client).and_then(|()| client.set_nonblocking(false)).ok()?;
+    socket::prepare(&client, USER_TIMEOUT).and_then(|()| client.set_nonblocking(false)).ok()?;
     let to = client.local_addr().ok()?.as_socket()?;
     Some((client, plain(from?), plain(to)))
 }

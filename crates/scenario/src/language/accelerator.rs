@@ -34,6 +34,9 @@ pub(crate) struct Accelerate {
     pub(crate) memory: Option<u64>,
     /// Action on a connection that exceeds a limit: `pass` (default; it is not split) or `reset`.
     pub(crate) when_full: Option<WhenFull>,
+    /// How long an end may leave unacknowledged what it was sent before its connection is reset (default 120 s).
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) user_timeout: Option<u64>,
 }
 
 /// One of the two connections, at the accelerator's end.
