@@ -24,7 +24,7 @@
 
 #define UNIT (1u << 20)     /* alpha and shares are in 1/UNIT */
 #define FRACTION_SHIFT 16   /* windows are in 1/65536 packets */
-#define CWND_LEAST 2u       /* section 2.4.2: as Linux */
+#define CWND_LEAST 2u       /* as Linux */
 #define RATE_MOST (1ull << 40) /* beyond what any link carries, bytes per second */
 #define BURST_SHIFT 12      /* section 2.5.2: a burst is what leaves in a quarter of a millisecond */
 

@@ -13,8 +13,10 @@ const ACE: u32 = 8;
 const CEP_INITIAL: u32 = 5;
 /// Byte counters are carried modulo this (section 3.2.3).
 const BYTES: u32 = 1 << 24;
-/// Marks since the last ACK that draw one at once (section 3.2.2.5.1 recommends 2).
+/// Marks since the last ACK that draw one at once where data waits for one, and where none does: then an ACK of ACKs,
+/// if those are ECN-capable (section 3.2.2.5.1).
 const MARKS_MAX: u32 = 2;
+const MARKS_OF_ACKS_MAX: u32 = 3;
 /// Room for options in a header.
 const OPTION_ROOM: u32 = 40;
 
@@ -48,7 +50,11 @@ pub(crate) struct Accurate {
     r_e0b: u32,
     r_ceb: u32,
     r_e1b: u32,
-    /// The last packet with data was marked.
+    /// Those of the last option that left: ECT(0), CE and ECT(1).
+    told: [u32; 3],
+    /// We opened and have sent no data: the first carries the option, to test the path (section 3.2.3.2.1).
+    tests_path: bool,
+    /// The last packet was marked.
     last_marked: bool,
     /// Marks since our last ACK.
     marks_unacknowledged: u32,
@@ -59,8 +65,10 @@ pub(crate) struct Accurate {
     opening_codepoint: u8,
     /// We opened: the peer's SYN-ACK is acknowledged with its codepoint in the ACE field.
     answers_syn_ack: bool,
-    /// Neither do we set a codepoint any longer (section 3.1.4, 3.2.2.1).
-    pub(crate) mangled: bool,
+    /// We set no codepoint: we have sent a SYN-ACK without ECN (section 3.1.5), or the peer's ACE field is void.
+    pub(crate) without_ect: bool,
+    /// Something clears the peer's ACE field, which then says nothing (section 3.2.2.1, Table 4).
+    void: bool,
 }
 
 impl Default for Accurate {
@@ -70,13 +78,16 @@ impl Default for Accurate {
             r_e0b: 1,
             r_ceb: 0,
             r_e1b: 1,
+            told: [1, 0, 1],
+            tests_path: false,
             last_marked: false,
             marks_unacknowledged: 0,
             s_cep: CEP_INITIAL,
             s_ceb: 0,
             opening_codepoint: NOT_ECT,
             answers_syn_ack: false,
-            mangled: false,
+            without_ect: false,
+            void: false,
         }
     }
 }
@@ -92,6 +103,34 @@ impl Accurate {
             e1b: self.r_e1b % BYTES,
         }
     }
+
+    fn counters(&self) -> [u32; 3] {
+        [self.r_e0b, self.r_ceb, self.r_e1b]
+    }
+
+    /// A counter has changed since the last option.
+    fn has_news(&self) -> bool {
+        self.counters() != self.told
+    }
+
+    /// How many fields fit into `room` bytes of options: of every counter that ever changed, else of those that have
+    /// since the last option, else no option at all (section 3.2.3.3).
+    fn fields_within(&self, room: u32) -> u8 {
+        let both = self.r_e0b != 1 && self.r_e1b != 1;
+        // ECT(1) comes first then.
+        let third_has_news = both && self.r_e0b != self.told[0];
+        match room {
+            12.. if both => 3,
+            8.. if !third_has_news => 2,
+            _ => 0,
+        }
+    }
+}
+
+/// Bytes of options left beside `taken` and `blocks` of SACK.
+fn room_beside(taken: u32, blocks: u8) -> u32 {
+    let sack = if blocks > 0 { 4 + 8 * u32::from(blocks) } else { 0 };
+    OPTION_ROOM.saturating_sub(taken + sack)
 }
 
 impl Connection {
@@ -105,17 +144,20 @@ impl Connection {
         let accurate = &mut self.ecn.accurate;
         accurate.opening_codepoint = opening.ecn;
         accurate.answers_syn_ack = opening.flags & ACK != 0;
+        accurate.tests_path = accurate.answers_syn_ack;
         // Table 3: a marked SYN-ACK is counted, a marked SYN is not.
         if accurate.answers_syn_ack && opening.ecn == CE && accurate.r_cep == CEP_INITIAL {
             accurate.r_cep += 1;
         }
     }
 
-    /// Makes `syn_ack` agree to accurate feedback. A second retransmission is without, in case something on the path
-    /// drops it for its flags or its option (section 3.1.4.2).
-    pub(crate) fn accecn_agree(&self, syn_ack: &mut Segment) {
+    /// Makes `syn_ack` agree to accurate feedback. A retransmission is without the option and a second one without the
+    /// flags, in case something on the path drops it for them (section 3.2.3.2.2).
+    pub(crate) fn accecn_agree(&mut self, syn_ack: &mut Segment) {
         if self.handshake.retries < 2 {
             set_ace(syn_ack, handshake_encoding(self.ecn.accurate.opening_codepoint));
+        } else {
+            self.ecn.accurate.without_ect = true;
         }
         if self.handshake.retries == 0 {
             syn_ack.accecn = self.ecn.accurate.option(3);
@@ -142,7 +184,7 @@ impl Connection {
             return;
         }
         match ace(ack) {
-            0 => self.ecn.accurate.mangled = true,
+            0 => (self.ecn.accurate.without_ect, self.ecn.accurate.void) = (true, true),
             0b110 => self.ecn.accurate.s_cep = CEP_INITIAL + 1,
             _ => {}
         }
@@ -153,21 +195,47 @@ impl Connection {
         set_ace(segment, (self.ecn.accurate.r_cep % ACE) as u8);
     }
 
-    /// Adds the option to an ACK without data, wherever it fits beside timestamps and SACK blocks.
+    /// Adds the option to an ACK without data. Counters that have changed come before a third SACK block, and after two
+    /// (section 3.2.3.3).
     pub(crate) fn accecn_option(&mut self, ack: &mut Segment) {
         if !self.accurate() {
             return;
         }
-        let sack = if ack.sack_count > 0 { 4 + 8 * u32::from(ack.sack_count) } else { 0 };
-        let room = OPTION_ROOM - self.option_bytes() - sack;
-        let accurate = &self.ecn.accurate;
-        let both = accurate.r_e0b != 1 && accurate.r_e1b != 1;
-        let fields = match room {
-            12.. if both => 3,
-            8.. => 2,
-            _ => 0,
-        };
-        ack.accecn = accurate.option(fields);
+        let taken = self.option_bytes();
+        let accurate = &mut self.ecn.accurate;
+        if accurate.has_news() {
+            while ack.sack_count > 2 && accurate.fields_within(room_beside(taken, ack.sack_count)) == 0 {
+                ack.sack_count -= 1;
+            }
+        }
+        let fields = accurate.fields_within(room_beside(taken, ack.sack_count));
+        if fields > 0 {
+            ack.accecn = accurate.option(fields);
+            accurate.told = accurate.counters();
+        }
+    }
+
+    /// Whether data carries the option: where a counter has changed since the last one, so that the sender of a
+    /// one-way transfer, whose counters rest, spends nothing on it (section 3.2.3.3).
+    fn accecn_data_wants_option(&self) -> bool {
+        self.accurate() && (self.ecn.accurate.has_news() || self.ecn.accurate.tests_path)
+    }
+
+    /// Bytes by which the option shortens the next full segment.
+    pub(crate) fn accecn_data_bytes(&self) -> u32 {
+        if !self.accecn_data_wants_option() {
+            return 0;
+        }
+        let fields = self.ecn.accurate.fields_within(room_beside(self.option_bytes(), 0));
+        self.ecn.accurate.option(fields).padded_len()
+    }
+
+    /// Adds the option to a header of data where it is wanted and leaves room for `len` bytes of it.
+    pub(crate) fn accecn_data_option(&mut self, header: &mut Segment, len: u32) {
+        if self.accecn_data_wants_option() && len + self.accecn_data_bytes() <= self.sk.mss_cache {
+            self.accecn_option(header);
+        }
+        self.ecn.accurate.tests_path = false;
     }
 
     /// An ACK of any kind leaves.
@@ -175,8 +243,8 @@ impl Connection {
         self.ecn.accurate.marks_unacknowledged = 0;
     }
 
-    /// Counts a segment that arrived, of `packets` packets. The first marked one, and every second, is acknowledged at
-    /// once (section 3.2.2.5.1).
+    /// Counts a segment that arrived, of `packets` packets. The first data to arrive marked, and every second mark, is
+    /// acknowledged at once (section 3.2.2.5.1).
     pub(crate) fn accecn_on_arrival(&mut self, segment: &Segment, packets: u32) {
         if !self.accurate() || segment.flags & SYN != 0 {
             return;
@@ -192,15 +260,20 @@ impl Connection {
             }
             _ => {}
         }
-        if bytes == 0 {
+        let marked = segment.ecn == CE;
+        let changed = marked && !accurate.last_marked;
+        accurate.last_marked = marked;
+        if !marked {
             return;
         }
-        let marked = segment.ecn == CE;
-        if marked {
-            accurate.marks_unacknowledged += packets;
-            self.delack.now |= !accurate.last_marked || accurate.marks_unacknowledged >= MARKS_MAX;
-        }
-        accurate.last_marked = marked;
+        accurate.marks_unacknowledged += packets;
+        let marks = accurate.marks_unacknowledged;
+        self.delack.now |= if bytes > 0 || self.delack.is_scheduled() {
+            (bytes > 0 && changed) || marks >= MARKS_MAX
+        } else {
+            // Without SACK an ACK of ACKs would pass for a duplicate ACK.
+            self.sack_ok && marks >= MARKS_OF_ACKS_MAX
+        };
     }
 
     /// Packets that arrived marked.
@@ -212,7 +285,7 @@ impl Connection {
     /// How many of our packets the feedback in `segment` newly says were marked; it newly acknowledges or SACKs
     /// `delivered` packets. Feedback that acknowledges nothing may be old and is left for the next.
     pub(crate) fn accecn_newly_marked(&mut self, segment: &Segment, delivered: u32) -> u32 {
-        if delivered == 0 {
+        if delivered == 0 || self.ecn.accurate.void {
             return 0;
         }
         let mss = self.sk.mss_cache;

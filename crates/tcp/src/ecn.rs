@@ -129,7 +129,7 @@ impl Connection {
     }
 
     /// Makes our SYN-ACK agree.
-    pub(crate) fn ecn_agree(&self, syn_ack: &mut Segment) {
+    pub(crate) fn ecn_agree(&mut self, syn_ack: &mut Segment) {
         match self.ecn_feedback() {
             EcnFeedback::None => {}
             EcnFeedback::Classic => syn_ack.flags |= ECE,
@@ -142,7 +142,7 @@ impl Connection {
     fn ecn_codepoint(&self, feedback: EcnFeedback) -> u8 {
         match feedback {
             EcnFeedback::None => NOT_ECT,
-            EcnFeedback::Accurate if self.ecn.accurate.mangled => NOT_ECT,
+            EcnFeedback::Accurate if self.ecn.accurate.without_ect => NOT_ECT,
             EcnFeedback::Accurate if self.control.sends_ect1() => ECT_1,
             _ => ECT_0,
         }

@@ -27,6 +27,7 @@ impl Connection {
                 && plain
                 && (segment.flags ^ held.flags) & !PSH == 0
                 && segment.ae == held.ae
+                && segment.accecn == held.accecn
                 && segment.ack == held.ack
                 && segment.ecn == held.ecn
                 && segment.window == held.window

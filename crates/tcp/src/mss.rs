@@ -27,6 +27,11 @@ impl Connection {
         self.size_send_chunks();
     }
 
+    /// Payload of the next full segment: less where it carries the accurate ECN option (`tcp_current_mss`).
+    pub(crate) fn current_mss(&self) -> u32 {
+        self.sk.mss_cache - self.accecn_data_bytes()
+    }
+
     /// At most half the largest window the peer ever announced, so that one half can be on its way while the other is
     /// acknowledged (RFC 9293, section 3.8.6.2.1; `tcp_bound_to_half_wnd`).
     pub(crate) fn bound_to_half_window(&self, bytes: u32) -> u32 {

@@ -54,7 +54,7 @@ impl Connection {
         if unsent == 0 && !self.fin_waits() {
             return false;
         }
-        let mss = self.sk.mss_cache;
+        let mss = self.current_mss();
         let bytes = if unsent <= mss { unsent + u32::from(self.fin_waits()) } else { mss };
         !after(self.sk.snd_nxt.wrapping_add(bytes), self.window_end())
     }
@@ -75,11 +75,11 @@ impl Connection {
     }
 
     pub(crate) fn write_xmit(&mut self, push: Push) {
-        let mss = self.sk.mss_cache;
         let max_segments = self.burst_segments();
         let (mut cwnd_limited, mut rwnd_limited) = (false, false);
         let mut sent = 0;
         while self.has_unsent() && !self.pacing_holds_back() {
+            let mss = self.current_mss();
             let unsent = self.unsent();
             let fin = self.fin_waits();
             let quota = match self.cwnd_quota(fin && unsent <= mss) {
@@ -151,7 +151,7 @@ impl Connection {
 
     /// Bytes of the next burst, of `unsent` that are more than a segment (`tcp_mss_split_point`).
     fn burst_bytes(&self, unsent: u32, quota: u32) -> u32 {
-        let mss = self.sk.mss_cache;
+        let mss = self.current_mss();
         let most = mss.saturating_mul(quota);
         let allowed = unsent.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
         if most <= allowed {
@@ -213,11 +213,12 @@ impl Connection {
     /// pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
     /// `tcp_cleanup_rbuf`). A retransmission is without.
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
-        let mss = self.sk.mss_cache;
+        let mss = self.current_mss();
         let nothing_out = self.sk.packets_out == 0;
         self.note_data_sent();
         let mut header = self.header();
         self.ecn_mark_data(&mut header, true);
+        self.accecn_data_option(&mut header, mss.min(bytes));
         let mut left = bytes;
         let mut count = 0;
         loop {
@@ -239,7 +240,7 @@ impl Connection {
                 end_seq = end_seq.wrapping_add(1);
                 self.snd.fin_sent = true;
             }
-            if end_seq.wrapping_sub(self.sk.snd_una) < mss {
+            if end_seq.wrapping_sub(self.sk.snd_una) < self.sk.mss_cache {
                 flags |= LONE_RUNT;
             }
             let id = self.board.push(Sent::new(seq, end_seq, flags));
@@ -279,6 +280,7 @@ impl Connection {
         header.seq = sent.seq;
         header.len = sent.len();
         header.retransmission = true;
+        self.accecn_data_option(&mut header, sent.len());
         if sent.has(HAS_FIN) {
             header.flags |= FIN;
         }

@@ -165,3 +165,136 @@ fn a_window_is_reduced_once_a_round_trip_however_many_marks() {
     assert_eq!(pair.ends[0].info(pair.now).retransmits, 0);
     assert!(pair.ends[0].info(pair.now).ssthresh.is_some_and(|packets| packets >= 2));
 }
+
+/// Two ends that agreed on accurate feedback, after the handshake.
+fn agreed() -> (Connection, Connection) {
+    let (_, client, server) = handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |_| ());
+    (client, server)
+}
+
+fn leaving(end: &mut Connection) -> Vec<Segment> {
+    std::iter::from_fn(|| end.poll_transmit(Time::ZERO)).collect()
+}
+
+/// Of each segment, its payload and the fields of its option.
+fn with_options(segments: &[Segment]) -> Vec<(u32, u8)> {
+    segments.iter().map(|s| (s.len, s.accecn.fields)).collect()
+}
+
+#[test]
+fn the_first_data_of_the_opener_carries_the_option() {
+    // Section 3.2.3.2.1. All segments of its burst do, as TSO copies the header, and each is 8 bytes shorter.
+    let (mut client, mut server) = agreed();
+    client.offer(20_000, Time::ZERO);
+    let sent = leaving(&mut client);
+    assert_eq!(with_options(&sent), [[(992, 2); 5], [(1000, 0); 5]].concat());
+    server.offer(5_000, Time::ZERO);
+    assert!(
+        leaving(&mut server).iter().all(|s| s.accecn.fields == 0),
+        "the other end tested it by its SYN-ACK"
+    );
+}
+
+#[test]
+fn data_carries_the_option_when_a_counter_has_changed_since_the_last() {
+    let (mut client, mut server) = agreed();
+    server.offer(1_000, Time::ZERO);
+    let data = leaving(&mut server).remove(0);
+    client.handle_segment(&Segment { ecn: 3, ..data }, Time::ZERO);
+    let told = leaving(&mut client);
+    assert_eq!((with_options(&told), told[0].accecn.ceb), (vec![(0, 2)], 1_000), "a mark is told at once");
+    client.offer(3_000, Time::ZERO);
+    leaving(&mut client);
+    // Nothing new; then 500 bytes, which wait for data that goes the same way.
+    client.offer(2_000, Time::ZERO);
+    assert!(leaving(&mut client).iter().all(|s| s.accecn.fields == 0));
+    let small = Segment { seq: data.seq + 1_000, len: 500, ecn: 2, ..data };
+    client.handle_segment(&small, Time::ZERO);
+    leaving(&mut client);
+    client.handle_segment(&Segment { seq: small.seq + 500, ..small }, Time::ZERO);
+    client.offer(1_000, Time::ZERO);
+    let sent = leaving(&mut client);
+    assert!(sent.iter().any(|s| s.accecn.e0b == 1 + 1_000), "{sent:?}");
+}
+
+#[test]
+fn changed_counters_come_before_a_third_sack_block() {
+    // Section 3.2.3.3: loss feedback comes first, but only for two blocks. Timestamps, two blocks and the option are
+    // 40 bytes.
+    let config = Config { timestamps: true, ..of(Ecn::Accecn) };
+    let mut client = Connection::connect(&config, control("reno"), 1, Time::ZERO);
+    let syn = leaving(&mut client).remove(0);
+    let mut server = Connection::accept(&config, control("reno"), 1, &syn, Time::ZERO);
+    client.handle_segment(&leaving(&mut server)[0], Time::ZERO);
+    server.handle_segment(&leaving(&mut client)[0], Time::ZERO);
+    server.offer(1, Time::ZERO);
+    let data = Segment { len: 500, flags: ACK, ..leaving(&mut server)[0] };
+    let mut last = data;
+    for hole in [1, 3, 5] {
+        let ecn = if hole == 5 { 3 } else { 0 };
+        client.handle_segment(&Segment { seq: data.seq + hole * 500, ecn, ..data }, Time::ZERO);
+        last = *leaving(&mut client).last().expect("an ACK");
+        if hole == 3 {
+            assert_eq!((last.sack_count, last.accecn.fields), (2, 2));
+        }
+    }
+    assert_eq!((last.sack_count, last.accecn.fields, last.accecn.ceb), (2, 2, 500));
+    client.handle_segment(&Segment { seq: data.seq + 7 * 500, ecn: 0, ..data }, Time::ZERO);
+    let news = leaving(&mut client);
+    assert_eq!((news[0].sack_count, news[0].accecn.fields), (3, 0), "no counter has changed");
+}
+
+#[test]
+fn every_third_marked_ack_is_acknowledged() {
+    // Section 3.2.2.5.1, where ACKs are ECN-capable and nobody sends data.
+    let (mut client, mut server) = agreed();
+    client.offer(1_000, Time::ZERO);
+    server.handle_segment(&leaving(&mut client)[0], Time::ZERO);
+    let ack = Segment { ecn: 3, ..leaving(&mut server)[0] };
+    let answers: Vec<usize> = (0..7)
+        .map(|_| {
+            client.handle_segment(&ack, Time::ZERO);
+            leaving(&mut client).len()
+        })
+        .collect();
+    assert_eq!(answers, [0, 0, 1, 0, 0, 1, 0]);
+}
+
+#[test]
+fn a_server_that_fell_back_sends_nothing_ecn_capable() {
+    // Section 3.1.5: its third SYN-ACK had no flags, and it cannot know which of them arrived.
+    let now = Time::ZERO;
+    let config = of(Ecn::Accecn);
+    let mut client = Connection::connect(&config, control("reno"), 1, now);
+    let mut server = Connection::accept(&config, control("reno"), 1, &leaving(&mut client)[0], now);
+    let first = leaving(&mut server).remove(0);
+    for _ in 0..2 {
+        let timeout = server.poll_timeout();
+        server.handle_timeout(timeout);
+    }
+    assert_eq!(leaving(&mut server).iter().map(ace).collect::<Vec<_>>(), [0b010, 0]);
+    client.handle_segment(&first, now);
+    server.handle_segment(&leaving(&mut client)[0], now);
+    assert_eq!(server.ecn_feedback(), EcnFeedback::Accurate);
+    server.offer(1_000, now);
+    assert_eq!(leaving(&mut server)[0].ecn, 0);
+}
+
+#[test]
+fn data_both_ways_hides_no_mark_behind_lost_data() {
+    for seed in 0..8 {
+        let config = Config { ecn: Ecn::Accecn, ..plain() };
+        let mut pair = Pair::new([&config; 2], "reno", [1, 1], Span::from_ms(10), seed);
+        while pair.step(Time::ZERO + Span::from_ms(30)) {}
+        pair.faults = [MARKS, Faults { loss: 300, ..CLEAN }];
+        let now = pair.now;
+        for end in &mut pair.ends {
+            end.offer(500_000, now);
+            end.close(now);
+        }
+        pair.run_to_the_end(4_000_000);
+        let (counted, arrived) = (pair.ends[0].sk.delivered_ce, pair.ends[1].accecn_marked());
+        assert!(arrived > 50 && counted >= arrived, "{counted} of {arrived}, seed {seed}");
+        assert!(counted <= arrived + arrived / 20, "{counted} for {arrived}, seed {seed}");
+    }
+}
