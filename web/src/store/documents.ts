@@ -17,6 +17,9 @@ export class Documents {
   private history = new History({ text: "", places: {} });
   /** Where the automatic layout has put what no one has moved: neither saved nor undone. */
   private automatic: Places = {};
+  /** Number of the latest request to open something: the answers to older ones are too late. */
+  private openings = 0;
+  private listings = 0;
 
   /** `changed` is called with every text that is not the former one. */
   constructor(
@@ -37,21 +40,24 @@ export class Documents {
 
   async open(path: string): Promise<void> {
     this.keep();
+    const number = ++this.openings;
     try {
       const opened = await this.page.backend.open(path);
+      if (number !== this.openings) return;
       const draft = draftOf(path);
       const kept = draft && draft.version === opened.version ? draft : undefined;
       this.show(path, opened.version, opened.text, opened.layout.places ?? {}, kept);
       localStorage.setItem(LAST, path);
       if (kept) this.page.notice("Unsaved changes of this scenario are back.");
     } catch (problem) {
-      this.page.notice(message(problem), true);
+      if (number === this.openings) this.page.notice(message(problem), true);
     }
   }
 
   /** A new scenario, which becomes a file when it is saved. */
   fresh(text: string, name = UNTITLED): void {
     this.keep();
+    this.openings += 1;
     const taken = this.state.files?.scenarios ?? [];
     let path = name;
     for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
@@ -61,10 +67,13 @@ export class Documents {
   /** A file of this machine: a scenario, or the topology of another tool. */
   async take(file: File): Promise<void> {
     if (file.size > MOST_BYTES) return this.page.notice(`${file.name} is larger than a scenario may be.`, true);
+    const number = ++this.openings;
     try {
       const text = await file.text();
+      if (number !== this.openings) return;
       if (!/\.(mn|clab\.ya?ml)$/.test(file.name)) return this.fresh(text, `${file.name.replace(/\.ya?ml$/, "")}.yaml`);
       const made = await this.page.backend.imported(text, file.name);
+      if (number !== this.openings) return;
       this.fresh(made.text, `${made.name}.yaml`);
       if (made.left_out.length) this.page.notice(`Left out of ${file.name}: ${made.left_out.join(" ")}`, true);
     } catch (problem) {
@@ -106,6 +115,11 @@ export class Documents {
     this.page.set({ drawing, placed: places(drawing, { ...this.automatic, ...this.history.now.places }) });
   }
 
+  /** What stands now: another object after every edit. */
+  get now(): object {
+    return this.history.now;
+  }
+
   get placedByHand(): boolean {
     return Object.keys(this.history.now.places).length > 0;
   }
@@ -119,17 +133,23 @@ export class Documents {
     const places = this.history.now.places;
     const version = as !== undefined && as !== this.state.path ? null : this.state.version;
     const about = `save ${path}`;
+    const { document, path: former, text } = this.state;
     try {
-      const text = this.state.text;
       const saved = await this.page.backend.save(path, text, version, Object.keys(places).length ? { places } : null);
-      keepDraft(this.state.path, undefined);
-      localStorage.setItem(LAST, path);
-      this.page.set({ path, version: saved.version, savedText: text, savedPlaces: places, conflict: false });
+      // Another document is open by now: this one's draft is what was saved.
+      const open = document === this.state.document;
+      if (open || draftOf(former)?.text === text) keepDraft(former, undefined);
+      if (open) {
+        localStorage.setItem(LAST, path);
+        this.page.set({ path, version: saved.version, savedText: text, savedPlaces: places, conflict: false });
+        // What was edited meanwhile is a draft of the new version.
+        this.keep();
+      }
       this.page.notice(`Saved ${path}.`, false, about);
       void this.list();
       return true;
     } catch (problem) {
-      if (problem instanceof BackendError && problem.status === 409) this.page.set({ conflict: true });
+      if (problem instanceof BackendError && problem.status === 409 && document === this.state.document) this.page.set({ conflict: true });
       this.page.notice(`${path} is not saved: ${message(problem)}. Your changes are kept in this browser.`, true, about);
       return false;
     }
@@ -137,9 +157,10 @@ export class Documents {
 
   /** Resolve a conflict: take the file as it is now, or keep what stands here for the next save. */
   async resolve(theirs: boolean): Promise<void> {
-    const { path } = this.state;
+    const { path, document } = this.state;
     try {
       const opened = await this.page.backend.open(path);
+      if (document !== this.state.document) return;
       if (theirs) {
         const places = opened.layout.places ?? {};
         this.page.set({ version: opened.version, savedText: opened.text, savedPlaces: places, conflict: false });
@@ -155,11 +176,13 @@ export class Documents {
 
   /** The open file was changed by another hand: shown at once where nothing here would be lost. */
   async follow(): Promise<void> {
-    const { path, version } = this.state;
+    const { path, version, document } = this.state;
     if (version === null) return;
     try {
       const opened = await this.page.backend.open(path);
-      if (path !== this.state.path || opened.version === this.state.version) return;
+      if (document !== this.state.document || opened.version === this.state.version) return;
+      // Saved meanwhile: what was read may be older than that.
+      if (path !== this.state.path || version !== this.state.version) return await this.follow();
       if (opened.text === this.state.text) return this.page.set({ version: opened.version, savedText: opened.text });
       if (this.dirty) return this.page.set({ conflict: true });
       const places = opened.layout.places ?? {};
@@ -173,8 +196,10 @@ export class Documents {
 
   /** What the directory holds now. */
   async list(): Promise<void> {
+    const number = ++this.listings;
     try {
-      this.page.set({ files: await this.page.backend.files() });
+      const files = await this.page.backend.files();
+      if (number === this.listings) this.page.set({ files });
     } catch {
       // The connection's own state says so.
     }
@@ -185,6 +210,7 @@ export class Documents {
     this.history = new History({ text: now.text, places: now.places });
     this.automatic = {};
     this.page.set({
+      document: this.state.document + 1,
       view: "edit",
       tab: this.state.tab === "result" ? "curves" : this.state.tab,
       path,

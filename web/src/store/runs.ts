@@ -9,9 +9,14 @@ const MOST_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
 
 export class Runs {
+  /** Number of the latest request for a result: the answers to older ones are too late. */
+  private inspections = 0;
+
+  /** `outdated` is called when curves are of another stretch of time than the one that is shown. */
   constructor(
     private readonly page: Page,
     private readonly documents: Documents,
+    private readonly outdated: () => void,
   ) {}
 
   private get state(): State {
@@ -20,10 +25,12 @@ export class Runs {
 
   async start(packets = false): Promise<void> {
     const { text, path, engine } = this.state;
+    this.page.set({ view: "edit", tab: "curves" });
     await this.page.act(
       async () => {
-        this.hear(await this.page.backend.run(text, path, engine, packets));
-        this.page.set({ tab: "curves" });
+        const job = await this.page.backend.run(text, path, engine, packets);
+        // Its news may have come before this answer.
+        if (!this.state.jobs[job.id]) this.hear(job);
       },
       "",
       "Not run: ",
@@ -47,25 +54,35 @@ export class Runs {
 
   /** Lay a result's curves over what is shown, or take them away. */
   async overlay(path: string): Promise<void> {
-    const { overlays, window, panels, files, played } = this.state;
+    const { overlays, played } = this.state;
     if (overlays.some((overlay) => overlay.path === path)) {
       const rest = overlays.filter((overlay) => overlay.path !== path);
       return this.page.set({ overlays: rest, played: played === path ? undefined : played });
     }
+    this.page.set({ view: "edit", tab: "curves" });
+    await this.page.act(() => this.lay(path));
+  }
+
+  /** Lay a result's curves over what is shown, whatever is looked at. */
+  private async lay(path: string): Promise<void> {
+    const { document, files, window, panels } = this.state;
     const listed = files?.results.find((result) => result.path === path);
-    await this.page.act(async () => {
-      const wanted = { from: window?.[0], to: window?.[1], points: 1000, panels };
-      const curves = await this.page.backend.curves(path, wanted);
-      const added = { path, name: listed?.name ?? path, engine: listed?.engine ?? "", curves };
-      this.page.set({ overlays: [...this.state.overlays, added].slice(-MOST_OVERLAYS), view: "edit", tab: "curves" });
-    });
+    const wanted = { from: window?.[0], to: window?.[1], points: 1000, panels };
+    const curves = await this.page.backend.curves(path, wanted);
+    const { overlays } = this.state;
+    if (document !== this.state.document || overlays.some((overlay) => overlay.path === path)) return;
+    const added = { path, name: listed?.name ?? path, engine: listed?.engine ?? "", curves };
+    this.page.set({ overlays: [...overlays, added].slice(-MOST_OVERLAYS) });
+    // The stretch that is looked at has changed meanwhile.
+    if (window !== this.state.window || panels !== this.state.panels) this.outdated();
   }
 
   /** Show what a result says of itself, and its curves alone. */
   async inspect(path: string): Promise<void> {
+    const number = ++this.inspections;
     await this.page.act(async () => {
       const result = await this.page.backend.result(path);
-      this.page.set({ result, view: "edit", tab: "result" });
+      if (number === this.inspections) this.page.set({ result, view: "edit", tab: "result" });
     });
   }
 
@@ -81,7 +98,7 @@ export class Runs {
     if (!OVER.includes(job.state) || !before || before.state === job.state) return;
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
-      if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.overlay(job.path);
+      if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act(() => this.lay(job.path));
     });
     if (job.state === "failed") this.page.notice(`${job.name} failed: ${job.message}`, true);
   }

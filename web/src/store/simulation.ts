@@ -33,7 +33,12 @@ export class Simulation {
 
   /** The text is another one; `another`: so is the document. */
   changed(another: boolean): void {
-    if (another) this.simulated = "";
+    if (another) {
+      this.simulated = "";
+      this.previewing?.abort();
+      this.zooms += 1;
+      this.page.set({ busy: false });
+    }
     this.edited = performance.now();
     this.schedule();
   }
@@ -49,9 +54,10 @@ export class Simulation {
   async preview(packets = false): Promise<void> {
     const { text, path, broken, drawing, panels } = this.state;
     const key = `${packets} ${panels.join()} ${text}`;
-    if (broken || !drawing.flows.length) return this.page.set({ refused: undefined, busy: false });
-    if (key === this.simulated) return;
+    // What is being simulated is a former text.
     this.previewing?.abort();
+    if (broken || !drawing.flows.length) return this.page.set({ refused: undefined, busy: false });
+    if (key === this.simulated) return this.page.set({ busy: false });
     const control = (this.previewing = new AbortController());
     const begun = this.edited;
     this.page.set({ busy: true });
@@ -126,7 +132,7 @@ export class Simulation {
     const { text, path, engine } = this.state;
     try {
       const checked = await this.page.backend.check(text, path, engine, control.signal);
-      if (text !== this.state.text) return;
+      if (control.signal.aborted || text !== this.state.text) return;
       this.page.set({ checked: unbegun(text) ? begun(checked) : checked });
       this.planned(checked.plan);
     } catch (problem) {

@@ -44,6 +44,8 @@ export interface State {
 
   view: View;
   tab: Tab;
+  /** Number of the open document: answers about a former one are too late. */
+  document: number;
   path: string;
   /** The file's version as opened or saved; null: it is not a file yet. */
   version: string | null;
@@ -95,6 +97,7 @@ export const INITIAL: State = {
   live: {},
   view: "edit",
   tab: "curves",
+  document: 0,
   path: UNTITLED,
   version: null,
   savedText: "",

@@ -16,10 +16,12 @@ export interface Asked {
 export class Store extends Page {
   readonly simulation: Simulation = new Simulation(this, (plan) => this.documents.planned(plan));
   readonly documents: Documents = new Documents(this, (another) => this.simulation.changed(another));
-  readonly runs = new Runs(this, this.documents);
+  readonly runs = new Runs(this, this.documents, () => void this.simulation.zoom(this.state.window));
 
   /** What the address named, until it is shown: there may be no access yet. */
   private asked: Asked = {};
+  /** Number of the latest request for the labs: the answers to older ones are too late. */
+  private lookings = 0;
 
   async start(token: string | null, what: Asked = this.asked): Promise<void> {
     this.asked = what;
@@ -94,7 +96,12 @@ export class Store extends Page {
   }
 
   private async lookForLabs(): Promise<void> {
-    if (this.state.session?.may_run) await this.act(async () => this.set({ labs: await this.backend.labs() }));
+    if (!this.state.session?.may_run) return;
+    const number = ++this.lookings;
+    await this.act(async () => {
+      const labs = await this.backend.labs();
+      if (number === this.lookings) this.set({ labs });
+    });
   }
 }
 

@@ -79,9 +79,10 @@ function Inner() {
   const placed = use((state) => state.placed);
   const selection = use((state) => state.selection);
   const checked = use((state) => state.checked);
-  const path = use((state) => state.path);
+  const document = use((state) => state.document);
   const flow = useReactFlow();
   const frame = useRef<HTMLDivElement>(null);
+  const arrangements = useRef(0);
   const [tool, setTool] = useState<"link" | "flow">("link");
   const wrong = useMemo(() => byObject(checked, drawing), [checked, drawing]);
 
@@ -237,31 +238,40 @@ function Inner() {
     store.documents.move(Object.fromEntries(chosen.map((name) => [name, { ...placed[name]!, [axis]: Math.round(mean) }])));
   };
   const arrange = async (layout: Layout) => {
-    store.documents.move(await automatic(drawing, frame.current!.clientWidth, layout));
+    const { now } = store.documents;
+    const number = ++arrangements.current;
+    const found = await automatic(drawing, frame.current!.clientWidth, layout);
+    // What was edited or chosen while it was worked out stays.
+    if (now !== store.documents.now || number !== arrangements.current) return;
+    store.documents.move(found);
     window.setTimeout(() => whole(200), 30);
   };
 
   // Another document: laid out where no one has done so, and seen whole.
   const unplaced = drawing.nodes.length > 3 && !store.documents.placedByHand;
   const size = drawing.nodes.length;
+  const network = `${document} ${size} ${drawing.links.length}`;
+  // What is laid out and seen: until then, nodes are still on their way.
+  const [seen, setSeen] = useState(-1);
+  const [laidOut, setLaidOut] = useState("");
   useEffect(() => {
     // On an empty canvas the view would jump when the first node is put down.
-    const timer = window.setTimeout(() => whole(), 60);
+    const timer = window.setTimeout(() => (whole(), setSeen(document)), 60);
     return () => clearTimeout(timer);
-  }, [path, whole]);
+  }, [document, whole]);
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
     void automatic(drawing, frame.current!.clientWidth, drawing.generated ? "down" : "right").then((found) => {
       if (stale) return;
       store.documents.arrange(found);
-      window.setTimeout(() => whole(), 30);
+      window.setTimeout(() => (whole(), setLaidOut(network)), 30);
     });
     return () => {
       stale = true;
     };
     // Of a document, or of as many nodes: not at every key press.
-  }, [path, unplaced, size, drawing.links.length]);
+  }, [network, unplaced]);
   useEffect(() => {
     const watch = new ResizeObserver(() => whole());
     watch.observe(frame.current!);
@@ -311,7 +321,7 @@ function Inner() {
   };
 
   return (
-    <section className="canvas" aria-label="Network" onKeyDown={pressed} onDrop={dropped} onDragOver={(event) => event.preventDefault()}>
+    <section className="canvas" aria-label="Network" aria-busy={seen !== document || (unplaced && laidOut !== network)} onKeyDown={pressed} onDrop={dropped} onDragOver={(event) => event.preventDefault()}>
       <Tools
         tool={tool}
         chosen={chosen.length}

@@ -36,9 +36,11 @@ export default function Editor() {
     const editor = view.current;
     if (!editor) return;
     const now = editor.state.doc.toString();
-    if (now === text) return;
-    editor.dispatch({ changes: difference(now, text), annotations: fromStore.of(true) });
-  }, [text]);
+    // The newest, which may have been typed since this was drawn.
+    const { text: newest } = store.state;
+    if (now === newest) return;
+    editor.dispatch({ changes: difference(now, newest), annotations: fromStore.of(true) });
+  }, [text, store]);
 
   useEffect(() => {
     const editor = view.current;
