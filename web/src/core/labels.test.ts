@@ -40,6 +40,20 @@ describe("labels", () => {
     expect([said(90), said(13), said(5)]).toEqual(["20 Mbit/s · RTT 40 ms\nqueue 1 BDP", "20 Mbit/s", ""]);
   });
 
+  it("of many links that are alike are one while they are small, and one each where there is room", () => {
+    const arms = Array.from({ length: 12 }, (_, n) => `{ends: [s, h${n}], rate: 10 Mbit/s${n ? "" : ", loss: 1 %"}}`);
+    const names = arms.map((_, n) => `h${n}`).join(", ");
+    const drawing = drawingOf(`network: {nodes: [s, ${names}], links: [${arms.join(", ")}]}`);
+    const at = Object.fromEntries(drawing.nodes.map(({ name }, n) => [name, n ? { x: 900 * Math.cos(n / 2), y: 900 * Math.sin(n / 2) } : { x: 0, y: 0 }]));
+    const found = scene(drawing, at);
+    const said = (scale: number, first = "") =>
+      [...place(labelled(drawing, found, (id) => id === first), found.nodes, scale, width).values()].filter(({ implied }) => !implied).map(({ lines }) => lines.map(([word]) => word!.text).join(", "));
+    expect(said(1.5)).toEqual(["10 Mbit/s, 1 % loss", "10 Mbit/s, 11 links alike"]);
+    expect(said(1)).toHaveLength(12);
+    // One that is selected has its own.
+    expect(said(1.5, "link s-h3")).toContain("10 Mbit/s, 10 links alike");
+  });
+
   it("of impairments are said however little room there is", () => {
     const lossy = drawingOf(TEMPLATES[0]!.text.replace("queue: 1 BDP", "queue: 1 BDP\n    loss: 1 %"));
     expect(linkSayings(lossy.links[0]!)).toHaveLength(3);

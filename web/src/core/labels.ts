@@ -5,7 +5,7 @@ import type { DrawnFlow, DrawnLink } from "./network";
 
 export interface Word {
   text: string;
-  tone?: "bad" | "change";
+  tone?: "bad" | "change" | "alike";
 }
 
 export type Lines = Word[][];
@@ -17,12 +17,16 @@ export interface Labelled {
   sayings: Lines[];
   /** Those of a higher rank find their place first. */
   rank: number;
+  /** Links of which this is the same are alike: where they are many, one says it for all. */
+  alike?: string;
 }
 
 export interface Label extends Box {
   lines: Lines;
   /** There is no room for it: it is shown when its line is pointed at or selected. */
   crowded: boolean;
+  /** Another link says it for all that are alike: it is shown when its line is pointed at. */
+  implied?: boolean;
 }
 
 export const LINE_HEIGHT = 15;
@@ -35,6 +39,10 @@ const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74];
 const SAMPLES = 16;
 // Above so many lines, labels are not kept off the lines of others: it would take longer than a frame.
 const MOST_LINES = 80;
+// So many links that are alike have a label each, however small they are drawn.
+const FEW_ALIKE = 8;
+// What many links share may stand this far from one of them, at scale 1.
+const AWAY = [0, 15, 30, 45, 60, 90];
 
 /** What a link says: in two lines, each thing in a line of its own, or its rate alone; impairments always. */
 export function linkSayings({ label, impairments, changes }: DrawnLink): Lines[] {
@@ -64,17 +72,28 @@ export function place(lines: Labelled[], nodes: Box[], scale: number, width: (te
   // What is seen when the whole drawing is shown.
   const frame = { x: x + wide / 2, y: y + high / 2, width: wide + 2 * MARGIN * scale, height: high + 2 * MARGIN * scale };
   const paths = lines.length > MOST_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
+  const groups = new Map<string, Labelled[]>();
+  for (const line of lines) if (line.alike && scale > 1) groups.set(line.alike, [...(groups.get(line.alike) ?? []), line]);
+  const put = ({ id, bow }: Labelled, sayings: Lines[], away = 0): boolean => {
+    for (const saying of sayings) {
+      const chosen = best(bow, sized(saying, scale, width), nodes, taken, frame, paths.filter((path) => path.id !== id), away);
+      if (!chosen) continue;
+      taken.push(chosen);
+      found.set(id, chosen);
+      return true;
+    }
+    return false;
+  };
+  const hide = ({ id, bow, sayings }: Labelled, implied?: boolean) => found.set(id, { ...sized(sayings[0]!, scale, width), ...along(bow, 0.5), crowded: true, implied });
   // The order of the lines decides among equals, so that labels stay where they are when another is added.
   for (const line of [...lines].sort((one, other) => other.rank - one.rank)) {
-    const { id, bow, sayings } = line;
-    if (!sayings.length) continue;
-    let chosen: Label | undefined;
-    for (const saying of sayings) {
-      chosen = best(bow, sized(saying, scale, width), nodes, taken, frame, paths.filter((path) => path.id !== id));
-      if (chosen) break;
-    }
-    if (chosen) taken.push(chosen);
-    found.set(id, chosen ?? { ...sized(sayings[0]!, scale, width), ...along(bow, 0.5), crowded: true });
+    if (!line.sayings.length || found.has(line.id)) continue;
+    const group = groups.get(line.alike ?? "") ?? [];
+    if (group.length > FEW_ALIKE) {
+      const forAll = line.sayings.map((saying): Lines => [...saying, [{ text: `${group.length} links alike`, tone: "alike" }]]);
+      const said = AWAY.some((away) => group.some((one) => put(one, forAll, away * scale)));
+      group.forEach((one) => found.has(one.id) || hide(one, said || one !== line));
+    } else if (!put(line, line.sayings)) hide(line);
   }
   return found;
 }
@@ -87,11 +106,11 @@ function sized(lines: Lines, scale: number, width: (text: string) => number): Si
 }
 
 // The first place with room for it that is on no other line; else the one that is on the fewest.
-function best(bow: Bow, size: Size, nodes: Box[], taken: Box[], frame: Box, paths: { points: Point[] }[]): Label | undefined {
+function best(bow: Bow, size: Size, nodes: Box[], taken: Box[], frame: Box, paths: { points: Point[] }[], away: number): Label | undefined {
   let found: Label | undefined;
   let least = Infinity;
   for (const share of PLACES) {
-    for (const at of beside(bow, share, size)) {
+    for (const at of beside(bow, share, size, away)) {
       const box = { ...size, ...at };
       if (!contains(frame, box)) continue;
       if (nodes.some((node) => overlaps(box, node, GAP)) || taken.some((other) => overlaps(box, other, GAP))) continue;
@@ -105,11 +124,11 @@ function best(bow: Bow, size: Size, nodes: Box[], taken: Box[], frame: Box, path
 }
 
 // Beside the line, on either side, and upon it: packets go along the line, which is better seen.
-function beside(bow: Bow, share: number, { width, height }: Size): Point[] {
+function beside(bow: Bow, share: number, { width, height }: Size, away: number): Point[] {
   const at = along(bow, share);
   const { x, y } = heading(bow, share);
   // Far enough that the box is clear of the line.
-  const off = (Math.abs(y) * width + Math.abs(x) * height) / 2 + 4;
+  const off = (Math.abs(y) * width + Math.abs(x) * height) / 2 + 4 + away;
   const down = x >= 0 ? 1 : -1;
   const under = { x: at.x - y * off * down, y: at.y + x * off * down };
   const over = { x: at.x + y * off * down, y: at.y - x * off * down };

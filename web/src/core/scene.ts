@@ -79,7 +79,8 @@ export function labelled(drawing: Drawing, { links, flows }: Scene, first: (id: 
     const [id, bow] = [`link ${link.name}`, links.get(link.name)];
     // What makes a link special is read first: impairments, changes, a queue of its own.
     const rank = first(id) ? 9 : link.impairments.length || link.changes ? 4 : link.label.split(" · ").length > 2 ? 3 : 2;
-    if (bow) found.push({ id, bow, sayings: linkSayings(link), rank });
+    const alike = rank === 2 || rank === 3 ? link.label : undefined;
+    if (bow) found.push({ id, bow, sayings: linkSayings(link), rank, alike });
   }
   return found;
 }

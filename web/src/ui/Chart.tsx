@@ -140,7 +140,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   let dragged = false;
   return {
     ...sizeOf(element),
-    padding: [STRIP * Math.min(6, latest.current.phases.length) + 4, 8, 0, 0],
+    padding: [STRIP * Math.min(6, latest.current.phases.length) + 8, 8, 0, 0],
     legend: { show: false },
     cursor: {
       sync: across ? undefined : { key: SYNC, setSeries: false },

@@ -1,6 +1,6 @@
 // The settings of what is selected, from the JSON Schema: each with its unit, its default and what it does.
 
-import { useEffect, useState } from "react";
+import { Fragment, useEffect, useState } from "react";
 import { at, change, renameNode, SHORT_FORMS } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
@@ -161,7 +161,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
     return (
       <details className="group" open={open && value !== undefined && !main ? true : undefined}>
         <summary title={field.about}>
-          {field.key}
+          {broken(field.key)}
           <span className="value">{main ? String(value ?? "") : summary(value)}</span>
         </summary>
         {inner.map((one) => {
@@ -181,7 +181,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
     const now = value === true ? "on" : value === false ? "off" : String(value ?? "");
     return (
       <label className="setting" title={field.about}>
-        {field.key}
+        {broken(field.key)}
         <select value={now} onChange={(event) => set(event.target.value)}>
           <option value="">default</option>
           {field.choices.map((choice) => (
@@ -195,7 +195,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
     const shown = value === undefined ? "" : JSON.stringify(value);
     return (
       <div className="setting" title={field.about}>
-        {field.key}
+        {broken(field.key)}
         <span className="value">{shown || "in the text"}</span>
       </div>
     );
@@ -211,6 +211,20 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
       onChange={set}
     />
   );
+}
+
+/** A key that may go on in the next line after an underscore. */
+function broken(key: string) {
+  return key.split("_").map((part, index) => (
+    <Fragment key={index}>
+      {index > 0 && (
+        <>
+          _<wbr />
+        </>
+      )}
+      {part}
+    </Fragment>
+  ));
 }
 
 function summary(value: unknown): string {
@@ -261,7 +275,7 @@ function Text({ label, value, about, placeholder, slider, valid, onChange }: Tex
   const steps = bounds && Math.log(bounds.most / bounds.least);
   return (
     <label className={`setting ${wrong ? "wrong" : ""}`} title={about}>
-      {label}
+      {broken(label)}
       <input
         value={given}
         placeholder={placeholder}

@@ -42,7 +42,8 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   useEffect(() => root?.style.setProperty("--enlarged", String(Math.min(scale, MOST_NAME))), [root, scale]);
   return (
     <EdgeLabelRenderer>
-      {[...labels].map(([id, { x, y, lines, crowded }]) => {
+      {[...labels].map(([id, { x, y, lines, crowded, implied }]) => {
+        if (implied && id !== pointed) return null;
         const [kind, name] = [id.slice(0, id.indexOf(" ")), id.slice(id.indexOf(" ") + 1)];
         const mistakes = wrong.get(id);
         const look = [

@@ -7,12 +7,11 @@ import { Icon } from "./icons";
 
 export type Device = Node<{ kind: NodeKind; name: string; wrong?: string[] }, "device">;
 
-
 const SIDES = [Position.Left, Position.Right, Position.Top, Position.Bottom];
 
 export const DeviceNode = memo(function DeviceNode({ data, selected }: NodeProps<Device>) {
   return (
-    <div className={`device ${data.kind} ${selected ? "selected" : ""} ${data.wrong ? "wrong" : ""}`} title={data.wrong?.join("\n")} data-node={data.name}>
+    <div className={`device ${data.kind} ${selected ? "selected" : ""} ${data.wrong ? "wrong" : ""}`} title={data.wrong?.join("\n") ?? data.name} data-node={data.name}>
       {SIDES.map((side) => (
         // For the pointer alone: the keys L and F do the same.
         <Handle key={side} id={side} type="source" position={side} aria-hidden="true" />
