@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,14 +103,20 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
+def visited(browser: Browser, **options: Any) -> Page:
+    """An empty page of a browser's own context, which waits as long as the machine needs."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    context.set_default_navigation_timeout(PATIENCE)
+    return context.new_page()
+
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """An empty page, which may not complain of anything by its end."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(PATIENCE)
-    made = context.new_page()
+    made = visited(browser, viewport={"width": 1280, "height": 800})
     problems: list[str] = []
     made.on("pageerror", lambda error: problems.append(str(error)))
     yield made
-    context.close()
+    made.context.close()
     assert problems == []

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import PATIENCE, Served
+from .conftest import PATIENCE, Served, visited
 from .test_page import chart, opened, write
 
 expect.set_options(timeout=PATIENCE)
@@ -37,9 +37,7 @@ def complaints(page: Page) -> list[str]:
 def test_axe_finds_nothing_against_the_page(browser: Browser, served: Served, theme: Theme) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not installed: make ui")
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=theme)
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
+    page = visited(browser, viewport={"width": 1280, "height": 800}, color_scheme=theme)
     page.goto(served.address)
     expect(page.get_by_role("heading", name="tcplab")).to_be_visible()
     assert complaints(page) == []
@@ -63,18 +61,17 @@ def test_axe_finds_nothing_against_the_page(browser: Browser, served: Served, th
     write(page, "tcplab: 2")
     expect(page.get_by_label("Mistakes and warnings")).to_be_visible()
     assert complaints(page) == []
-    context.close()
+    page.context.close()
 
 
 def test_the_first_frame_has_its_landmarks_before_any_script_is_read(
     browser: Browser, served: Served
 ) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+    page = visited(browser, java_script_enabled=False)
     page.goto(served.address)
     expect(page.get_by_role("banner")).to_contain_text("tcplab")
     expect(page.get_by_role("main", name="tcplab is starting")).to_be_attached()
-    context.close()
+    page.context.close()
 
 
 def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Served) -> None:

@@ -12,8 +12,9 @@ from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 import tcplab
 from tcplab.scenario import expand, load
+from tcplab.server.tests.conftest import SHARED
 
-from .conftest import PATIENCE, TOKEN, Served
+from .conftest import PATIENCE, TOKEN, Served, visited
 
 expect.set_options(timeout=PATIENCE)
 
@@ -34,6 +35,12 @@ def opened(page: Page, served: Served, text: str = SCENARIO, nodes: int = 2) -> 
     page.goto(served.key)
     page.get_by_role("button", name="small", exact=True).click()
     expect(page.locator(".device")).to_have_count(nodes)
+    settled(page)
+
+
+def settled(page: Page) -> None:
+    """Wait until the drawing is laid out and seen whole."""
+    expect(page.get_by_role("region", name="Network", exact=True)).to_have_attribute("aria-busy", "false")
 
 
 def chart(page: Page, title: str) -> Locator:
@@ -47,9 +54,19 @@ def write(page: Page, text: str) -> None:
     page.keyboard.insert_text(text)
 
 
+def simulated(page: Page) -> None:
+    """Wait for the simulation's curve, before there are others."""
+    expect(chart(page, "Goodput")).to_have_attribute("data-lines", "1")
+
+
 def text_of(page: Page) -> str:
     """What stands in the editor."""
     return "\n".join(page.locator(".cm-line").all_inner_texts())
+
+
+def reads(page: Page, text: str) -> None:
+    """Wait until this stands in the editor."""
+    expect(page.locator(".cm-line")).to_have_text([*text.rstrip().split("\n"), ""])
 
 
 def drag(page: Page, start: str, end: str) -> None:
@@ -80,6 +97,7 @@ def test_two_routers_and_two_hosts_are_drawn_and_simulated(page: Page, served: S
         drag(page, a, b)
         expect(page.locator(".wire-label")).to_have_count(count + 1)
     tools.get_by_role("button", name="Flow").click()
+    expect(tools.get_by_role("button", name="Flow")).to_have_attribute("aria-pressed", "true")
     drag(page, "h1", "h2")
     expect(page.locator(".arc-label")).to_have_text("flow1 · cubic")
     expect(chart(page, "Congestion window")).to_have_attribute("data-lines", "1")
@@ -108,14 +126,14 @@ def test_text_and_drawing_are_two_views_of_one_document(page: Page, served: Serv
     page.get_by_label("Congestion control").select_option("cubic")
     expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
     expected = SCENARIO.replace("queue: 20 packets", "queue: 20 packets, loss: 1 %").replace("reno", "cubic")
-    assert text_of(page).rstrip() == expected.rstrip()
+    reads(page, expected)
     # Both are undone in the order they were made, the drawing's first.
     undo = page.get_by_role("button", name="Undo")
     undo.click()
     expect(page.locator(".arc-label")).to_have_text("bulk · reno")
     undo.click()
     expect(page.locator(".wire-label em")).to_have_count(0)
-    assert text_of(page).rstrip() == SCENARIO.rstrip()
+    reads(page, SCENARIO)
 
 
 def test_a_path_drawn_on_means_what_it_meant(page: Page, served: Served) -> None:
@@ -153,6 +171,7 @@ def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Se
 
 def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) -> None:
     opened(page, served)
+    simulated(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".chip.run")).to_have_count(1)
     write(page, SCENARIO.replace("reno", "cubic"))
@@ -167,6 +186,7 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
 
 def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) -> None:
     opened(page, served)
+    simulated(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".chip.run")).to_have_count(1)
     write(page, SCENARIO.replace("reno", "cubic"))
@@ -207,7 +227,8 @@ def test_a_stretch_that_is_dragged_over_is_read_again_in_detail(page: Page, serv
 
 
 def dragged(page: Page, plot: Locator, start: float, end: float) -> None:
-    """Drag over a plot, between two shares of its width."""
+    """Drag over a plot, between two shares of its width, once it stands still."""
+    plot.hover()
     box = plot.bounding_box()
     assert box is not None
     y = box["y"] + box["height"] / 2
@@ -215,17 +236,6 @@ def dragged(page: Page, plot: Locator, start: float, end: float) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + end * box["width"], y, steps=8)
     page.mouse.up()
-
-
-SHARED = """tcplab: 1
-name: small
-network:
-  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: codel, limit: 100 packets}}
-flows:
-  - {name: first, kind: tcp, cc: cubic}
-  - {name: second, kind: tcp, cc: cubic, start: 1 s}
-duration: 4 s
-"""
 
 
 def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None:
@@ -246,7 +256,8 @@ def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None
     rtt = chart(page, "RTT, distribution")
     expect(rtt).to_have_attribute("data-lines", "2")
     # Its own axis is zoomed on its own; the window of time stays.
-    before = rtt.locator(".u-over").screenshot()
+    page.mouse.move(0, 0)
+    before = rtt.locator(".uplot").screenshot()
     dragged(page, rtt.locator(".u-over"), 0.5, 0.9)
     page.mouse.move(0, 0)
     expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
@@ -299,9 +310,16 @@ def test_a_kept_run_that_has_recorded_packets_is_played(page: Page, served: Serv
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".chip.run")).to_have_count(1)
     page.get_by_role("tab", name="Packets").click()
-    name = str(page.locator(".playback select").first.locator("option").nth(1).text_content())
-    page.locator(".playback select").first.select_option(label=name)
+    # The simulation's packets first, so that the run's are asked for when it is chosen.
     page.get_by_label("Time of the run").fill("1.5")
+    expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
+    (result,) = (served.root / "runs").iterdir()
+    with page.expect_response(re.compile(r"/api/packets\?run=runs")) as answer:
+        page.locator(".playback label", has_text="the simulation").locator("select").select_option(
+            f"runs/{result.name}"
+        )
+    assert answer.value.ok
+    page.get_by_label("Time of the run").fill("1.6")
     expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
 
 
@@ -351,12 +369,11 @@ def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
 
 
 def test_another_sites_page_reaches_nothing(browser: Browser, served: Served, tmp_path: Path) -> None:
-    context = browser.new_context()
-    page = context.new_page()
+    page = visited(browser)
     page.goto(served.key)
     page.wait_for_selector(".topbar")
     # The same browser, with the cookie, on a page of another origin.
-    elsewhere = context.new_page()
+    elsewhere = page.context.new_page()
     elsewhere.route("http://evil.example/", lambda route: route.fulfill(body="<p>hello"))
     elsewhere.goto("http://evil.example/")
     script = """async (address) => {
@@ -370,7 +387,7 @@ def test_another_sites_page_reaches_nothing(browser: Browser, served: Served, tm
         return [socket, read];
     }"""
     assert elsewhere.evaluate(script, served.address) == ["refused", "refused"]
-    context.close()
+    page.context.close()
 
 
 def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Served) -> None:
@@ -391,7 +408,7 @@ def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Ser
 
 def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Served, browser: Browser) -> None:
     opened(page, served)
-    other = browser.new_context().new_page()
+    other = visited(browser)
     other.goto(served.key)
     other.get_by_role("button", name="small", exact=True).click()
     expect(other.locator(".device")).to_have_count(2)
@@ -437,7 +454,7 @@ def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
     [handed] = (tmp_path / "handed").iterdir()
     assert tcplab.load(handed).status == "done"
     # Someone else's browser asks for the token, and then shows what the link names.
-    other = browser.new_context().new_page()
+    other = visited(browser)
     other.goto(scenario)
     other.get_by_label("paste the address").fill(TOKEN)
     other.keyboard.press("Enter")
@@ -465,6 +482,7 @@ def test_kinds_of_queues_and_what_routers_do_have_their_settings(page: Page, ser
     opened(page, served, ROUTED, nodes=3)
     page.get_by_label("Link h1-r1").focus()
     page.keyboard.press("Enter")
+    expect(page.locator(".inspector h2")).to_have_text("linkh1-r1")
     queue = group(page, "queue")
     queue.get_by_label("kind").select_option("codel")
     expect(queue.get_by_label("target", exact=True)).to_be_visible()
@@ -473,6 +491,7 @@ def test_kinds_of_queues_and_what_routers_do_have_their_settings(page: Page, ser
     overhead = group(page, "overhead")
     overhead.get_by_label("framing").select_option("ethernet")
     page.locator("[data-node=r1]").click()
+    expect(page.locator(".inspector h2")).to_have_text("routerr1")
     expect(page.locator(".inspector").get_by_label("initial_window")).to_have_count(0)
     group(page, "accelerate").get_by_role("button", name="Add accelerate").click()
     expect(page.locator(".cm-content")).to_contain_text("accelerate: {}")

@@ -22,6 +22,15 @@ flows:
   - {name: bulk, kind: tcp, cc: reno}
 duration: 3 s
 """
+SHARED = """tcplab: 1
+name: shared
+network:
+  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: codel, limit: 100 packets}}
+flows:
+  - {name: first, kind: tcp, cc: cubic}
+  - {name: second, kind: tcp, cc: cubic, start: 1 s}
+duration: 4 s
+"""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient, WebSocketTestSession
 import tcplab
 from tcplab.figures.runs.timeseries import timeseries
 from tcplab.server.curves import decimate
-from tcplab.server.tests.conftest import SCENARIO
+from tcplab.server.tests.conftest import SCENARIO, SHARED
 
 
 def decoded(data: bytes) -> tuple[dict[str, Any], list[np.ndarray[Any, Any]]]:
@@ -127,15 +127,6 @@ def test_zooming_shows_more_of_less(client: TestClient) -> None:
     assert len(rough[2 * cwnd]) <= 100
 
 
-SHARED = """tcplab: 1
-name: shared
-network:
-  path: {rate: 10 Mbit/s, rtt: 20 ms, queue: {kind: codel, limit: 100 packets}}
-flows:
-  - {name: first, kind: tcp, cc: cubic}
-  - {name: second, kind: tcp, cc: cubic, start: 1 s}
-duration: 4 s
-"""
 WORKED_OUT = ("jain", "control", "discipline", "classes", "rtt-cdf", "sojourn-cdf", "ssthresh")
 
 
