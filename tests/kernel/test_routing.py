@@ -128,3 +128,32 @@ def test_internal_bgp_areas_static_routes_and_bfd(run: Callable[..., Run]) -> No
     config = (done.path / "run-1/routing/r1.conf").read_text(encoding="utf-8")
     assert "area 0.0.0.1" in config
     assert "update-source" in config
+
+
+def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[..., Run]) -> None:
+    """r1 keeps to itself what r2 tells it; r3 has its only session with r2."""
+    bgp = {"connect_retry": "1 s"}
+    routing = {
+        "r0": {"as": 100},
+        "r1": {"as": 200, "neighbours": ["r0", "r2"]},
+        "r2": {"as": 300, "networks": ["10.9.0.0/16"], "communities": ["no-export", "300:20"]},
+        "r3": {"as": 400, "neighbours": "r2"},
+    }
+    links = [["h1", "r0"], ["r0", "r1"], ["r1", "h2"], ["r1", "r2"], ["r2", "r3"], ["r1", "r3"]]
+    nodes = [
+        {"name": name, "kind": "router", "routing": {"bgp": {**bgp, **own}}} for name, own in routing.items()
+    ]
+    network = {
+        "nodes": ["h1", "h2", *nodes],
+        "links": [{"ends": ends, "delay": "1 ms"} for ends in links],
+    }
+
+    def known(engine: str) -> set[tuple[str, str]]:
+        done = run(network, [{**PROBE, "to": "h2"}], duration="8 s", engine=engine)
+        learned = done.routes.filter(pl.col("protocol") == "bgp", pl.col("next_hops").is_not_null())
+        return set(learned.select("node", "prefix").rows())
+
+    found = known("kernel")
+    assert ("r1", "10.9.0.0/16") in found
+    assert not [node for node, prefix in found if node == "r0" and prefix == "10.9.0.0/16"]
+    assert known("sim") == found

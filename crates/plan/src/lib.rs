@@ -57,6 +57,8 @@ pub use queue::{
 };
 pub use remote::{Around, ExpectPath};
 pub use reorder::Reorder;
-pub use routing::{Bgp, FrrFile, Ospf, OspfInterface, Routing, StaticRoute};
+pub use routing::{
+    Bgp, FrrFile, NO_ADVERTISE, NO_EXPORT, Ospf, OspfInterface, Routing, StaticRoute, community,
+};
 pub use tcp_settings::{Ecn, TcpSettings};
 pub use trace::{OPPORTUNITY_BYTES, Trace};

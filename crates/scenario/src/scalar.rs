@@ -22,6 +22,8 @@ const LARGEST_MESSAGE: u64 = 16 << 20;
 const MAX_ASN: u64 = 4_294_967_294;
 /// RFC 2328, appendix C.3.
 const MAX_COST: u64 = 65_535;
+/// What FRR is built for in Debian.
+const MAX_PATHS: u64 = 256;
 /// A route of distance 255 is not used.
 const MAX_DISTANCE: u64 = 254;
 /// Message sizes of one flow.
@@ -66,6 +68,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "asn" => whole(&read, 1, MAX_ASN),
         "area" => whole(&read, 0, u64::from(u32::MAX)),
         "cost" => whole(&read, 1, MAX_COST),
+        "paths" => whole(&read, 1, MAX_PATHS),
         "distance" => whole(&read, 1, MAX_DISTANCE),
         "streams" => whole(&read, 1, MAX_STREAMS),
         "warmup" => whole(&read, 0, MAX_WARMUP),

@@ -190,6 +190,7 @@ fn of_kind(kind: &str) -> Option<Json> {
         "asn" => json!({"type": "integer", "minimum": 1, "maximum": 4_294_967_294_u32}),
         "area" => json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
         "cost" => json!({"type": "integer", "minimum": 1, "maximum": 65_535}),
+        "paths" => json!({"type": "integer", "minimum": 1, "maximum": 256}),
         "distance" => json!({"type": "integer", "minimum": 1, "maximum": 254}),
         "streams" => json!({"type": "integer", "minimum": 1, "maximum": 100_000}),
         "warmup" => json!({"type": "integer", "minimum": 0, "maximum": 100_000}),

@@ -190,6 +190,41 @@ fn run_with_loss(settings: Value) -> Run {
 }
 
 #[test]
+fn sessions_prefixes_and_communities_are_as_asked_for() {
+    let one = |number: usize, key: &'static str, value: Value| {
+        move |router| {
+            let set = if router == number { json!({key: value}) } else { json!({}) };
+            bgp(set)(router)
+        }
+    };
+    let at_r1 = |run: &Run, prefix: &str| -> Vec<String> {
+        routes(run, "r1", prefix).iter().map(|way| way.1.to_owned()).collect()
+    };
+    let plain = run(&ring(one(3, "networks", json!(["10.9.0.0/16"])), json!([]), 3));
+    assert_eq!(at_r1(&plain, "10.9.0.0/16").len(), 1);
+    // Without the session to r2, r1 hears of r3 by r4 alone.
+    let apart = run(&ring(one(1, "neighbours", json!(["r4"])), json!([]), 3));
+    assert_eq!(at_r1(&apart, "10.0.5.0/24"), ["10.0.4.1 eth2"]);
+    let known = |communities: Value| {
+        let plan = ring(one(3, "communities", communities), json!([]), 3);
+        tcplab_sim::Simulation::new(&parse(&plan)).is_ok()
+    };
+    assert!(known(json!(["300:20"])), "an ordinary community changes nothing");
+    assert!(!known(json!(["no-export"])), "r2 and r4 keep b's network to themselves, so a has no route");
+    assert!(!known(json!(["no-advertise"])));
+}
+
+#[test]
+fn as_many_equal_paths_are_used_as_are_allowed() {
+    let equal = |settings: Value| {
+        let routing = move |_| json!({"ospf": with(json!({"cost": 1}), settings.clone())});
+        let run = run(&ring(routing, json!([]), 3));
+        routes(&run, "r1", "10.0.5.0/24")[0].1.split(", ").count()
+    };
+    assert_eq!((equal(json!({})), equal(json!({"maximum_paths": 1}))), (2, 1));
+}
+
+#[test]
 fn routers_of_one_system_know_networks_beyond_their_neighbours() {
     // r1, r2 and r4 are a system with OSPF; r3 is another. r1 is no neighbour of it.
     let routing = |number| match number {

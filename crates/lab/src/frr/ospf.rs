@@ -35,6 +35,7 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, ospf: &Ospf, version: &V
     lines.push(" log-adjacency-changes detail".to_owned());
     let (delay, hold, max) = (ms(ospf.spf_delay), ms(ospf.spf_hold), ms(ospf.spf_max_hold));
     lines.push(format!(" timers throttle spf {delay} {hold} {max}"));
+    lines.push(format!(" maximum-paths {}", ospf.maximum_paths));
     lines.push("exit".to_owned());
     lines
 }

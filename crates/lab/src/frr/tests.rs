@@ -102,6 +102,36 @@ fn routers_of_one_system_have_a_session_each_with_each() {
 }
 
 #[test]
+fn sessions_prefixes_communities_and_paths_become_lines() {
+    let text = ONE_SYSTEM.replace(
+        "{as: 65001}",
+        "{as: 65001, neighbours: [r1, r2], networks: [10.9.0.0/16], communities: ['100:20', no-export], \
+         maximum_paths: 1}",
+    );
+    let document = Document::parse(text.as_bytes(), "t.yaml").unwrap();
+    let plan = tcplab_scenario::plan(document, &[], &Memory::default());
+    // r1 is not a neighbour of itself.
+    assert!(plan.is_err());
+    let text = text.replace("neighbours: [r1, r2], ", "");
+    let document = Document::parse(text.as_bytes(), "t.yaml").unwrap();
+    let all = routers(&tcplab_scenario::plan(document, &[], &Memory::default()).unwrap());
+    let bgp = section(&all[0], "router bgp 65001");
+    assert!(bgp.contains(&"network 10.9.0.0/16"));
+    assert!(bgp.contains(&"maximum-paths ibgp 1"));
+    assert!(bgp.contains(&"neighbor 10.0.1.2 route-map OWN-ipv4 out"));
+    let lines: Vec<&str> = all[0].configuration.lines().collect();
+    for expected in [
+        "ip prefix-list OWN-ipv4 permit 10.9.0.0/16",
+        " set community 100:20 no-export additive",
+        "ip route 10.9.0.0/16 blackhole 254",
+    ] {
+        assert!(lines.contains(&expected), "{expected}");
+    }
+    assert!(section(&all[0], "router ospf").contains(&"maximum-paths 256"));
+    assert_eq!(all[0].daemons(), ["staticd", "bgpd", "ospfd"]);
+}
+
+#[test]
 fn names_in_static_routes_become_networks_and_addresses() {
     let text = &configured()[2].configuration;
     assert!(text.contains("\nip route 10.0.0.0/24 10.0.2.1 1\n"), "{text}");

@@ -7,7 +7,7 @@ mod static_route;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use bgp::Bgp;
+pub use bgp::{Bgp, NO_ADVERTISE, NO_EXPORT, community};
 pub use ospf::{Ospf, OspfInterface};
 pub use static_route::StaticRoute;
 
@@ -30,6 +30,17 @@ pub struct Routing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub frr: Option<FrrFile>,
+}
+
+/// As many as FRR can, as Debian builds it (`--enable-multipath`).
+const MAXIMUM_PATHS: u32 = 256;
+
+fn maximum_paths() -> u32 {
+    MAXIMUM_PATHS
+}
+
+fn is_maximum(paths: &u32) -> bool {
+    *paths == MAXIMUM_PATHS
 }
 
 /// A configuration in FRR's own language.

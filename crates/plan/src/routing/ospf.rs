@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
+use super::{is_maximum, maximum_paths};
+
 /// OSPF on every interface of a router. Interfaces without another OSPF router are passive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ospf {
@@ -30,6 +32,10 @@ pub struct Ospf {
     /// Maximum of that time. Default: 5 s.
     #[serde(default = "max_hold")]
     pub spf_max_hold: Span,
+    /// Paths of equal cost that share the traffic (ECMP); 1: one alone. Default: 256.
+    #[serde(default = "maximum_paths", skip_serializing_if = "is_maximum")]
+    #[schemars(extend("x-tcplab" = "paths"))]
+    pub maximum_paths: u32,
     /// Detect the loss of a neighbour with BFD (RFC 5880): 3 missed packets of 300 ms. Default: off.
     #[serde(default)]
     #[schemars(extend("x-tcplab" = "switch"))]

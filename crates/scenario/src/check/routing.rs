@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-use tcplab_plan::{NodeKind, Ospf, StaticRoute};
+use tcplab_plan::{Bgp, NodeKind, Ospf, StaticRoute, community};
 
 use super::Finding;
 use super::network::{neighbour, node_names};
@@ -50,6 +50,7 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             ] {
                 seconds(below(&place, key), key, value.as_ns(), minimum, found);
             }
+            self::bgp(layout, node, &place, bgp, found);
         }
         for (key, ospf) in [("ospf", &routing.ospf), ("ospf6", &routing.ospf6)] {
             if let Some(ospf) = ospf {
@@ -79,6 +80,37 @@ fn is_joined(layout: &Layout<'_>, from: &str, to: &str, number: u32) -> bool {
         waiting.extend(next.filter(|name| seen.insert(name)));
     }
     false
+}
+
+fn bgp(layout: &Layout<'_>, node: &NodeSpec, place: &Path, bgp: &Bgp, found: &mut Vec<Finding>) {
+    let has_bgp = |name: &str| {
+        layout
+            .node(name)
+            .is_some_and(|other| other.routing.as_ref().is_some_and(|routing| routing.bgp.is_some()))
+    };
+    let named =
+        bgp.neighbours.iter().enumerate().filter(|(_, name)| *name != "auto" || bgp.neighbours.len() > 1);
+    for (number, name) in named {
+        if name != &node.name && has_bgp(name) {
+            continue;
+        }
+        let others = layout.topology.nodes.iter().map(|node| node.name.as_str());
+        let near = near_name(name, others.filter(|other| *other != node.name && has_bgp(other)));
+        let message = format!("{} is not another router with `bgp`", quoted(name));
+        let place = below(&below(place, "neighbours"), number);
+        found.push(Finding::new(place, message).suggest(near).depends(node_names(layout)));
+    }
+    for (number, prefix) in bgp.networks.iter().enumerate().filter(|(_, prefix)| !is_prefix(prefix)) {
+        let message = format!("{} is not a prefix such as 10.9.0.0/16", quoted(prefix));
+        found.push(Finding::new(below(&below(place, "networks"), number), message));
+    }
+    for (number, text) in bgp.communities.iter().enumerate().filter(|(_, text)| community(text).is_none()) {
+        let message = format!(
+            "{} is not a community: two numbers up to 65535 such as 100:20, `no-export` or `no-advertise`",
+            quoted(text)
+        );
+        found.push(Finding::new(below(&below(place, "communities"), number), message));
+    }
 }
 
 fn ospf(layout: &Layout<'_>, node: &NodeSpec, place: &Path, ospf: &Ospf, found: &mut Vec<Finding>) {

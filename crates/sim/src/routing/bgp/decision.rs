@@ -6,7 +6,8 @@ use super::super::core::Core;
 use super::super::rib::{Hop, Source};
 use super::super::wiring::{Prefix, RouterId};
 use super::session::Side;
-use super::{Bgp, Path, own_networks};
+use super::{Bgp, Path};
+use crate::plan::{NO_ADVERTISE, NO_EXPORT, community};
 
 const EXTERNAL: Source = Source { distance: 20, protocol: "bgp" };
 const INTERNAL: Source = Source { distance: 200, protocol: "bgp" };
@@ -39,14 +40,15 @@ struct Candidate<'a> {
 
 impl Bgp {
     pub(super) fn decide(&mut self, core: &mut Core, router: RouterId) {
+        let own = self.announced(core, router);
         let Some(process) = &mut self.processes[router] else { return };
         process.is_planned = false;
         let changed = std::mem::take(&mut process.changed);
-        let own = own_networks(core, router);
         for prefix in changed {
             let new = if own.contains(&prefix) {
                 let next_hop = core.wiring.router_id(router);
-                Some(Choice { from: None, path: Path { systems: Vec::new(), next_hop }, hops: Vec::new() })
+                let path = Path { systems: Vec::new(), communities: Vec::new(), next_hop };
+                Some(Choice { from: None, path, hops: Vec::new() })
             } else {
                 self.best(core, router, prefix)
             };
@@ -102,7 +104,8 @@ impl Bgp {
             let age = if one.is_internal { 0 } else { one.received.number };
             (age, one.last)
         };
-        let best = candidates.iter().min_by_key(|one| order(one))?;
+        candidates.sort_by_key(order);
+        let best = candidates.first()?;
         let (from, path, system) = (Some(best.side), best.received.path.clone(), best.neighbour_system);
         // Paths by the same neighbouring system share the traffic (`maximum-paths`; other systems would need
         // `bestpath as-path multipath-relax`). Within a system all paths of equal length do.
@@ -110,6 +113,7 @@ impl Bgp {
         let mut hops: Vec<Hop> = candidates
             .iter()
             .filter(shares)
+            .take(process.settings.maximum_paths as usize)
             .map(|one| {
                 let next_hop = one.received.path.next_hop;
                 self.end(one.side)
@@ -131,8 +135,14 @@ impl Bgp {
         if choice.from == Some(side) || usize::from(prefix.is_six()) != self.sessions[side.session].family {
             return None;
         }
-        let mut systems = choice.path.systems.clone();
-        if self.sessions[side.session].is_internal {
+        let Path { mut systems, mut communities, .. } = choice.path.clone();
+        let is_internal = self.sessions[side.session].is_internal;
+        if choice.from.is_none() {
+            communities.extend(process.settings.communities.iter().filter_map(|text| community(text)));
+        } else if communities.contains(&NO_ADVERTISE) || (!is_internal && communities.contains(&NO_EXPORT)) {
+            return None;
+        }
+        if is_internal {
             // What one router of the system has told is not passed on to a third (section 9.2.1).
             if choice.from.is_some_and(|from| self.sessions[from.session].is_internal) {
                 return None;
@@ -140,7 +150,7 @@ impl Bgp {
         } else {
             systems.insert(0, process.settings.autonomous_system);
         }
-        Some(Path { systems, next_hop: own.address })
+        Some(Path { systems, communities, next_hop: own.address })
     }
 
     /// Every network that the router of `side` has chosen a path to.

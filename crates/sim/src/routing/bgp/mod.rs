@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use tcplab_units::{Span, Time};
 
 use super::core::{Core, Event as Happening};
-use super::wiring::{PortId, Prefix, RouterId};
+use super::wiring::{Address, PortId, Prefix, RouterId};
 use crate::plan::Bgp as Settings;
 
 use decision::{Choice, Received};
@@ -29,6 +29,8 @@ type SessionId = usize;
 pub(super) struct Path {
     /// The systems that it leads through, the nearest first.
     systems: Vec<u32>,
+    /// As its router has announced it (RFC 1997).
+    communities: Vec<u32>,
     next_hop: IpAddr,
 }
 
@@ -76,6 +78,10 @@ impl Bgp {
     pub(super) fn new(core: &Core, seed: u64) -> Bgp {
         let wiring = &core.wiring;
         let settings = |router: RouterId| wiring.routers[router].routing.bgp.as_ref();
+        let wants = |one: RouterId, other: RouterId| {
+            settings(one).is_some_and(|settings| settings.wants(&wiring.routers[other].name))
+        };
+        let is_wanted = |one: RouterId, other: RouterId| wants(one, other) && wants(other, one);
         let process = |settings: &Settings| Process {
             settings: settings.clone(),
             is_running: false,
@@ -93,6 +99,9 @@ impl Bgp {
             if settings(own.router).is_none() || settings(far.router).is_none() {
                 continue;
             }
+            if !is_wanted(own.router, far.router) {
+                continue;
+            }
             for family in 0..2 {
                 if let (Some(here), Some(there)) = (own.addresses[family], far.addresses[family]) {
                     near.insert((own.router.min(far.router), own.router.max(far.router), family));
@@ -106,6 +115,7 @@ impl Bgp {
                 let (Some(own), Some(far)) = (settings(one), settings(other)) else { continue };
                 for family in 0..2 {
                     if own.autonomous_system == far.autonomous_system
+                        && is_wanted(one, other)
                         && !near.contains(&(one, other, family))
                         && let (Some(here), Some(there)) =
                             (wiring.first_address(one, family), wiring.first_address(other, family))
@@ -139,7 +149,8 @@ impl Bgp {
         for side in process.sides.clone() {
             self.start(core, side);
         }
-        self.reconsider(core, router, own_networks(core, router));
+        let own = self.announced(core, router);
+        self.reconsider(core, router, own);
     }
 
     /// The carrier of an interface has come or gone.
@@ -243,6 +254,16 @@ impl Bgp {
         }
     }
 
+    /// The networks that a router announces as its own: those of its interfaces that have a carrier, and those it was told.
+    fn announced(&self, core: &Core, router: RouterId) -> Vec<Prefix> {
+        let ports = core.wiring.routers[router].ports.iter().filter(|port| core.carrier[**port]);
+        let near = ports.flat_map(|&port| core.wiring.ports[port].addresses).flatten();
+        let told = self.processes[router].iter().flat_map(|process| &process.settings.networks);
+        near.map(|address| address.prefix())
+            .chain(told.filter_map(|text| Address::parse(text).map(Address::prefix)))
+            .collect()
+    }
+
     fn updated(&mut self, core: &mut Core, side: Side, changes: Vec<(Prefix, Option<Path>)>) {
         let router = self.end(side).router;
         let own = self.system(router);
@@ -261,14 +282,4 @@ impl Bgp {
         }
         self.reconsider(core, router, prefixes);
     }
-}
-
-/// The networks of a router's interfaces that have a carrier.
-fn own_networks(core: &Core, router: RouterId) -> Vec<Prefix> {
-    let ports = core.wiring.routers[router].ports.iter().filter(|port| core.carrier[**port]);
-    ports
-        .flat_map(|&port| core.wiring.ports[port].addresses)
-        .flatten()
-        .map(|address| address.prefix())
-        .collect()
 }

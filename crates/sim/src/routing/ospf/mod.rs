@@ -370,7 +370,10 @@ impl Ospf {
         process.calculated = Some(core.now);
         let found = spf::routes(core, self.family, router, &process.database, &areas);
         process.summaries = found.summaries;
-        let old = std::mem::replace(&mut process.routes, found.routes);
+        let mut routes = found.routes;
+        let most = process.settings.maximum_paths as usize;
+        routes.values_mut().for_each(|hops| hops.truncate(most));
+        let old = std::mem::replace(&mut process.routes, routes);
         let new = process.routes.clone();
         for (prefix, hops) in &new {
             if old.get(prefix) != Some(hops) {
