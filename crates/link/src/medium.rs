@@ -85,8 +85,8 @@ impl Medium {
         }
     }
 
-    /// A packet was offered to `direction` at `now`, up to which the medium has been advanced.
-    pub fn offered(&mut self, direction: u32, now: Time, stations: &mut impl Stations) {
+    /// A packet was enqueued on `direction` at `now`, up to which the medium has been advanced.
+    pub fn enqueued(&mut self, direction: u32, now: Time, stations: &mut impl Stations) {
         let is_idle = match self.phase {
             Phase::Idle { since, .. } => since + self.settings.aifs <= now,
             Phase::Busy { .. } => false,

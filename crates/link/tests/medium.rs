@@ -86,7 +86,7 @@ impl Air {
         self.offered += 1;
         let packet = Numbered::new(self.offered, len);
         self.directions.links[direction].enqueue(packet, now, &mut self.directions.recorders[direction]);
-        self.medium.offered(direction as u32, now, &mut self.directions);
+        self.medium.enqueued(direction as u32, now, &mut self.directions);
     }
 
     fn run(&mut self, until: Time) {

@@ -72,8 +72,8 @@ pub(crate) struct Carried {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count {
     /// From its first node to its second.
-    pub(crate) there: f64,
-    pub(crate) back: f64,
+    pub(crate) forward: f64,
+    pub(crate) reverse: f64,
     /// Probes, messages or requests that were answered.
     pub(crate) trips: f64,
     pub(crate) carried: Carried,

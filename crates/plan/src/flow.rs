@@ -44,7 +44,7 @@ pub struct Flow {
     pub start: Time,
     /// When its source stops; none: when its work is done.
     pub stop: Option<Time>,
-    /// The propagation there and back.
+    /// The propagation of both directions.
     #[serde(default)]
     pub base_rtt: Span,
     /// Connections (tcp, request, http) or sources (udp, ping).
@@ -52,7 +52,7 @@ pub struct Flow {
     /// Version of IP.
     #[serde(default)]
     pub ip: IpVersion,
-    /// Differentiated services codepoint of its packets, there and back, 0 to 63 (RFC 2474).
+    /// Differentiated services codepoint of its packets in both directions, 0 to 63 (RFC 2474).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub dscp: u8,
     /// Port of the server's first stream, whose others have the ports that follow; none: those that the engine chooses.

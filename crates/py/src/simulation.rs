@@ -92,17 +92,17 @@ impl Simulation {
 
     /// Progress so far: events, packets, and simulated time in ns.
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let facts = self.simulation.as_ref().ok_or_else(finished)?.facts();
+        let stats = self.simulation.as_ref().ok_or_else(finished)?.stats();
         let dict = PyDict::new(py);
-        dict.set_item("events", facts.events)?;
-        dict.set_item("packets", facts.packets)?;
-        dict.set_item("simulated", facts.simulated.as_ns())?;
-        if let Some(routing) = facts.routing {
-            let told = PyDict::new(py);
-            told.set_item("converged", routing.converged.as_secs_f64())?;
-            told.set_item("no_route", routing.no_route)?;
-            told.set_item("ttl_exceeded", routing.ttl_exceeded)?;
-            dict.set_item("routing", told)?;
+        dict.set_item("events", stats.events)?;
+        dict.set_item("packets", stats.packets)?;
+        dict.set_item("simulated", stats.simulated.as_ns())?;
+        if let Some(routing) = stats.routing {
+            let entry = PyDict::new(py);
+            entry.set_item("converged", routing.converged.as_secs_f64())?;
+            entry.set_item("no_route", routing.no_route)?;
+            entry.set_item("ttl_exceeded", routing.ttl_exceeded)?;
+            dict.set_item("routing", entry)?;
         }
         Ok(dict)
     }

@@ -57,8 +57,8 @@ impl<'s> Layout<'s> {
         let traces = named.into_iter().map(|name| (name.clone(), trace::read(name, around))).collect();
         let links = |[sender, receiver]: &[Option<String>; 2]| {
             let (Some(sender), Some(receiver)) = (sender, receiver) else { return BTreeSet::new() };
-            let there = routes.between(&topology, sender, receiver);
-            &there | &routes.between(&topology, receiver, sender)
+            let forward = routes.between(&topology, sender, receiver);
+            &forward | &routes.between(&topology, receiver, sender)
         };
         let crossed: Vec<BTreeSet<usize>> = topology.ends.iter().map(links).collect();
         let mut crossing = vec![Vec::new(); topology.links.len()];
@@ -125,7 +125,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// The propagation delays of a flow's way there and back at a time, in ns.
+    /// The propagation delays of a flow's path in both directions at a time, in ns.
     pub(crate) fn base_rtt(&self, flow: usize, time: u64) -> u64 {
         let hops = self.ways[flow].iter().flatten().flatten();
         let delays = hops.map(|hop| self.topology.links[hop.link].towards(&hop.to).delay_at(time));
@@ -143,9 +143,9 @@ impl<'s> Layout<'s> {
 
     /// The lowest rate on a flow's way times its base RTT, in bytes; none where no rate is limited.
     pub(crate) fn flow_bdp(&self, flow: usize) -> Option<u128> {
-        let there = self.ways[flow].as_ref().map_or(&[][..], |[there, _]| there.as_slice());
+        let forward = self.ways[flow].as_ref().map_or(&[][..], |[forward, _]| forward.as_slice());
         let rates =
-            there.iter().filter_map(|hop| self.rate(self.topology.links[hop.link].towards(&hop.to), 0));
+            forward.iter().filter_map(|hop| self.rate(self.topology.links[hop.link].towards(&hop.to), 0));
         Some(bytes_in(rates.min()?, self.base_rtt(flow, 0)))
     }
 
@@ -169,7 +169,7 @@ impl<'s> Layout<'s> {
         links.map(|&link| self.topology.links[link].mtu).min().unwrap_or(MTU)
     }
 
-    /// The lowest MTU on a flow's way there and back.
+    /// The lowest MTU on a flow's path in both directions.
     pub(crate) fn path_mtu(&self, flow: usize) -> u32 {
         self.crossed[flow].iter().map(|&link| self.topology.links[link].mtu).min().unwrap_or(MTU)
     }

@@ -430,20 +430,21 @@ fn path_directions(given: &PathNetwork, place: &[Step]) -> [DirectionSpec; 2] {
     };
     for change in &given.at {
         let place = below(&below(place, "at"), change.key.as_str());
-        let mut there = Settings::of(&change.change.impairments, change.change.queue.as_ref(), &place);
-        let mut back = Settings {
-            rate: there.rate.clone().filter(|_| own.rate.is_none()),
-            up: there.up.clone().filter(|_| own.up.is_none()),
+        let mut forward_change =
+            Settings::of(&change.change.impairments, change.change.queue.as_ref(), &place);
+        let mut reverse_change = Settings {
+            rate: forward_change.rate.clone().filter(|_| own.rate.is_none()),
+            up: forward_change.up.clone().filter(|_| own.up.is_none()),
             ..Settings::default()
         };
         if let Some(rtt) = change.change.rtt {
             let [forth, return_delay] = halves(rtt, below(&place, "rtt"));
-            there.delay = forth;
-            back.delay = return_delay.filter(|_| own.delay.is_none());
+            forward_change.delay = forth;
+            reverse_change.delay = return_delay.filter(|_| own.delay.is_none());
         }
-        forward.changes.insert(change.time, there);
-        if !back.is_empty() {
-            backward.changes.insert(change.time, back);
+        forward.changes.insert(change.time, forward_change);
+        if !reverse_change.is_empty() {
+            backward.changes.insert(change.time, reverse_change);
         }
     }
     if let Some(reverse) = &given.reverse {

@@ -7,11 +7,11 @@ use tcplab_units::Time;
 use crate::cache::Outcome;
 use crate::http::Browser;
 use crate::plan::Fetch;
-use crate::stream::Ends;
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::FlowEndpoints;
 use crate::tcp_stream::CLIENT;
-use crate::world::{Timer, World};
 
-/// The applications at both ends of one connection. They are told what happens, and act on the end it happens at.
+/// The applications at both ends of one connection. They are notified of what happens, and act on the end at which it happens.
 pub(crate) trait Application: core::fmt::Debug + Send + Sync {
     /// The application timer fires: the flow starts, or the time asked for by `Context::wake_at` has come.
     fn on_timer(&mut self, client: &mut Connection, context: &mut Context);
@@ -57,31 +57,31 @@ pub(crate) trait Application: core::fmt::Debug + Send + Sync {
 
 /// What an application reaches besides its connection.
 pub(crate) struct Context<'a> {
-    pub(crate) ends: &'a Ends,
-    pub(crate) world: &'a mut World,
+    pub(crate) endpoints: &'a FlowEndpoints,
+    pub(crate) sim: &'a mut SimContext,
 }
 
 impl Context<'_> {
     /// The present.
     pub(crate) fn now(&self) -> Time {
-        self.world.now()
+        self.sim.now()
     }
 
     /// The application timer fires at `time`, and at no other.
     pub(crate) fn wake_at(&mut self, time: Time) {
-        self.world.set_timer(self.ends.stream, Timer::Application, time);
+        self.sim.set_timer(self.endpoints.stream, Timer::Application, time);
     }
 
     /// Flow name and number of the stream, and the tables that echoes go into.
     pub(crate) fn echoes(&mut self) -> ((Symbol, u64), (&mut Echoes, &mut EchoBatches)) {
-        let names = self.world.recorder.stream(self.ends.stream);
-        let tables = &mut self.world.recorder.tables;
+        let names = self.sim.recorder.stream(self.endpoints.stream);
+        let tables = &mut self.sim.recorder.tables;
         (names, (&mut tables.echoes, &mut tables.echo_batches))
     }
 
     /// The client that the flow's connections work for; none but of http flows.
     pub(crate) fn browser(&mut self) -> Option<&mut Browser> {
-        self.world.browsers[self.ends.flow as usize].as_mut()
+        self.sim.browsers[self.endpoints.flow as usize].as_mut()
     }
 
     /// Wakes those of its connections that have found work.
@@ -92,13 +92,13 @@ impl Context<'_> {
 
     /// Waits until all clients of the flow have come so far.
     pub(crate) fn arrive_at_gate(&mut self) {
-        let passing = self.world.gates[self.ends.flow as usize].arrive(self.ends.stream);
+        let passing = self.sim.gates[self.endpoints.flow as usize].arrive(self.endpoints.stream);
         self.wake_now(&passing);
     }
 
     /// The other clients of the flow wait for this one no more.
     pub(crate) fn leave_gate(&mut self) {
-        let passing = self.world.gates[self.ends.flow as usize].leave(self.ends.stream);
+        let passing = self.sim.gates[self.endpoints.flow as usize].leave(self.endpoints.stream);
         self.wake_now(&passing);
     }
 
@@ -106,7 +106,7 @@ impl Context<'_> {
     pub(crate) fn wake_now(&mut self, streams: &[u32]) {
         let now = self.now();
         for &stream in streams {
-            self.world.set_timer(stream, Timer::Application, now);
+            self.sim.set_timer(stream, Timer::Application, now);
         }
     }
 }

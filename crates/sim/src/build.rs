@@ -22,7 +22,7 @@ use crate::ping_stream::PingStream;
 use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Traffic};
 use crate::relay::{self, Relay};
 use crate::request::Request;
-use crate::stream::{Ends, Interval, Relays, Stream, Work};
+use crate::stream::{FlowEndpoints, Interval, Relays, Stream, StreamKind};
 use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
 use crate::udp_stream::UdpStream;
@@ -35,9 +35,9 @@ pub(crate) fn streams(
     names: &Names<'_>,
 ) -> Result<Vec<Stream>, PlanError> {
     let count: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
-    const MOST: u64 = 1_000_000;
-    if count > MOST {
-        return Err(PlanError::TooMany { what: "streams", count, most: MOST });
+    const MAX_STREAMS: u64 = 1_000_000;
+    if count > MAX_STREAMS {
+        return Err(PlanError::TooMany { what: "streams", count, most: MAX_STREAMS });
     }
     crate::network::numbered("flows", plan.flows.iter().map(|flow| flow.name.as_str()))?;
     let mut streams = Vec::with_capacity(count as usize);
@@ -59,7 +59,7 @@ pub(crate) fn streams(
             // Its path changes; whatever it becomes, packets are not too long for it.
             plan.links.iter().map(|link| link.mtu).min().unwrap_or(u32::MAX)
         } else {
-            least_mtu(plan, &round_trip)
+            min_mtu(plan, &round_trip)
         };
         let way = path(from, to, [&flow.from, &flow.to])?;
         let places = relays(plan, network, flow, &way)?;
@@ -76,7 +76,7 @@ pub(crate) fn streams(
         builder.check(&round_trip)?;
         for stream in 0..flow.streams {
             streams.push(Stream {
-                ends: Ends {
+                endpoints: FlowEndpoints {
                     stream: streams.len() as u32,
                     flow: number as u32,
                     from,
@@ -90,7 +90,7 @@ pub(crate) fn streams(
                 flow: number,
                 start: flow.start,
                 done: false,
-                work: builder.work(stream)?,
+                kind: builder.kind(stream)?,
                 interval: Interval { since: flow.start, ..Interval::default() },
             });
         }
@@ -114,7 +114,7 @@ pub(crate) fn caches(plan: &Plan) -> Vec<Stored> {
     plan.nodes.iter().map(|node| Stored::new(node.cache.as_ref().map_or(0, |cache| cache.size))).collect()
 }
 
-fn least_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
+fn min_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
     path.iter().map(|&direction| plan.links[direction as usize / 2].mtu).min().unwrap_or(u32::MAX)
 }
 
@@ -145,9 +145,9 @@ fn relays(plan: &Plan, network: &Network, flow: &Flow, way: &[DirectionId]) -> R
         Some(Place { node, accelerator, max_age })
     });
     let places: Vec<Place> = places.collect();
-    if places.len() > Relays::MOST {
+    if places.len() > Relays::MAX {
         let (flow, count) = (flow.name.clone(), places.len());
-        return Err(PlanError::Relays { flow, count, most: Relays::MOST });
+        return Err(PlanError::Relays { flow, count, most: Relays::MAX });
     }
     Ok(places)
 }
@@ -243,7 +243,7 @@ impl Builder<'_> {
         if no_time { Err(PlanError::NoTime { flow: self.flow.name.clone() }) } else { Ok(()) }
     }
 
-    fn work(&self, stream: u32) -> Result<Work, PlanError> {
+    fn kind(&self, stream: u32) -> Result<StreamKind, PlanError> {
         let stop = self.flow.stop.unwrap_or(Time::NEVER);
         Ok(match &self.flow.traffic {
             Traffic::Tcp(plan::Tcp { cc, bytes, pattern, sender, receiver, .. }) => {
@@ -265,7 +265,7 @@ impl Builder<'_> {
             }
             Traffic::Udp(plan::Udp { rate, payload, bytes, pattern, .. }) => {
                 let pacer = Pacer::new(*rate, *payload, self.flow.start);
-                Work::Udp(Box::new(UdpStream::new(
+                StreamKind::Udp(Box::new(UdpStream::new(
                     *payload,
                     *bytes,
                     pacer,
@@ -274,7 +274,7 @@ impl Builder<'_> {
                 )))
             }
             Traffic::Ping(plan::Ping { interval, payload, count }) => {
-                Work::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
+                StreamKind::Ping(Box::new(PingStream::new(*interval, *payload, *count, stop)))
             }
         })
     }
@@ -285,7 +285,7 @@ impl Builder<'_> {
         application: Box<dyn Application>,
         cc: &Cc,
         configs: [&Config; 2],
-    ) -> Result<Work, PlanError> {
+    ) -> Result<StreamKind, PlanError> {
         let settings = match self.settings.get() {
             Some(settings) => settings.clone(),
             None => {
@@ -295,7 +295,7 @@ impl Builder<'_> {
         };
         let isn = ["client", "server"].map(|end| self.seed(stream, end) as u32);
         let relays = self.relays(stream)?;
-        Ok(Work::Tcp(Box::new(TcpStream::new(application, settings, isn, relays))))
+        Ok(StreamKind::Tcp(Box::new(TcpStream::new(application, settings, isn, relays))))
     }
 
     /// The relays of a connection, from the client on.
@@ -366,8 +366,8 @@ impl Builder<'_> {
     /// Settings of an end on a path with a smaller MTU than its own: path MTU discovery is taken to be done.
     fn fitted(&self, config: &Config) -> Result<Config, PlanError> {
         let most = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
-        const LEAST_MSS: u32 = 88;
-        if most < LEAST_MSS {
+        const MIN_MSS: u32 = 88;
+        if most < MIN_MSS {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
         }
         Ok(Config { mss: config.mss.min(most), ..config.clone() })

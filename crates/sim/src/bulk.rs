@@ -1,4 +1,4 @@
-//! A bulk transfer's application: offers data all the time, or with pauses.
+//! A bulk transfer's application: writes data all the time, or with pauses.
 
 use tcplab_tcp::Connection;
 use tcplab_units::Time;
@@ -41,14 +41,14 @@ impl Bulk {
         }
         if now >= self.stop {
             self.stopped = true;
-            connection.withdraw(now);
+            connection.cancel(now);
             connection.close(now);
             return Time::NEVER;
         }
         let Some(pauses) = &mut self.pauses else {
             if !self.sending {
                 self.sending = true;
-                connection.offer(self.left, now);
+                connection.write(self.left, now);
                 if self.bytes.is_some() {
                     connection.close(now);
                 }
@@ -58,12 +58,12 @@ impl Bulk {
         if now >= self.turn {
             self.sending = !self.sending;
             if self.sending {
-                connection.offer(self.left, now);
+                connection.write(self.left, now);
                 self.turn = now + pauses.on();
             } else {
-                let back = connection.withdraw(now);
+                let cancelled = connection.cancel(now);
                 if self.bytes.is_some() {
-                    self.left = back;
+                    self.left = cancelled;
                 }
                 self.turn = now + pauses.off();
             }

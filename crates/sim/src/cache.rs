@@ -92,11 +92,11 @@ impl Caching {
             let Some(fetch) = hop.application.asked() else { return next };
             self.requests += 1;
             client.read(REQUEST_BYTES, now);
-            let key = (hop.ends.flow, fetch.object.number);
+            let key = (hop.endpoints.flow, fetch.object.number);
             let found = stored.look(&key, now);
             if found == Found::Fresh {
                 hop.application.answered_by_cache(Outcome::Hit);
-                client.offer(RESPONSE_HEAD_BYTES + fetch.bytes, now);
+                client.write(RESPONSE_HEAD_BYTES + fetch.bytes, now);
                 next = Next::Answered;
                 continue;
             }
@@ -129,17 +129,17 @@ impl Caching {
             passed.left -= bytes;
             moved = true;
             if !passed.confirms {
-                client.offer(bytes, now);
+                client.write(bytes, now);
             }
         }
         if passed.left > 0 {
             return moved;
         }
         let Passed { fetch, confirms, .. } = *passed;
-        let (key, fresh_until) = ((hop.ends.flow, fetch.object.number), now + self.max_age);
+        let (key, fresh_until) = ((hop.endpoints.flow, fetch.object.number), now + self.max_age);
         if confirms {
             stored.confirm(&key, fresh_until);
-            client.offer(RESPONSE_HEAD_BYTES + fetch.bytes, now);
+            client.write(RESPONSE_HEAD_BYTES + fetch.bytes, now);
         } else if fetch.is_whole() {
             stored.put(key, (), RESPONSE_HEAD_BYTES + fetch.object.size, fresh_until);
         }

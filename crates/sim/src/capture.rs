@@ -69,7 +69,7 @@ pub(crate) struct Capture {
     at: CaptureAt,
     /// By link direction: the interface that sends into it, and the one that receives from it.
     interfaces: Vec<[Option<usize>; 2]>,
-    /// By flow, there and back.
+    /// By flow, forward and reverse.
     journeys: Vec<[Journey; 2]>,
     /// By stream: its flow, and its server's port.
     flows: Vec<(usize, u16)>,
@@ -241,8 +241,8 @@ pub(crate) fn server_port(flow: &Flow, number: usize, stream: u32) -> u16 {
 fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 2], PlanError> {
     let node = |name: &str| plan.nodes.iter().position(|node| node.name == name).unwrap_or(0) as NodeId;
     let (from, to) = (node(&flow.from), node(&flow.to));
-    let there = network.path(from, to, flow.ip).unwrap_or_default();
-    let back = network.path(to, from, flow.ip).unwrap_or_default();
+    let forward = network.path(from, to, flow.ip).unwrap_or_default();
+    let reverse = network.path(to, from, flow.ip).unwrap_or_default();
     let own = |path: &[DirectionId], name: &String| -> Result<IpAddr, PlanError> {
         let missing = || PlanError::NoAddress { flow: flow.name.clone(), node: name.clone() };
         let first = *path.first().ok_or_else(missing)?;
@@ -252,10 +252,10 @@ fn journeys_of(plan: &Plan, network: &Network, flow: &Flow) -> Result<[Journey; 
         }
         .ok_or_else(missing)
     };
-    let ends = [own(&there, &flow.from)?, own(&back, &flow.to)?];
+    let ends = [own(&forward, &flow.from)?, own(&reverse, &flow.to)?];
     Ok([
-        Journey { source: ends[0], destination: ends[1], hops: hops(plan, network, &there)? },
-        Journey { source: ends[1], destination: ends[0], hops: hops(plan, network, &back)? },
+        Journey { source: ends[0], destination: ends[1], hops: hops(plan, network, &forward)? },
+        Journey { source: ends[1], destination: ends[0], hops: hops(plan, network, &reverse)? },
     ])
 }
 

@@ -122,7 +122,7 @@ impl Echo {
         };
         self.issued = Some(now);
         self.awaited += size;
-        client.offer(size, now);
+        client.write(size, now);
     }
 
     /// Data arrived at the server; whether it completed a message, which is sent back at once.
@@ -131,7 +131,7 @@ impl Echo {
         while server.bytes_received() >= self.expected
             && let Some(size) = self.job.size(self.server)
         {
-            server.offer(size, now);
+            server.write(size, now);
             self.server = self.server.next(&self.job);
             self.expected += self.job.size(self.server).unwrap_or(u64::MAX / 2);
             acted = true;

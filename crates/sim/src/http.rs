@@ -83,13 +83,13 @@ impl Http {
             return;
         }
         let now = context.now();
-        let stream = context.ends.stream;
+        let stream = context.endpoints.stream;
         let Some(browser) = context.browser() else { return };
         match browser.next(stream, now) {
             Next::Fetch(fetch) => {
                 let before = client.bytes_received();
                 self.asked = Some(Asked { fetch, at: now, first_byte: None, before, cache: None });
-                client.offer(REQUEST_BYTES, now);
+                client.write(REQUEST_BYTES, now);
                 context.wake_at(Time::NEVER);
             }
             Next::Wait(until) => context.wake_at(until),
@@ -110,7 +110,7 @@ impl Http {
         self.answered += 1;
         // 304 Not Modified has no body.
         let body = if asked.cache == Some(Outcome::Revalidated) { 0 } else { asked.fetch.bytes };
-        server.offer(RESPONSE_HEAD_BYTES + body, now);
+        server.write(RESPONSE_HEAD_BYTES + body, now);
         true
     }
 }
@@ -138,10 +138,10 @@ impl Application for Http {
         if connection.bytes_received() < asked.before + RESPONSE_HEAD_BYTES + asked.fetch.bytes {
             return false;
         }
-        let (flow, stream) = context.world.recorder.stream(context.ends.stream);
-        let cache = asked.cache.map(|outcome| context.world.recorder.symbol(outcome.name()));
+        let (flow, stream) = context.sim.recorder.stream(context.endpoints.stream);
+        let cache = asked.cache.map(|outcome| context.sim.recorder.symbol(outcome.name()));
         let Fetch { page, object, offset, bytes } = asked.fetch;
-        context.world.recorder.tables.fetches.push(FetchRow {
+        context.sim.recorder.tables.fetches.push(FetchRow {
             flow,
             stream,
             page,

@@ -26,13 +26,13 @@ mod request;
 mod routing;
 mod samplers;
 mod schedule;
+mod sim_context;
 mod simulation;
 mod stream;
 mod tcp_stream;
 mod udp;
 mod udp_stream;
-mod world;
 
 pub use error::PlanError;
 pub use recorder::Tables;
-pub use simulation::{Facts, Progress, Routing, Simulation};
+pub use simulation::{Progress, Routing, RunStats, Simulation};

@@ -6,8 +6,8 @@ use tcplab_units::{Span, Time};
 use crate::histogram::Histogram;
 use crate::packet::Body;
 use crate::recorder::Mode;
-use crate::stream::Ends;
-use crate::world::{Timer, World};
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::FlowEndpoints;
 
 /// A source of echo requests.
 #[derive(Debug)]
@@ -62,47 +62,47 @@ impl PingStream {
     }
 
     /// The time of the next probe has come.
-    pub(crate) fn wake<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
-        let now = world.now();
+    pub(crate) fn wake<M: Mode>(&mut self, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let now = sim.now();
         if now >= self.stop {
             self.stopped = true;
         }
         if self.stopped {
             return;
         }
-        let (flow, stream) = world.recorder.stream(ends.stream);
-        let pings = &mut world.recorder.tables.pings;
+        let (flow, stream) = sim.recorder.stream(endpoints.stream);
+        let pings = &mut sim.recorder.tables.pings;
         // Lost, until its reply comes.
         let row = pings.time.len() as u32;
         pings.push(PingRow { time: now.as_ns(), flow, stream, seq: self.sent, rtt: None, lost: true });
         let body = Body::Echo { number: self.sent, row, payload: self.payload, reply: false };
         self.sent += 1;
-        ends.send::<M>(body, true, world);
+        endpoints.send::<M>(body, true, sim);
         if let Some(left) = &mut self.left {
             *left -= 1;
             self.stopped = *left == 0;
         }
         if !self.stopped {
-            world.set_timer(ends.stream, Timer::Application, (now + self.interval).min(self.stop));
+            sim.set_timer(endpoints.stream, Timer::Application, (now + self.interval).min(self.stop));
         }
     }
 
     /// A request arrived at the far end, or a reply back here.
-    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, ends: &Ends, world: &mut World) {
+    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let Body::Echo { number, row, payload, reply } = *body else { return };
         if !reply {
             let reply = Body::Echo { number, row, payload, reply: true };
-            ends.send::<M>(reply, false, world);
+            endpoints.send::<M>(reply, false, sim);
             return;
         }
-        let pings = &mut world.recorder.tables.pings;
+        let pings = &mut sim.recorder.tables.pings;
         let place = row as usize;
         // Of replies that come twice the first one counts.
         if pings.rtt.get(place).is_some() {
             return;
         }
         let Some(sent) = pings.time.get(place) else { return };
-        let now = world.schedule.now();
+        let now = sim.schedule.now();
         let rtt = now.since(Time::from_ns(sent as u64));
         pings.rtt.set(place, rtt.as_ns() as i64);
         pings.lost.set(place, false);

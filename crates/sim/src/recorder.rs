@@ -65,7 +65,7 @@ pub(crate) struct Recorder {
 struct StreamRecord {
     flow: Symbol,
     number: u64,
-    /// Packets lost on the way there and on the way back.
+    /// Packets lost in the forward and the reverse direction.
     losses: [u64; 2],
     /// The nodes of its flow, by their places in the plan.
     ends: [u32; 2],
@@ -104,7 +104,7 @@ impl Recorder {
         (record.flow, record.number)
     }
 
-    /// Packets of a stream lost on the way there and on the way back.
+    /// Packets of a stream lost in the forward and the reverse direction.
     pub(crate) fn losses(&self, stream: u32) -> [u64; 2] {
         self.streams[stream as usize].losses
     }
@@ -234,27 +234,27 @@ impl<const PACKETS: bool, const CAPTURE: bool> Mode for Record<PACKETS, CAPTURE>
     const CAPTURE: bool = CAPTURE;
 }
 
-/// Watches one link direction, and frees what its packets carried where they end on it.
-pub(crate) struct Watch<'a, M> {
+/// Observes one link direction, and frees what its packets carried where they end on it.
+pub(crate) struct LinkObserver<'a, M> {
     recorder: &'a mut Recorder,
     bodies: &'a mut Bodies,
     direction: DirectionId,
     mode: core::marker::PhantomData<M>,
 }
 
-impl<'a, M: Mode> Watch<'a, M> {
+impl<'a, M: Mode> LinkObserver<'a, M> {
     /// Records what happens on `direction`.
     #[inline(always)]
     pub(crate) fn new(
         recorder: &'a mut Recorder,
         bodies: &'a mut Bodies,
         direction: DirectionId,
-    ) -> Watch<'a, M> {
-        Watch { recorder, bodies, direction, mode: core::marker::PhantomData }
+    ) -> LinkObserver<'a, M> {
+        LinkObserver { recorder, bodies, direction, mode: core::marker::PhantomData }
     }
 }
 
-impl<M: Mode> Observer<Packet> for Watch<'_, M> {
+impl<M: Mode> Observer<Packet> for LinkObserver<'_, M> {
     #[inline(always)]
     fn on(&mut self, event: Event, at: Time, packet: &Packet, queue_packets: u32) {
         if matches!(event, Event::Drop | Event::Lose) {

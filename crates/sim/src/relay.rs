@@ -15,9 +15,9 @@ use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
 use crate::plan::REQUEST_BYTES;
 use crate::recorder::Mode;
-use crate::stream::Ends;
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::FlowEndpoints;
 use crate::tcp_stream::{CLIENT, SERVER};
-use crate::world::{Timer, World};
 
 /// Bytes the pipe holds.
 const PIPE: u64 = 256 << 10;
@@ -53,7 +53,7 @@ pub(crate) struct Relay {
 pub(crate) struct Hop<'a> {
     /// Its number on the path.
     pub(crate) number: usize,
-    pub(crate) ends: &'a Ends,
+    pub(crate) endpoints: &'a FlowEndpoints,
     pub(crate) application: &'a mut dyn Application,
 }
 
@@ -97,9 +97,9 @@ impl Relay {
         segment: &Segment,
         forward: bool,
         hop: &mut Hop<'_>,
-        world: &mut World,
+        sim: &mut SimContext,
     ) {
-        let now = world.now();
+        let now = sim.now();
         let leg = if forward { CLIENT } else { SERVER };
         match &mut self.legs[leg] {
             Some(connection) => connection.handle_segment(segment, now),
@@ -113,30 +113,30 @@ impl Relay {
             }
             None => return,
         }
-        self.drive::<M>(hop, world);
+        self.drive::<M>(hop, sim);
     }
 
     /// A timer of one of the legs fires.
-    pub(crate) fn wake<M: Mode>(&mut self, hop: &mut Hop<'_>, world: &mut World) {
-        let now = world.now();
+    pub(crate) fn wake<M: Mode>(&mut self, hop: &mut Hop<'_>, sim: &mut SimContext) {
+        let now = sim.now();
         for connection in self.legs.iter_mut().flatten() {
             if connection.poll_timeout() <= now {
                 connection.handle_timeout(now);
             }
         }
-        self.drive::<M>(hop, world);
+        self.drive::<M>(hop, sim);
     }
 
     /// Does all that follows from what happened to a leg.
-    fn drive<M: Mode>(&mut self, hop: &mut Hop<'_>, world: &mut World) {
-        let now = world.now();
+    fn drive<M: Mode>(&mut self, hop: &mut Hop<'_>, sim: &mut SimContext) {
+        let now = sim.now();
         loop {
             let mut acted = false;
             for leg in [CLIENT, SERVER] {
-                acted |= self.serve::<M>(leg, hop, world);
+                acted |= self.serve::<M>(leg, hop, sim);
             }
             acted |= if self.caching.is_some() {
-                self.answer(hop, world)
+                self.answer(hop, sim)
             } else {
                 self.splice(CLIENT, now) | self.splice(SERVER, now)
             };
@@ -145,15 +145,15 @@ impl Relay {
             }
         }
         let timer = self.legs.iter().flatten().map(|connection| connection.poll_timeout()).min();
-        world.set_timer_no_later(hop.ends.stream, Timer::Relay, timer.unwrap_or(Time::NEVER));
+        sim.set_timer_no_later(hop.endpoints.stream, Timer::Relay, timer.unwrap_or(Time::NEVER));
     }
 
     /// Sends what a leg has to send, and takes its notices; whether there was any of them.
-    fn serve<M: Mode>(&mut self, leg: usize, hop: &Hop<'_>, world: &mut World) -> bool {
-        let now = world.now();
+    fn serve<M: Mode>(&mut self, leg: usize, hop: &Hop<'_>, sim: &mut SimContext) -> bool {
+        let now = sim.now();
         let Some(connection) = &mut self.legs[leg] else { return false };
         while let Some(segment) = connection.poll_transmit(now) {
-            hop.ends.relay::<M>(hop.number, Body::Tcp(segment), leg == SERVER, world);
+            hop.endpoints.relay::<M>(hop.number, Body::Tcp(segment), leg == SERVER, sim);
         }
         let mut acted = false;
         while let Some(notice) = self.legs[leg].as_mut().and_then(|connection| connection.poll_notice()) {
@@ -177,10 +177,10 @@ impl Relay {
     }
 
     /// Answers requests from the cache, or passes them on; whether anything was done.
-    fn answer(&mut self, hop: &mut Hop<'_>, world: &mut World) -> bool {
-        let now = world.now();
+    fn answer(&mut self, hop: &mut Hop<'_>, sim: &mut SimContext) -> bool {
+        let now = sim.now();
         let (Some(caching), Some(stored)) =
-            (&mut self.caching, world.caches.get_mut(usize::from(self.settings.node)))
+            (&mut self.caching, sim.caches.get_mut(usize::from(self.settings.node)))
         else {
             return false;
         };
@@ -190,10 +190,10 @@ impl Relay {
             self.connect(now);
         }
         if asks && let Some(server) = &mut self.legs[SERVER] {
-            server.offer(REQUEST_BYTES, now);
+            server.write(REQUEST_BYTES, now);
         }
         let (Some(caching), Some(stored)) =
-            (&mut self.caching, world.caches.get_mut(usize::from(self.settings.node)))
+            (&mut self.caching, sim.caches.get_mut(usize::from(self.settings.node)))
         else {
             return next != Next::Waits;
         };
@@ -219,7 +219,7 @@ impl Relay {
                 break;
             }
             self.read[from] += bytes;
-            sink.offer(bytes, now);
+            sink.write(bytes, now);
             moved = true;
         }
         let drained = self.read[from] == source.bytes_received() && sink.has_taken_all();

@@ -76,7 +76,7 @@ impl Request {
         }
         self.issued = Some(now);
         self.asked += 1;
-        client.offer(self.request, now);
+        client.write(self.request, now);
     }
 
     /// Data arrived at the server; whether it completed a request, which is answered at once.
@@ -85,7 +85,7 @@ impl Request {
         if complete == self.answered {
             return false;
         }
-        server.offer((complete - self.answered) * self.response, now);
+        server.write((complete - self.answered) * self.response, now);
         self.answered = complete;
         true
     }

@@ -9,9 +9,9 @@ use crate::capture;
 use crate::histogram::Summary;
 use crate::plan::{Plan, Traffic};
 use crate::relay::Leg;
-use crate::stream::{Counts, Stream, Work};
+use crate::sim_context::SimContext;
+use crate::stream::{Counts, Stream, StreamKind};
 use crate::tcp_stream::{CLIENT, state_name};
-use crate::world::World;
 
 /// Sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,35 +32,36 @@ impl Sampler {
 }
 
 /// One row for every open socket that sends payload.
-pub(crate) fn sockets(plan: &Plan, streams: &[Stream], world: &mut World, now: Time) {
+pub(crate) fn sockets(plan: &Plan, streams: &[Stream], sim: &mut SimContext, now: Time) {
     for stream in streams {
-        let Work::Tcp(tcp) = &stream.work else { continue };
+        let StreamKind::Tcp(tcp) = &stream.kind else { continue };
         for (end, info, connection) in tcp.senders(now) {
             let flow = &plan.flows[stream.flow];
-            let node = world.recorder.symbol(if end == CLIENT { &flow.from } else { &flow.to });
-            let state = world.recorder.symbol(state_name(info.ca_state));
+            let node = sim.recorder.symbol(if end == CLIENT { &flow.from } else { &flow.to });
+            let state = sim.recorder.symbol(state_name(info.ca_state));
             let telemetry = connection.control().telemetry();
-            let phase = (!telemetry.phase.is_empty()).then(|| world.recorder.symbol(telemetry.phase));
-            let names = SocketNames { stream: world.recorder.stream(stream.ends.stream), node, state, phase };
+            let phase = (!telemetry.phase.is_empty()).then(|| sim.recorder.symbol(telemetry.phase));
+            let names =
+                SocketNames { stream: sim.recorder.stream(stream.endpoints.stream), node, state, phase };
             for (gauge, value) in connection.control().gauges() {
-                let (name, unit) = (world.recorder.symbol(&gauge.name), world.recorder.symbol(&gauge.unit));
+                let (name, unit) = (sim.recorder.symbol(&gauge.name), sim.recorder.symbol(&gauge.unit));
                 let (time, (flow, stream)) = (now.as_ns(), names.stream);
                 let row = GaugeRow { time, flow, stream, node, name, value, unit };
-                world.recorder.tables.gauges.push(row);
+                sim.recorder.tables.gauges.push(row);
             }
-            world.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
+            sim.recorder.tables.sockets.push(socket_row(now, names, &info, &telemetry));
         }
         for (node, both) in tcp.legs(now) {
             let node = &plan.nodes[usize::from(node)].name;
-            legs(world, now, stream.ends.stream, node, &both);
+            legs(sim, now, stream.endpoints.stream, node, &both);
         }
     }
 }
 
 /// One row for each leg of every connection that an accelerator has split.
-fn legs(world: &mut World, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) {
-    let (flow, number) = world.recorder.stream(stream);
-    let node = world.recorder.symbol(node);
+fn legs(sim: &mut SimContext, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) {
+    let (flow, number) = sim.recorder.stream(stream);
+    let node = sim.recorder.symbol(node);
     for (leg, name) in legs.iter().zip(["client", "server"]) {
         let Leg { info, bytes_received, bytes_acked, retransmits, exposed } = leg;
         let row = LegRow {
@@ -69,7 +70,7 @@ fn legs(world: &mut World, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) 
             stream: Some(number),
             node,
             connection: u64::from(stream),
-            leg: world.recorder.symbol(name),
+            leg: sim.recorder.symbol(name),
             bytes_received: *bytes_received,
             bytes_acked: *bytes_acked,
             exposed: *exposed,
@@ -78,7 +79,7 @@ fn legs(world: &mut World, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) 
             retransmits: *retransmits,
             rwnd: info.rwnd,
         };
-        world.recorder.tables.legs.push(row);
+        sim.recorder.tables.legs.push(row);
     }
 }
 
@@ -127,10 +128,10 @@ fn socket_row(now: Time, names: SocketNames, info: &Info, telemetry: &Telemetry)
 
 /// One row for every stream at work: what happened since its last row. `drained`: nothing is on its way any
 /// more, so datagrams that have not come are lost.
-pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, drained: bool) {
+pub(crate) fn intervals(streams: &mut [Stream], sim: &mut SimContext, now: Time, drained: bool) {
     for stream in streams {
         let interval = stream.interval;
-        if now <= interval.since || matches!(stream.work, Work::Ping(_)) {
+        if now <= interval.since || matches!(stream.kind, StreamKind::Ping(_)) {
             continue;
         }
         let counts = counts(stream, drained);
@@ -141,7 +142,7 @@ pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, dr
         let before = interval.counts;
         let duration = now.since(interval.since);
         let bytes_received = counts.bytes_received - before.bytes_received;
-        let (flow, number) = world.recorder.stream(stream.ends.stream);
+        let (flow, number) = sim.recorder.stream(stream.endpoints.stream);
         let mut row = IntervalRow {
             time: now.as_ns(),
             duration: duration.as_ns(),
@@ -156,7 +157,7 @@ pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, dr
             duplicates: None,
             jitter: None,
         };
-        if let Work::Udp(udp) = &stream.work {
+        if let StreamKind::Udp(udp) = &stream.kind {
             // A late datagram takes back the loss that an earlier interval counted.
             row.lost = Some(counts.lost as i64 - before.lost as i64);
             row.out_of_order = Some(counts.out_of_order - before.out_of_order);
@@ -165,15 +166,15 @@ pub(crate) fn intervals(streams: &mut [Stream], world: &mut World, now: Time, dr
         } else {
             row.retransmits = Some(counts.retransmits - before.retransmits);
         }
-        world.recorder.tables.intervals.push(row);
+        sim.recorder.tables.intervals.push(row);
         stream.interval.since = now;
         stream.interval.counts = counts;
     }
 }
 
 fn counts(stream: &Stream, drained: bool) -> Counts {
-    match &stream.work {
-        Work::Tcp(tcp) => {
+    match &stream.kind {
+        StreamKind::Tcp(tcp) => {
             let sent = tcp.counters();
             Counts {
                 bytes_received: tcp.bytes_received(),
@@ -182,7 +183,7 @@ fn counts(stream: &Stream, drained: bool) -> Counts {
                 ..Counts::default()
             }
         }
-        Work::Udp(udp) => Counts {
+        StreamKind::Udp(udp) => Counts {
             bytes_received: udp.reception.bytes(),
             bytes_sent: udp.bytes_sent(),
             retransmits: 0,
@@ -190,24 +191,24 @@ fn counts(stream: &Stream, drained: bool) -> Counts {
             out_of_order: udp.reception.out_of_order(),
             duplicates: udp.reception.duplicates(),
         },
-        Work::Ping(_) => Counts::default(),
+        StreamKind::Ping(_) => Counts::default(),
     }
 }
 
 /// One row for every stream, when the run has `ended` or is broken off.
-pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Time, ended: bool) {
-    let drained = world.network.is_empty();
+pub(crate) fn flows(plan: &Plan, streams: &[Stream], sim: &mut SimContext, end: Time, ended: bool) {
+    let drained = sim.network.is_empty();
     for stream in streams {
         let flow = &plan.flows[stream.flow];
-        let (name, number) = world.recorder.stream(stream.ends.stream);
-        let mut symbol = |name: &str| world.recorder.symbol(name);
+        let (name, number) = sim.recorder.stream(stream.endpoints.stream);
+        let mut symbol = |name: &str| sim.recorder.symbol(name);
         let cc = flow.traffic.cc().map(|cc| symbol(&cc.name));
         let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(flow.traffic.traits().name));
-        let [there, back] = world.recorder.losses(stream.ends.stream);
+        let [forward, reverse] = sim.recorder.losses(stream.endpoints.stream);
         let ports = match flow.traffic {
             Traffic::Ping(_) => None,
             _ => Some((
-                capture::client_port(stream.ends.stream),
+                capture::client_port(stream.endpoints.stream),
                 capture::server_port(flow, stream.flow, number as u32),
             )),
         };
@@ -228,7 +229,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
             segments_sent: None,
             retransmits: None,
             rtos: None,
-            losses_true: Some(there),
+            losses_true: Some(forward),
             losses_detected: None,
             rtt_mean: None,
             rtt_p50: None,
@@ -240,8 +241,8 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
             complete: false,
         };
         let started = stream.start <= end;
-        let (last_delivery, rtt) = match &stream.work {
-            Work::Tcp(tcp) => {
+        let (last_delivery, rtt) = match &stream.kind {
+            StreamKind::Tcp(tcp) => {
                 let sent = tcp.counters();
                 row.bytes_sent = sent.bytes_sent;
                 row.segments_sent = Some(sent.segments_sent);
@@ -251,23 +252,23 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
                 row.cwnd_mean = tcp.mean_window(end);
                 row.complete = started && tcp.complete(end, ended);
                 if tcp.application.answers() {
-                    row.losses_true = Some(there + back);
+                    row.losses_true = Some(forward + reverse);
                 }
-                let tables = &mut world.recorder.tables;
+                let tables = &mut sim.recorder.tables;
                 tcp.application.finish((name, number), (&mut tables.echoes, &mut tables.echo_batches));
                 (tcp.last_delivery, tcp.rtt())
             }
-            Work::Udp(udp) => {
+            StreamKind::Udp(udp) => {
                 row.bytes_sent = udp.bytes_sent();
                 row.segments_sent = Some(udp.sent());
                 row.losses_detected = Some(udp.lost(drained));
                 row.complete = started && (udp.stopped() || (ended && udp.endless()));
                 (udp.last_delivery, Summary::default())
             }
-            Work::Ping(ping) => {
+            StreamKind::Ping(ping) => {
                 row.bytes_sent = ping.bytes(ping.sent());
                 row.segments_sent = Some(ping.sent());
-                row.losses_true = Some(there + back);
+                row.losses_true = Some(forward + reverse);
                 row.losses_detected = Some(ping.sent() - ping.replies());
                 row.complete = started && (ping.stopped() || (ended && ping.endless()));
                 (ping.last_reply, ping.rtt.summary())
@@ -282,7 +283,7 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], world: &mut World, end: Tim
         if seconds > 0.0 {
             row.goodput = row.bytes_received as f64 * 8.0 / seconds;
         }
-        world.recorder.tables.flows.push(row);
+        sim.recorder.tables.flows.push(row);
     }
 }
 

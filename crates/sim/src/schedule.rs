@@ -21,7 +21,7 @@ const SLOT_BITS: u32 = 24;
 const SEQUENCE_BITS: u32 = 64 - SLOT_BITS;
 
 /// No component.
-const NOBODY: Slot = Slot::MAX;
+const NONE: Slot = Slot::MAX;
 
 /// Who wakes up when.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ pub(crate) struct Schedule {
     others: Tournament,
     sequence: u64,
     now: Time,
-    /// The component that is awake and has not said yet when it wants to wake up next. Its entry stays until then:
+    /// The current component, which has not said yet when it wants to wake up next. Its entry stays until then:
     /// most go straight back into the schedule, which replays their matches once, not twice.
-    awake: Slot,
+    current: Slot,
 }
 
 impl Schedule {
@@ -48,7 +48,7 @@ impl Schedule {
             others: Tournament::new(others),
             sequence: 0,
             now: Time::ZERO,
-            awake: NOBODY,
+            current: NONE,
         })
     }
 
@@ -74,16 +74,16 @@ impl Schedule {
         let time = time_of(next);
         assert!(time >= self.now, "time went back from {} to {time}", self.now);
         self.now = time;
-        self.awake = next as Slot & (Schedule::SLOTS_MAX - 1);
-        Some(self.awake)
+        self.current = next as Slot & (Schedule::SLOTS_MAX - 1);
+        Some(self.current)
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
     #[inline]
     fn next(&mut self) -> Key {
-        if self.awake != NOBODY {
-            self.replay(self.awake, ABSENT);
-            self.awake = NOBODY;
+        if self.current != NONE {
+            self.replay(self.current, ABSENT);
+            self.current = NONE;
         }
         self.busy.first().min(self.others.first())
     }
@@ -98,7 +98,7 @@ impl Schedule {
     /// `slot` wakes up at `time` and not at any other; `Time::NEVER` cancels.
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, time: Time) {
-        if self.time(slot) != time || slot == self.awake {
+        if self.time(slot) != time || slot == self.current {
             self.change(slot, time);
         }
     }
@@ -107,7 +107,7 @@ impl Schedule {
     /// one that fires too early is put off then, which is cheaper than moving it with every packet.
     #[inline]
     pub(crate) fn set_no_later(&mut self, slot: Slot, time: Time) {
-        if time < self.time(slot) || slot == self.awake {
+        if time < self.time(slot) || slot == self.current {
             self.change(slot, time);
         }
     }
@@ -119,8 +119,8 @@ impl Schedule {
     }
 
     fn change(&mut self, slot: Slot, time: Time) {
-        if slot == self.awake {
-            self.awake = NOBODY;
+        if slot == self.current {
+            self.current = NONE;
         }
         if time == Time::NEVER {
             return self.replay(slot, ABSENT);

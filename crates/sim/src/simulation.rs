@@ -14,12 +14,12 @@ use crate::recorder::{Mode, Record, Recorder, Tables};
 use crate::routing::ControlPlane;
 use crate::samplers::{self, Sampler};
 use crate::schedule::{Schedule, Slot};
+use crate::sim_context::{Discarded, SimContext, Timer};
 use crate::stream::Stream;
-use crate::world::{Discarded, Timer, World};
 
 /// A simulation of one plan.
 pub struct Simulation {
-    world: World,
+    sim: SimContext,
     streams: Vec<Stream>,
     /// Streams that are not finished.
     unfinished: usize,
@@ -54,7 +54,7 @@ pub struct Progress {
 
 /// What a simulation has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct RunStats {
     /// Wake-ups of components.
     pub events: u64,
     /// Packets that arrived at a node.
@@ -90,7 +90,7 @@ impl Simulation {
         // One more, for the control plane.
         let timers = streams.len() * Timer::COUNT as usize + Sampler::ALL.len() + 1;
         let gates = plan.flows.iter().map(|flow| Gate::new(flow.streams)).collect();
-        let mut world = World {
+        let mut sim = SimContext {
             schedule: Schedule::new(network.components(), timers).ok_or(PlanError::TooMany {
                 what: "streams",
                 count: streams.len() as u64,
@@ -106,10 +106,10 @@ impl Simulation {
             caches: crate::build::caches(plan),
         };
         for stream in &streams {
-            world.set_timer(stream.ends.stream, Timer::Application, stream.start);
+            sim.set_timer(stream.endpoints.stream, Timer::Application, stream.start);
         }
         let mut simulation = Simulation {
-            world,
+            sim,
             flows: plan.flows.iter().map(|flow| flow.name.clone()).collect(),
             last_progress: (Time::ZERO, vec![0; plan.flows.len()]),
             sample: plan.sample,
@@ -141,13 +141,13 @@ impl Simulation {
 
     /// Shows captured packets to `sink` from now on.
     pub fn capture(&mut self, sink: Box<dyn CaptureSink>) -> Result<(), PlanError> {
-        self.world.recorder.capture = Some(Capture::new(&self.plan, &self.world.network, sink)?);
+        self.sim.recorder.capture = Some(Capture::new(&self.plan, &self.sim.network, sink)?);
         Ok(())
     }
 
     /// Processes up to `most` events; whether the simulation has ended.
     pub fn advance(&mut self, most: u64) -> bool {
-        match (self.sample.packets, self.world.recorder.capture.is_some()) {
+        match (self.sample.packets, self.sim.recorder.capture.is_some()) {
             (false, false) => self.run::<Record<false, false>>(most),
             (true, false) => self.run::<Record<true, false>>(most),
             (false, true) => self.run::<Record<false, true>>(most),
@@ -158,7 +158,7 @@ impl Simulation {
 
     /// How far it has come, with the goodput since this was asked last.
     pub fn progress(&mut self) -> Progress {
-        let now = self.world.now();
+        let now = self.sim.now();
         let mut delivered = vec![0; self.flows.len()];
         for stream in &self.streams {
             delivered[stream.flow] += stream.bytes_received();
@@ -174,31 +174,31 @@ impl Simulation {
     }
 
     /// What it has done so far.
-    pub fn facts(&self) -> Facts {
-        let simulated = self.world.now().since(Time::ZERO);
-        let Discarded { no_route, ttl_exceeded } = self.world.discarded;
+    pub fn stats(&self) -> RunStats {
+        let simulated = self.sim.now().since(Time::ZERO);
+        let Discarded { no_route, ttl_exceeded } = self.sim.discarded;
         let routing = self.control_plane.as_ref().map(|control_plane| {
             let converged = control_plane.converged();
             Routing { converged, no_route, ttl_exceeded }
         });
-        Facts { events: self.events, packets: self.world.packets, simulated, routing }
+        RunStats { events: self.events, packets: self.sim.packets, simulated, routing }
     }
 
     /// The tables as they stand; the simulation need not have ended.
     pub fn finish(mut self) -> Tables {
-        let end = self.world.now();
-        match (self.sample.packets, self.world.recorder.capture.is_some()) {
-            (false, false) => self.world.advance_links::<Record<false, false>>(),
-            (true, false) => self.world.advance_links::<Record<true, false>>(),
-            (false, true) => self.world.advance_links::<Record<false, true>>(),
-            (true, true) => self.world.advance_links::<Record<true, true>>(),
+        let end = self.sim.now();
+        match (self.sample.packets, self.sim.recorder.capture.is_some()) {
+            (false, false) => self.sim.advance_links::<Record<false, false>>(),
+            (true, false) => self.sim.advance_links::<Record<true, false>>(),
+            (false, true) => self.sim.advance_links::<Record<false, true>>(),
+            (true, true) => self.sim.advance_links::<Record<true, true>>(),
         }
         if self.sample.flows.is_some() {
-            let drained = self.world.network.is_empty();
-            samplers::intervals(&mut self.streams, &mut self.world, end, drained);
+            let drained = self.sim.network.is_empty();
+            samplers::intervals(&mut self.streams, &mut self.sim, end, drained);
         }
-        samplers::flows(&self.plan, &self.streams, &mut self.world, end, self.done);
-        self.world.recorder.tables
+        samplers::flows(&self.plan, &self.streams, &mut self.sim, end, self.done);
+        self.sim.recorder.tables
     }
 
     fn run<M: Mode>(&mut self, most: u64) {
@@ -206,12 +206,12 @@ impl Simulation {
             if self.done {
                 return;
             }
-            if self.world.schedule.next_time() > self.end {
-                self.world.schedule.finish_at(self.end);
+            if self.sim.schedule.next_time() > self.end {
+                self.sim.schedule.finish_at(self.end);
                 self.done = true;
                 return;
             }
-            let Some(slot) = self.world.schedule.pop() else { return };
+            let Some(slot) = self.sim.schedule.pop() else { return };
             self.events += 1;
             self.wake::<M>(slot);
         }
@@ -220,14 +220,14 @@ impl Simulation {
     /// The component `slot` wakes up.
     #[inline]
     fn wake<M: Mode>(&mut self, slot: Slot) {
-        let directions = self.world.network.directions() as Slot;
+        let directions = self.sim.network.directions() as Slot;
         if slot < directions {
             return self.arrive::<M>(slot);
         }
-        let components = self.world.network.components() as Slot;
+        let components = self.sim.network.components() as Slot;
         if slot < components {
-            if self.world.network.is_medium(slot) {
-                self.world.contend::<M>(slot, None);
+            if self.sim.network.is_medium(slot) {
+                self.sim.contend::<M>(slot, None);
                 // Its last packet may have been given up.
                 return self.end_if_idle(true);
             }
@@ -236,7 +236,7 @@ impl Simulation {
         let timer = slot - components;
         let stream = (timer / Timer::COUNT) as usize;
         if let Some(woken) = self.streams.get_mut(stream) {
-            woken.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.world);
+            woken.wake::<M>(Timer::ALL[(timer % Timer::COUNT) as usize], &mut self.sim);
             let finished = self.note_finished(stream);
             return self.end_if_idle(finished);
         }
@@ -250,33 +250,33 @@ impl Simulation {
     /// Packets arrive at the far end of a link direction.
     #[inline]
     fn arrive<M: Mode>(&mut self, direction: DirectionId) {
-        let node = self.world.network.far_end(direction);
+        let node = self.sim.network.far_end(direction);
         // A wake-up without a packet is one whose packet was lost: it may have been the last.
         let mut finished = true;
         if M::CAPTURE {
             // What left the other way before now is shown before what arrives now.
-            self.world.advance_link::<M>(direction ^ 1);
+            self.sim.advance_link::<M>(direction ^ 1);
         }
         let next = loop {
-            if let Some(packet) = self.world.poll::<M>(direction) {
+            if let Some(packet) = self.sim.poll::<M>(direction) {
                 finished = self.hand_over::<M>(packet, node);
-                let next = self.world.network.link(direction).next_event();
-                if next > self.world.now() {
+                let next = self.sim.network.link(direction).next_event();
+                if next > self.sim.now() {
                     break next;
                 }
             } else {
-                break self.world.network.link(direction).next_event();
+                break self.sim.network.link(direction).next_event();
             }
         };
-        self.world.schedule.set(direction, next);
+        self.sim.schedule.set(direction, next);
         self.end_if_idle(finished);
     }
 
     /// A host's interface has sent packets: their connections may send more.
     fn depart<M: Mode>(&mut self, interface: DirectionId) {
-        while let Some((packet, body)) = self.world.sent_by::<M>(interface) {
+        while let Some((packet, body)) = self.sim.sent_by::<M>(interface) {
             let stream = packet.stream() as usize;
-            self.streams[stream].departed::<M>(&body, packet.forward(), &mut self.world);
+            self.streams[stream].departed::<M>(&body, packet.forward(), &mut self.sim);
             let finished = self.note_finished(stream);
             self.end_if_idle(finished);
         }
@@ -285,20 +285,20 @@ impl Simulation {
     /// `packet` arrives at `node`; whether its stream is finished.
     #[inline]
     fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
-        self.world.packets += 1;
+        self.sim.packets += 1;
         let stream = packet.stream() as usize;
         if packet.destination != node {
-            self.world.forward::<M>(node, packet);
+            self.sim.forward::<M>(node, packet);
         } else if packet.is_corrupted() {
-            self.world.recorder.count_loss(&packet);
-            self.world.bodies.release(packet.body);
+            self.sim.recorder.count_loss(&packet);
+            self.sim.bodies.release(packet.body);
         } else {
-            let body = self.world.bodies.get(&packet);
-            self.world.bodies.release(packet.body);
+            let body = self.sim.bodies.get(&packet);
+            self.sim.bodies.release(packet.body);
             let receiver = &mut self.streams[stream];
-            match receiver.ends.relays.at(node) {
-                Some(number) => receiver.relay::<M>(number, &body, packet.forward(), &mut self.world),
-                None => receiver.receive::<M>(&body, packet.forward(), &mut self.world),
+            match receiver.endpoints.relays.at(node) {
+                Some(number) => receiver.relay::<M>(number, &body, packet.forward(), &mut self.sim),
+                None => receiver.receive::<M>(&body, packet.forward(), &mut self.sim),
             }
         }
         self.note_finished(stream)
@@ -307,7 +307,7 @@ impl Simulation {
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.
     #[inline]
     fn end_if_idle(&mut self, perhaps: bool) {
-        if perhaps && self.unfinished == 0 && self.world.network.is_empty() {
+        if perhaps && self.unfinished == 0 && self.sim.network.is_empty() {
             self.done = true;
         }
     }
@@ -324,16 +324,16 @@ impl Simulation {
     }
 
     fn sample<M: Mode>(&mut self, sampler: Sampler) {
-        let now = self.world.now();
+        let now = self.sim.now();
         match sampler {
-            Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.world, now),
-            Sampler::Queues => self.world.sample_queues::<M>(now),
-            Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.world, now, false),
+            Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.sim, now),
+            Sampler::Queues => self.sim.sample_queues::<M>(now),
+            Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.sim, now, false),
             Sampler::Changes => {
                 while let Some((at, link, detail)) = self.changes.get(self.changes_done)
                     && *at <= now
                 {
-                    self.world.recorder.link_event(now, link, detail);
+                    self.sim.recorder.link_event(now, link, detail);
                     self.changes_done += 1;
                 }
             }
@@ -343,15 +343,15 @@ impl Simulation {
 
     fn advance_control_plane(&mut self) {
         let Some(control_plane) = &mut self.control_plane else { return };
-        let now = self.world.now();
-        control_plane.advance(now, &mut self.world.network, &mut self.world.recorder);
+        let now = self.sim.now();
+        control_plane.advance(now, &mut self.sim.network, &mut self.sim.recorder);
         let slot =
-            self.world.network.components() + self.streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
-        self.world.schedule.set(slot as Slot, control_plane.next());
+            self.sim.network.components() + self.streams.len() * Timer::COUNT as usize + Sampler::ALL.len();
+        self.sim.schedule.set(slot as Slot, control_plane.next());
     }
 
     fn schedule_sampler(&mut self, sampler: Sampler) {
-        let now = self.world.now();
+        let now = self.sim.now();
         let every = |interval: Option<Span>| {
             interval.filter(|interval| *interval > Span::ZERO).map_or(Time::NEVER, |interval| now + interval)
         };
@@ -361,8 +361,8 @@ impl Simulation {
             Sampler::Flows => every(self.sample.flows),
             Sampler::Changes => self.changes.get(self.changes_done).map_or(Time::NEVER, |change| change.0),
         };
-        let first = self.world.network.components() + self.streams.len() * Timer::COUNT as usize;
-        self.world.schedule.set(first as Slot + sampler as Slot, next);
+        let first = self.sim.network.components() + self.streams.len() * Timer::COUNT as usize;
+        self.sim.schedule.set(first as Slot + sampler as Slot, next);
     }
 }
 
@@ -371,7 +371,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stream::Work;
+    use crate::stream::StreamKind;
 
     /// Ten transfers of 50 kB over a path that loses one packet in thirty.
     fn plan() -> Plan {
@@ -405,7 +405,7 @@ mod tests {
         while !simulation.advance(1000) {}
         assert_eq!(simulation.unfinished, 0);
         for stream in &simulation.streams {
-            assert!(matches!(&stream.work, Work::Tcp(tcp) if tcp.is_freed()));
+            assert!(matches!(&stream.kind, StreamKind::Tcp(tcp) if tcp.is_freed()));
         }
         let flows = simulation.finish().flows;
         assert!(flows.complete.iter().all(|complete| complete == Some(true)));

@@ -7,13 +7,13 @@ use crate::packet::{Body, Packet};
 use crate::ping_stream::PingStream;
 use crate::plan::IpVersion;
 use crate::recorder::Mode;
+use crate::sim_context::{SimContext, Timer};
 use crate::tcp_stream::TcpStream;
 use crate::udp_stream::UdpStream;
-use crate::world::{Timer, World};
 
-/// Where a stream is.
+/// The stream, its flow, and the nodes between which its packets travel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct FlowEndpoints {
     /// Its number, counted over all flows.
     pub(crate) stream: u32,
     /// The flow's place in the plan.
@@ -24,7 +24,7 @@ pub(crate) struct Ends {
     pub(crate) to: NodeId,
     /// What carries its packets.
     pub(crate) ip: IpVersion,
-    /// Differentiated services codepoint of its packets, there and back.
+    /// Differentiated services codepoint of its packets in both directions.
     pub(crate) dscp: u8,
     /// Where accelerators and caches end the connection and go on with another.
     pub(crate) relays: Relays,
@@ -33,17 +33,17 @@ pub(crate) struct Ends {
 /// The nodes that relay a stream's connection, in the order from `from` to `to`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Relays {
-    nodes: [NodeId; Relays::MOST],
+    nodes: [NodeId; Relays::MAX],
     count: usize,
 }
 
 impl Relays {
     /// As many as one path may have.
-    pub(crate) const MOST: usize = 8;
+    pub(crate) const MAX: usize = 8;
 
-    /// These nodes; at most [`Relays::MOST`].
+    /// These nodes; at most [`Relays::MAX`].
     pub(crate) fn of(nodes: impl Iterator<Item = NodeId>) -> Relays {
-        nodes.take(Relays::MOST).fold(Relays::default(), |mut relays, node| {
+        nodes.take(Relays::MAX).fold(Relays::default(), |mut relays, node| {
             relays.nodes[relays.count] = node;
             relays.count += 1;
             relays
@@ -61,26 +61,26 @@ impl Relays {
     }
 }
 
-impl Ends {
-    /// Sends `body` from one end to the other, or to the first relay before it; there or back.
+impl FlowEndpoints {
+    /// Sends `body` from one end to the other, or to the first relay before it.
     ///
     /// Whether the host's interface had room for it.
     #[inline]
-    pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, world: &mut World) -> bool {
+    pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, sim: &mut SimContext) -> bool {
         let relays = self.relays.nodes();
         let (from, to, relay) =
             if forward { (self.from, self.to, relays.first()) } else { (self.to, self.from, relays.last()) };
-        self.send_on::<M>(body, forward, from, relay.copied().unwrap_or(to), world)
+        self.send_on::<M>(body, forward, from, relay.copied().unwrap_or(to), sim)
     }
 
     /// Sends `body` from the relay of this number to the next one, or to the end beyond it.
-    pub(crate) fn relay<M: Mode>(&self, number: usize, body: Body, forward: bool, world: &mut World) {
+    pub(crate) fn relay<M: Mode>(&self, number: usize, body: Body, forward: bool, sim: &mut SimContext) {
         let relays = self.relays.nodes();
         let Some(&here) = relays.get(number) else { return };
         let (next, end) =
             if forward { (number.checked_add(1), self.to) } else { (number.checked_sub(1), self.from) };
         let to = next.and_then(|next| relays.get(next)).copied().unwrap_or(end);
-        self.send_on::<M>(body, forward, here, to, world);
+        self.send_on::<M>(body, forward, here, to, sim);
     }
 
     #[inline]
@@ -90,19 +90,19 @@ impl Ends {
         forward: bool,
         from: NodeId,
         to: NodeId,
-        world: &mut World,
+        sim: &mut SimContext,
     ) -> bool {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
         let frame_len = body.frame_len(self.ip);
         let (conversation, traffic_class) = (self.stream << 1 | u32::from(forward), self.dscp << 2 | ecn);
-        let packet = Packet::new(world.bodies.insert(body), frame_len, conversation, to, traffic_class);
-        world.send::<M>(from, packet)
+        let packet = Packet::new(sim.bodies.insert(body), frame_len, conversation, to, traffic_class);
+        sim.send::<M>(from, packet)
     }
 }
 
-/// What a stream does.
+/// The kind of traffic of a stream, with its state.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum StreamKind {
     /// A connection, for bulk data or for requests.
     Tcp(Box<TcpStream>),
     /// Datagrams.
@@ -111,16 +111,16 @@ pub(crate) enum Work {
     Ping(Box<PingStream>),
 }
 
-/// A stream at work.
+/// A stream of a running simulation.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    pub(crate) ends: Ends,
+    pub(crate) endpoints: FlowEndpoints,
     /// The flow's place in the plan.
     pub(crate) flow: usize,
     pub(crate) start: Time,
     /// It is counted as finished.
     pub(crate) done: bool,
-    pub(crate) work: Work,
+    pub(crate) kind: StreamKind,
     pub(crate) interval: Interval,
 }
 
@@ -144,53 +144,53 @@ pub(crate) struct Counts {
 
 impl Stream {
     /// One of the stream's timers fires.
-    pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, world: &mut World) {
-        match &mut self.work {
-            Work::Tcp(tcp) => tcp.wake::<M>(timer, &self.ends, world),
-            Work::Udp(udp) => udp.wake::<M>(&self.ends, world),
-            Work::Ping(ping) => ping.wake::<M>(&self.ends, world),
+    pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, sim: &mut SimContext) {
+        match &mut self.kind {
+            StreamKind::Tcp(tcp) => tcp.wake::<M>(timer, &self.endpoints, sim),
+            StreamKind::Udp(udp) => udp.wake::<M>(&self.endpoints, sim),
+            StreamKind::Ping(ping) => ping.wake::<M>(&self.endpoints, sim),
         }
     }
 
     /// A packet of the stream arrived at the end it was sent to.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
-        match &mut self.work {
-            Work::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.ends, world),
-            Work::Udp(udp) => udp.receive(body, world.now()),
-            Work::Ping(ping) => ping.receive::<M>(body, &self.ends, world),
+    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, sim: &mut SimContext) {
+        match &mut self.kind {
+            StreamKind::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.endpoints, sim),
+            StreamKind::Udp(udp) => udp.receive(body, sim.now()),
+            StreamKind::Ping(ping) => ping.receive::<M>(body, &self.endpoints, sim),
         }
     }
 
     /// The host that sent a packet of the stream has it no longer.
-    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, world: &mut World) {
-        if let Work::Tcp(tcp) = &mut self.work {
-            tcp.departed::<M>(body, forward, &self.ends, world);
+    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, sim: &mut SimContext) {
+        if let StreamKind::Tcp(tcp) = &mut self.kind {
+            tcp.departed::<M>(body, forward, &self.endpoints, sim);
         }
     }
 
     /// A packet of the stream arrived at the relay of this number.
-    pub(crate) fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, world: &mut World) {
-        if let Work::Tcp(tcp) = &mut self.work {
-            tcp.relay::<M>(number, body, forward, &self.ends, world);
+    pub(crate) fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, sim: &mut SimContext) {
+        if let StreamKind::Tcp(tcp) = &mut self.kind {
+            tcp.relay::<M>(number, body, forward, &self.endpoints, sim);
         }
     }
 
     /// Whether nothing more will come of it once the network is empty.
     pub(crate) fn finished(&self) -> bool {
-        match &self.work {
-            Work::Tcp(tcp) => tcp.finished(),
-            Work::Udp(udp) => udp.stopped(),
-            Work::Ping(ping) => ping.stopped(),
+        match &self.kind {
+            StreamKind::Tcp(tcp) => tcp.finished(),
+            StreamKind::Udp(udp) => udp.stopped(),
+            StreamKind::Ping(ping) => ping.stopped(),
         }
     }
 
     /// Payload bytes its receiving application has got so far.
     pub(crate) fn bytes_received(&self) -> u64 {
-        match &self.work {
-            Work::Tcp(tcp) => tcp.bytes_received(),
-            Work::Udp(udp) => udp.reception.bytes(),
-            Work::Ping(ping) => ping.bytes(ping.replies()),
+        match &self.kind {
+            StreamKind::Tcp(tcp) => tcp.bytes_received(),
+            StreamKind::Udp(udp) => udp.reception.bytes(),
+            StreamKind::Ping(ping) => ping.bytes(ping.replies()),
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
 use crate::recorder::Mode;
 use crate::relay::{Hop, Leg, Relay};
-use crate::stream::Ends;
-use crate::world::{Timer, World};
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::FlowEndpoints;
 
 /// The end at the flow's `from`, which opens the connection.
 pub(crate) const CLIENT: usize = 0;
@@ -125,8 +125,8 @@ impl TcpStream {
     }
 
     /// A timer fires.
-    pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, ends: &Ends, world: &mut World) {
-        let now = world.now();
+    pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let now = sim.now();
         let end = match timer {
             Timer::Application => {
                 if !std::mem::replace(&mut self.opened[CLIENT], true) {
@@ -139,7 +139,7 @@ impl TcpStream {
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
-                self.application.on_timer(client, &mut Context { ends, world });
+                self.application.on_timer(client, &mut Context { endpoints, sim });
                 CLIENT
             }
             Timer::Sender => CLIENT,
@@ -147,7 +147,7 @@ impl TcpStream {
             Timer::Relay => {
                 for (number, relay) in self.relays.iter_mut().enumerate() {
                     let application = &mut *self.application;
-                    relay.wake::<M>(&mut Hop { number, ends, application }, world);
+                    relay.wake::<M>(&mut Hop { number, endpoints, application }, sim);
                 }
                 return;
             }
@@ -158,35 +158,47 @@ impl TcpStream {
         {
             connection.handle_timeout(now);
         }
-        self.drive::<M>(end, ends, world);
+        self.drive::<M>(end, endpoints, sim);
     }
 
     /// A segment arrived at the end it was sent to.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
+    pub(crate) fn receive<M: Mode>(
+        &mut self,
+        body: &Body,
+        forward: bool,
+        endpoints: &FlowEndpoints,
+        sim: &mut SimContext,
+    ) {
         let Body::Tcp(segment) = body else { return };
         let end = if forward { SERVER } else { CLIENT };
-        let now = world.now();
+        let now = sim.now();
         if let Some(connection) = &mut self.ends[end] {
             connection.handle_segment(segment, now);
         } else if let Some(remains) = &self.remains {
             if let Some(answer) = remains.ends[end].answer(segment, now) {
-                ends.send::<M>(Body::Tcp(answer), end == CLIENT, world);
+                endpoints.send::<M>(Body::Tcp(answer), end == CLIENT, sim);
             }
             return;
         } else {
             self.accept(segment, now);
         }
-        self.drive::<M>(end, ends, world);
+        self.drive::<M>(end, endpoints, sim);
     }
 
     /// The host of an end has sent a segment of it.
-    pub(crate) fn departed<M: Mode>(&mut self, body: &Body, forward: bool, ends: &Ends, world: &mut World) {
+    pub(crate) fn departed<M: Mode>(
+        &mut self,
+        body: &Body,
+        forward: bool,
+        endpoints: &FlowEndpoints,
+        sim: &mut SimContext,
+    ) {
         let Body::Tcp(segment) = body else { return };
         let end = if forward { CLIENT } else { SERVER };
         if let Some(connection) = &mut self.ends[end] {
-            connection.departed(segment.len, world.now());
-            self.drive::<M>(end, ends, world);
+            connection.departed(segment.len, sim.now());
+            self.drive::<M>(end, endpoints, sim);
         }
     }
 
@@ -196,12 +208,12 @@ impl TcpStream {
         number: usize,
         body: &Body,
         forward: bool,
-        ends: &Ends,
-        world: &mut World,
+        endpoints: &FlowEndpoints,
+        sim: &mut SimContext,
     ) {
         if let (Some(relay), Body::Tcp(segment)) = (self.relays.get_mut(number), body) {
             let application = &mut *self.application;
-            relay.receive::<M>(segment, forward, &mut Hop { number, ends, application }, world);
+            relay.receive::<M>(segment, forward, &mut Hop { number, endpoints, application }, sim);
         }
     }
 
@@ -236,29 +248,29 @@ impl TcpStream {
     }
 
     /// Does all that follows from the last thing that happened to an end.
-    fn drive<M: Mode>(&mut self, end: usize, ends: &Ends, world: &mut World) {
-        let now = world.now();
+    fn drive<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let now = sim.now();
         let forward = end == CLIENT;
         let timer = if forward { Timer::Sender } else { Timer::Receiver };
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
             while let Some(segment) = connection.poll_transmit(now) {
-                if !ends.send::<M>(Body::Tcp(segment), forward, world) {
+                if !endpoints.send::<M>(Body::Tcp(segment), forward, sim) {
                     connection.departed(segment.len, now);
                 }
             }
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {
-                acted |= self.notice(end, notice, ends, world);
+                acted |= self.notice(end, notice, endpoints, sim);
             }
-            acted |= self.deliver(end, ends, world);
+            acted |= self.deliver(end, endpoints, sim);
             if !acted {
                 break;
             }
         }
-        self.observe(end, ends, world);
+        self.observe(end, endpoints, sim);
         if let Some(connection) = &self.ends[end] {
-            world.set_timer_no_later(ends.stream, timer, connection.poll_timeout());
+            sim.set_timer_no_later(endpoints.stream, timer, connection.poll_timeout());
         }
         if self.closed == [true; 2] && !self.aborted {
             self.retire();
@@ -266,10 +278,16 @@ impl TcpStream {
     }
 
     /// Records a notice; whether the application acted on it.
-    fn notice(&mut self, end: usize, notice: Notice, ends: &Ends, world: &mut World) -> bool {
-        let now = world.now();
+    fn notice(
+        &mut self,
+        end: usize,
+        notice: Notice,
+        endpoints: &FlowEndpoints,
+        sim: &mut SimContext,
+    ) -> bool {
+        let now = sim.now();
         let is_client = end == CLIENT;
-        let mut event = |name: &str, detail| world.recorder.stream_event(now, ends.stream, name, detail);
+        let mut event = |name: &str, detail| sim.recorder.stream_event(now, endpoints.stream, name, detail);
         match notice {
             Notice::RttSample(rtt) => {
                 if end == self.data_end {
@@ -282,7 +300,7 @@ impl TcpStream {
                         self.ends[end].as_ref().map_or(EcnFeedback::None, |own| own.ecn_feedback());
                     event("established", feedback_name(feedback));
                     if let Some(client) = &mut self.ends[end] {
-                        return self.application.on_established(client, &mut Context { ends, world });
+                        return self.application.on_established(client, &mut Context { endpoints, sim });
                     }
                 }
             }
@@ -311,7 +329,7 @@ impl TcpStream {
                 self.closed[end] = true;
                 event("aborted", None);
                 self.aborted = true;
-                self.application.on_abort(&mut Context { ends, world });
+                self.application.on_abort(&mut Context { endpoints, sim });
             }
         }
         false
@@ -319,30 +337,30 @@ impl TcpStream {
 
     /// Hands what has arrived to the application; whether it acted on it.
     #[inline]
-    fn deliver(&mut self, end: usize, ends: &Ends, world: &mut World) -> bool {
+    fn deliver(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) -> bool {
         let Some(connection) = &mut self.ends[end] else { return false };
         let received = connection.bytes_received();
         if received == self.delivered[end] {
             return false;
         }
         self.delivered[end] = received;
-        self.last_delivery = world.now();
-        self.application.on_data(end, connection, &mut Context { ends, world })
+        self.last_delivery = sim.now();
+        self.application.on_data(end, connection, &mut Context { endpoints, sim })
     }
 
     /// Keeps account of the control's window and phase.
     #[inline]
-    fn observe(&mut self, end: usize, ends: &Ends, world: &mut World) {
+    fn observe(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         if end != self.data_end {
             return;
         }
         let Some(connection) = &self.ends[end] else { return };
-        let now = world.now();
+        let now = sim.now();
         self.window.set(connection.cwnd(), now);
         let phase = connection.control().telemetry().phase;
         if !core::ptr::eq(phase, self.phases[end]) && phase != self.phases[end] {
             self.phases[end] = phase;
-            world.recorder.stream_event(now, ends.stream, "phase", Some(phase));
+            sim.recorder.stream_event(now, endpoints.stream, "phase", Some(phase));
         }
     }
 

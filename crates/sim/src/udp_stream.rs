@@ -5,9 +5,9 @@ use tcplab_units::Time;
 use crate::packet::Body;
 use crate::pattern::Pauses;
 use crate::recorder::Mode;
-use crate::stream::Ends;
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::FlowEndpoints;
 use crate::udp::{Pacer, Reception};
-use crate::world::{Timer, World};
 
 /// Source and sink of a stream of datagrams.
 #[derive(Debug)]
@@ -74,8 +74,8 @@ impl UdpStream {
     }
 
     /// The time of the next datagram has come.
-    pub(crate) fn wake<M: Mode>(&mut self, ends: &Ends, world: &mut World) {
-        let now = world.now();
+    pub(crate) fn wake<M: Mode>(&mut self, endpoints: &FlowEndpoints, sim: &mut SimContext) {
+        let now = sim.now();
         if now >= self.stop {
             self.stopped = true;
         }
@@ -86,7 +86,7 @@ impl UdpStream {
         let body = Body::Udp { number: self.sent, sent: now, payload };
         self.sent += 1;
         self.bytes_sent += u64::from(payload);
-        ends.send::<M>(body, true, world);
+        endpoints.send::<M>(body, true, sim);
         if let Some(left) = &mut self.bytes_left {
             *left -= u64::from(payload);
             self.stopped = *left == 0;
@@ -94,7 +94,7 @@ impl UdpStream {
         if !self.stopped {
             self.pacer.advance();
             self.skip_pauses();
-            world.set_timer(ends.stream, Timer::Application, self.pacer.next().min(self.stop));
+            sim.set_timer(endpoints.stream, Timer::Application, self.pacer.next().min(self.stop));
         }
     }
 

@@ -61,7 +61,7 @@ fn every_byte_arrives_and_both_ends_close() {
     let (flows, row) = (&run.tables.flows, run.flow("f"));
     assert_eq!(flows.bytes_received.get(row), Some(3_000_000));
     assert_eq!(flows.complete.get(row), Some(true));
-    assert!(run.facts.simulated.as_ns() < 40 * SECOND, "it ends by itself");
+    assert!(run.stats.simulated.as_ns() < 40 * SECOND, "it ends by itself");
     let legs = &run.tables.legs;
     let last = |name: &str| {
         legs.leg

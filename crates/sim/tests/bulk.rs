@@ -91,7 +91,7 @@ fn a_transfer_of_bytes_ends_when_they_have_arrived() {
     let end = flows.end.get(row).expect("an end");
     // A handshake, at least four windows (10, 20, 40, ... segments for 691), and less than half a second.
     assert!((60 * MS as i64..500 * MS as i64).contains(&end), "{end}");
-    assert!(run.facts.simulated.as_ns() < SECOND, "the run ends when the connection is closed");
+    assert!(run.stats.simulated.as_ns() < SECOND, "the run ends when the connection is closed");
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_run_broken_off_has_what_was_recorded_until_then() {
     let plan = parse(&classic(1, 20));
     let mut simulation = tcplab_sim::Simulation::new(&plan).expect("a plan that can be simulated");
     assert!(!simulation.advance(10_000));
-    let time = simulation.facts().simulated.as_ns() as i64;
+    let time = simulation.stats().simulated.as_ns() as i64;
     let tables = simulation.finish();
     assert_eq!(tables.flows.complete.get(0), Some(false));
     assert_eq!(tables.flows.end.get(0), Some(time));

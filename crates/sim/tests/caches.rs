@@ -50,7 +50,7 @@ fn assert_whole(run: &Run, requests: usize) {
     for stream in 0..2 {
         assert_eq!(run.tables.flows.complete.get(run.flow_stream("f", stream)), Some(true));
     }
-    assert!(run.facts.simulated.as_ns() < 60 * SECOND, "it ends by itself");
+    assert!(run.stats.simulated.as_ns() < 60 * SECOND, "it ends by itself");
 }
 
 #[test]

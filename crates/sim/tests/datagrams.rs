@@ -83,7 +83,7 @@ fn bytes_end_a_flow_with_a_shorter_datagram() {
     let row = run.flow("u");
     assert_eq!(run.tables.flows.segments_sent.get(row), Some(3));
     assert_eq!(run.tables.flows.bytes_received.get(row), Some(2500));
-    assert_eq!(run.facts.simulated.as_ns(), 2 * MS + 43_360 + MS, "the run ends with the last arrival");
+    assert_eq!(run.stats.simulated.as_ns(), 2 * MS + 43_360 + MS, "the run ends with the last arrival");
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn a_plan_run_twice_gives_the_same_tables() {
     let plan = random_plan();
     let (first, second) = (run(&plan), run(&plan));
     assert!(first.tables == second.tables);
-    assert_eq!(first.facts, second.facts);
+    assert_eq!(first.stats, second.stats);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn every_packet_that_enters_a_link_leaves_it_or_is_accounted_for() {
 fn the_end_of_the_run_cuts_everything_off() {
     let plan = with(random_plan(), json!({"duration": SECOND}));
     let run = run(&plan);
-    assert_eq!(run.facts.simulated.as_ns(), SECOND);
+    assert_eq!(run.stats.simulated.as_ns(), SECOND);
     let (flows, row) = (&run.tables.flows, run.flow("u"));
     assert_eq!(flows.end.get(row), Some(SECOND as i64));
     assert_eq!(flows.complete.get(row), Some(false));

@@ -90,7 +90,7 @@ fn more_than_a_million_become_histograms_with_their_order_in_batches() {
 #[test]
 fn a_stop_leaves_nobody_waiting() {
     let run = run(&lan(vec![echo(json!({"streams": 3, "iterations": 100_000, "stop": 50 * MS}))]));
-    assert!(run.facts.simulated.as_ns() < SECOND, "{:?}", run.facts.simulated);
+    assert!(run.stats.simulated.as_ns() < SECOND, "{:?}", run.stats.simulated);
     assert_eq!(run.tables.flows.complete.get(run.flow_stream("e", 1)), Some(false));
     assert!(run.tables.echoes.time.iter().flatten().all(|time| time < 50 * MS as i64));
 }

@@ -108,16 +108,16 @@ fn a_run_ends_when_the_last_packet_is_given_up() {
     plan["links"][1]["backward"]["loss"] = loss;
     let run = run(&plan);
     assert_eq!(run.tables.flows.losses_true.get(0), Some(5));
-    assert!(run.facts.simulated.as_ns() < SECOND, "{}", run.facts.simulated);
+    assert!(run.stats.simulated.as_ns() < SECOND, "{}", run.stats.simulated);
 }
 
 #[test]
 fn the_same_plan_gives_the_same_run_and_another_seed_another() {
     let plan = cell(64, vec![between("down", "s", "b", tcp("bbr1")), between("up", "a", "s", tcp("cubic"))]);
     let [one, again, other] = [1, 1, 2].map(|seed| run(&with(plan.clone(), json!({"seed": seed}))));
-    assert_eq!(one.facts, again.facts);
+    assert_eq!(one.stats, again.stats);
     assert_eq!(received(&one, "up"), received(&again, "up"));
-    assert_ne!(one.facts, other.facts);
+    assert_ne!(one.stats, other.stats);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn every_object_of_every_page_comes_once() {
     }
     let received: i64 = run.tables.flows.bytes_received.iter().flatten().sum();
     assert_eq!(received, 70 * (100 + 250 + 100_000));
-    assert!(run.facts.simulated.as_ns() < 60 * SECOND, "it ends by itself");
+    assert!(run.stats.simulated.as_ns() < 60 * SECOND, "it ends by itself");
 }
 
 #[test]

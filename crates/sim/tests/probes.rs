@@ -23,7 +23,7 @@ fn a_ping_takes_exactly_the_round_trip_of_the_path() {
     let (flows, row) = (&run.tables.flows, run.flow("p"));
     assert_eq!(flows.rtt_mean.get(row), Some(rtt as f64));
     assert_eq!(flows.rtt_p99.get(row), Some(rtt as f64));
-    assert_eq!(run.facts.simulated.as_ns(), 900 * MS + rtt, "the run ends with the last reply");
+    assert_eq!(run.stats.simulated.as_ns(), 900 * MS + rtt, "the run ends with the last reply");
 }
 
 /// a - s - r - t - b: hosts, switches and a router, with a side branch.
@@ -78,7 +78,7 @@ fn a_lost_probe_has_no_round_trip_time() {
     assert_eq!(run.tables.pings.rtt.get(1), None);
     let (flows, row) = (&run.tables.flows, run.flow("p"));
     assert_eq!((flows.losses_true.get(row), flows.losses_detected.get(row)), (Some(2), Some(2)));
-    assert!(run.facts.simulated.as_ns() < SECOND, "nothing more can come, so the run ends");
+    assert!(run.stats.simulated.as_ns() < SECOND, "nothing more can come, so the run ends");
 }
 
 #[test]

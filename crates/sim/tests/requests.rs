@@ -35,7 +35,7 @@ fn a_small_exchange_takes_one_round_trip() {
     let (flows, row) = (&run.tables.flows, run.flow("r"));
     assert_eq!(flows.bytes_received.get(row), Some(5 * 1100), "requests and responses");
     assert_eq!(flows.complete.get(row), Some(true));
-    assert!(run.facts.simulated.as_ns() < SECOND);
+    assert!(run.stats.simulated.as_ns() < SECOND);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn several_clients_ask_independently_until_they_are_stopped() {
         assert_eq!(run.tables.flows.complete.get(run.flow_stream("r", client)), Some(true));
     }
     assert!(echoes.time.iter().flatten().all(|time| time < SECOND as i64), "none is issued after the stop");
-    assert!((SECOND..SECOND + 200 * MS).contains(&run.facts.simulated.as_ns()));
+    assert!((SECOND..SECOND + 200 * MS).contains(&run.stats.simulated.as_ns()));
 }
 
 #[test]

@@ -92,11 +92,11 @@ fn a_lost_carrier_costs_the_flooding_and_the_hold_time_of_the_table() {
     let changed = ways[1].0 - 5 * SECOND as i64;
     assert!((12 * MS as i64..13 * MS as i64).contains(&changed), "{ways:?}");
     assert!((10..=40).contains(&outage(&run)), "{:?}", unanswered(&run));
-    let facts = run.facts.routing.expect("routing protocols");
+    let stats = run.stats.routing.expect("routing protocols");
     // The first Hello of each is unseen or does not name the other: the second comes 10 s later. A router's second
     // adjacency comes too soon after its first to be announced at once, and waits for the next look at link states.
-    assert!((10..22).contains(&(facts.converged.as_ns() / SECOND)), "{facts:?}");
-    assert!(facts.ttl_exceeded == 0, "{facts:?}");
+    assert!((10..22).contains(&(stats.converged.as_ns() / SECOND)), "{stats:?}");
+    assert!(stats.ttl_exceeded == 0, "{stats:?}");
 }
 
 #[test]
@@ -273,11 +273,11 @@ fn packets_that_go_round_are_discarded_when_their_time_to_live_is_over() {
         }
     };
     let run = run(&ring(routing, cut(), 8));
-    let facts = run.facts.routing.expect("routing protocols");
+    let stats = run.stats.routing.expect("routing protocols");
     let lost = unanswered(&run);
     // 2 s of probes, less those that are still on their way and those of the first 10 ms, which a dead link took.
-    assert!((facts.ttl_exceeded as i64 - lost.len() as i64).abs() <= 15, "{facts:?} {}", lost.len());
-    assert!(facts.ttl_exceeded > 180 && facts.no_route == 0, "{facts:?}");
+    assert!((stats.ttl_exceeded as i64 - lost.len() as i64).abs() <= 15, "{stats:?} {}", lost.len());
+    assert!(stats.ttl_exceeded > 180 && stats.no_route == 0, "{stats:?}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut forward = pipe(Span::from_ns(FRAME_BITS * 1_000 / mbit), lose_one_in);
     let mut backward = pipe(Span::ZERO, 0);
     let mut sender = Connection::connect(&config, Control::new(&name, [])?, 1, now);
-    sender.offer(u64::MAX, now);
+    sender.write(u64::MAX, now);
     drain(&mut sender, &mut forward, now);
     let (at, syn) = forward.line.pop_front().ok_or("no SYN was sent")?;
     now = at;

@@ -51,7 +51,7 @@ pub(crate) struct Accurate {
     r_ceb: u32,
     r_e1b: u32,
     /// Those of the last option that left: ECT(0), CE and ECT(1).
-    told: [u32; 3],
+    reported: [u32; 3],
     /// We opened and have sent no data: the first carries the option, to test the path (section 3.2.3.2.1).
     tests_path: bool,
     /// The last packet was marked.
@@ -78,7 +78,7 @@ impl Default for Accurate {
             r_e0b: 1,
             r_ceb: 0,
             r_e1b: 1,
-            told: [1, 0, 1],
+            reported: [1, 0, 1],
             tests_path: false,
             last_marked: false,
             marks_unacknowledged: 0,
@@ -110,7 +110,7 @@ impl Accurate {
 
     /// A counter has changed since the last option.
     fn has_news(&self) -> bool {
-        self.counters() != self.told
+        self.counters() != self.reported
     }
 
     /// How many fields fit into `room` bytes of options: of every counter that ever changed, else of those that have
@@ -118,7 +118,7 @@ impl Accurate {
     fn fields_within(&self, room: u32) -> u8 {
         let both = self.r_e0b != 1 && self.r_e1b != 1;
         // ECT(1) comes first then.
-        let third_has_news = both && self.r_e0b != self.told[0];
+        let third_has_news = both && self.r_e0b != self.reported[0];
         match room {
             12.. if both => 3,
             8.. if !third_has_news => 2,
@@ -211,7 +211,7 @@ impl Connection {
         let fields = accurate.fields_within(room_beside(taken, ack.sack_count));
         if fields > 0 {
             ack.accecn = accurate.option(fields);
-            accurate.told = accurate.counters();
+            accurate.reported = accurate.counters();
         }
     }
 
@@ -291,15 +291,15 @@ impl Connection {
         let mss = self.sk.mss_cache;
         let accurate = &mut self.ecn.accurate;
         let least = u32::from(ace(segment)).wrapping_sub(accurate.s_cep) % ACE;
-        let told = segment.accecn.carries_marks().then_some(segment.accecn.ceb);
-        let bytes = told.map(|ceb| {
+        let reported = segment.accecn.carries_marks().then_some(segment.accecn.ceb);
+        let bytes = reported.map(|ceb| {
             let bytes = ceb.wrapping_sub(accurate.s_ceb) % BYTES;
             // Fewer than were assumed for want of an option.
             if bytes < BYTES / 2 { bytes } else { 0 }
         });
         let marked = newly_marked(least, delivered, bytes, mss);
         accurate.s_cep = accurate.s_cep.wrapping_add(marked);
-        accurate.s_ceb = told.unwrap_or(accurate.s_ceb.wrapping_add(marked.wrapping_mul(mss)) % BYTES);
+        accurate.s_ceb = reported.unwrap_or(accurate.s_ceb.wrapping_add(marked.wrapping_mul(mss)) % BYTES);
         marked
     }
 }

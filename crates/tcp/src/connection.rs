@@ -76,7 +76,7 @@ pub struct Connection {
     notices: VecDeque<Notice>,
 }
 
-/// How far a connection is. Which half is closed is told by `SendState` and `Receiver`.
+/// How far a connection is. `SendState` and `Receiver` say which half is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     SynSent,
@@ -296,33 +296,33 @@ impl Connection {
         connection
     }
 
-    /// The application offers `bytes` more to send. They are taken into the send buffer as it has room, as
+    /// The application writes `bytes` more. They are taken into the send buffer as it has room, as
     /// a blocking writer's would be; use `u64::MAX` for a source that never ends.
-    pub fn offer(&mut self, bytes: u64, now: Time) {
+    pub fn write(&mut self, bytes: u64, now: Time) {
         self.set_now(now);
         if !self.snd.closing && self.state != State::Aborted {
-            self.offer_bytes(bytes);
+            self.write_bytes(bytes);
         }
     }
 
-    /// The application stops: what was offered but not yet taken into the send buffer is withdrawn. Returns
+    /// The application stops: what was offered but not yet taken into the send buffer is cancelled. Returns
     /// how many bytes that were (`u64::MAX` for a source without end).
-    pub fn withdraw(&mut self, now: Time) -> u64 {
+    pub fn cancel(&mut self, now: Time) -> u64 {
         self.set_now(now);
-        let withdrawn = self.withdraw_offer();
+        let cancelled = self.cancel_write();
         self.chrono_stop_sndbuf_limited();
         if self.snd.closing && self.established {
-            self.take_offered();
+            self.fill_send_buffer();
         }
-        withdrawn
+        cancelled
     }
 
-    /// No more will be offered: a FIN follows the last byte.
+    /// No more will be written: a FIN follows the last byte.
     pub fn close(&mut self, now: Time) {
         self.set_now(now);
         self.snd.closing = true;
-        if self.established && self.nothing_offered() {
-            self.take_offered();
+        if self.established && self.nothing_unwritten() {
+            self.fill_send_buffer();
         }
     }
 
@@ -336,9 +336,9 @@ impl Connection {
         self.abort();
     }
 
-    /// Whether the send buffer has taken all that was offered.
+    /// Whether the send buffer has taken all that was written.
     pub fn has_taken_all(&self) -> bool {
-        self.nothing_offered()
+        self.nothing_unwritten()
     }
 
     /// Whether the application reads at once whatever arrives (true unless changed).

@@ -2,7 +2,7 @@
 //! `accecn.rs` has the feedback of RFC 9768.
 //!
 //! A control that needs ECN (`TCP_CONG_NEEDS_ECN`) asks for it in the handshake whatever the setting, makes all
-//! its packets ECN-capable, and without accurate feedback it is told of the marks on arriving data, so that it
+//! its packets ECN-capable, and without accurate feedback it learns of the marks on arriving data, so that it
 //! can echo them in its own way (for dctcp RFC 8257, section 3.2).
 
 use tcplab_control::CaEvent;

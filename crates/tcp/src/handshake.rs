@@ -117,7 +117,7 @@ impl Connection {
         self.sk.snd_una = segment.ack;
         self.become_established();
         self.send_handshake_ack();
-        self.take_offered();
+        self.fill_send_buffer();
     }
 
     /// Acknowledges the peer's SYN-ACK.

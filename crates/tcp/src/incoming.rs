@@ -26,7 +26,7 @@ impl Connection {
                 } else if self.handle_in_syn_received(segment) {
                     self.handle_established(segment, size);
                     if self.established {
-                        self.take_offered();
+                        self.fill_send_buffer();
                     }
                 }
             }
@@ -186,7 +186,7 @@ impl Connection {
         self.state = State::Aborted;
         self.established = false;
         self.timers = crate::timers::Timers::new();
-        self.withdraw_offer();
+        self.cancel_write();
         self.notice(Notice::Aborted);
     }
 }

@@ -5,8 +5,8 @@ use crate::handshake::TIMESTAMP_BYTES;
 
 /// A peer with a window up to this (`TCP_MSS_DEFAULT`) is sent segments of the whole window.
 const SMALL_WINDOW: u32 = 536;
-/// Least headers and payload a segment is cut to.
-const LEAST: u32 = 68;
+/// Minimum of headers and payload that a segment is cut to.
+const MIN_MSS: u32 = 68;
 /// TCP's header without options.
 const HEADER: u32 = 20;
 
@@ -16,7 +16,7 @@ impl Connection {
         if self.timestamps_ok { TIMESTAMP_BYTES } else { 0 }
     }
 
-    /// Largest payload the peer was told to send (`advmss`).
+    /// Largest payload announced to the peer (`advmss`).
     pub(crate) fn advertised_mss(&self) -> u32 {
         self.config.mss.saturating_sub(self.option_bytes())
     }
@@ -36,10 +36,10 @@ impl Connection {
     /// acknowledged (RFC 9293, section 3.8.6.2.1; `tcp_bound_to_half_wnd`).
     pub(crate) fn bound_to_half_window(&self, bytes: u32) -> u32 {
         let window = self.snd.max_window;
-        let most = if window > SMALL_WINDOW { window / 2 } else { window };
-        if most == 0 || bytes <= most {
+        let max = if window > SMALL_WINDOW { window / 2 } else { window };
+        if max == 0 || bytes <= max {
             return bytes;
         }
-        most.max(LEAST - HEADER - self.option_bytes())
+        max.max(MIN_MSS - HEADER - self.option_bytes())
     }
 }

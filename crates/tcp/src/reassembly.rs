@@ -64,7 +64,7 @@ impl Reassembly {
         new
     }
 
-    /// Whether taking in `start..end` would move a third block to the front: what a peer has not been told
+    /// Whether taking in `start..end` would move a third block to the front: what a peer does not know
     /// of by then might never be reported (Linux `TCP_SACK_BLOCKS_EXPECTED`).
     pub(crate) fn displaces_blocks(&self, start: u32, end: u32) -> bool {
         let blocks = &self.blocks[..self.block_count];

@@ -1,4 +1,4 @@
-//! The send buffer: how much the application's offer is taken in (SO_SNDBUF, `tcp_wmem`).
+//! The send buffer: how much of what the application writes it takes (SO_SNDBUF, `tcp_wmem`).
 
 use crate::Config;
 use crate::Connection;
@@ -6,10 +6,10 @@ use crate::transmit::GSO_HEADERS;
 
 /// `tcp_wmem[1]`, where auto-tuning starts.
 const INITIAL: u64 = 16_384;
-/// Least buffer the system grants (Linux `SOCK_MIN_SNDBUF`).
-const LEAST: u64 = 4_608;
-/// Most payload in the buffer, so that sequence numbers stay comparable.
-const MOST: u64 = 1 << 30;
+/// Minimum buffer the system grants (Linux `SOCK_MIN_SNDBUF`).
+const MIN_LIMIT: u64 = 4_608;
+/// Maximum payload in the buffer, so that sequence numbers stay comparable.
+const MAX_LIMIT: u64 = 1 << 30;
 /// Bytes of one write by the application (iperf3's default), the unit in which it is asked whether the
 /// application limits the rate.
 const WRITE: u64 = 131_072;
@@ -22,8 +22,8 @@ pub(crate) struct SendBuffer {
     /// `sk_sndbuf`.
     limit: u64,
     fixed: bool,
-    /// Offered by the application and not yet taken; `u64::MAX`: without end.
-    offered: u64,
+    /// Bytes the application wants to write that are not in the buffer yet; `u64::MAX`: without end.
+    unwritten: u64,
     /// The writer found no room (`SOCK_NOSPACE`).
     pub writer_waits: bool,
     /// Bytes of the present write that are still to be taken.
@@ -39,9 +39,9 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     pub(crate) fn new(config: &Config) -> SendBuffer {
         SendBuffer {
-            limit: config.send_buffer.map_or(INITIAL, |bytes| bytes.saturating_mul(2).max(LEAST)),
+            limit: config.send_buffer.map_or(INITIAL, |bytes| bytes.saturating_mul(2).max(MIN_LIMIT)),
             fixed: config.send_buffer.is_some(),
-            offered: 0,
+            unwritten: 0,
             writer_waits: false,
             write_left: 0,
             bursts_out: 0,
@@ -65,21 +65,21 @@ impl Connection {
         self.buffer.chunk / self.sk.mss_cache
     }
 
-    pub(crate) fn offer_bytes(&mut self, bytes: u64) {
-        self.buffer.offered = self.buffer.offered.saturating_add(bytes);
+    pub(crate) fn write_bytes(&mut self, bytes: u64) {
+        self.buffer.unwritten = self.buffer.unwritten.saturating_add(bytes);
         if self.established && !self.buffer.writer_waits {
-            self.take_offered();
+            self.fill_send_buffer();
         }
     }
 
-    pub(crate) fn withdraw_offer(&mut self) -> u64 {
+    pub(crate) fn cancel_write(&mut self) -> u64 {
         self.buffer.writer_waits = false;
         self.buffer.write_left = 0;
-        std::mem::take(&mut self.buffer.offered)
+        std::mem::take(&mut self.buffer.unwritten)
     }
 
-    pub(crate) fn nothing_offered(&self) -> bool {
-        self.buffer.offered == 0
+    pub(crate) fn nothing_unwritten(&self) -> bool {
+        self.buffer.unwritten == 0
     }
 
     /// Memory in use (`sk_wmem_queued`).
@@ -98,14 +98,14 @@ impl Connection {
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
-    pub(crate) fn take_offered(&mut self) {
-        if self.buffer.offered > 0 {
+    pub(crate) fn fill_send_buffer(&mut self) {
+        if self.buffer.unwritten > 0 {
             self.restart_after_idle();
             self.chrono_start_busy();
-            while self.buffer.offered > 0 && self.take_one_buffer() {}
-            self.buffer.writer_waits = self.buffer.offered > 0;
+            while self.buffer.unwritten > 0 && self.take_one_buffer() {}
+            self.buffer.writer_waits = self.buffer.unwritten > 0;
         }
-        if self.snd.closing && self.buffer.offered == 0 {
+        if self.snd.closing && self.buffer.unwritten == 0 {
             self.snd.fin_queued = true;
         }
         self.push_pending();
@@ -119,11 +119,11 @@ impl Connection {
     fn take_one_buffer(&mut self) -> bool {
         if self.buffer.write_left == 0 {
             self.rate_check_app_limited();
-            self.buffer.write_left = WRITE.min(self.buffer.offered);
+            self.buffer.write_left = WRITE.min(self.buffer.unwritten);
         }
         let mut begun = self.last_buffer();
         if begun == 0 || begun >= self.buffer.chunk {
-            if self.send_memory() >= self.buffer.limit.min(MOST) {
+            if self.send_memory() >= self.buffer.limit.min(MAX_LIMIT) {
                 return false;
             }
             begun = 0;
@@ -131,8 +131,8 @@ impl Connection {
         let bytes = self.buffer.write_left.min(u64::from(self.buffer.chunk - begun));
         self.buffer.last = begun + bytes as u32;
         self.buffer.write_left -= bytes;
-        if self.buffer.offered != u64::MAX {
-            self.buffer.offered -= bytes;
+        if self.buffer.unwritten != u64::MAX {
+            self.buffer.unwritten -= bytes;
         }
         self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
         if self.buffer.write_left == 0 {
@@ -156,7 +156,7 @@ impl Connection {
         if self.buffer.limit.saturating_sub(used) >= used >> 1 {
             self.buffer.writer_waits = false;
             self.chrono_stop_sndbuf_limited();
-            self.take_offered();
+            self.fill_send_buffer();
         }
     }
 

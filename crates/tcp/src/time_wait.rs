@@ -52,7 +52,7 @@ mod tests {
     fn closed() -> (Connection, Time) {
         let config = Config::default();
         let mut pair = Pair::new([&config; 2], "cubic", [1, 2], Span::from_ms(5), 1);
-        pair.ends[0].offer(100_000, pair.now);
+        pair.ends[0].write(100_000, pair.now);
         for end in 0..2 {
             let now = pair.now;
             pair.ends[end].close(now);

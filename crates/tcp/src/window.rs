@@ -5,7 +5,7 @@ use crate::seq::{after, before};
 use crate::{Config, Connection};
 
 /// `tcp_wmem`-independent floor of a receive buffer (Linux `SOCK_MIN_RCVBUF`).
-const LEAST_BUFFER: u64 = 2_304;
+const MIN_BUFFER: u64 = 2_304;
 /// Largest unscaled window.
 const MAX_UNSCALED: u64 = 65_535;
 /// Largest shift (RFC 7323, section 2.3).
@@ -42,7 +42,7 @@ pub(crate) struct ReceiveWindow {
     pub advertised: u32,
     /// `rcv_nxt` when it was (`rcv_wup`).
     pub advertised_at: u32,
-    /// Largest payload we told the peer to send.
+    /// Largest payload announced to the peer.
     advmss: u64,
     /// Dynamic right-sizing: bytes the application read in the last measured RTT, and where and when the
     /// present measurement began.
@@ -63,7 +63,7 @@ impl ReceiveWindow {
         let buffer = config
             .receive_buffer
             .map_or(config.receive_buffer_initial, |bytes| bytes.saturating_mul(2))
-            .clamp(LEAST_BUFFER, 1 << 31);
+            .clamp(MIN_BUFFER, 1 << 31);
         let payload = buffer * INITIAL_RATIO / 256;
         let clamp = if fixed { payload } else { MAX_UNSCALED << MAX_SCALE };
         let mss = u64::from(mss);

@@ -262,23 +262,23 @@ mod tests {
     use super::*;
     use crate::config::Limit;
     use crate::packet::Ecn;
-    use crate::qdisc::testing::{Told, Unit, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue};
 
     fn codel(config: config::Codel) -> Codel<Unit> {
         Codel::new(&config, None)
     }
 
     /// Fills a queue with `packets` at once and takes one out every `gap_ms`: the times in ms of what it did.
-    fn signals(config: config::Codel, packets: u32, ecn: Ecn, gap_ms: u64) -> Vec<(u64, Told)> {
+    fn signals(config: config::Codel, packets: u32, ecn: Ecn, gap_ms: u64) -> Vec<(u64, Notified)> {
         let mut queue = codel(config::Codel { limit: Limit::Packets(u64::from(packets)), ..config });
         for _ in 0..packets {
-            offer(&mut queue, Unit { ecn, ..Unit::new(1514) }, Time::ZERO);
+            enqueue(&mut queue, Unit { ecn, ..Unit::new(1514) }, Time::ZERO);
         }
         let mut signals = Vec::new();
         for ms in (1..).step_by(gap_ms as usize) {
-            let mut told = Vec::new();
-            let packet = queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
-            signals.extend(told.into_iter().map(|told| (ms, told)));
+            let mut notified = Vec::new();
+            let packet = queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut notified);
+            signals.extend(notified.into_iter().map(|notified| (ms, notified)));
             if packet.is_none() {
                 break;
             }
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn drops_begin_after_an_interval_and_come_closer_with_the_root_of_their_count() {
         let drops = signals(config::Codel::default(), 700, Ecn::NotEct, 1);
-        assert!(drops.iter().all(|drop| drop.1 == Told::Dropped(Cause::Early)));
+        assert!(drops.iter().all(|drop| drop.1 == Notified::Dropped(Cause::Early)));
         // The packet at 5 ms has waited for the target; the next drops follow after 100 ms / √1, √2, √3 …
         let times: Vec<u64> = drops.iter().map(|drop| drop.0).take(8).collect();
         assert_eq!(times, [105, 205, 276, 334, 384, 429, 469, 507]);
@@ -299,12 +299,12 @@ mod tests {
     fn a_sender_that_can_be_told_keeps_its_packets() {
         let ecn = config::Codel { ecn: true, ..config::Codel::default() };
         let marks = signals(ecn, 500, Ecn::Ect0, 1);
-        assert_eq!(marks[..3], [(105, Told::Marked), (205, Told::Marked), (276, Told::Marked)]);
-        assert!(marks.iter().all(|mark| mark.1 == Told::Marked));
+        assert_eq!(marks[..3], [(105, Notified::Marked), (205, Notified::Marked), (276, Notified::Marked)]);
+        assert!(marks.iter().all(|mark| mark.1 == Notified::Marked));
         let drops = signals(ecn, 500, Ecn::NotEct, 1);
-        assert!(!drops.is_empty() && drops.iter().all(|drop| drop.1 == Told::Dropped(Cause::Early)));
+        assert!(!drops.is_empty() && drops.iter().all(|drop| drop.1 == Notified::Dropped(Cause::Early)));
         let off = signals(config::Codel::default(), 500, Ecn::Ect0, 1);
-        assert_eq!(off[0], (105, Told::Dropped(Cause::Early)));
+        assert_eq!(off[0], (105, Notified::Dropped(Cause::Early)));
     }
 
     #[test]
@@ -315,7 +315,7 @@ mod tests {
             ..config::Codel::default()
         };
         let marks = signals(config, 5, Ecn::Ect1, 1);
-        assert_eq!(marks, [(3, Told::Marked), (4, Told::Marked), (5, Told::Marked)]);
+        assert_eq!(marks, [(3, Notified::Marked), (4, Notified::Marked), (5, Notified::Marked)]);
         assert_eq!(signals(config, 5, Ecn::NotEct, 1), []);
     }
 
@@ -323,11 +323,11 @@ mod tests {
     fn a_queue_of_one_packet_is_short_enough() {
         let mut queue = codel(config::Codel::default());
         for ms in (0..5000).step_by(50) {
-            let mut told = offer(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(ms));
+            let mut notified = enqueue(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(ms));
             if queue.backlog().packets > 1 {
-                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
+                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut notified);
             }
-            assert_eq!(told, [Told::Enqueued]);
+            assert_eq!(notified, [Notified::Enqueued]);
         }
     }
 
@@ -341,15 +341,15 @@ mod tests {
         let mut queue = codel(config::Codel::default());
         let mut drops_in_a_burst = |begin: u64| {
             for _ in 0..600 {
-                offer(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(begin));
+                enqueue(&mut queue, Unit::new(1514), Time::ZERO + Span::from_ms(begin));
             }
-            let mut told = Vec::new();
+            let mut notified = Vec::new();
             let mut ms = begin;
             while queue.backlog().packets > 0 {
                 ms += 1;
-                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut told);
+                queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut notified);
             }
-            told.len()
+            notified.len()
         };
         let (first, soon, late) = (drops_in_a_burst(0), drops_in_a_burst(700), drops_in_a_burst(10_000));
         assert_eq!(first, late);
@@ -359,8 +359,8 @@ mod tests {
     #[test]
     fn arrivals_beyond_the_limit_are_refused() {
         let mut queue = codel(config::Codel { limit: Limit::Bytes(3000), ..config::Codel::default() });
-        assert_eq!(offer(&mut queue, Unit::new(1514), Time::ZERO), [Told::Enqueued]);
-        assert_eq!(offer(&mut queue, Unit::new(1514), Time::ZERO), [Told::Rejected(Cause::Overlimit)]);
-        assert_eq!(offer(&mut queue, Unit::new(1000), Time::ZERO), [Told::Enqueued]);
+        assert_eq!(enqueue(&mut queue, Unit::new(1514), Time::ZERO), [Notified::Enqueued]);
+        assert_eq!(enqueue(&mut queue, Unit::new(1514), Time::ZERO), [Notified::Rejected(Cause::Overlimit)]);
+        assert_eq!(enqueue(&mut queue, Unit::new(1000), Time::ZERO), [Notified::Enqueued]);
     }
 }

@@ -244,9 +244,9 @@ proptest! {
             match step {
                 Some(packet) => {
                     offered += 1;
-                    let told = ledger.waiting + ledger.dropped as i64 + ledger.refused as i64;
+                    let notified = ledger.waiting + ledger.dropped as i64 + ledger.refused as i64;
                     queue.enqueue(Queued { packet, number: offered, since: now }, now, &mut ledger);
-                    prop_assert_eq!(ledger.waiting + ledger.dropped as i64 + ledger.refused as i64, told + 1);
+                    prop_assert_eq!(ledger.waiting + ledger.dropped as i64 + ledger.refused as i64, notified + 1);
                 }
                 None => left += take(&mut queue, &mut ledger, now),
             }

@@ -42,7 +42,7 @@ impl Counts {
     }
 }
 
-/// Counts what is told, and tells it on. It is the same type however deep disciplines nest.
+/// Counts notifications, and passes them on. It is the same type however deep disciplines nest.
 pub(crate) struct Counting<'a, P> {
     pub(crate) counts: &'a mut Counts,
     pub(crate) sink: &'a mut dyn Sink<P>,

@@ -98,7 +98,7 @@ impl<P: Packet> Qdisc<P> for Droptail<P> {
 mod tests {
     use super::*;
     use crate::packet::Ecn;
-    use crate::qdisc::testing::{Told, Unit, no_change, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue, no_change};
     use tcplab_units::Span;
 
     fn rate(bits_per_sec: u64) -> Option<Rate> {
@@ -108,7 +108,7 @@ mod tests {
     /// How many packets of 100 bytes find room.
     fn room(limit: Option<Limit>, bits_per_sec: u64) -> usize {
         let mut queue = Droptail::new(limit, None, rate(bits_per_sec));
-        (0..1000).filter(|_| offer(&mut queue, Unit::new(100), Time::ZERO) == [Told::Enqueued]).count()
+        (0..1000).filter(|_| enqueue(&mut queue, Unit::new(100), Time::ZERO) == [Notified::Enqueued]).count()
     }
 
     #[test]
@@ -125,40 +125,41 @@ mod tests {
     #[test]
     fn a_smaller_packet_may_still_fit() {
         let mut queue = Droptail::new(Some(Limit::Bytes(250)), None, None);
-        let told = [200, 100, 50, 1].map(|bytes| offer(&mut queue, Unit::new(bytes), Time::ZERO).remove(0));
-        let refused = Told::Rejected(Cause::Overlimit);
-        assert_eq!(told, [Told::Enqueued, refused, Told::Enqueued, refused]);
+        let notified =
+            [200, 100, 50, 1].map(|bytes| enqueue(&mut queue, Unit::new(bytes), Time::ZERO).remove(0));
+        let refused = Notified::Rejected(Cause::Overlimit);
+        assert_eq!(notified, [Notified::Enqueued, refused, Notified::Enqueued, refused]);
     }
 
     #[test]
     fn what_was_taken_out_makes_room() {
         let mut queue = Droptail::new(Some(Limit::Bytes(100)), None, None);
-        assert_eq!(offer(&mut queue, Unit::new(100), Time::ZERO), [Told::Enqueued]);
+        assert_eq!(enqueue(&mut queue, Unit::new(100), Time::ZERO), [Notified::Enqueued]);
         assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some());
-        assert_eq!(offer(&mut queue, Unit::new(100), Time::ZERO), [Told::Enqueued]);
+        assert_eq!(enqueue(&mut queue, Unit::new(100), Time::ZERO), [Notified::Enqueued]);
     }
 
     #[test]
     fn a_lower_limit_keeps_what_already_waits() {
         let mut queue = Droptail::new(None, None, None);
         for _ in 0..5 {
-            offer(&mut queue, Unit::new(100), Time::ZERO);
+            enqueue(&mut queue, Unit::new(100), Time::ZERO);
         }
         queue.change(&Change { limit: Some(Limit::Packets(3)), ..no_change() }, None);
-        assert_eq!(offer(&mut queue, Unit::new(100), Time::ZERO), [Told::Rejected(Cause::Overlimit)]);
+        assert_eq!(enqueue(&mut queue, Unit::new(100), Time::ZERO), [Notified::Rejected(Cause::Overlimit)]);
         assert_eq!(queue.backlog(), Backlog { packets: 5, bytes: 500 });
     }
 
     #[test]
     fn packets_that_cannot_be_marked_are_not() {
-        for (ecn, told) in [
-            (Ecn::NotEct, vec![Told::Enqueued]),
-            (Ecn::Ect0, vec![Told::Enqueued, Told::Marked]),
-            (Ecn::Ect1, vec![Told::Enqueued, Told::Marked]),
+        for (ecn, notified) in [
+            (Ecn::NotEct, vec![Notified::Enqueued]),
+            (Ecn::Ect0, vec![Notified::Enqueued, Notified::Marked]),
+            (Ecn::Ect1, vec![Notified::Enqueued, Notified::Marked]),
         ] {
             let mut queue = Droptail::new(None, Some(Limit::Packets(0)), None);
-            offer(&mut queue, Unit::new(100), Time::ZERO);
-            assert_eq!(offer(&mut queue, Unit { ecn, ..Unit::new(100) }, Time::ZERO), told);
+            enqueue(&mut queue, Unit::new(100), Time::ZERO);
+            assert_eq!(enqueue(&mut queue, Unit { ecn, ..Unit::new(100) }, Time::ZERO), notified);
         }
     }
 
@@ -166,7 +167,7 @@ mod tests {
     fn unmarked(mark_above: Option<Limit>, bits_per_sec: u64) -> usize {
         let mut queue = Droptail::new(None, mark_above, rate(bits_per_sec));
         let packet = Unit { ecn: Ecn::Ect0, ..Unit::new(100) };
-        (0..1000).take_while(|_| offer(&mut queue, packet, Time::ZERO) == [Told::Enqueued]).count()
+        (0..1000).take_while(|_| enqueue(&mut queue, packet, Time::ZERO) == [Notified::Enqueued]).count()
     }
 
     #[test]

@@ -189,7 +189,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 mod tests {
     use super::*;
     use crate::config::Limit;
-    use crate::qdisc::testing::{Told, Unit, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue};
     use proptest::prelude::*;
 
     fn drr(limit: Option<Limit>, quantum: u32) -> Drr<Unit> {
@@ -210,7 +210,7 @@ mod tests {
     fn flows_take_turns() {
         let mut queue = drr(None, 100);
         for flow in [1, 1, 1, 2, 2, 3] {
-            offer(&mut queue, of(flow, 100), Time::ZERO);
+            enqueue(&mut queue, of(flow, 100), Time::ZERO);
         }
         assert_eq!(drain(&mut queue), [1, 2, 3, 1, 2, 1]);
     }
@@ -219,10 +219,10 @@ mod tests {
     fn a_flow_of_small_packets_sends_as_many_bytes_as_one_of_large_packets() {
         let mut queue = drr(None, 500);
         for _ in 0..4 {
-            offer(&mut queue, of(1, 1000), Time::ZERO);
+            enqueue(&mut queue, of(1, 1000), Time::ZERO);
         }
         for _ in 0..20 {
-            offer(&mut queue, of(2, 200), Time::ZERO);
+            enqueue(&mut queue, of(2, 200), Time::ZERO);
         }
         // 500 bytes a turn: two small ones, then three with what was left over; a large one every other turn.
         let order = drain(&mut queue);
@@ -234,11 +234,11 @@ mod tests {
     fn beyond_the_limit_the_longest_flow_loses_its_last_packet() {
         let mut queue = drr(Some(Limit::Packets(4)), 100);
         for _ in 0..4 {
-            offer(&mut queue, of(1, 100), Time::ZERO);
+            enqueue(&mut queue, of(1, 100), Time::ZERO);
         }
-        let told = offer(&mut queue, of(2, 100), Time::ZERO);
-        assert_eq!(told, [Told::Dropped(Cause::Overlimit), Told::Enqueued]);
-        assert_eq!(offer(&mut queue, of(1, 100), Time::ZERO), [Told::Rejected(Cause::Overlimit)]);
+        let notified = enqueue(&mut queue, of(2, 100), Time::ZERO);
+        assert_eq!(notified, [Notified::Dropped(Cause::Overlimit), Notified::Enqueued]);
+        assert_eq!(enqueue(&mut queue, of(1, 100), Time::ZERO), [Notified::Rejected(Cause::Overlimit)]);
         assert_eq!(drain(&mut queue), [1, 2, 1, 1]);
     }
 
@@ -250,8 +250,8 @@ mod tests {
         ) {
             let mut queue = drr(None, quantum);
             for &(one, two) in &lengths {
-                offer(&mut queue, of(1, one), Time::ZERO);
-                offer(&mut queue, of(2, two), Time::ZERO);
+                enqueue(&mut queue, of(1, one), Time::ZERO);
+                enqueue(&mut queue, of(2, two), Time::ZERO);
             }
             let mut sent = [0i64; 16];
             let both_wait = |queue: &Drr<Unit>| queue.active.len() == 2;

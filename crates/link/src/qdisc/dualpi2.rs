@@ -220,7 +220,7 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
 mod tests {
     use super::*;
     use crate::config::Limit;
-    use crate::qdisc::testing::{Told, Unit, offer_number};
+    use crate::qdisc::testing::{Notified, Unit, enqueue_number};
 
     fn dualpi2(config: config::Dualpi2) -> Dualpi2<Unit> {
         Dualpi2::new(&config, None, 1)
@@ -235,14 +235,14 @@ mod tests {
             let now = Time::ZERO + Span::from_ms(at);
             for (flow, &ecn) in (0..).zip(offered) {
                 number += 1;
-                let told = offer_number(queue, Unit { ecn, flow, ..Unit::new(1500) }, number, now);
-                assert_eq!(told, [Told::Enqueued]);
+                let notified = enqueue_number(queue, Unit { ecn, flow, ..Unit::new(1500) }, number, now);
+                assert_eq!(notified, [Notified::Enqueued]);
             }
-            let mut told = Vec::new();
-            if let Some(packet) = queue.dequeue(now, &mut told) {
+            let mut notified = Vec::new();
+            if let Some(packet) = queue.dequeue(now, &mut notified) {
                 let count = &mut counts[packet.packet.flow as usize];
                 count.0 += 1;
-                count.1 += u64::from(told.contains(&Told::Marked));
+                count.1 += u64::from(notified.contains(&Notified::Marked));
             }
         }
         for (class, queue) in queue.classes().iter().zip(["L", "C"]) {
@@ -259,7 +259,7 @@ mod tests {
     fn packets_that_can_be_marked_often_go_to_the_low_latency_queue() {
         let mut queue = dualpi2(config::Dualpi2::default());
         for (number, ecn) in (0..).zip([Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce]) {
-            offer_number(&mut queue, Unit { ecn, ..Unit::new(100) }, number, Time::ZERO);
+            enqueue_number(&mut queue, Unit { ecn, ..Unit::new(100) }, number, Time::ZERO);
         }
         let waiting: Vec<u32> = queue.classes().iter().map(|class| class.backlog.packets).collect();
         assert_eq!(waiting, [2, 2]);
@@ -269,13 +269,13 @@ mod tests {
     fn a_delay_beyond_the_step_marks_every_scalable_packet_and_drops_none() {
         let mut queue = dualpi2(config::Dualpi2::default());
         for number in 0..4 {
-            offer_number(&mut queue, Unit { ecn: Ecn::Ect1, ..Unit::new(1500) }, number, Time::ZERO);
+            enqueue_number(&mut queue, Unit { ecn: Ecn::Ect1, ..Unit::new(1500) }, number, Time::ZERO);
         }
         let mut marks = Vec::new();
         for us in [500, 1000, 1001, 2000] {
-            let mut told = Vec::new();
-            queue.dequeue(Time::ZERO + Span::from_us(us), &mut told);
-            marks.push(told == [Told::Marked]);
+            let mut notified = Vec::new();
+            queue.dequeue(Time::ZERO + Span::from_us(us), &mut notified);
+            marks.push(notified == [Notified::Marked]);
         }
         // The last one waits alone: it is no queue.
         assert_eq!(marks, [false, false, true, false]);
@@ -296,21 +296,21 @@ mod tests {
         for (ecn, most_marked) in [(Ecn::NotEct, 0), (Ecn::Ect0, 60_000)] {
             let mut queue = dualpi2(config::Dualpi2::default());
             // Four packets a millisecond for three: every fourth one has to go.
-            let mut told = Vec::new();
+            let mut notified = Vec::new();
             for ms in 0..30_000 {
                 let now = Time::ZERO + Span::from_ms(ms);
                 for packet in 0..4 {
-                    offer_number(&mut queue, Unit { ecn, ..Unit::new(1500) }, 4 * ms + packet, now);
+                    enqueue_number(&mut queue, Unit { ecn, ..Unit::new(1500) }, 4 * ms + packet, now);
                 }
                 for _ in 0..3 {
-                    queue.dequeue(now, &mut told);
+                    queue.dequeue(now, &mut notified);
                 }
             }
             let delay = queue.classic.delay(Time::ZERO + Span::from_ms(30_000));
             assert!((8..25).contains(&(delay.as_us() / 1000)), "{delay}");
             // A quarter is the square of a half: p' = 1/2, beyond which marks give way to drops.
             assert!((ONE * 4 / 10..ONE * 6 / 10).contains(&queue.base), "{}", queue.base as f64 / ONE as f64);
-            assert!(told.iter().filter(|told| **told == Told::Marked).count() <= most_marked);
+            assert!(notified.iter().filter(|notified| **notified == Notified::Marked).count() <= most_marked);
         }
     }
 
@@ -330,13 +330,13 @@ mod tests {
     #[test]
     fn arrivals_beyond_the_limit_are_refused_in_either_queue() {
         let mut queue = dualpi2(config::Dualpi2 { limit: Limit::Packets(2), ..config::Dualpi2::default() });
-        let told: Vec<Told> = (0..)
+        let notified: Vec<Notified> = (0..)
             .zip([Ecn::Ect1, Ecn::Ect0, Ecn::Ect1, Ecn::Ect0])
             .flat_map(|(number, ecn)| {
-                offer_number(&mut queue, Unit { ecn, ..Unit::new(100) }, number, Time::ZERO)
+                enqueue_number(&mut queue, Unit { ecn, ..Unit::new(100) }, number, Time::ZERO)
             })
             .collect();
-        let refused = Told::Rejected(Cause::Overlimit);
-        assert_eq!(told, [Told::Enqueued, Told::Enqueued, refused, refused]);
+        let refused = Notified::Rejected(Cause::Overlimit);
+        assert_eq!(notified, [Notified::Enqueued, Notified::Enqueued, refused, refused]);
     }
 }

@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::config::Limit;
     use crate::packet::Ecn;
-    use crate::qdisc::testing::{Told, Unit, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue};
 
     fn fq(config: config::Fq) -> Fq<Unit> {
         Fq::new(&config, None)
@@ -262,7 +262,7 @@ mod tests {
         let mut queue = fq(config::Fq { quantum: 1000, initial_quantum: 3000, ..config::Fq::default() });
         for flow in [1, 2] {
             for _ in 0..5 {
-                offer(&mut queue, of(flow, 1000), Time::ZERO);
+                enqueue(&mut queue, of(flow, 1000), Time::ZERO);
             }
         }
         assert_eq!(drain(&mut queue, Time::ZERO), [1, 1, 1, 2, 2, 2, 1, 2, 1, 2]);
@@ -272,12 +272,12 @@ mod tests {
     fn limits_hold_for_each_flow_and_for_all() {
         let config = config::Fq { limit: Limit::Packets(3), flow_limit: 2, ..config::Fq::default() };
         let mut queue = fq(config);
-        let told: Vec<Told> = [1, 1, 1, 2, 2]
+        let notified: Vec<Notified> = [1, 1, 1, 2, 2]
             .into_iter()
-            .flat_map(|flow| offer(&mut queue, of(flow, 100), Time::ZERO))
+            .flat_map(|flow| enqueue(&mut queue, of(flow, 100), Time::ZERO))
             .collect();
-        let refused = Told::Rejected(Cause::Overlimit);
-        assert_eq!(told, [Told::Enqueued, Told::Enqueued, refused, Told::Enqueued, refused]);
+        let refused = Notified::Rejected(Cause::Overlimit);
+        assert_eq!(notified, [Notified::Enqueued, Notified::Enqueued, refused, Notified::Enqueued, refused]);
     }
 
     #[test]
@@ -287,7 +287,7 @@ mod tests {
         let mut queue =
             fq(config::Fq { quantum: 1000, initial_quantum: 1000, maxrate, ..config::Fq::default() });
         for flow in [1, 1, 1, 2, 2, 2] {
-            offer(&mut queue, of(flow, 1000), Time::ZERO);
+            enqueue(&mut queue, of(flow, 1000), Time::ZERO);
         }
         assert_eq!(drain(&mut queue, ms(0)), [1, 2]);
         assert_eq!(queue.next_ready(ms(0)), ms(1));
@@ -300,13 +300,13 @@ mod tests {
     fn a_packet_that_waited_is_marked() {
         let mut queue = fq(config::Fq { ce_threshold: Some(Span::from_ms(2)), ..config::Fq::default() });
         for ecn in [Ecn::Ect1, Ecn::NotEct, Ecn::Ect1] {
-            offer(&mut queue, Unit { ecn, ..Unit::new(100) }, Time::ZERO);
+            enqueue(&mut queue, Unit { ecn, ..Unit::new(100) }, Time::ZERO);
         }
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         for at in [2, 3, 4] {
-            queue.dequeue(ms(at), &mut told);
+            queue.dequeue(ms(at), &mut notified);
         }
-        assert_eq!(told, [Told::Marked]);
+        assert_eq!(notified, [Notified::Marked]);
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         let mut queue = fq(config::Fq::default());
         for flow in 0..100_000 {
             let now = ms(u64::from(flow) * 10);
-            offer(&mut queue, of(flow, 100), now);
+            enqueue(&mut queue, of(flow, 100), now);
             assert_eq!(drain(&mut queue, now), [flow]);
         }
         assert!(queue.flows.len() <= 1024, "{}", queue.flows.len());

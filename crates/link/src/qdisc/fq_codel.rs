@@ -211,7 +211,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
 mod tests {
     use super::*;
     use crate::config::Limit;
-    use crate::qdisc::testing::{Told, Unit, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue};
     use tcplab_units::Span;
 
     fn fq_codel(config: config::FqCodel) -> FqCodel<Unit> {
@@ -230,8 +230,8 @@ mod tests {
     fn flows_get_the_same_bytes_whatever_their_packets_size() {
         let mut queue = fq_codel(config::FqCodel::default());
         for _ in 0..1000 {
-            offer(&mut queue, of(1, 1514), Time::ZERO);
-            offer(&mut queue, of(2, 500), Time::ZERO);
+            enqueue(&mut queue, of(1, 1514), Time::ZERO);
+            enqueue(&mut queue, of(2, 500), Time::ZERO);
         }
         let mut bytes = [0; 3];
         for _ in 0..600 {
@@ -245,11 +245,11 @@ mod tests {
     fn a_new_flow_goes_before_those_that_have_a_queue() {
         let mut queue = fq_codel(config::FqCodel::default());
         for _ in 0..20 {
-            offer(&mut queue, of(1, 1514), Time::ZERO);
+            enqueue(&mut queue, of(1, 1514), Time::ZERO);
         }
         next(&mut queue, Time::ZERO);
         next(&mut queue, Time::ZERO);
-        offer(&mut queue, of(2, 100), Time::ZERO);
+        enqueue(&mut queue, of(2, 100), Time::ZERO);
         assert_eq!(next(&mut queue, Time::ZERO).map(|packet| packet.flow), Some(2));
     }
 
@@ -257,12 +257,12 @@ mod tests {
     fn a_flow_that_comes_back_at_once_is_not_new() {
         let mut queue = fq_codel(config::FqCodel::default());
         for _ in 0..20 {
-            offer(&mut queue, of(1, 1514), Time::ZERO);
+            enqueue(&mut queue, of(1, 1514), Time::ZERO);
         }
         // A flow that always has one packet waiting cannot keep the other from its turn (section 4.2).
         let mut sent = [0; 3];
         for _ in 0..10 {
-            offer(&mut queue, of(2, 1514), Time::ZERO);
+            enqueue(&mut queue, of(2, 1514), Time::ZERO);
             sent[next(&mut queue, Time::ZERO).expect("more waits").flow as usize] += 1;
         }
         assert!(sent[1] >= 4, "{sent:?}");
@@ -273,12 +273,15 @@ mod tests {
         let mut queue =
             fq_codel(config::FqCodel { limit: Limit::Packets(100), ..config::FqCodel::default() });
         for number in 0..99 {
-            offer(&mut queue, of(1, 1000 + number), Time::ZERO);
+            enqueue(&mut queue, of(1, 1000 + number), Time::ZERO);
         }
-        assert_eq!(offer(&mut queue, of(2, 100), Time::ZERO), [Told::Enqueued]);
-        let told = offer(&mut queue, of(2, 100), Time::ZERO);
+        assert_eq!(enqueue(&mut queue, of(2, 100), Time::ZERO), [Notified::Enqueued]);
+        let notified = enqueue(&mut queue, of(2, 100), Time::ZERO);
         // Half of flow 1's 103,851 bytes are in its 51 oldest packets.
-        assert_eq!(told.iter().filter(|told| **told == Told::Dropped(Cause::Overlimit)).count(), 51);
+        assert_eq!(
+            notified.iter().filter(|notified| **notified == Notified::Dropped(Cause::Overlimit)).count(),
+            51
+        );
         assert_eq!(queue.backlog().packets, 50);
         let rest: Vec<Unit> = std::iter::from_fn(|| next(&mut queue, Time::ZERO)).collect();
         assert_eq!(rest.iter().filter(|packet| packet.flow == 2).count(), 2);
@@ -292,10 +295,10 @@ mod tests {
         for ms in 0..2000 {
             let now = Time::ZERO + Span::from_ms(ms);
             // A greedy flow, and one that sends a packet every 20 ms through the same link.
-            offer(&mut queue, of(1, 1514), now);
-            offer(&mut queue, of(1, 1514), now);
+            enqueue(&mut queue, of(1, 1514), now);
+            enqueue(&mut queue, of(1, 1514), now);
             if ms % 20 == 0 {
-                offer(&mut queue, of(2, 200), now);
+                enqueue(&mut queue, of(2, 200), now);
             }
             next(&mut queue, now);
         }
@@ -311,7 +314,7 @@ mod tests {
         let mut used = std::collections::HashSet::new();
         for flow in 0..1_000_000 {
             used.insert(queue.classify(flow));
-            offer(&mut queue, of(flow, 100), Time::ZERO);
+            enqueue(&mut queue, of(flow, 100), Time::ZERO);
             assert!(next(&mut queue, Time::ZERO).is_some());
         }
         assert_eq!((queue.flows.len(), used.len()), (1024, 1024));

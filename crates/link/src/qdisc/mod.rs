@@ -189,9 +189,9 @@ pub struct Class {
     pub marked: u64,
 }
 
-/// Who is told what a discipline does to a packet, at the time it was called with.
+/// A discipline notifies it of what it does to a packet, at the time it was called with.
 ///
-/// A nested discipline hands its own sink on to its children: each packet is told of once.
+/// A nested discipline hands its own sink on to its children: each packet is reported once.
 pub trait Sink<P> {
     /// `packet` waits from now on.
     fn enqueued(&mut self, packet: &P);

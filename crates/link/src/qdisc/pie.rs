@@ -243,7 +243,7 @@ mod tests {
     use super::*;
     use crate::config::Limit;
     use crate::packet::Ecn;
-    use crate::qdisc::testing::{Told, Unit, offer_number};
+    use crate::qdisc::testing::{Notified, Unit, enqueue_number};
 
     fn pie(config: config::Pie) -> Pie<Unit> {
         Pie::new(&config, None, 1)
@@ -251,39 +251,41 @@ mod tests {
 
     /// Offers full packets for `ms`, as many in each millisecond as `packets` says in turn, takes one out each, and
     /// returns what became of them.
-    fn overload(queue: &mut Pie<Unit>, ms: u64, packets: &[u64], ecn: Ecn) -> Vec<(u64, Told)> {
-        let mut told = Vec::new();
+    fn overload(queue: &mut Pie<Unit>, ms: u64, packets: &[u64], ecn: Ecn) -> Vec<(u64, Notified)> {
+        let mut notified = Vec::new();
         let mut number = 0;
         for (at, &packets) in (0..ms).zip(packets.iter().cycle()) {
             let now = Time::ZERO + Span::from_ms(at);
             for _ in 0..packets {
                 number += 1;
                 let unit = Unit { ecn, ..Unit::new(1514) };
-                told.extend(offer_number(queue, unit, number, now).into_iter().map(|told| (at, told)));
+                notified.extend(
+                    enqueue_number(queue, unit, number, now).into_iter().map(|notified| (at, notified)),
+                );
             }
             queue.dequeue(now, &mut Vec::new());
         }
-        told
+        notified
     }
 
-    fn count(told: &[(u64, Told)], wanted: Told) -> usize {
-        told.iter().filter(|(_, told)| *told == wanted).count()
+    fn count(notified: &[(u64, Notified)], wanted: Notified) -> usize {
+        notified.iter().filter(|(_, notified)| *notified == wanted).count()
     }
 
-    const EARLY: Told = Told::Rejected(Cause::Early);
+    const EARLY: Notified = Notified::Rejected(Cause::Early);
 
     #[test]
     fn nothing_is_dropped_within_the_burst_allowance() {
-        let told = overload(&mut pie(config::Pie::default()), 1000, &[2], Ecn::NotEct);
-        let first = told.iter().find(|(_, told)| *told == EARLY).expect("drops follow").0;
+        let notified = overload(&mut pie(config::Pie::default()), 1000, &[2], Ecn::NotEct);
+        let first = notified.iter().find(|(_, notified)| *notified == EARLY).expect("drops follow").0;
         assert!((150..400).contains(&first), "{first} ms");
     }
 
     #[test]
     fn the_delay_of_an_overload_comes_down_to_the_target() {
         let mut queue = pie(config::Pie::default());
-        let told = overload(&mut queue, 60_000, &[2, 1, 1, 1], Ecn::NotEct);
-        let late: Vec<_> = told.into_iter().filter(|(at, _)| *at >= 30_000).collect();
+        let notified = overload(&mut queue, 60_000, &[2, 1, 1, 1], Ecn::NotEct);
+        let late: Vec<_> = notified.into_iter().filter(|(at, _)| *at >= 30_000).collect();
         // Five packets come where four can leave.
         let share = count(&late, EARLY) as f64 / late.len() as f64;
         assert!((share - 0.2).abs() < 0.005, "{share}");
@@ -293,10 +295,10 @@ mod tests {
     #[test]
     fn marks_give_way_to_drops_where_the_probability_passes_a_tenth() {
         let mut queue = pie(config::Pie { ecn: true, ..config::Pie::default() });
-        let told = overload(&mut queue, 60_000, &[2], Ecn::Ect0);
-        assert!(count(&told, Told::Marked) > 0 && count(&told, EARLY) > 1000);
+        let notified = overload(&mut queue, 60_000, &[2], Ecn::Ect0);
+        assert!(count(&notified, Notified::Marked) > 0 && count(&notified, EARLY) > 1000);
         let mut queue = pie(config::Pie::default());
-        assert_eq!(count(&overload(&mut queue, 1000, &[2], Ecn::Ect0), Told::Marked), 0);
+        assert_eq!(count(&overload(&mut queue, 1000, &[2], Ecn::Ect0), Notified::Marked), 0);
     }
 
     #[test]
@@ -315,8 +317,11 @@ mod tests {
     #[test]
     fn arrivals_beyond_the_limit_are_refused() {
         let mut queue = pie(config::Pie { limit: Limit::Packets(10), ..config::Pie::default() });
-        let told = overload(&mut queue, 100, &[2], Ecn::Ect0);
-        assert_eq!((count(&told, Told::Rejected(Cause::Overlimit)), count(&told, EARLY)), (91, 0));
+        let notified = overload(&mut queue, 100, &[2], Ecn::Ect0);
+        assert_eq!(
+            (count(&notified, Notified::Rejected(Cause::Overlimit)), count(&notified, EARLY)),
+            (91, 0)
+        );
     }
 
     #[test]
@@ -328,8 +333,8 @@ mod tests {
             for (packet, len) in
                 [(0, 1514), (1, 64), (2, 1514)].into_iter().take(if at % 4 == 0 { 3 } else { 1 })
             {
-                let told = offer_number(&mut queue, Unit::new(len), 3 * at + packet, now);
-                drops[usize::from(len == 1514)] += usize::from(told == [EARLY]);
+                let notified = enqueue_number(&mut queue, Unit::new(len), 3 * at + packet, now);
+                drops[usize::from(len == 1514)] += usize::from(notified == [EARLY]);
             }
             queue.dequeue(now, &mut Vec::new());
         }

@@ -114,7 +114,7 @@ impl<P: Packet> Qdisc<P> for Prio<P> {
 mod tests {
     use super::*;
     use crate::config::Queue;
-    use crate::qdisc::testing::{Told, Unit, offer};
+    use crate::qdisc::testing::{Notified, Unit, enqueue};
 
     fn band(dscp: &[u8], limit: u64) -> config::Band {
         let limit = Some(config::Limit::Packets(limit));
@@ -138,7 +138,7 @@ mod tests {
     fn an_earlier_band_sends_first_whenever_its_packets_came() {
         let mut queue = prio(vec![band(&[46], 9), band(&[], 9), band(&[8], 9)]);
         for dscp in [8, 0, 46, 0, 46, 8] {
-            offer(&mut queue, with(dscp), Time::ZERO);
+            enqueue(&mut queue, with(dscp), Time::ZERO);
         }
         assert_eq!(drain(&mut queue), [46, 46, 0, 0, 8, 8]);
     }
@@ -147,7 +147,7 @@ mod tests {
     fn a_codepoint_without_a_band_joins_the_one_that_names_none_or_the_last() {
         let bands_of = |bands: Vec<config::Band>| {
             let mut queue = prio(bands);
-            offer(&mut queue, with(10), Time::ZERO);
+            enqueue(&mut queue, with(10), Time::ZERO);
             queue.classes().iter().map(|class| class.backlog.packets).collect::<Vec<_>>()
         };
         assert_eq!(bands_of(vec![band(&[46], 9), band(&[], 9), band(&[8], 9)]), [0, 1, 0]);
@@ -157,10 +157,10 @@ mod tests {
     #[test]
     fn each_band_keeps_its_own_limit_and_its_own_counts() {
         let mut queue = prio(vec![band(&[46], 1), band(&[], 2)]);
-        let told: Vec<Told> =
-            [46, 46, 0, 0, 0].iter().flat_map(|&dscp| offer(&mut queue, with(dscp), Time::ZERO)).collect();
-        let refused = Told::Rejected(Cause::Overlimit);
-        assert_eq!(told, [Told::Enqueued, refused, Told::Enqueued, Told::Enqueued, refused]);
+        let notified: Vec<Notified> =
+            [46, 46, 0, 0, 0].iter().flat_map(|&dscp| enqueue(&mut queue, with(dscp), Time::ZERO)).collect();
+        let refused = Notified::Rejected(Cause::Overlimit);
+        assert_eq!(notified, [Notified::Enqueued, refused, Notified::Enqueued, Notified::Enqueued, refused]);
         assert_eq!(drain(&mut queue).len(), 3);
         let counts: Vec<_> =
             queue.classes().iter().map(|class| (class.packets_out, class.bytes_out, class.dropped)).collect();

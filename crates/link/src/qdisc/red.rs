@@ -217,7 +217,7 @@ impl<P: Packet> Qdisc<P> for Red<P> {
 mod tests {
     use super::*;
     use crate::packet::Ecn;
-    use crate::qdisc::testing::{Told, Unit, offer_number};
+    use crate::qdisc::testing::{Notified, Unit, enqueue_number};
 
     fn red(config: config::Red) -> Red<Unit> {
         Red::new(&config, Rate::from_bits_per_sec(8_000_000), 1)
@@ -229,8 +229,8 @@ mod tests {
         let mut signals = 0;
         for number in 1..=20_000 {
             let now = Time::ZERO + Span::from_ms(number);
-            let told = offer_number(queue, Unit { ecn, ..Unit::new(1000) }, number, now);
-            signals += u32::from(number > 10_000 && told != [Told::Enqueued]);
+            let notified = enqueue_number(queue, Unit { ecn, ..Unit::new(1000) }, number, now);
+            signals += u32::from(number > 10_000 && notified != [Notified::Enqueued]);
             if queue.backlog().packets > waiting {
                 queue.dequeue(now, &mut Vec::new());
             }
@@ -264,9 +264,9 @@ mod tests {
     #[test]
     fn a_sender_that_can_be_told_keeps_its_packets() {
         let mut queue = red(config::Red { ecn: true, ..config::Red::default() });
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         for number in 0..2000 {
-            told.extend(offer_number(
+            notified.extend(enqueue_number(
                 &mut queue,
                 Unit { ecn: Ecn::Ect0, ..Unit::new(1000) },
                 number,
@@ -276,7 +276,10 @@ mod tests {
                 queue.dequeue(Time::ZERO, &mut Vec::new());
             }
         }
-        assert!(told.contains(&Told::Marked) && !told.iter().any(|told| matches!(told, Told::Rejected(_))));
+        assert!(
+            notified.contains(&Notified::Marked)
+                && !notified.iter().any(|notified| matches!(notified, Notified::Rejected(_)))
+        );
     }
 
     #[test]

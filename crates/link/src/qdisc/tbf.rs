@@ -98,7 +98,7 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
 mod tests {
     use super::*;
     use crate::config::{Limit, Queue};
-    use crate::qdisc::testing::{Unit, offer};
+    use crate::qdisc::testing::{Unit, enqueue};
     use tcplab_units::Span;
 
     fn rate(bits: u64) -> Rate {
@@ -114,7 +114,7 @@ mod tests {
     /// When each of `count` packets of 1000 bytes leaves that arrive together, µs.
     fn departures(mut queue: Tbf<Unit>, count: usize) -> Vec<u64> {
         for _ in 0..count {
-            offer(&mut queue, Unit::new(1000), Time::ZERO);
+            enqueue(&mut queue, Unit::new(1000), Time::ZERO);
         }
         let mut now = Time::ZERO;
         let mut departures = Vec::new();
@@ -140,7 +140,7 @@ mod tests {
     fn a_limit_in_time_goes_by_the_rate_of_the_bucket() {
         let mut queue = tbf(0, None, Some(Limit::Time(Span::from_ms(3))));
         for _ in 0..9 {
-            offer(&mut queue, Unit::new(1000), Time::ZERO);
+            enqueue(&mut queue, Unit::new(1000), Time::ZERO);
         }
         assert_eq!(queue.backlog().packets, 3);
     }
@@ -148,12 +148,12 @@ mod tests {
     #[test]
     fn the_packet_that_takes_the_next_tokens_still_waits() {
         let mut queue = tbf(0, None, Some(Limit::Packets(1)));
-        offer(&mut queue, Unit::new(1000), Time::ZERO);
+        enqueue(&mut queue, Unit::new(1000), Time::ZERO);
         assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_none());
         assert_eq!(queue.backlog(), Backlog { packets: 1, bytes: 1000 });
         assert_eq!(queue.head_since(), Some(Time::ZERO));
         // It counts no more toward the limit.
-        offer(&mut queue, Unit::new(1000), Time::ZERO);
+        enqueue(&mut queue, Unit::new(1000), Time::ZERO);
         assert_eq!(queue.backlog(), Backlog { packets: 2, bytes: 2000 });
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a packet, and a sink that writes down what it is told.
+//! What the tests of disciplines share: a packet, and a sink that writes down what it is notified.
 
 use tcplab_units::Time;
 
@@ -44,27 +44,27 @@ impl Packet for Unit {
     }
 }
 
-/// What a sink was told.
+/// What a sink was notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Notified {
     Enqueued,
     Rejected(Cause),
     Dropped(Cause),
     Marked,
 }
 
-impl<P> Sink<P> for Vec<Told> {
+impl<P> Sink<P> for Vec<Notified> {
     fn enqueued(&mut self, _: &P) {
-        self.push(Told::Enqueued);
+        self.push(Notified::Enqueued);
     }
     fn rejected(&mut self, _: &P, cause: Cause) {
-        self.push(Told::Rejected(cause));
+        self.push(Notified::Rejected(cause));
     }
     fn dropped(&mut self, _: &P, cause: Cause) {
-        self.push(Told::Dropped(cause));
+        self.push(Notified::Dropped(cause));
     }
     fn marked(&mut self, _: &P) {
-        self.push(Told::Marked);
+        self.push(Notified::Marked);
     }
 }
 
@@ -85,14 +85,19 @@ pub(crate) fn no_change() -> Change {
     }
 }
 
-/// Offers `packet` and returns what `queue` told of it.
-pub(crate) fn offer(queue: &mut impl Qdisc<Unit>, packet: Unit, now: Time) -> Vec<Told> {
-    offer_number(queue, packet, 1, now)
+/// Enqueues `packet` and returns what `queue` notified the sink of.
+pub(crate) fn enqueue(queue: &mut impl Qdisc<Unit>, packet: Unit, now: Time) -> Vec<Notified> {
+    enqueue_number(queue, packet, 1, now)
 }
 
-/// Offers `packet` as the `number`th, which random decisions go by.
-pub(crate) fn offer_number(queue: &mut impl Qdisc<Unit>, packet: Unit, number: u64, now: Time) -> Vec<Told> {
-    let mut told = Vec::new();
-    queue.enqueue(Queued { packet, number, since: now }, now, &mut told);
-    told
+/// Enqueues `packet` as the `number`th, which random decisions go by.
+pub(crate) fn enqueue_number(
+    queue: &mut impl Qdisc<Unit>,
+    packet: Unit,
+    number: u64,
+    now: Time,
+) -> Vec<Notified> {
+    let mut notified = Vec::new();
+    queue.enqueue(Queued { packet, number, since: now }, now, &mut notified);
+    notified
 }

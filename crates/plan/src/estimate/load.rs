@@ -17,7 +17,7 @@ pub(super) struct Load<'p> {
     pub(super) sent: f64,
 }
 
-/// The handshake and the end of a connection, packets there and back.
+/// The handshake and the end of a connection, packets forward and reverse.
 const ENDS: (f64, f64) = (3.0, 2.0);
 
 pub(super) fn loads(plan: &Plan) -> Vec<Load<'_>> {
@@ -41,11 +41,12 @@ pub(super) fn loads(plan: &Plan) -> Vec<Load<'_>> {
 fn load<'p>(flow: &'p Flow, ways: &Ways<'_>, carried: Carried, duration: f64) -> Load<'p> {
     let stop = flow.stop.map_or(duration, |stop| duration.min(stop.as_secs_f64()));
     let time = (stop - flow.start.as_secs_f64()).max(0.0);
-    let Count { mut there, mut back, trips, carried } = flow.traffic.kind().count(flow, ways, carried, time);
+    let Count { mut forward, mut reverse, trips, carried } =
+        flow.traffic.kind().count(flow, ways, carried, time);
     if flow.traffic.traits().connected {
-        there += ENDS.0 * f64::from(flow.streams);
-        back += ENDS.1 * f64::from(flow.streams);
+        forward += ENDS.0 * f64::from(flow.streams);
+        reverse += ENDS.1 * f64::from(flow.streams);
     }
-    let packets = there * ways.there.len() as f64 + back * ways.back.len() as f64;
-    Load { flow, carried, trips, packets, sent: there + back }
+    let packets = forward * ways.forward.len() as f64 + reverse * ways.reverse.len() as f64;
+    Load { flow, carried, trips, packets, sent: forward + reverse }
 }

@@ -20,7 +20,7 @@ pub(super) struct Share<'a, 'p> {
 impl<'p> Share<'_, 'p> {
     /// The directions that its payload takes.
     fn hops(&self) -> &[Hop<'p>] {
-        if self.fluid.responses { &self.ways.back } else { &self.ways.there }
+        if self.fluid.responses { &self.ways.reverse } else { &self.ways.forward }
     }
 
     fn is_active(&self, time: f64, duration: f64) -> bool {
@@ -60,7 +60,7 @@ fn moments(plan: &Plan, shares: &[Share<'_, '_>]) -> Vec<f64> {
     for share in shares {
         inside.push(share.flow.start.as_ns());
         inside.extend(share.flow.stop.map(|stop| stop.as_ns()));
-        for hop in share.ways.there.iter().chain(&share.ways.back) {
+        for hop in share.ways.forward.iter().chain(&share.ways.reverse) {
             inside.extend(hop.direction.changes.iter().map(|change| change.at.as_ns()));
         }
     }

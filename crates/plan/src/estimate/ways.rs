@@ -52,19 +52,19 @@ impl Hop<'_> {
     }
 }
 
-/// A flow's way there and back.
+/// A flow's paths, forward and reverse.
 pub(crate) struct Ways<'p> {
     /// From its first node to its second.
-    pub(crate) there: Vec<Hop<'p>>,
-    pub(crate) back: Vec<Hop<'p>>,
+    pub(crate) forward: Vec<Hop<'p>>,
+    pub(crate) reverse: Vec<Hop<'p>>,
     /// What splits its connections on the way.
     pub(crate) accelerator: Option<&'p Accelerator>,
 }
 
 impl Ways<'_> {
-    /// Propagation there and back, s.
+    /// Propagation of both directions, s.
     pub(crate) fn rtt(&self) -> f64 {
-        let delays = self.there.iter().chain(&self.back).map(|hop| hop.direction.delay.as_ns());
+        let delays = self.forward.iter().chain(&self.reverse).map(|hop| hop.direction.delay.as_ns());
         MIN_RTT.max(delays.sum::<u64>() as f64 / 1e9)
     }
 }
@@ -84,10 +84,10 @@ impl<'p> Map<'p> {
     }
 
     pub(super) fn ways(&self, flow: &Flow) -> Ways<'p> {
-        let (there, passed) = self.way(&flow.from, &flow.to);
+        let (forward, passed) = self.way(&flow.from, &flow.to);
         let splits = |accelerator: &&Accelerator| accelerator.splits(&flow.to, flow.port.unwrap_or(0));
         let accelerator = passed.iter().find_map(|node| node.accelerate.as_ref().filter(splits));
-        Ways { there, back: self.way(&flow.to, &flow.from).0, accelerator }
+        Ways { forward, reverse: self.way(&flow.to, &flow.from).0, accelerator }
     }
 
     /// The hops from a node to another, and the nodes that they lead to; as far as there is a route.

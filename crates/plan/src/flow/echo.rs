@@ -74,7 +74,7 @@ impl Kind for Echo {
         for &message in &self.sizes {
             let segments = (f64::from(message) / f64::from(self.sender.mss)).ceil();
             let frames = 8.0 * (f64::from(message) + segments * f64::from(estimate::HEADERS));
-            let slowest = [&ways.there, &ways.back].map(|way| estimate::slowest(way).max(1.0));
+            let slowest = [&ways.forward, &ways.reverse].map(|way| estimate::slowest(way).max(1.0));
             // All clients' messages share the links; one alone is stored and forwarded at each.
             let busy = slowest.iter().map(|rate| frames * streams / rate).fold(0.0, f64::max);
             let alone = ways.rtt() + slowest.iter().map(|rate| frames / rate).sum::<f64>();
@@ -87,7 +87,7 @@ impl Kind for Echo {
         }
         let active = time - left;
         let carried = Carried { bits: 0.0, seconds: active, end: flow.start.as_secs_f64() + time - left };
-        Count { there: packets, back: packets, trips, carried }
+        Count { forward: packets, reverse: packets, trips, carried }
     }
 
     fn trip_rows(&self, flow: &Flow, trips: f64) -> Option<(&'static str, f64)> {

@@ -48,7 +48,7 @@ impl Kind for Ping {
         // It ends with the last of those asked for, or with its time.
         let lasts = if probes / streams >= most { most * self.interval.as_secs_f64() } else { time };
         let carried = Carried { bits: 0.0, seconds: time, end: flow.start.as_secs_f64() + lasts };
-        Count { there: probes, back: probes, trips: probes, carried }
+        Count { forward: probes, reverse: probes, trips: probes, carried }
     }
 
     fn trip_rows(&self, _flow: &Flow, trips: f64) -> Option<(&'static str, f64)> {

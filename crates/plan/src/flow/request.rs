@@ -53,7 +53,7 @@ impl Kind for Request {
 
     fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
         let (server, client) = (&self.receiver, &self.sender);
-        let one = estimate::connection_rate(&self.cc, server, client, ways, &ways.back);
+        let one = estimate::connection_rate(&self.cc, server, client, ways, &ways.reverse);
         // Slow start from ten segments, on a connection that stays (RFC 6928).
         let rounds = 1.0 + (1.0 + self.response as f64 / f64::from(server.mss) / 10.0).log2();
         let each = self.think.as_secs_f64() + rounds * ways.rtt();
@@ -72,9 +72,9 @@ impl Kind for Request {
         let framed = self.response as f64 * (1.0 + f64::from(estimate::HEADERS) / mss);
         let trips = carried.bits / 8.0 / framed;
         let segments = trips * (self.response as f64 / mss).ceil();
-        // The responses' segments go back; requests and ACKs go there.
+        // The responses' segments go back; requests and ACKs go forward.
         let requests = trips * (self.request as f64 / mss).ceil();
-        Count { there: requests + segments / 2.0, back: segments, trips, carried }
+        Count { forward: requests + segments / 2.0, reverse: segments, trips, carried }
     }
 
     fn trip_rows(&self, _flow: &Flow, trips: f64) -> Option<(&'static str, f64)> {

@@ -50,7 +50,7 @@ impl Kind for Tcp {
     }
 
     fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
-        let mut one = estimate::connection_rate(&self.cc, &self.sender, &self.receiver, ways, &ways.there);
+        let mut one = estimate::connection_rate(&self.cc, &self.sender, &self.receiver, ways, &ways.forward);
         if let Some(pattern) = self.pattern {
             one *= pattern.share();
         }
@@ -64,8 +64,8 @@ impl Kind for Tcp {
     }
 
     fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
-        let there = carried.bits / 8.0 / f64::from(self.sender.mss + estimate::TCP_FRAME);
-        Count { there, back: there * estimate::acks_a_segment(&self.receiver), trips: 0.0, carried }
+        let forward = carried.bits / 8.0 / f64::from(self.sender.mss + estimate::TCP_FRAME);
+        Count { forward, reverse: forward * estimate::acks_a_segment(&self.receiver), trips: 0.0, carried }
     }
 }
 

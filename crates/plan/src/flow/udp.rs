@@ -59,7 +59,7 @@ impl Kind for Udp {
     }
 
     fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
-        Count { there: carried.bits / 8.0 / self.frame(), back: 0.0, trips: 0.0, carried }
+        Count { forward: carried.bits / 8.0 / self.frame(), reverse: 0.0, trips: 0.0, carried }
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Turn {
 /// The routes of one router.
 #[derive(Debug, Default)]
 pub(super) struct Rib {
-    offers: BTreeMap<Prefix, BTreeMap<Source, Vec<Hop>>>,
+    candidates: BTreeMap<Prefix, BTreeMap<Source, Vec<Hop>>>,
     installed: BTreeMap<Prefix, (&'static str, Vec<Way>)>,
     changed: BTreeSet<Prefix>,
     /// An interface has changed: every route may.
@@ -90,7 +90,7 @@ impl Rib {
         if is_connected(wiring, router, prefix).is_some_and(|port| carrier[port]) {
             return None;
         }
-        self.offers.get(&prefix)?.iter().find_map(|(source, hops)| {
+        self.candidates.get(&prefix)?.iter().find_map(|(source, hops)| {
             let mut ways: Vec<Way> = Vec::new();
             for hop in hops {
                 match *hop {
@@ -135,11 +135,11 @@ fn shown(wiring: &Wiring, ways: &[Way]) -> String {
 }
 
 impl Core {
-    /// A protocol of `router` offers another way to `prefix`; no hops: none any more.
-    pub(super) fn offer(&mut self, router: RouterId, prefix: Prefix, source: Source, hops: Vec<Hop>) {
+    /// A protocol of `router` has another route to `prefix`; no hops: it has none any more.
+    pub(super) fn update(&mut self, router: RouterId, prefix: Prefix, source: Source, hops: Vec<Hop>) {
         let rib = &mut self.ribs[router];
-        let offers = rib.offers.entry(prefix).or_default();
-        let is_same = match offers.get(&source) {
+        let candidates = rib.candidates.entry(prefix).or_default();
+        let is_same = match candidates.get(&source) {
             Some(old) => *old == hops,
             None => hops.is_empty(),
         };
@@ -147,9 +147,9 @@ impl Core {
             return;
         }
         if hops.is_empty() {
-            offers.remove(&source);
+            candidates.remove(&source);
         } else {
-            offers.insert(source, hops);
+            candidates.insert(source, hops);
         }
         rib.changed.insert(prefix);
         self.plan_install(router);
@@ -173,11 +173,11 @@ impl Core {
         let rib = &mut self.ribs[router];
         rib.is_planned = false;
         let mut prefixes = std::mem::take(&mut rib.changed);
-        let recursive = rib.offers.values().flat_map(BTreeMap::values).flatten();
+        let recursive = rib.candidates.values().flat_map(BTreeMap::values).flatten();
         if std::mem::take(&mut rib.all_changed)
             || recursive.into_iter().any(|hop| matches!(hop, Hop::Through(_)))
         {
-            prefixes.extend(rib.offers.keys());
+            prefixes.extend(rib.candidates.keys());
         }
         // Those of other protocols first: BGP's next hops are found by them.
         let mut moved = BTreeSet::new();

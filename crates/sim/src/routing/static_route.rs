@@ -11,7 +11,7 @@ use super::wiring::{Address, Prefix, RouterId};
 pub(super) fn begin(core: &mut Core, router: RouterId) {
     let wiring = &core.wiring;
     let own = &wiring.routers[router];
-    let mut offers: BTreeMap<(Prefix, Source), Vec<Hop>> = BTreeMap::new();
+    let mut candidates: BTreeMap<(Prefix, Source), Vec<Hop>> = BTreeMap::new();
     for route in &own.routing.static_routes {
         for family in 0..2 {
             let via = match route.via.parse::<IpAddr>() {
@@ -25,11 +25,11 @@ pub(super) fn begin(core: &mut Core, router: RouterId) {
             let prefixes: Vec<Prefix> =
                 given.map_or_else(|| wiring.networks(&route.to).collect(), |one| vec![one]);
             for prefix in prefixes.into_iter().filter(|prefix| usize::from(prefix.is_six()) == family) {
-                offers.entry((prefix, source)).or_default().push(hop);
+                candidates.entry((prefix, source)).or_default().push(hop);
             }
         }
     }
-    for ((prefix, source), hops) in offers {
-        core.offer(router, prefix, source, hops);
+    for ((prefix, source), hops) in candidates {
+        core.update(router, prefix, source, hops);
     }
 }

@@ -86,15 +86,15 @@ pub fn ping() -> Value {
 /// A run that has ended.
 pub struct Run {
     pub tables: Tables,
-    pub facts: tcplab_sim::Facts,
+    pub stats: tcplab_sim::RunStats,
 }
 
 /// Simulates `plan` to its end.
 pub fn run(plan: &Value) -> Run {
     let mut simulation = Simulation::new(&parse(plan)).expect("a plan that can be simulated");
     while !simulation.advance(1000) {}
-    let facts = simulation.facts();
-    Run { tables: simulation.finish(), facts }
+    let stats = simulation.stats();
+    Run { tables: simulation.finish(), stats }
 }
 
 /// Reads a plan as Python's JSON is read.

@@ -81,7 +81,7 @@ fn a_path_that_clears_the_flags_turns_ecn_off() {
     assert_eq!([ace(&reply), ace(&ack)], [0; 2]);
     assert_eq!(client.ecn_feedback(), EcnFeedback::None);
     // The server had agreed; the ACK tells it better.
-    server.offer(1000, Time::ZERO);
+    server.write(1000, Time::ZERO);
     assert_eq!(server.poll_transmit(Time::ZERO).expect("data").ecn, 0);
 }
 
@@ -103,7 +103,7 @@ fn a_control_of_l4s_sends_ect1_only_with_accurate_feedback() {
     let data = |theirs| {
         let ([syn, ..], mut client, _) = handshake((Ecn::Off, "prague"), theirs, |_| ());
         assert_eq!((ace(&syn), syn.ecn), (0b111, 1), "it asks whatever the setting");
-        client.offer(1000, Time::ZERO);
+        client.write(1000, Time::ZERO);
         client.poll_transmit(Time::ZERO).expect("data").ecn
     };
     assert_eq!(data((Ecn::Accecn, "reno")), 1);
@@ -119,7 +119,7 @@ fn transfer(config: &Config, name: &str, bytes: u64, faults: [Faults; 2], seed: 
     while pair.step(Time::ZERO + Span::from_ms(30)) {}
     pair.faults = faults;
     let now = pair.now;
-    pair.ends[0].offer(bytes, now);
+    pair.ends[0].write(bytes, now);
     pair.ends[0].close(now);
     pair.ends[1].close(now);
     pair.run_to_the_end(2_000_000);
@@ -185,10 +185,10 @@ fn with_options(segments: &[Segment]) -> Vec<(u32, u8)> {
 fn the_first_data_of_the_opener_carries_the_option() {
     // Section 3.2.3.2.1. All segments of its burst do, as TSO copies the header, and each is 8 bytes shorter.
     let (mut client, mut server) = agreed();
-    client.offer(20_000, Time::ZERO);
+    client.write(20_000, Time::ZERO);
     let sent = leaving(&mut client);
     assert_eq!(with_options(&sent), [[(992, 2); 5], [(1000, 0); 5]].concat());
-    server.offer(5_000, Time::ZERO);
+    server.write(5_000, Time::ZERO);
     assert!(
         leaving(&mut server).iter().all(|s| s.accecn.fields == 0),
         "the other end tested it by its SYN-ACK"
@@ -198,21 +198,21 @@ fn the_first_data_of_the_opener_carries_the_option() {
 #[test]
 fn data_carries_the_option_when_a_counter_has_changed_since_the_last() {
     let (mut client, mut server) = agreed();
-    server.offer(1_000, Time::ZERO);
+    server.write(1_000, Time::ZERO);
     let data = leaving(&mut server).remove(0);
     client.handle_segment(&Segment { ecn: 3, ..data }, Time::ZERO);
     let told = leaving(&mut client);
     assert_eq!((with_options(&told), told[0].accecn.ceb), (vec![(0, 2)], 1_000), "a mark is told at once");
-    client.offer(3_000, Time::ZERO);
+    client.write(3_000, Time::ZERO);
     leaving(&mut client);
     // Nothing new; then 500 bytes, which wait for data that goes the same way.
-    client.offer(2_000, Time::ZERO);
+    client.write(2_000, Time::ZERO);
     assert!(leaving(&mut client).iter().all(|s| s.accecn.fields == 0));
     let small = Segment { seq: data.seq + 1_000, len: 500, ecn: 2, ..data };
     client.handle_segment(&small, Time::ZERO);
     leaving(&mut client);
     client.handle_segment(&Segment { seq: small.seq + 500, ..small }, Time::ZERO);
-    client.offer(1_000, Time::ZERO);
+    client.write(1_000, Time::ZERO);
     let sent = leaving(&mut client);
     assert!(sent.iter().any(|s| s.accecn.e0b == 1 + 1_000), "{sent:?}");
 }
@@ -227,7 +227,7 @@ fn changed_counters_come_before_a_third_sack_block() {
     let mut server = Connection::accept(&config, control("reno"), 1, &syn, Time::ZERO);
     client.handle_segment(&leaving(&mut server)[0], Time::ZERO);
     server.handle_segment(&leaving(&mut client)[0], Time::ZERO);
-    server.offer(1, Time::ZERO);
+    server.write(1, Time::ZERO);
     let data = Segment { len: 500, flags: ACK, ..leaving(&mut server)[0] };
     let mut last = data;
     for hole in [1, 3, 5] {
@@ -248,7 +248,7 @@ fn changed_counters_come_before_a_third_sack_block() {
 fn every_third_marked_ack_is_acknowledged() {
     // Section 3.2.2.5.1, where ACKs are ECN-capable and nobody sends data.
     let (mut client, mut server) = agreed();
-    client.offer(1_000, Time::ZERO);
+    client.write(1_000, Time::ZERO);
     server.handle_segment(&leaving(&mut client)[0], Time::ZERO);
     let ack = Segment { ecn: 3, ..leaving(&mut server)[0] };
     let answers: Vec<usize> = (0..7)
@@ -276,7 +276,7 @@ fn a_server_that_fell_back_sends_nothing_ecn_capable() {
     client.handle_segment(&first, now);
     server.handle_segment(&leaving(&mut client)[0], now);
     assert_eq!(server.ecn_feedback(), EcnFeedback::Accurate);
-    server.offer(1_000, now);
+    server.write(1_000, now);
     assert_eq!(leaving(&mut server)[0].ecn, 0);
 }
 
@@ -289,7 +289,7 @@ fn data_both_ways_hides_no_mark_behind_lost_data() {
         pair.faults = [MARKS, Faults { loss: 300, ..CLEAN }];
         let now = pair.now;
         for end in &mut pair.ends {
-            end.offer(500_000, now);
+            end.write(500_000, now);
             end.close(now);
         }
         pair.run_to_the_end(4_000_000);

@@ -35,7 +35,7 @@ fn data_that_is_sent_meanwhile_does_not_use_up_the_quick_acks() {
     assert_eq!(t.sent(), ["ack 101"]);
     // Later than the estimated time between segments, so that it is not a reply.
     t.until(100.0);
-    t.offer(10_000);
+    t.write(10_000);
     assert_eq!(t.sent().len(), 10);
     for i in 1..16 {
         t.at(110.0 + f64::from(i), Segment { ack: 10_001, ..data(i * 100 + 1, i * 100 + 101) });
@@ -176,7 +176,7 @@ fn a_request_is_acknowledged_by_its_response() {
         s += 100;
         let at_once = t.sent();
         t.until(now + 1.0);
-        t.offer(300);
+        t.write(300);
         let sent = t.segments();
         assert_eq!(sent.len(), 1, "one response");
         t.at(now + 11.0, Segment { seq: s, ..ack(i * 300 + 301) });
@@ -193,7 +193,7 @@ fn a_fin_is_acknowledged_at_once_and_both_ends_close_in_order() {
     assert_eq!(t.sent(), ["ack 502"]);
     assert!(t.noticed(Notice::PeerClosed) && !t.noticed(Notice::Closed));
     assert_eq!(t.end.bytes_received(), 500);
-    t.offer(100);
+    t.write(100);
     t.end.close(t.now);
     assert_eq!(t.sent(), ["1:101 P", "101:101 F"]);
     t.at(30.0, Segment { seq: 502, ..ack(102) });

@@ -16,7 +16,7 @@ fn ecn_client() -> Script {
 #[test]
 fn data_is_ecn_capable_and_retransmissions_and_acks_are_not() {
     let mut t = ecn_client();
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert!(t.segments().iter().all(|s| s.ecn == 2));
     t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
     let again: Vec<_> = t.segments().into_iter().filter(|s| s.retransmission).collect();
@@ -28,7 +28,7 @@ fn data_is_ecn_capable_and_retransmissions_and_acks_are_not() {
 #[test]
 fn an_echo_reduces_the_window_once_a_round_trip_and_is_confirmed_by_cwr() {
     let mut t = ecn_client();
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.sent();
     t.at(200.0, ack(1001).flagged(ECE));
     assert_eq!(t.end.info(t.now).ca_state, CaState::Cwr);
@@ -59,7 +59,7 @@ fn a_mark_is_echoed_until_the_sender_confirms() {
 fn ecn_is_used_only_if_both_ends_agree() {
     for (ours, asks) in [(Ecn::Off, false), (Ecn::Passive, false), (Ecn::On, true)] {
         let mut t = Script::client(&Config { ecn: ours, ..plain() }, "reno", 100.0);
-        t.offer(1000);
+        t.write(1000);
         assert_eq!(t.segments()[0].ecn == 2, asks);
     }
 }
@@ -91,7 +91,7 @@ fn a_server_with_another_control_refuses_the_ecn_capable_syn() {
 #[test]
 fn a_control_that_needs_ecn_makes_all_its_packets_capable() {
     let mut t = Script::client(&plain(), "dctcp", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.at(200.0, ack(1).sacks(&[(1001, 4001)]));
     t.at(201.0, data(1, 1001));
     let sent = t.segments();
@@ -143,14 +143,14 @@ fn dctcp_echoes_on_after_the_sender_has_confirmed() {
 fn dctcp_reduces_by_half_the_share_of_marks() {
     // Without a history, the share is taken for all (RFC 8257, section 4.2), less a sixteenth for the first window.
     let mut t = Script::client(&plain(), "dctcp", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.at(200.0, ack(1001).flagged(ECE));
     assert_eq!(t.end.info(t.now).ca_state, CaState::Cwr);
     assert_eq!(t.end.info(t.now).ssthresh, Some(10 - 10 * 15 / 16 / 2));
 
     // Four windows without marks: 10, 20, 40, 80 segments.
     let mut t = Script::client(&plain(), "dctcp", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     let mut end = 1;
     for (round, segments) in [10, 20, 40, 80].into_iter().enumerate() {
         t.sent();
@@ -169,7 +169,7 @@ fn dctcp_reduces_by_half_the_share_of_marks() {
 #[test]
 fn dctcp_answers_loss_by_half_whatever_the_share_of_marks() {
     let mut t = Script::client(&plain(), "dctcp", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     for (at, end) in [(200.0, 10), (300.0, 30), (400.0, 70)] {
         t.sent();
         t.at(at, ack(end * 1000 + 1));

@@ -65,7 +65,7 @@ fn the_first_flight_is_ten_segments_and_the_handshake_gives_the_rtt() {
     assert_eq!(t.end.info(t.now).srtt.as_us(), 50_000);
     // RFC 6298, section 2.2: three times the first sample, but the variance term is at least 200 ms.
     assert_eq!(t.rto().as_us(), 50_000 + 200_000);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert_eq!(t.sent(), super::script::pairs(1, 10));
 }
 

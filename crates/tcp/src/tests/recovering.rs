@@ -8,7 +8,7 @@ use tcplab_control::CaState;
 /// A client with ten segments out, sent at 100 ms over a path of 100 ms.
 fn ten_out(config: &Config, control: &str) -> Script {
     let mut t = Script::client(config, control, 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert_eq!(t.sent().len(), 10);
     t
 }
@@ -210,12 +210,12 @@ fn without_sack_but_with_timestamps_a_real_loss_is_not_undone_and_a_late_origina
 #[test]
 fn without_sack_a_real_timeout_is_not_undone() {
     let mut t = Script::client(&Config { sack: false, ..plain() }, "reno", 100.0);
-    t.offer(2000);
+    t.write(2000);
     t.until(401.0);
     assert_eq!(state(&t), CaState::Loss);
     t.at(501.0, ack(2001));
     assert_eq!(state(&t), CaState::Loss, "held at the last segment sent before the timeout");
-    t.offer(1000);
+    t.write(1000);
     t.at(601.0, ack(3001));
     assert!(!t.noticed(Notice::Undo));
     assert_eq!((t.end.info(t.now).ssthresh, state(&t)), (Some(5), CaState::Open));
@@ -224,7 +224,7 @@ fn without_sack_a_real_timeout_is_not_undone() {
 #[test]
 fn a_tail_loss_probe_goes_out_after_two_rtts() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(3000);
+    t.write(3000);
     assert_eq!(t.sent(), ["1:1001", "1001:2001 P", "2001:3001 P"]);
     // 2 * srtt + 2 ms.
     assert!((t.timer() - 202.0).abs() < 0.01, "{}", t.timer());
@@ -234,7 +234,7 @@ fn a_tail_loss_probe_goes_out_after_two_rtts() {
     // No duplicate is reported before something later is acknowledged: the probe repaired a loss, and the
     // window is reduced as for any other.
     t.at(402.0, ack(3001));
-    t.offer(1000);
+    t.write(1000);
     assert_eq!(t.end.info(t.now).ssthresh, None);
     t.at(502.0, ack(4001));
     assert_eq!(t.end.info(t.now).ssthresh, Some(5));
@@ -244,7 +244,7 @@ fn a_tail_loss_probe_goes_out_after_two_rtts() {
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(3000);
+    t.write(3000);
     t.until(302.0);
     t.sent();
     t.at(310.0, ack(3001));
@@ -255,7 +255,7 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 #[test]
 fn a_lone_segment_gives_the_delayed_ack_time_before_a_probe() {
     let mut t = Script::client(&plain(), "reno", 50.0);
-    t.offer(500);
+    t.write(500);
     t.sent();
     // 2 * srtt + 200 ms, but the timeout of 250 ms is earlier.
     assert!((t.timer() - 250.0).abs() < 0.01, "{}", t.timer());
@@ -271,7 +271,7 @@ fn the_probe_is_new_data_when_there_is_some() {
 #[test]
 fn timeouts_back_off_and_the_window_falls_to_one() {
     let mut t = Script::client(&Config { sack: false, ..plain() }, "reno", 100.0);
-    t.offer(2000);
+    t.write(2000);
     t.sent();
     let mut waits = vec![];
     for _ in 0..6 {
@@ -292,7 +292,7 @@ fn timeouts_back_off_and_the_window_falls_to_one() {
 #[test]
 fn a_dead_peer_is_given_up_after_fifteen_minutes() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(2000);
+    t.write(2000);
     t.until(900_000.0);
     assert!(!t.noticed(Notice::Aborted));
     t.until(1_100_000.0);
@@ -317,7 +317,7 @@ fn duplicates_of_every_retransmission_undo_the_reduction() {
 #[test]
 fn the_duplicate_of_a_probe_does_not_stand_for_the_retransmission_after_it() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(2000);
+    t.write(2000);
     t.until(700.0);
     // The first of two segments is lost. The second is the probe, then a timeout retransmits the first.
     assert_eq!(t.sent(), ["1:1001", "1001:2001 P", "1001:2001", "1:1001"]);
@@ -332,7 +332,7 @@ fn the_duplicate_of_a_probe_does_not_stand_for_the_retransmission_after_it() {
 fn an_echo_older_than_the_retransmission_undoes_it() {
     let config = Config { timestamps: true, mss: 1012, ..plain() };
     let mut t = Script::client(&config, "reno", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     let sent_at = t.segments()[0].ts_val;
     t.at(200.0, ack(1).sacks(&[(1001, 4001)]).stamped(2, sent_at));
     assert_eq!(state(&t), CaState::Recovery);
@@ -429,7 +429,7 @@ fn an_old_timestamp_is_refused() {
 fn an_ack_overtaken_within_a_tick_of_the_timestamp_still_reports_what_it_sacks() {
     for (age, sacked) in [(0, 2), (1, 2), (2, 0)] {
         let mut t = Script::client(&Config { timestamps: true, mss: 1012, ..plain() }, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         t.at(200.0, ack(1001).stamped(50, 1100));
         t.at(200.1, ack(1).sacks(&[(5001, 7001)]).stamped(50 - age, 1100));
         assert_eq!(t.end.sk.sacked_out, sacked, "{age} ms older");
@@ -441,7 +441,7 @@ fn an_ack_overtaken_within_a_tick_of_the_timestamp_still_reports_what_it_sacks()
 fn an_overtaken_duplicate_ack_is_taken_however_its_window_was_smaller() {
     for (age, window, sacked) in [(300, 50_000, 2), (300, 60_000, 2), (300, 60_001, 0), (400, 50_000, 0)] {
         let mut t = Script::client(&Config { timestamps: true, mss: 1012, ..plain() }, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         t.at(200.0, ack(1001).stamped(500, 1100));
         let rto_ms = t.rto().as_us() / 1_000;
         assert_eq!(rto_ms, 300);
@@ -454,7 +454,7 @@ fn an_overtaken_duplicate_ack_is_taken_however_its_window_was_smaller() {
 #[test]
 fn the_fin_is_retransmitted_like_data() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(1500);
+    t.write(1500);
     t.end.close(t.now);
     assert_eq!(t.sent(), ["1:1001", "1001:1501 P", "1501:1501 F"]);
     t.at(200.0, ack(1501));

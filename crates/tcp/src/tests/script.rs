@@ -143,8 +143,8 @@ impl Script {
         self.now = until;
     }
 
-    pub(crate) fn offer(&mut self, bytes: u64) {
-        self.end.offer(bytes, self.now);
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.end.write(bytes, self.now);
     }
 
     /// Milliseconds from now to the next timer.

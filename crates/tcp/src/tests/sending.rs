@@ -10,7 +10,7 @@ fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window
     // least of two segments; on the short path it is half the window.
     for (rtt, burst) in [(100.0, 2), (1.0, 5)] {
         let mut t = Script::client(&plain(), "reno", rtt);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         let more: Vec<bool> = t.segments().iter().map(|s| s.more).collect();
         let expected: Vec<bool> = (1..=10).map(|i| i % burst != 0).collect();
         assert_eq!(more, expected, "RTT {rtt} ms");
@@ -20,7 +20,7 @@ fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window
 #[test]
 fn without_segmentation_offload_segments_leave_one_by_one() {
     let mut t = Script::client(&Config { tso: false, ..plain() }, "reno", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert!(t.segments().iter().all(|s| !s.more));
 }
 
@@ -29,7 +29,7 @@ fn without_segmentation_offload_segments_leave_one_by_one() {
 fn a_burst_waits_for_those_before_it_to_leave_the_host() {
     let mut t = Script::client(&plain(), "reno", 100.0);
     t.end.behind_queue();
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert_eq!(t.sent().len(), 6, "three bursts of two");
     t.end.departed(1000, t.now);
     assert_eq!(t.sent().len(), 0, "more than two bursts are left");
@@ -59,7 +59,7 @@ fn a_segment_takes_at_most_half_the_largest_window_the_peer_announced() {
 #[test]
 fn a_burst_takes_at_most_half_the_largest_window_the_peer_announced() {
     let mut t = Script::client_with_window(&plain(), "reno", 1.0, 8000);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     let two_of_four = [true, true, true, false, true, true, true, false];
     let more = |t: &mut Script| t.segments().iter().map(|s| s.more).collect::<Vec<_>>();
     assert_eq!(more(&mut t), two_of_four);
@@ -73,7 +73,7 @@ fn ten_segments_leave_unpaced() {
     for mss in [1000, 333] {
         let config = Config { pacing: true, initial_window: 40, mss, ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         assert_eq!(t.sent().len(), 10, "MSS {mss}");
     }
 }
@@ -82,7 +82,7 @@ fn ten_segments_leave_unpaced() {
 #[test]
 fn pacing_delays_probe_and_timeout_but_not_the_reordering_timer() {
     let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.at(200.0, ack(1).sacks(&[(1001, 2001)]));
     // A round trip and a quarter after all ten left, with 2 ms of slack.
     let timer = |t: &Script| (t.end.timers.pending, t.end.timers.xmit.since(t.now).as_us());
@@ -98,22 +98,22 @@ fn pacing_delays_probe_and_timeout_but_not_the_reordering_timer() {
 #[test]
 fn nagle_holds_a_small_segment_behind_a_small_one() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(300);
-    t.offer(300);
-    t.offer(300);
+    t.write(300);
+    t.write(300);
+    t.write(300);
     assert_eq!(t.sent(), ["1:301 P"]);
     t.at(200.0, ack(301));
     assert_eq!(t.sent(), ["301:901 P"]);
     let mut t = Script::client(&Config { nagle: false, ..plain() }, "reno", 100.0);
-    t.offer(300);
-    t.offer(300);
+    t.write(300);
+    t.write(300);
     assert_eq!(t.sent(), ["1:301 P", "301:601 P"]);
 }
 
 #[test]
 fn a_burst_ends_with_psh_and_a_lone_segment_in_the_middle_has_none() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert_eq!(t.sent(), pairs(1, 10));
     // A window of ten, nine of them out: no room for two.
     t.at(120.0, ack(1).sacks(&[(1001, 2001)]));
@@ -130,7 +130,7 @@ fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
         let config = Config { send_buffer: Some(10_000), pacing, ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         let mut most = 0;
         for round in 1..12u32 {
             t.until(90.0 + f64::from(round) * 100.0);
@@ -156,7 +156,7 @@ fn a_fixed_send_buffer_bounds_what_is_out() {
 fn an_unpaced_control_sends_at_once_and_a_paced_one_spread_out() {
     for (pacing, timer) in [(false, false), (true, true)] {
         let mut t = Script::client(&Config { pacing, ..plain() }, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         assert_eq!(t.sent().len(), 10, "the first window is not paced");
         t.at(200.0, ack(10_001));
         let at_once = t.sent().len();
@@ -169,7 +169,7 @@ fn an_unpaced_control_sends_at_once_and_a_paced_one_spread_out() {
 #[test]
 fn a_control_sees_when_pacing_lets_the_next_burst_go() {
     let mut t = Script::client(&plain(), "bbr1", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     assert_eq!(t.end.sk.tcp_clock_cache / 1000, t.end.sk.tcp_mstamp, "one clock in two units");
     t.at(200.0, ack(5001));
     let wait_ns = |t: &Script| t.end.sk.tcp_wstamp_ns - t.end.sk.tcp_clock_cache;
@@ -183,7 +183,7 @@ fn a_control_sees_when_pacing_lets_the_next_burst_go() {
 #[test]
 fn the_pacing_rate_is_twice_the_rate_in_slow_start() {
     let mut t = Script::client(&Config { pacing: true, ..plain() }, "reno", 100.0);
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.at(200.0, ack(10_001));
     // 200 % of 20 segments of 1000 bytes in 100 ms.
     assert_eq!(t.end.info(t.now).pacing_rate, Some(2 * 20 * 8000 * 10));
@@ -192,13 +192,13 @@ fn the_pacing_rate_is_twice_the_rate_in_slow_start() {
 #[test]
 fn a_sample_of_a_short_burst_is_application_limited() {
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(2000);
+    t.write(2000);
     t.at(200.0, ack(2001));
     let info = t.end.info(t.now);
     assert!(info.app_limited);
     // Two segments in 100 ms.
     assert_eq!(info.delivery_rate, Some(2 * 8000 * 10));
-    t.offer(u64::MAX);
+    t.write(u64::MAX);
     t.sent();
     let mut next = 2001;
     for round in 0..5 {
@@ -215,13 +215,13 @@ fn an_idle_connection_starts_again_from_a_smaller_window() {
     for (restart, expected) in [(true, 10), (false, 40)] {
         let config = Config { slow_start_after_idle: restart, ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
-        t.offer(30_000);
+        t.write(30_000);
         t.at(200.0, ack(10_001));
         t.at(300.0, ack(30_001));
         assert_eq!(t.cwnd(), 40);
         t.until(60_000.0);
         t.sent();
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         assert_eq!((t.cwnd(), t.sent().len()), (expected, expected as usize));
     }
 }
@@ -231,7 +231,7 @@ fn an_application_that_does_not_use_its_window_does_not_grow_it() {
     let mut t = Script::client(&plain(), "reno", 100.0);
     let mut next = 1;
     for round in 0..20 {
-        t.offer(2000);
+        t.write(2000);
         next += 2000;
         t.at(200.0 + f64::from(round) * 100.0, ack(next));
     }
@@ -254,7 +254,7 @@ fn merged_segments_are_acknowledged_once() {
 fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
     // The script's sequence numbers wrap after 4096 bytes of ours.
     let mut t = Script::client(&plain(), "reno", 100.0);
-    t.offer(10_000);
+    t.write(10_000);
     assert_eq!(t.sent(), pairs(1, 10));
     t.at(200.0, ack(3001).sacks(&[(4001, 6001)]));
     t.at(201.0, ack(10_001));
@@ -267,7 +267,7 @@ fn each_write_that_finds_all_sent_and_the_window_open_is_application_limited() {
     for (cwnd, limited) in [(10, false), (1_000, true)] {
         let config = Config { send_buffer: Some(80_000), ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
-        t.offer(u64::MAX);
+        t.write(u64::MAX);
         t.end.sk.snd_ssthresh = 2;
         // The first write found the connection idle; what it sent is delivered with the first ACK.
         assert_ne!(t.end.sk.app_limited, 0);

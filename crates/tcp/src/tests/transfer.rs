@@ -1,4 +1,4 @@
-//! Whatever the network does, what is offered arrives exactly once and the connection ends.
+//! Whatever the network does, what is written arrives exactly once and the connection ends.
 
 use proptest::prelude::*;
 use tcplab_units::Span;
@@ -13,7 +13,7 @@ struct Case {
     config: Config,
     control: &'static str,
     isn: [u32; 2],
-    offers: [u64; 2],
+    writes: [u64; 2],
     faults: [Faults; 2],
     reader: Option<SlowReader>,
     one_way_us: u64,
@@ -70,11 +70,11 @@ fn case() -> impl Strategy<Value = Case> {
     let isns = [isn.clone(), isn];
     let wire = ([faults(), faults()], 10..100_000u64, any::<u64>());
     (config(), control, isns, [bytes.clone(), bytes], reader, wire).prop_map(
-        |(config, control, isn, offers, reader, (faults, one_way_us, seed))| Case {
+        |(config, control, isn, writes, reader, (faults, one_way_us, seed))| Case {
             config,
             control,
             isn,
-            offers,
+            writes,
             faults,
             reader,
             one_way_us,
@@ -90,8 +90,8 @@ fn transfer(case: &Case) -> Pair {
     if let Some(reader) = case.reader {
         pair.read_slowly(reader);
     }
-    for (end, bytes) in pair.ends.iter_mut().zip(case.offers) {
-        end.offer(bytes, pair.now);
+    for (end, bytes) in pair.ends.iter_mut().zip(case.writes) {
+        end.write(bytes, pair.now);
         end.close(pair.now);
     }
     pair.run_to_the_end(3_000_000);
@@ -100,7 +100,7 @@ fn transfer(case: &Case) -> Pair {
 
 proptest! {
     #[test]
-    fn everything_offered_arrives_exactly_once(case in case()) {
+    fn everything_written_arrives_exactly_once(case in case()) {
         let pair = transfer(&case);
         let aborted = pair.ends.iter().any(|end| end.state == State::Aborted);
         for (i, end) in pair.ends.iter().enumerate() {
@@ -111,11 +111,11 @@ proptest! {
         for from in 0..2 {
             let (sender, receiver) = (&pair.ends[from], &pair.ends[1 - from]);
             if sender.state == State::Closed && receiver.state == State::Closed {
-                prop_assert_eq!(receiver.bytes_received(), case.offers[from]);
-                prop_assert_eq!(sender.bytes_acked(), case.offers[from]);
-                prop_assert_eq!(sender.info(pair.now).bytes_sent, case.offers[from]);
+                prop_assert_eq!(receiver.bytes_received(), case.writes[from]);
+                prop_assert_eq!(sender.bytes_acked(), case.writes[from]);
+                prop_assert_eq!(sender.info(pair.now).bytes_sent, case.writes[from]);
             } else {
-                prop_assert!(receiver.bytes_received() <= case.offers[from]);
+                prop_assert!(receiver.bytes_received() <= case.writes[from]);
             }
         }
         let hopeless = case.faults.iter().any(|f| f.loss >= 50 || f.per_packet_us > 0);
@@ -132,7 +132,7 @@ fn only_what_was_lost_is_retransmitted() {
         let config = Config::default();
         let mut pair = Pair::new([&config; 2], control, [1, 2], Span::from_ms(25), 3);
         pair.faults[0] = Faults { loss, per_packet_us: 121, queue: 600, ..Faults::default() };
-        pair.ends[0].offer(5_000_000, pair.now);
+        pair.ends[0].write(5_000_000, pair.now);
         pair.ends[0].close(pair.now);
         pair.ends[1].close(pair.now);
         pair.run_to_the_end(1_000_000);

@@ -5,7 +5,7 @@ use tcplab_units::{Rate, Span, Time};
 use super::Cake;
 use crate::config::{self, AckFilter, Diffserv, Isolation};
 use crate::inside::{Acknowledgment, Inside};
-use crate::qdisc::testing::{Told, Unit, offer};
+use crate::qdisc::testing::{Notified, Unit, enqueue};
 use crate::qdisc::{Cause, Qdisc, Queued, Sink};
 
 /// 8 Mbit/s, 1000 bytes a millisecond.
@@ -19,7 +19,7 @@ fn ms(ms: u64) -> Time {
 
 /// Knows that flow `s * 100 + d * 10 + n` goes from host s to host d, and that packets of less than 100 bytes are
 /// acknowledgments of as many bytes as they have.
-struct Wise(Vec<Told>);
+struct Wise(Vec<Notified>);
 
 impl Sink<Unit> for Wise {
     fn enqueued(&mut self, packet: &Unit) {
@@ -46,7 +46,7 @@ impl Sink<Unit> for Wise {
     }
 }
 
-fn give(queue: &mut Cake<Unit>, packet: Unit, now: Time) -> Vec<Told> {
+fn give(queue: &mut Cake<Unit>, packet: Unit, now: Time) -> Vec<Notified> {
     let mut sink = Wise(Vec::new());
     queue.enqueue(Queued { packet, number: 1, since: now }, now, &mut sink);
     sink.0
@@ -74,7 +74,7 @@ fn shares(isolation: Isolation, flows: &[u32], seconds: u64) -> Vec<u64> {
 fn the_shaper_sends_at_its_rate_and_saves_nothing_up() {
     let mut queue = cake(config::Cake::default());
     for _ in 0..3 {
-        offer(&mut queue, Unit::new(1000), ms(500));
+        enqueue(&mut queue, Unit::new(1000), ms(500));
     }
     assert_eq!(queue.next_ready(ms(500)), ms(500));
     assert!(queue.dequeue(ms(500), &mut Vec::new()).is_some());
@@ -83,16 +83,16 @@ fn the_shaper_sends_at_its_rate_and_saves_nothing_up() {
     // Late, it makes up for what it missed.
     assert!(queue.dequeue(ms(503), &mut Vec::new()).is_some());
     assert!(queue.dequeue(ms(503), &mut Vec::new()).is_some());
-    offer(&mut queue, Unit::new(1000), ms(503));
+    enqueue(&mut queue, Unit::new(1000), ms(503));
     assert_eq!(queue.next_ready(ms(503)), ms(503));
 }
 
 #[test]
 fn the_shaper_counts_overhead() {
     let mut queue = cake(config::Cake { overhead: Some(38), mpu: 84, ..config::Cake::default() });
-    offer(&mut queue, Unit::new(976), Time::ZERO);
-    offer(&mut queue, Unit::new(54), Time::ZERO);
-    offer(&mut queue, Unit::new(54), Time::ZERO);
+    enqueue(&mut queue, Unit::new(976), Time::ZERO);
+    enqueue(&mut queue, Unit::new(54), Time::ZERO);
+    enqueue(&mut queue, Unit::new(54), Time::ZERO);
     assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some());
     assert_eq!(queue.next_ready(Time::ZERO), ms(1));
     assert!(queue.dequeue(ms(1), &mut Vec::new()).is_some());
@@ -196,11 +196,11 @@ fn tins_go_first_up_to_their_thresholds() {
 #[test]
 fn the_oldest_redundant_acknowledgment_goes_if_another_waits_behind_it() {
     let mut queue = cake(config::Cake { ack_filter: AckFilter::On, ..config::Cake::default() });
-    let dropped = Told::Dropped(Cause::Redundant);
+    let dropped = Notified::Dropped(Cause::Redundant);
     let acks =
         [60, 61, 62, 63].map(|number| give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1)));
-    assert_eq!(acks[1], [Told::Enqueued]);
-    assert_eq!([&acks[2], &acks[3]], [&[Told::Enqueued, dropped]; 2]);
+    assert_eq!(acks[1], [Notified::Enqueued]);
+    assert_eq!([&acks[2], &acks[3]], [&[Notified::Enqueued, dropped]; 2]);
     let mut at = 1;
     let left: Vec<u32> = std::iter::from_fn(|| {
         at += 1;
@@ -227,10 +227,10 @@ fn an_aggressive_filter_leaves_the_latest_alone() {
 fn beyond_the_memory_limit_the_longest_queue_loses_from_its_head() {
     let mut queue = cake(config::Cake { memlimit: Some(10_000), ..config::Cake::default() });
     for _ in 0..9 {
-        assert_eq!(give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1)), [Told::Enqueued]);
+        assert_eq!(give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1)), [Notified::Enqueued]);
     }
-    let told = give(&mut queue, Unit { flow: 220, ..Unit::new(1500) }, ms(1));
-    assert_eq!(told, [Told::Enqueued, Told::Dropped(Cause::Overlimit)]);
+    let notified = give(&mut queue, Unit { flow: 220, ..Unit::new(1500) }, ms(1));
+    assert_eq!(notified, [Notified::Enqueued, Notified::Dropped(Cause::Overlimit)]);
     assert_eq!(queue.backlog().bytes, 9500);
 }
 

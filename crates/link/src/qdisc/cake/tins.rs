@@ -32,9 +32,9 @@ const PRECEDENCE: [&str; 8] =
 const FRAME: u32 = 1514;
 /// Bytes of a turn of the tin with the whole bandwidth, where that is unlimited.
 const TURN: u64 = 16 * FRAME as u64;
-/// Of a tin's rate in bytes a second, the part that is a flow's quantum; and the least quantum.
+/// Of a tin's rate in bytes a second, the part that is a flow's quantum; and the minimum quantum.
 const QUANTUM_SHIFT: u32 = 12;
-const LEAST_QUANTUM: u64 = 300;
+const MIN_QUANTUM: u64 = 300;
 
 /// The tins from the lowest to the highest. Bulk goes before best effort up to its small threshold, so that it does not
 /// starve; beyond it, best effort hardly ever leaves it anything.
@@ -66,7 +66,7 @@ pub(super) fn tins(config: &Cake) -> Vec<Settings> {
 
 fn quantum(rate: Option<Rate>) -> u32 {
     let part = |rate: Rate| (rate.bits_per_sec() / 8) >> QUANTUM_SHIFT;
-    rate.map_or(FRAME, |rate| part(rate).clamp(LEAST_QUANTUM, u64::from(FRAME)) as u32)
+    rate.map_or(FRAME, |rate| part(rate).clamp(MIN_QUANTUM, u64::from(FRAME)) as u32)
 }
 
 /// The target is a twentieth of the round trip, and at low rates one and a half frames; the interval grows by as much.

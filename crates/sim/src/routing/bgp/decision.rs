@@ -1,4 +1,4 @@
-//! The choice among paths (RFC 4271, section 9.1, with FRR's order and multipath), and what of it neighbours are told.
+//! The choice among paths (RFC 4271, section 9.1, with FRR's order and multipath), and what of it is advertised to neighbours.
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use crate::plan::{NO_ADVERTISE, NO_EXPORT, community};
 const EXTERNAL: Source = Source { distance: 20, protocol: "bgp" };
 const INTERNAL: Source = Source { distance: 200, protocol: "bgp" };
 
-/// A path as a neighbour told it, and the how manieth that was.
+/// A path as a neighbour advertised it, and the order in which it arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) path: Path,
@@ -57,7 +57,7 @@ impl Bgp {
             if old == new.as_ref() {
                 continue;
             }
-            let is_told_anew =
+            let is_advertised_again =
                 old.map(|old| (old.from, &old.path)) != new.as_ref().map(|new| (new.from, &new.path));
             match &new {
                 Some(new) => process.choices.insert(prefix, new.clone()),
@@ -66,10 +66,10 @@ impl Bgp {
             let from = new.as_ref().and_then(|new| new.from);
             let is_internal = from.is_some_and(|from| self.sessions[from.session].is_internal);
             let hops = new.map_or(Vec::new(), |new| new.hops);
-            let (offered, none) = if is_internal { (INTERNAL, EXTERNAL) } else { (EXTERNAL, INTERNAL) };
-            core.offer(router, prefix, none, Vec::new());
-            core.offer(router, prefix, offered, hops);
-            if is_told_anew {
+            let (source, none) = if is_internal { (INTERNAL, EXTERNAL) } else { (EXTERNAL, INTERNAL) };
+            core.update(router, prefix, none, Vec::new());
+            core.update(router, prefix, source, hops);
+            if is_advertised_again {
                 self.tell(core, router, prefix);
             }
         }
@@ -143,7 +143,7 @@ impl Bgp {
             return None;
         }
         if is_internal {
-            // What one router of the system has told is not passed on to a third (section 9.2.1).
+            // What one router of the system has advertised is not passed on to a third (section 9.2.1).
             if choice.from.is_some_and(|from| self.sessions[from.session].is_internal) {
                 return None;
             }

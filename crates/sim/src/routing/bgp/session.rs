@@ -60,9 +60,10 @@ pub(super) struct End {
     pub(super) attempt: u32,
     deadline: Time,
     is_watched: bool,
-    /// Paths by network, as the other end has told them.
+    /// Paths by network, as the other end has advertised them (Adj-RIB-In).
     pub(super) received: BTreeMap<Prefix, Received>,
-    told: BTreeMap<Prefix, Path>,
+    /// Paths advertised to the other end (Adj-RIB-Out).
+    adj_rib_out: BTreeMap<Prefix, Path>,
     pending: BTreeSet<Prefix>,
     is_advertising: bool,
     advertised: Option<Time>,
@@ -108,7 +109,7 @@ impl Session {
                 deadline: Time::NEVER,
                 is_watched: false,
                 received: BTreeMap::new(),
-                told: BTreeMap::new(),
+                adj_rib_out: BTreeMap::new(),
                 pending: BTreeSet::new(),
                 is_advertising: false,
                 advertised: None,
@@ -158,9 +159,9 @@ impl Bgp {
         }
         let is_listening = self.processes[self.end(other).router].as_ref().is_some_and(|far| far.is_running)
             && self.end(other).state == State::Idle;
-        let there = self.transmit(core, side);
-        let back = there.and_then(|_| self.transmit(core, other));
-        let (true, Some(there), Some(back)) = (is_listening, there, back) else {
+        let forward = self.transmit(core, side);
+        let reverse = forward.and_then(|_| self.transmit(core, other));
+        let (true, Some(forward), Some(reverse)) = (is_listening, forward, reverse) else {
             let retry = self.processes[self.end(side).router].as_ref().map(|own| own.settings.connect_retry);
             let wait = self.sessions[side.session].jittered(retry.unwrap_or(START));
             return self.attempt_at(core, side, core.now + wait);
@@ -170,10 +171,10 @@ impl Bgp {
         let epoch = session.epoch;
         session.ends.iter_mut().for_each(|end| end.state = State::Connecting);
         // SYN, SYN/ACK, OPEN, then OPEN and KEEPALIVE; the KEEPALIVE to that completes the other side.
-        let (there, back) = (there.since(core.now), back.since(core.now));
-        let first = core.now + (there + back) * 2;
+        let (forward, reverse) = (forward.since(core.now), reverse.since(core.now));
+        let first = core.now + (forward + reverse) * 2;
         Bgp::plan(core, first, Event::Established(side, epoch));
-        Bgp::plan(core, first + there, Event::Established(other, epoch));
+        Bgp::plan(core, first + forward, Event::Established(other, epoch));
     }
 
     pub(super) fn established(&mut self, core: &mut Core, side: Side) {
@@ -252,7 +253,7 @@ impl Bgp {
         end.state = State::Idle;
         end.deadline = Time::NEVER;
         end.is_watched = false;
-        end.told.clear();
+        end.adj_rib_out.clear();
         end.pending.clear();
         end.unsent.clear();
         end.rto = RTO;
@@ -292,7 +293,7 @@ impl Bgp {
             if exported.is_none() {
                 // A withdrawal does not wait (section 9.2.1.1).
                 end.pending.remove(&prefix);
-                if end.told.remove(&prefix).is_some() {
+                if end.adj_rib_out.remove(&prefix).is_some() {
                     self.send(core, side, Message::Update(vec![(prefix, None)]));
                 }
                 continue;
@@ -312,13 +313,13 @@ impl Bgp {
         let mut changes = Vec::new();
         for prefix in pending {
             let path = self.exported(side, prefix);
-            let told = &mut self.end_mut(side).told;
-            if told.get(&prefix) == path.as_ref() {
+            let adj_rib_out = &mut self.end_mut(side).adj_rib_out;
+            if adj_rib_out.get(&prefix) == path.as_ref() {
                 continue;
             }
             match &path {
-                Some(path) => told.insert(prefix, path.clone()),
-                None => told.remove(&prefix),
+                Some(path) => adj_rib_out.insert(prefix, path.clone()),
+                None => adj_rib_out.remove(&prefix),
             };
             changes.push((prefix, path));
         }

@@ -82,7 +82,7 @@ struct Process {
     multiplier: u64,
     /// What the routing table was given.
     routes: BTreeMap<Prefix, Vec<Hop>>,
-    /// Of a router of several areas: what each of them is told of the others.
+    /// Of a router of several areas: what is advertised into each of them of the others.
     summaries: BTreeMap<u32, Vec<(Prefix, u32)>>,
 }
 
@@ -321,8 +321,8 @@ impl Ospf {
     ) -> (Vec<(RouterId, PortId, u32)>, Vec<(Prefix, u32)>) {
         if key.is_summary {
             let process = self.processes[router].as_ref();
-            let told = process.and_then(|process| process.summaries.get(&key.area));
-            return (Vec::new(), told.cloned().unwrap_or_default());
+            let advertised = process.and_then(|process| process.summaries.get(&key.area));
+            return (Vec::new(), advertised.cloned().unwrap_or_default());
         }
         let (mut links, mut networks) = (Vec::new(), Vec::new());
         for &port in &core.wiring.routers[router].ports {
@@ -377,11 +377,11 @@ impl Ospf {
         let new = process.routes.clone();
         for (prefix, hops) in &new {
             if old.get(prefix) != Some(hops) {
-                core.offer(router, *prefix, SOURCE, hops.clone());
+                core.update(router, *prefix, SOURCE, hops.clone());
             }
         }
         for prefix in old.keys().filter(|prefix| !new.contains_key(prefix)) {
-            core.offer(router, *prefix, SOURCE, Vec::new());
+            core.update(router, *prefix, SOURCE, Vec::new());
         }
         for area in areas {
             self.originate(core, router, Key { area, router, is_summary: true });

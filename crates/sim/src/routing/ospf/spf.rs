@@ -15,7 +15,7 @@ const BACKBONE: u32 = 0;
 pub(super) struct Found {
     /// Without the networks of the router's own interfaces.
     pub(super) routes: BTreeMap<Prefix, Vec<Hop>>,
-    /// Of a router of several areas: what each of them is told of the others.
+    /// Of a router of several areas: what is advertised into each of them of the others.
     pub(super) summaries: BTreeMap<u32, Vec<(Prefix, u32)>>,
 }
 
@@ -77,18 +77,18 @@ pub(super) fn routes(
             let others = within
                 .iter()
                 .filter(|(other, _)| **other != area && (area != BACKBONE) == (**other == BACKBONE));
-            let mut told: BTreeMap<Prefix, u32> = BTreeMap::new();
+            let mut advertised: BTreeMap<Prefix, u32> = BTreeMap::new();
             for (&prefix, &(cost, _)) in others.flat_map(|(_, costs)| costs) {
-                let best = told.entry(prefix).or_insert(cost);
+                let best = advertised.entry(prefix).or_insert(cost);
                 *best = cost.min(*best);
             }
             if area != BACKBONE {
                 for (&prefix, &(cost, _)) in &between {
-                    told.entry(prefix).or_insert(cost);
+                    advertised.entry(prefix).or_insert(cost);
                 }
             }
-            told.retain(|prefix, _| !within[&area].contains_key(prefix));
-            summaries.insert(area, told.into_iter().collect());
+            advertised.retain(|prefix, _| !within[&area].contains_key(prefix));
+            summaries.insert(area, advertised.into_iter().collect());
         }
     }
     let found = routes.into_iter().filter(|(_, (_, hops))| !hops.is_empty());

@@ -12,7 +12,7 @@ use crate::http::Browser;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::{Body, Packet};
 use crate::plan::Medium;
-use crate::recorder::{Mode, Recorder, Watch};
+use crate::recorder::{LinkObserver, Mode, Recorder};
 use crate::schedule::{Schedule, Slot};
 
 /// Timers of a stream.
@@ -35,7 +35,7 @@ impl Timer {
 }
 
 /// Everything outside the streams.
-pub(crate) struct World {
+pub(crate) struct SimContext {
     pub(crate) schedule: Schedule,
     pub(crate) network: Network,
     pub(crate) bodies: Bodies,
@@ -60,7 +60,7 @@ pub(crate) struct Discarded {
     pub(crate) ttl_exceeded: u64,
 }
 
-impl World {
+impl SimContext {
     /// The present.
     #[inline]
     pub(crate) fn now(&self) -> Time {
@@ -151,9 +151,9 @@ impl World {
     #[inline]
     fn enter<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
         let now = self.schedule.now();
-        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+        let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
         let link = self.network.link(direction);
-        link.enqueue(packet, now, &mut watch);
+        link.enqueue(packet, now, &mut observer);
         let next = link.next_event();
         self.schedule.set(direction, next);
         if let Some(medium) = self.network.medium_of(direction) {
@@ -161,15 +161,15 @@ impl World {
         }
     }
 
-    /// Lets medium `number` do what it has to do by now, where a packet was `offered` to a direction or none.
-    pub(crate) fn contend<M: Mode>(&mut self, number: DirectionId, offered: Option<DirectionId>) {
+    /// Lets medium `number` do what it has to do by now, after a packet was enqueued on the direction `at`, if any.
+    pub(crate) fn contend<M: Mode>(&mut self, number: DirectionId, at: Option<DirectionId>) {
         let now = self.schedule.now();
-        let World { schedule, network, bodies, recorder, .. } = self;
+        let SimContext { schedule, network, bodies, recorder, .. } = self;
         let (medium, links) = network.medium(number);
         let mut stations = OnMedium { schedule, links, bodies, recorder, mode: PhantomData::<M> };
         medium.advance(now, &mut stations);
-        if let Some(direction) = offered {
-            medium.offered(direction, now, &mut stations);
+        if let Some(direction) = at {
+            medium.enqueued(direction, now, &mut stations);
             medium.advance(now, &mut stations);
         }
         let next = medium.next_event();
@@ -180,17 +180,17 @@ impl World {
     #[inline]
     pub(crate) fn poll<M: Mode>(&mut self, direction: DirectionId) -> Option<Packet> {
         let now = self.schedule.now();
-        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
-        self.network.link(direction).poll(now, &mut watch).map(|(_, packet)| packet)
+        let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+        self.network.link(direction).poll(now, &mut observer).map(|(_, packet)| packet)
     }
 
     /// Samples every link direction's queue.
     pub(crate) fn sample_queues<M: Mode>(&mut self, now: Time) {
         for direction in 0..self.network.directions() as DirectionId {
-            let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+            let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
             let link = self.network.link(direction);
-            let queue = link.sample(now, &mut watch);
-            let (classes, gauges) = (link.classes(), link.gauges(now, &mut watch));
+            let queue = link.sample(now, &mut observer);
+            let (classes, gauges) = (link.classes(), link.gauges(now, &mut observer));
             let (names, stats) = (self.recorder.names(direction), link.stats());
             let sampled = Sampled { time: now, names, queue, stats, classes: &classes, gauges: &gauges };
             self.recorder.queues().push(&sampled);
@@ -200,8 +200,8 @@ impl World {
     /// Lets link direction `direction` do what it has to do by now.
     pub(crate) fn advance_link<M: Mode>(&mut self, direction: DirectionId) {
         let now = self.schedule.now();
-        let mut watch = Watch::<M>::new(&mut self.recorder, &mut self.bodies, direction);
-        self.network.link(direction).advance(now, &mut watch);
+        let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
+        self.network.link(direction).advance(now, &mut observer);
     }
 
     /// Lets every link do what it has to do by now, so that all of it is recorded.
@@ -222,26 +222,26 @@ struct OnMedium<'a, M> {
 }
 
 impl<M: Mode> OnMedium<'_, M> {
-    fn link(&mut self, direction: DirectionId) -> (&mut Link<Packet>, Watch<'_, M>) {
-        let watch = Watch::new(self.recorder, self.bodies, direction);
-        (&mut self.links[direction as usize], watch)
+    fn link(&mut self, direction: DirectionId) -> (&mut Link<Packet>, LinkObserver<'_, M>) {
+        let observer = LinkObserver::new(self.recorder, self.bodies, direction);
+        (&mut self.links[direction as usize], observer)
     }
 }
 
 impl<M: Mode> Stations for OnMedium<'_, M> {
     fn ready(&mut self, direction: DirectionId, now: Time) -> Time {
-        let (link, mut watch) = self.link(direction);
-        link.ready(now, &mut watch)
+        let (link, mut observer) = self.link(direction);
+        link.ready(now, &mut observer)
     }
 
     fn begin(&mut self, direction: DirectionId, now: Time, medium: &Medium) -> Option<Span> {
-        let (link, mut watch) = self.link(direction);
-        link.begin_transmission(medium, now, &mut watch)
+        let (link, mut observer) = self.link(direction);
+        link.begin_transmission(medium, now, &mut observer)
     }
 
     fn end(&mut self, direction: DirectionId, now: Time, collided: bool, medium: &Medium) -> bool {
-        let (link, mut watch) = self.link(direction);
-        let is_done = link.end_transmission(collided, medium, now, &mut watch);
+        let (link, mut observer) = self.link(direction);
+        let is_done = link.end_transmission(collided, medium, now, &mut observer);
         let next = link.next_event();
         self.schedule.set(direction, next);
         is_done
