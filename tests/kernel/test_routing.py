@@ -132,8 +132,7 @@ def test_internal_bgp_areas_static_routes_and_bfd(run: Callable[..., Run]) -> No
 
 def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[..., Run]) -> None:
     """r1 keeps to itself what r2 tells it; r3 has its only session with r2."""
-    bgp = {"connect_retry": "1 s"}
-    routing = {
+    routing: dict[str, dict[str, Any]] = {
         "r0": {"as": 100},
         "r1": {"as": 200, "neighbours": ["r0", "r2"]},
         "r2": {"as": 300, "networks": ["10.9.0.0/16"], "communities": ["no-export", "300:20"]},
@@ -141,7 +140,8 @@ def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[.
     }
     links = [["h1", "r0"], ["r0", "r1"], ["r1", "h2"], ["r1", "r2"], ["r2", "r3"], ["r1", "r3"]]
     nodes = [
-        {"name": name, "kind": "router", "routing": {"bgp": {**bgp, **own}}} for name, own in routing.items()
+        {"name": name, "kind": "router", "routing": {"bgp": {"connect_retry": "1 s", **own}}}
+        for name, own in routing.items()
     ]
     network = {
         "nodes": ["h1", "h2", *nodes],
