@@ -16,7 +16,6 @@ use crate::tx_timestamps::TxTimestamps;
 const QUEUE_LEN: libc::c_int = 10_000;
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
-const TUNSETPERSIST: libc::c_ulong = 0x4004_54cb;
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
 const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
 const IFF_TAP: libc::c_short = 0x0002;
@@ -189,10 +188,6 @@ fn make(end: &End) -> Made {
     let mut request = request(&end.interface).map_err(|e| ("name a TAP device", e))?;
     request.ifr_ifru.ifru_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_TUN_EXCL;
     ioctl(fd, TUNSETIFF, &mut request).map_err(|e| ("make a TAP device", e))?;
-    // It ends with its namespace, all at once. Closed, each would be taken apart by itself, which takes 50 ms.
-    // SAFETY: the request takes a number.
-    check(unsafe { libc::ioctl(fd, TUNSETPERSIST as _, 1 as libc::c_ulong) })
-        .map_err(|e| ("keep the TAP device", e))?;
     let coalescing = offload(fd, end).map_err(|e| ("set the offloads", e))?;
 
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(|e| ("open a socket", e))?;
