@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+from playwright.sync_api import Browser, FilePayload, Locator, Page, Route, expect
 
 import tcplab
 from tcplab.scenario import expand, load
@@ -280,6 +280,35 @@ def test_packets_move_along_their_links(page: Page, served: Served) -> None:
     paused_at = str(clock.get_attribute("data-time"))
     page.get_by_role("button", name="Play", exact=True).click()
     expect(clock).not_to_have_attribute("data-time", paused_at)
+
+
+def test_packets_asked_for_earlier_do_not_replace_those_of_the_time_looked_at(
+    page: Page, served: Served
+) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    slider, clock = page.get_by_label("Time of the run"), page.locator(".clock")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("0.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    held: list[Route] = []
+
+    def late(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(re.compile(r"/api/packets\?"), late)
+    with page.expect_request(re.compile(r"/api/packets\?")):
+        slider.fill("1")
+    slider.fill("1.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    with page.expect_response(re.compile(r"/api/packets\?")) as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    assert clock.get_attribute("data-dots") != "0"
 
 
 CHANGING = """tcplab: 1

@@ -102,7 +102,9 @@ class Playback {
     this.asked = key;
     try {
       const packets = new Packets(await store.backend.packets(run, from, to));
-      if (run === this.run) done(packets);
+      // An answer that a later request has overtaken is of a time that is no longer looked at.
+      if (key !== this.asked) return;
+      done(packets);
       this.tell();
     } catch {
       // Asked again when the run or the time changes.
