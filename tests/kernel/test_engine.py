@@ -118,15 +118,13 @@ def test_settings_of_sockets_are_in_force(run: Callable[..., Run]) -> None:
     assert last["plain"]["pacing_rate"] > 0
 
 
-def test_retransmission_timeouts_are_events_of_the_failure_that_caused_them(run: Callable[..., Run]) -> None:
+def test_retransmission_timeouts_are_events_of_the_failure_that_caused_them(
+    run: Callable[..., Run], undisturbed: Callable[[Callable[[], Run]], Run]
+) -> None:
     """The events, from samples, are as many as the kernel counted until the flow's end (since Linux 6.7)."""
     failure = {"1 s": {"loss": "100 %"}, "3 s": {"loss": "0 %"}}
-    result = run(
-        {"path": {**PATH, "at": failure}},
-        [{"name": "bulk", "kind": "tcp", "cc": "cubic"}],
-        sample={"sockets": "20 ms"},
-        duration="6 s",
-    )
+    network, flows = {"path": {**PATH, "at": failure}}, [{"name": "bulk", "kind": "tcp", "cc": "cubic"}]
+    result = undisturbed(lambda: run(network, flows, sample={"sockets": "20 ms"}, duration="6 s"))
     (counted,) = result.flows["rtos"]
     events = result.tables["events"].filter(pl.col("event") == "rto")
     (felt,) = outages(result)

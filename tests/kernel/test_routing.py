@@ -149,7 +149,7 @@ def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[.
     }
 
     def known(engine: str) -> set[tuple[str, str]]:
-        done = run(network, [{**PROBE, "to": "h2"}], duration="8 s", engine=engine)
+        done = run(network, [{**PROBE, "to": "h2"}], duration="15 s", engine=engine)
         learned = done.routes.filter(pl.col("protocol") == "bgp", pl.col("next_hops").is_not_null())
         return set(learned.select("node", "prefix").rows())
 

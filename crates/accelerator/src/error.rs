@@ -25,7 +25,7 @@ pub enum AcceleratorError {
 }
 
 impl AcceleratorError {
-    /// How to fix it; empty if there is no general hint.
+    /// How to fix it; empty where no hint is general.
     pub fn hint(&self) -> String {
         match self {
             AcceleratorError::Program { program: "nft", .. } => "apt install nftables".into(),

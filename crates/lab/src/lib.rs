@@ -63,7 +63,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// How to fix it; empty if there is no general hint.
+    /// How to fix it; empty where no hint is general.
     pub fn hint(&self) -> String {
         match self {
             LabError::Namespaces(_) => namespace::remedy(),

@@ -70,8 +70,8 @@ fn mistakes_are_told_where_they_are() {
     assert_eq!(
         refused("[wlan]", LAPTOP),
         [
-            "test.yaml:8:36: network.links.1.medium: there is no medium `wifi`",
-            "test.yaml:9:35: network.links.2.medium: there is no medium `wifi`"
+            "test.yaml:8:36: network.links.1.medium: unknown medium `wifi`",
+            "test.yaml:9:35: network.links.2.medium: unknown medium `wifi`"
         ]
     );
     assert_eq!(

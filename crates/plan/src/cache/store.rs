@@ -58,8 +58,8 @@ impl<K: Clone + Eq + Hash, V> Store<K, V> {
         self.entries.get(key).map(|entry| &entry.value)
     }
 
-    /// Stores a response of so many bytes; others go as far as there is no room for it. One larger than all of it is
-    /// not stored.
+    /// Stores a response of `bytes`, and evicts the least recently used until it fits. One that exceeds the cache is not
+    /// stored.
     pub fn put(&mut self, key: K, value: V, bytes: u64, fresh_until: Time) {
         self.remove(&key);
         if bytes > self.size {

@@ -94,7 +94,7 @@ impl<'p> Map<'p> {
     fn way(&self, from: &str, to: &str) -> (Vec<Hop<'p>>, Vec<&'p Node>) {
         let (mut hops, mut passed) = (Vec::new(), Vec::new());
         let mut here = self.nodes.get(from).copied();
-        // A route that turns in a circle is no longer than the network.
+        // A routing loop is followed for as many hops as the network has nodes.
         while let Some(node) = here.filter(|node| node.name != to && hops.len() <= self.nodes.len()) {
             let link = node.routes.get(to).and_then(|link| self.links.get(link.as_str()));
             let Some(&(number, link)) = link else { break };

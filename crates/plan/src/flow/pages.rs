@@ -49,7 +49,7 @@ pub enum Next {
     Fetch(Fetch),
     /// It waits until this time, or until there is more to do.
     Wait(Time),
-    /// It closes: there is no more to do.
+    /// Close the connection: every object has been fetched.
     Close,
 }
 

@@ -45,7 +45,7 @@ pub(super) fn media(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         let place = below(&link.place, "medium");
         if !names().any(|known| known == name) {
             let near = near_name(name, names());
-            let finding = Finding::new(place.clone(), format!("there is no medium {}", quoted(name)));
+            let finding = Finding::new(place.clone(), format!("unknown medium {}", quoted(name)));
             found.push(finding.suggest(near).depends(vec![at!["network", "media"]]));
         }
         for spec in [&link.forward, &link.backward] {

@@ -37,7 +37,7 @@ pub(super) struct Tin<P> {
     /// At the threshold's rate, when the tin's next packet would be due.
     pub(super) clock: Time,
     shaper: Option<Serializer>,
-    /// Frame bytes of a turn, and those that are left of it, where there is no rate to go by.
+    /// Quantum of a turn without a shaper, in frame bytes, and what is left of it.
     pub(super) turn: i64,
     pub(super) left: i64,
     pub(super) redundant: u64,

@@ -11,7 +11,7 @@ pub(super) struct Settings {
     pub(super) name: &'static str,
     /// Up to this rate it goes before the tins below it; none where the shaper is unlimited.
     pub(super) threshold: Option<Rate>,
-    /// Frame bytes of its turn where there is no rate to go by.
+    /// Quantum of its turn without a shaper, in frame bytes.
     pub(super) turn: i64,
     /// Frame bytes that a flow may send in its turn.
     pub(super) quantum: u32,

@@ -1,0 +1,93 @@
+"""Packets of a run, played over the drawing."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Page, Route, expect
+
+from .conftest import Served
+from .test_page import SCENARIO, opened
+
+
+def test_packets_move_along_their_links(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    slider = page.get_by_label("Time of the run")
+    clock = page.locator(".clock")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("1.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    paused_at = str(clock.get_attribute("data-time"))
+    page.get_by_role("button", name="Play", exact=True).click()
+    expect(clock).not_to_have_attribute("data-time", paused_at)
+
+
+def test_packets_asked_for_earlier_do_not_replace_those_of_the_time_looked_at(
+    page: Page, served: Served
+) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    slider, clock = page.get_by_label("Time of the run"), page.locator(".clock")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("0.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    held: list[Route] = []
+
+    def late(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(re.compile(r"/api/packets\?"), late)
+    with page.expect_request(re.compile(r"/api/packets\?")):
+        slider.fill("1")
+    slider.fill("1.5")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    with page.expect_response(re.compile(r"/api/packets\?")) as answer:
+        held[0].continue_()
+    answer.value.finished()
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
+    assert clock.get_attribute("data-dots") != "0"
+
+
+CHANGING = """tcplab: 1
+name: changing
+network:
+  nodes: [a, b]
+  links:
+    - {ends: [a, b], rate: 10 Mbit/s, delay: 5 ms, queue: 20 packets, at: {1 s: {up: off}, 2 s: {up: on}}}
+flows:
+  - {name: bulk, kind: tcp, cc: reno, from: a, to: b}
+duration: 3 s
+"""
+
+
+def test_a_link_that_is_down_is_shown_while_packets_are_played(page: Page, served: Served) -> None:
+    opened(page, served, CHANGING)
+    page.get_by_role("tab", name="Packets").click()
+    slider, states = page.get_by_label("Time of the run"), page.get_by_label("Links that have changed")
+    expect(slider).to_have_attribute("max", "3")
+    slider.fill("1.5")
+    expect(states).to_have_text("a-b: down")
+    slider.fill("2.5")
+    expect(states).to_have_count(0)
+
+
+def test_a_kept_run_that_has_recorded_packets_is_played(page: Page, served: Served) -> None:
+    opened(page, served, SCENARIO + "sample: {packets: on}\n")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_role("tab", name="Packets").click()
+    # The simulation's packets first, so that the run's are asked for when it is chosen.
+    page.get_by_label("Time of the run").fill("1.5")
+    expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
+    (result,) = (served.root / "runs").iterdir()
+    with page.expect_response(re.compile(r"/api/packets\?run=runs")) as answer:
+        page.locator(".playback label", has_text="the simulation").locator("select").select_option(
+            f"runs/{result.name}"
+        )
+    assert answer.value.ok
+    page.get_by_label("Time of the run").fill("1.6")
+    expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
