@@ -32,6 +32,8 @@ enum Command {
     Change(Box<LiveChange>),
     /// End the run now.
     Stop,
+    /// The nodes are about to end: leave their devices to them.
+    Leave,
 }
 
 /// The links, once they are made; whoever ends the process takes them away.
@@ -110,6 +112,10 @@ fn serve(line: &str, links: &Links) {
         }
         (Command::Stop, Some(emulator)) => {
             emulator.stop();
+            output::ok(request.id, json!({}));
+        }
+        (Command::Leave, Some(emulator)) => {
+            emulator.leave();
             output::ok(request.id, json!({}));
         }
     }

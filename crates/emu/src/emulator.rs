@@ -98,6 +98,14 @@ impl Emulator {
         known
     }
 
+    /// Leaves the interfaces to the namespaces they are in, which are about to end: many of them are gone far sooner so.
+    pub fn leave(&self) {
+        let (done, left) = mpsc::channel();
+        self.order(Command::Leave(done));
+        // An error says that the thread has ended, and its interfaces with it.
+        let _ = left.recv();
+    }
+
     fn order(&self, order: Command) {
         if let Some(orders) = &self.orders {
             // The thread only ends after this is dropped.

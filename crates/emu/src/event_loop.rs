@@ -1,6 +1,7 @@
 //! The loop of the one thread that serves all links.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
+use std::thread;
 
 use tcplab_probe::scheduling::{self, RealTimePriority};
 use tcplab_units::Time;
@@ -43,6 +44,8 @@ pub(crate) enum Command {
     Start(Box<Start>),
     Change(Box<LiveChange>),
     Stop,
+    /// Leave the devices to their namespaces; say when it is done.
+    Leave(Sender<()>),
 }
 
 /// All links of a lab.
@@ -255,6 +258,18 @@ impl EventLoop {
                 Ok(Command::Start(start)) => self.prepare(*start),
                 Ok(Command::Change(change)) => self.change(*change),
                 Ok(Command::Stop) => self.stop(),
+                Ok(Command::Leave(done)) => {
+                    let stamps: Vec<_> = self.taps.iter_mut().filter_map(Tap::leave).collect();
+                    // The kernel waits for RCU with each socket that is closed, 30 ms or so, and for all at once if asked together.
+                    thread::scope(|scope| {
+                        for stamp in stamps {
+                            // Without a thread it is closed here.
+                            let _ = thread::Builder::new().spawn_scoped(scope, move || drop(stamp));
+                        }
+                    });
+                    // Whoever does not wait need not know.
+                    let _ = done.send(());
+                }
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
             }

@@ -16,6 +16,7 @@ use crate::tx_timestamps::TxTimestamps;
 const QUEUE_LEN: libc::c_int = 10_000;
 
 const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+const TUNSETPERSIST: libc::c_ulong = 0x4004_54cb;
 const TUNSETOFFLOAD: libc::c_ulong = 0x4004_54d0;
 const TUNSETCARRIER: libc::c_ulong = 0x4004_54e2;
 const IFF_TAP: libc::c_short = 0x0002;
@@ -146,6 +147,14 @@ impl Tap {
         let value = libc::c_int::from(is_up);
         // SAFETY: the request reads an int, which outlives the call.
         unsafe { libc::ioctl(self.fd(), TUNSETCARRIER as _, &raw const value) };
+    }
+
+    /// Leaves the device to its namespace. The kernel removes the devices of namespaces that end all at once; closed, each
+    /// is removed by itself, which waits for every CPU (rcu_barrier) and takes 16 ms or more. Returns what read its timestamps.
+    pub(crate) fn leave(&mut self) -> Option<TxTimestamps> {
+        // SAFETY: the request takes a number. Where it fails the device ends as ever.
+        unsafe { libc::ioctl(self.fd(), TUNSETPERSIST as _, 1 as libc::c_ulong) };
+        self.timestamps.take()
     }
 
     /// Frames that found no room in the device on their way to the emulator, so far.

@@ -340,6 +340,15 @@ fn nothing_leaves_faster_than_the_rate() {
 }
 
 #[test]
+fn interfaces_left_to_their_namespaces_outlive_the_emulator() {
+    skip_if_unable!();
+    let mut lab = Lab::new("left", delay(Span::ZERO), delay(Span::ZERO), Options::default());
+    lab.emulator.as_ref().expect("it serves").leave();
+    lab.emulator = None;
+    assert!(lab.a.run("ip link").contains("eth0"));
+}
+
+#[test]
 fn a_killed_emulator_leaves_no_interface() {
     skip_if_unable!();
     let (a, b) = (Node::new(), Node::new());

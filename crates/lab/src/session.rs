@@ -158,7 +158,7 @@ fn leave(options: &Options) -> io::Result<()> {
 }
 
 /// A process that talks with the lab.
-struct Partner(BufReader<UnixStream>);
+struct Partner(BufReader<UnixStream>, Role);
 
 impl Partner {
     /// The next line that it says; an error once it has ended.
@@ -175,6 +175,14 @@ impl Partner {
     fn skip(&mut self) {
         let length = self.0.fill_buf().map_or(0, <[u8]>::len);
         self.0.consume(length);
+    }
+
+    /// Tells the emulator that the nodes are about to end, so that their devices end with them, all at once.
+    fn leave(&mut self) {
+        if self.1 == Role::Emulator && self.0.get_ref().set_read_timeout(Some(PATIENCE)).is_ok() {
+            // Without an answer the devices end one by one.
+            let _ = self.ask(json!({"do": "leave"}));
+        }
     }
 
     fn ask(&mut self, mut command: Value) -> io::Result<Value> {
@@ -246,7 +254,7 @@ impl Lab<'_> {
                 Some(socket) => unsafe { OwnedFd::from_raw_fd(socket) },
                 None => {
                     let (ours, theirs) = UnixStream::pair().map_err(failed)?;
-                    self.partners.insert(name.clone(), Partner(BufReader::new(ours)));
+                    self.partners.insert(name.clone(), Partner(BufReader::new(ours), role));
                     begun.push(name.clone());
                     theirs.into()
                 }
@@ -340,6 +348,7 @@ impl Lab<'_> {
 
     /// Kills every process of the lab: its own, and whatever else is in the namespaces of its nodes.
     fn kill_all(&mut self) {
+        self.partners.values_mut().for_each(Partner::leave);
         let spaces: Vec<PathBuf> =
             self.children.values().filter_map(|pid| namespace::network_of(pid.as_raw())).collect();
         let own = namespace::network_of(nix::unistd::getpid().as_raw());

@@ -82,9 +82,9 @@ class Agents:
                 raise TestbedError(f"{name.lstrip(':')}: {answer['message']}", answer.get("hint", ""))
         return answers
 
-    def tell(self, command: Json) -> None:
-        """Give every agent that is still there a command, without waiting for answers."""
-        for name in list(self._sockets):
+    def tell(self, command: Json, names: Iterable[str] | None = None) -> None:
+        """Give agents, all that are still there unless told which, a command; do not wait for answers."""
+        for name in self.alive if names is None else names:
             self._send(name, command)
 
     def next_event(self, timeout: float) -> Event | None:

@@ -139,6 +139,8 @@ class Testbed:
 
     def down(self) -> None:
         """End every process, and with them every namespace and interface."""
+        # The kernel removes the interfaces of all nodes at once, which the emulator could only do one by one.
+        self.agents.tell({"do": "leave"}, self.agents.alive & {EMULATOR})
         self.agents.close()
         lab, self._lab = self._lab, None
         if lab is not None:
