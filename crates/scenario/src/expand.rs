@@ -9,7 +9,7 @@ use tcplab_plan::{
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
-use crate::addresses;
+use crate::addresses::{self, Pool};
 use crate::check::{TCP_HEADER, UDP_HEADER, ip_header, source};
 use crate::document::Step;
 use crate::language::{self, Accelerate, Amount, HostSettings, Kind, RandomModel, SocketSettings};
@@ -189,7 +189,10 @@ fn buffer(amount: &Amount, bdp: Option<u128>) -> Option<u64> {
 }
 
 fn links(layout: &Layout<'_>) -> Vec<Link> {
-    let addresses = addresses::assign(&layout.topology).unwrap_or_default();
+    let addresses = Pool::read(layout.scenario.network.subnets.as_deref())
+        .ok()
+        .and_then(|pool| addresses::assign(&layout.topology, pool))
+        .unwrap_or_default();
     let links = layout.topology.links.iter().zip(addresses).enumerate();
     links
         .map(|(number, (link, own))| Link {

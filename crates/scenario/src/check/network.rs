@@ -7,7 +7,7 @@ use tcplab_plan::NodeKind;
 
 use super::flows::{Buffers, buffers};
 use super::{Finding, everything};
-use crate::addresses;
+use crate::addresses::{self, Pool};
 use crate::document::Step;
 use crate::language::Amount;
 use crate::layout::Layout;
@@ -30,9 +30,20 @@ pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             found.push(Finding::new(place, format!("the link joins {} to itself", quoted(&link.ends[0]))));
         }
     }
-    if addresses::assign(&layout.topology).is_none() {
-        let message = "the network has more interfaces than fit into 10.0.0.0/8";
-        found.push(Finding::new(at!["network"], message));
+    let subnets = layout.scenario.network.subnets.as_deref();
+    match (Pool::read(subnets), subnets) {
+        (Err(wrong), _) => found.push(Finding::new(at!["network", "subnets"], wrong)),
+        (Ok(pool), _) if addresses::assign(&layout.topology, pool).is_some() => {}
+        (Ok(_), None) => {
+            let message = "the network has more interfaces than fit into 10.0.0.0/8";
+            found.push(Finding::new(at!["network"], message));
+        }
+        (Ok(pool), Some(text)) => {
+            let needed = pool.needed(&layout.topology).map(|length| format!(", which needs a /{length}"));
+            let message =
+                format!("{} is too small for this network{}", quoted(text), needed.unwrap_or_default());
+            found.push(Finding::new(at!["network", "subnets"], message));
+        }
     }
 }
 

@@ -484,6 +484,9 @@ pub(crate) struct Network {
     /// Point-to-point links between them. One with the name or the ends of a generated link adds to its settings.
     #[serde(default)]
     pub(crate) links: Vec<Link>,
+    /// IPv4 prefix that the subnets come from (default `10.0.0.0/8`).
+    #[schemars(with = "Option<kinds::Text>")]
+    pub(crate) subnets: Option<String>,
     /// Media that links share, such as a Wi-Fi.
     #[serde(default)]
     pub(crate) media: Vec<Medium>,
