@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tcplab.engine.kernel_check import FRR
 from tcplab.results import load
 from tcplab.testbed.agent import agent_command
 
@@ -69,6 +70,18 @@ def test_an_ordinary_user_runs_networks_too(folder: Path) -> None:
     code, said = run(folder, around=tuple(ORDINARY))
     assert code == 0, said
     assert load(folder / "out").flows["bytes_received"].sum() > 1_000_000
+
+
+@pytest.mark.usefixtures("users")
+@pytest.mark.skipif(not FRR.exists(), reason="FRR is not installed")
+def test_an_ordinary_user_runs_routers_too(folder: Path) -> None:
+    routed = Path(__file__).parents[2] / "scenarios" / "bgp-two-as.yaml"
+    (folder / "short.yaml").write_text(routed.read_text(encoding="utf-8"), encoding="utf-8")
+    code, said = run(folder, "--set", "duration=5 s", around=tuple(ORDINARY))
+    assert code == 0, said
+    run_of_it = load(folder / "out")
+    assert run_of_it.flows["bytes_received"].sum() > 1_000_000
+    assert "bgp" in set(run_of_it.routes["protocol"])
 
 
 @pytest.mark.usefixtures("users")

@@ -20,7 +20,7 @@ from tcplab.testbed.controls import available, kernel_name, load_command, loader
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout, lay_out
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
-from tcplab.testbed.probe import Probed, probe
+from tcplab.testbed.probe import Probed, probe, tun_hint
 from tcplab.testbed.tools import IPERF3, iperf3_version
 
 # Where Debian's package has FRR's daemons.
@@ -75,8 +75,8 @@ def _machine(layout: Layout, probed: Probed) -> Iterator[Problem]:
     if layout.emulated and probed.tun:
         yield Problem(
             f"links.{layout.emulated[0].name}",
-            f"links with settings need TUN devices, and there are none: {probed.tun}",
-            "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200",
+            f"links with settings need TUN devices, which cannot be made: {probed.tun}",
+            tun_hint(probed.tun),
         )
     cable = next((wire for wire in layout.wires if not wire.emulated), None)
     if cable is not None and probed.veth:

@@ -16,7 +16,7 @@ from tcplab.cc import compiler
 from tcplab.testbed import controls, tools
 from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.namespaces import CAP_NET_ADMIN, has_capability, in_first_user_namespace, remedy
-from tcplab.testbed.probe import Probed, probe
+from tcplab.testbed.probe import Probed, probe, tun_hint
 
 
 class Grade(StrEnum):
@@ -56,16 +56,13 @@ def examine() -> list[Finding]:
         ]
     probed = probe()
     found = [_kernel(), _privileges(probed), _namespaces(probed), _user_namespaces(probed)]
-    found += [_device("TUN", "links with settings", probed.tun, _TUN)]
+    found += [_device("TUN", "links with settings", probed.tun, tun_hint(probed.tun or ""))]
     found += [_device("veth", "links without settings", probed.veth, "sudo modprobe veth")]
     found += [_device("bridge", "switches", probed.bridge, "sudo modprobe bridge")]
     found += [_device("packet sockets", "captures at hosts", probed.capture, "sudo modprobe af_packet")]
     found += [_agent(), *_controls(), _loading(), *_compilers()]
     found += [*_buffers(), _cores(), _clock(), _timer(), _ipv6(probed)]
     return [*found, _accecn(probed), _netem(probed), *_tools()]
-
-
-_TUN = "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
 
 
 def _kernel() -> Finding:

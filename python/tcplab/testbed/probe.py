@@ -7,7 +7,9 @@ modules and sysctls alike.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -35,6 +37,13 @@ class Probed:
     """Settings that a namespace has, but may not change."""
     absent: list[str] = field(default_factory=list)
     """Settings that a namespace does not have."""
+
+
+def tun_hint(why: str) -> str:
+    """Commands that let anybody make TUN devices, which fail for this reason now."""
+    if os.strerror(errno.EACCES) in why:
+        return "sudo chmod 666 /dev/net/tun"
+    return "sudo modprobe tun; sudo mkdir -p /dev/net; sudo mknod -m 666 /dev/net/tun c 10 200"
 
 
 def probe(sysctls: Iterable[str] = ()) -> Probed:

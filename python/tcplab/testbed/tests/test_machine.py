@@ -53,6 +53,11 @@ def test_a_missing_tun_device_is_named_with_the_commands_that_make_it(
     assert found["veth"].grade is Grade.OK
 
 
+def test_a_tun_device_that_is_closed_to_this_user_is_opened_by_chmod(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examined(monkeypatch, Probed(privileged=False, tun="Permission denied (os error 13)"))
+    assert found["TUN"].hint == "sudo chmod 666 /dev/net/tun"
+
+
 def test_an_extension_module_without_the_agent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "probe", lambda: ABLE)
     monkeypatch.setattr(machine, "agent_missing", lambda: "the agent is missing")
