@@ -30,11 +30,11 @@
 #define GAIN_CYCLE_LENGTH 8 /* section 4.3.4.1 */
 
 /* Linux: ACK aggregation is remembered for 5 to 10 rounds, and worth 100 ms of data at most. */
-#define AGGREGATION_MOST_US 100000
+#define MAX_AGGREGATION_US 100000
 
 /* Linux: a policer shows in two intervals of 4 to 16 rounds, each with 20 % loss, and at the same rate. */
 #define POLICER_ROUNDS 4
-#define POLICER_ROUNDS_MOST 16
+#define MAX_POLICER_ROUNDS 16
 #define POLICER_LOSS 50          /* in 1/256 */
 #define POLICER_SAME_RATIO 8     /* rates within 1/8 of each other, */
 #define POLICER_SAME_RATE 500    /* or within 500 byte/s */
@@ -183,7 +183,7 @@ TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 /* Linux: what ACKs that come in bursts add to the window. */
 TL_INLINE u32 aggregation_allowance(struct sock *sk, const struct state *ca)
 {
-	u64 most = bandwidth(ca) * AGGREGATION_MOST_US >> BW_SHIFT;
+	u64 most = bandwidth(ca) * MAX_AGGREGATION_US >> BW_SHIFT;
 
 	if (!PARAM(sk, ack_aggregation) || !ca->filled_pipe)
 		return 0;
@@ -339,7 +339,7 @@ TL_INLINE void update_policer(struct sock *sk, struct state *ca, bool losses, bo
 		ca->policer_rounds++;
 	if (ca->policer_rounds < POLICER_ROUNDS)
 		return;
-	if (ca->policer_rounds > POLICER_ROUNDS_MOST) {
+	if (ca->policer_rounds > MAX_POLICER_ROUNDS) {
 		policer_forget(tp, ca);
 		return;
 	}

@@ -31,17 +31,17 @@
 
 /* 1 / delta is in 1/1024. */
 #define UNIT 1024u
-#define INVERSE_DELTA_MOST (1u << 30)
-#define VELOCITY_MOST (1u << 16)
-#define RTT_MOST (1u << 27)
-#define CWND_LEAST 2u
-#define PACING_MOST (1ull << 44)
+#define MAX_INVERSE_DELTA (1u << 30)
+#define MAX_VELOCITY (1u << 16)
+#define MAX_RTT (1u << 27)
+#define MIN_CWND 2u
+#define MAX_PACING (1ull << 44)
 /* Section 2.1: velocity doubles once the direction has been the same for three round trips. */
 #define SAME_DIRECTION_ROUNDS 3
 /* Section 2.2: the queue should be nearly empty, below a tenth of the RTT's swing, once in five round trips. */
 #define EMPTY_ROUNDS 5
 #define EMPTY_PART 10
-#define BURST_MOST 16
+#define MAX_BURST 16
 /* Losses of more than a tenth of a round trip's packets are an overflow. */
 #define OVERFLOW_PART 10
 
@@ -104,9 +104,9 @@ TL_INLINE u32 default_inverse_delta(struct sock *sk)
 /* Section 2.1: twice the window over RTTstanding, which breaks bursts up and does not limit the rate. */
 TL_INLINE void set_pacing_rate(struct sock *sk, struct tcp_sock *tp, u32 rtt)
 {
-	u64 rate = (u64)min(tp->snd_cwnd, TL_CWND_MOST) * (tp->mss_cache & 0xffff) * 2000 / max(rtt, 1u);
+	u64 rate = (u64)min(tp->snd_cwnd, TL_MAX_CWND) * (tp->mss_cache & 0xffff) * 2000 / max(rtt, 1u);
 
-	rate = min(rate, PACING_MOST / 1000) * 1000;
+	rate = min(rate, MAX_PACING / 1000) * 1000;
 	sk->sk_pacing_rate = min(max(rate, 1ull), (u64)sk->sk_max_pacing_rate);
 }
 
@@ -115,13 +115,13 @@ TL_INLINE u32 burst_queue(struct sock *sk, struct tcp_sock *tp)
 {
 	u64 bytes = (u64)sk->sk_pacing_rate >> (sk->sk_pacing_shift & 31);
 
-	return clamp(bytes / max(tp->mss_cache, 1u), 2ull, (u64)BURST_MOST) - 1;
+	return clamp(bytes / max(tp->mss_cache, 1u), 2ull, (u64)MAX_BURST) - 1;
 }
 
 /* Section 2.2, once a round trip: 1 / delta as a Reno flow's window, or its default. */
 TL_INLINE void choose_mode(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
-	u32 srtt = min(tp->srtt_us >> 3, RTT_MOST), inverse = default_inverse_delta(sk);
+	u32 srtt = min(tp->srtt_us >> 3, MAX_RTT), inverse = default_inverse_delta(sk);
 
 	if (!PARAM(sk, mode_switching) || tp->tcp_mstamp - ca->nearly_empty <= EMPTY_ROUNDS * (u64)srtt) {
 		ENTER(ca, DEFAULT);
@@ -132,7 +132,7 @@ TL_INLINE void choose_mode(struct sock *sk, struct tcp_sock *tp, struct state *c
 	if (ca->round_lost)
 		ca->inverse_delta = max(ca->inverse_delta / 2, inverse);
 	else
-		ca->inverse_delta = min(ca->inverse_delta + UNIT, INVERSE_DELTA_MOST);
+		ca->inverse_delta = min(ca->inverse_delta + UNIT, MAX_INVERSE_DELTA);
 }
 
 /* Section 2.1, once a round trip: velocity doubles while the window keeps its direction. */
@@ -144,7 +144,7 @@ TL_INLINE void update_velocity(struct tcp_sock *tp, struct state *ca)
 		ca->velocity = 1;
 		ca->same_direction = 0;
 	} else if (++ca->same_direction >= SAME_DIRECTION_ROUNDS) {
-		ca->velocity = min(ca->velocity * 2, VELOCITY_MOST);
+		ca->velocity = min(ca->velocity * 2, MAX_VELOCITY);
 	}
 	ca->rising = rising;
 }
@@ -166,7 +166,7 @@ TL_INLINE void end_overflow(struct tcp_sock *tp, struct state *ca)
 
 	if ((u64)ca->round_lost * OVERFLOW_PART <= (u64)delivered + ca->round_lost)
 		return;
-	tp->snd_cwnd = max(min(tp->snd_cwnd, delivered), CWND_LEAST);
+	tp->snd_cwnd = max(min(tp->snd_cwnd, delivered), MIN_CWND);
 	if (ca->telemetry.phase == SLOW_START)
 		ENTER(ca, DEFAULT);
 }
@@ -174,7 +174,7 @@ TL_INLINE void end_overflow(struct tcp_sock *tp, struct state *ca)
 /* Whether the rate, cwnd / RTTstanding, is at most the target, 1 / (delta d_q). */
 TL_INLINE bool below_target(const struct tcp_sock *tp, const struct state *ca, u32 standing)
 {
-	u64 queued = (u64)min(tp->snd_cwnd, TL_CWND_MOST) * ca->queueing_delay;
+	u64 queued = (u64)min(tp->snd_cwnd, TL_MAX_CWND) * ca->queueing_delay;
 
 	return queued <= (u64)ca->inverse_delta * standing >> 10;
 }
@@ -195,10 +195,10 @@ TL_INLINE void move(struct tcp_sock *tp, struct state *ca, bool up, u32 acked)
 	steps = ca->credit / whole;
 	ca->credit -= steps * whole;
 	if (up)
-		cwnd = min(cwnd + steps, TL_CWND_MOST);
+		cwnd = min(cwnd + steps, TL_MAX_CWND);
 	else
 		cwnd = cwnd > steps ? cwnd - steps : 0;
-	tp->snd_cwnd = min(max(cwnd, CWND_LEAST), max(tp->snd_cwnd_clamp, CWND_LEAST));
+	tp->snd_cwnd = min(max(cwnd, MIN_CWND), max(tp->snd_cwnd_clamp, MIN_CWND));
 }
 
 INIT(sk, tp, ca)
@@ -218,14 +218,14 @@ INIT(sk, tp, ca)
 CONG_CONTROL(sk, tp, ca, rs)
 {
 	u64 now = tp->tcp_mstamp;
-	u32 acked = min(rs->acked_sacked, TL_CWND_MOST), srtt = min(tp->srtt_us >> 3, RTT_MOST);
+	u32 acked = min(rs->acked_sacked, TL_MAX_CWND), srtt = min(tp->srtt_us >> 3, MAX_RTT);
 	u32 rtt, standing, least, greatest;
 	bool up;
 
 	if (rs->losses > 0)
-		ca->round_lost = min(ca->round_lost + (u32)rs->losses, TL_CWND_MOST);
+		ca->round_lost = min(ca->round_lost + (u32)rs->losses, TL_MAX_CWND);
 	if (rs->rtt_us >= 0) {
-		rtt = clamp((u64)rs->rtt_us, 1ull, (u64)RTT_MOST);
+		rtt = clamp((u64)rs->rtt_us, 1ull, (u64)MAX_RTT);
 		/* RTTmin over ten seconds, RTTstanding over half an RTT, RTTmax over four RTTs. */
 		least = minimum(&ca->min, rtt, now, PARAM(sk, min_rtt_window) * (u64)USEC_PER_SEC / 2);
 		standing = minimum(&ca->standing, rtt, now, srtt / 4);
@@ -240,7 +240,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 	if (!acked)
 		return;
 	/* After a timeout TCP leaves one packet. */
-	tp->snd_cwnd = max(tp->snd_cwnd, CWND_LEAST);
+	tp->snd_cwnd = max(tp->snd_cwnd, MIN_CWND);
 	if (!standing)
 		return;
 
@@ -260,7 +260,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 		if (!up)
 			ENTER(ca, DEFAULT);
 		else if (tcp_is_cwnd_limited(tp))
-			tp->snd_cwnd = min(min(tp->snd_cwnd + acked, TL_CWND_MOST), tp->snd_cwnd_clamp);
+			tp->snd_cwnd = min(min(tp->snd_cwnd + acked, TL_MAX_CWND), tp->snd_cwnd_clamp);
 	}
 	/* An unused window is no evidence for a larger one (RFC 7661 section 4.1). */
 	if (ca->telemetry.phase != SLOW_START && (!up || tcp_is_cwnd_limited(tp)))

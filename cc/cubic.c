@@ -64,11 +64,11 @@ struct state {
 /* A round says something about its delay after so many samples. */
 #define ROUND_SAMPLES 8
 /* The delay may grow by an eighth of the least RTT, within these bounds, microseconds. */
-#define DELAY_LEAST 4000u
-#define DELAY_MOST 16000u
+#define MIN_DELAY 4000u
+#define MAX_DELAY 16000u
 /* Larger windows than this are beyond what the arithmetic needs to distinguish. */
-#define DISTANCE_MOST (1u << 24)
-#define TIME_MOST (1u << 21)
+#define MAX_DISTANCE (1u << 24)
+#define MAX_TIME (1u << 21)
 
 /*
  * Largest integer whose cube is at most `x` < 2^63, a binary digit a step from the highest. The digit comes
@@ -108,7 +108,7 @@ TL_INLINE void begin_epoch(struct sock *sk, struct state *ca, u32 cwnd, u64 now)
 		ca->origin = cwnd;
 	} else {
 		/* Section 4.2, equation (2): C is in 1/1024, K in 1/1024 s, so K^3 = distance / C * 2^40. */
-		u64 distance = min(ca->w_max - cwnd, DISTANCE_MOST);
+		u64 distance = min(ca->w_max - cwnd, MAX_DISTANCE);
 
 		ca->k = cube_root((1ull << 40) / PARAM(sk, c) * distance);
 		ca->origin = ca->w_max;
@@ -122,7 +122,7 @@ TL_INLINE u64 w_cubic(struct sock *sk, struct state *ca, u64 now)
 	u64 offset = t < ca->k ? ca->k - t : t - ca->k;
 	u64 delta;
 
-	offset = min(offset, (u64)TIME_MOST);
+	offset = min(offset, (u64)MAX_TIME);
 	/* 1/1024 segments/s^3 times 1/1024^3 s^3 is 2^-40 segments; shifted in two steps, for it has 75 bits. */
 	delta = ((offset * offset * offset >> 20) * PARAM(sk, c)) >> 20;
 	if (t >= ca->k)
@@ -232,7 +232,7 @@ TL_INLINE void hystart(struct sock *sk, struct tcp_sock *tp, struct state *ca, u
 	ca->round_rtt = min(ca->round_rtt, rtt);
 	if (ca->round_samples < ROUND_SAMPLES)
 		ca->round_samples++;
-	else if (ca->round_rtt > ca->delay_min + clamp(ca->delay_min / 8, DELAY_LEAST, DELAY_MOST))
+	else if (ca->round_rtt > ca->delay_min + clamp(ca->delay_min / 8, MIN_DELAY, MAX_DELAY))
 		ca->exit_found = true;
 
 	if (ca->exit_found)

@@ -26,12 +26,12 @@
 #define UNIT 256u
 #define RTT_REFERENCE (100 * USEC_PER_MSEC)
 #define RTT_DISTINCT (10 * USEC_PER_MSEC)
-#define RTT_MOST (1u << 27)
+#define MAX_RTT (1u << 27)
 /* An RTT so much above the greatest is an outlier, not a longer queue (Linux). */
 #define RTT_STEP (20 * USEC_PER_MSEC)
 #define BW_SHIFT 24
 /* Larger Delta make no difference any more, 1/1024 s. */
-#define DELTA_MOST (1u << 20)
+#define MAX_DELTA (1u << 20)
 
 struct state {
 	TELEMETRY; /* its bandwidth is B, the throughput over the last round trips */
@@ -80,7 +80,7 @@ TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *
 	u64 alpha = UNIT;
 
 	if (delta > delta_l) {
-		delta = min(delta - delta_l, (u64)DELTA_MOST);
+		delta = min(delta - delta_l, (u64)MAX_DELTA);
 		/* Seconds are in 1/1024: 10 d 256 / 1024, and d^2 / 4 256 / 1024^2. */
 		alpha += 10 * delta / 4 + (delta * delta >> 14);
 		if (PARAM(sk, use_rtt_scaling) && ca->rtt_min) {
@@ -131,12 +131,12 @@ INIT(sk, tp, ca)
 
 PKTS_ACKED(sk, tp, ca, sample)
 {
-	u32 rtt, smoothed = min(tp->srtt_us >> 3, RTT_MOST);
+	u32 rtt, smoothed = min(tp->srtt_us >> 3, MAX_RTT);
 
 	measure_throughput(tp, ca);
 	if (sample->rtt_us < 0)
 		return;
-	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	if (!ca->rtt_min || rtt < ca->rtt_min)
 		ca->rtt_min = rtt;
 	ca->telemetry.min_rtt_us = ca->rtt_min;

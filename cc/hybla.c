@@ -23,9 +23,9 @@
 /* rho and increments are in 1/256. */
 #define UNIT 256u
 /* 2^16 packets for each one acknowledged: more would tell no difference. Linux has the same bound. */
-#define EXPONENT_MOST (16 * UNIT)
+#define MAX_EXPONENT (16 * UNIT)
 /* A thousand reference RTTs. */
-#define RHO_MOST (1000 * UNIT)
+#define MAX_RHO (1000 * UNIT)
 
 struct state {
 	TELEMETRY; /* its bandwidth is the train's, its window gain is rho */
@@ -49,7 +49,7 @@ TL_INLINE u32 power_of_two_fraction(u32 x)
 /* 2^rho - 1, in 1/256. */
 TL_INLINE u32 slow_start_increment(u32 rho)
 {
-	rho = min(rho, EXPONENT_MOST);
+	rho = min(rho, MAX_EXPONENT);
 	return (power_of_two_fraction(rho & (UNIT - 1)) << (rho >> 8 & 31)) - UNIT;
 }
 
@@ -61,7 +61,7 @@ TL_INLINE void update_rho(struct sock *sk, struct tcp_sock *tp, struct state *ca
 	if (rtt == ca->rtt || rtt == ~0u)
 		return;
 	ca->rtt = rtt;
-	ca->rho = clamp((u64)rtt * UNIT / (PARAM(sk, rtt0) * USEC_PER_MSEC), (u64)UNIT, (u64)RHO_MOST);
+	ca->rho = clamp((u64)rtt * UNIT / (PARAM(sk, rtt0) * USEC_PER_MSEC), (u64)UNIT, (u64)MAX_RHO);
 	ca->telemetry.min_rtt_us = rtt;
 	ca->telemetry.cwnd_gain = ca->rho;
 }
@@ -112,7 +112,7 @@ TL_INLINE void watch_train(struct tcp_sock *tp, struct state *ca)
 	if (!elapsed || !tcp_in_slow_start(tp) || packets > TCP_INIT_CWND)
 		return;
 	bdp = packets * min(ca->rtt, 1u << 27) / elapsed;
-	tp->snd_ssthresh = clamp(bdp, (u64)tp->snd_cwnd, (u64)TL_CWND_MOST);
+	tp->snd_ssthresh = clamp(bdp, (u64)tp->snd_cwnd, (u64)TL_MAX_CWND);
 	ca->telemetry.bandwidth = tl_bits_per_second(tp, packets, elapsed);
 }
 
@@ -125,7 +125,7 @@ INIT(sk, tp, ca)
 	if (rtt) {
 		/* Where Reno begins with W, Hybla does with rho W; Linux takes W = 1, and TCP here 10 at least. */
 		ca->rtt = rtt;
-		ca->rho = clamp((u64)rtt * UNIT / (PARAM(sk, rtt0) * USEC_PER_MSEC), (u64)UNIT, (u64)RHO_MOST);
+		ca->rho = clamp((u64)rtt * UNIT / (PARAM(sk, rtt0) * USEC_PER_MSEC), (u64)UNIT, (u64)MAX_RHO);
 		tp->snd_cwnd = min(max(tp->snd_cwnd, ca->rho >> 8), tp->snd_cwnd_clamp);
 	}
 	enter_growth(tp, ca);

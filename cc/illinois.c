@@ -23,7 +23,7 @@
 
 /* alpha and beta are in 1/256. */
 #define UNIT 256u
-#define RTT_MOST (1u << 27)
+#define MAX_RTT (1u << 27)
 
 struct state {
 	TELEMETRY;
@@ -136,7 +136,7 @@ PKTS_ACKED(sk, tp, ca, sample)
 
 	if (sample->rtt_us < 0)
 		return;
-	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	if (!ca->base_rtt || rtt < ca->base_rtt)
 		ca->base_rtt = rtt;
 	ca->max_rtt = max(ca->max_rtt, rtt);

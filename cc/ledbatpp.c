@@ -24,11 +24,11 @@
 	GAUGE(inverse_gain, inverse_gain, 1, "", "1 / GAIN, how many times slower than Reno it grows")
 #include "tcplab_cc.h"
 
-#define RTT_MOST (1u << 27)
+#define MAX_RTT (1u << 27)
 /* Section 4.1, whatever the host's initial window is. */
 #define INITIAL_WINDOW 2u
 /* Section 4.3: a window is halved in a round trip at most; 1/1024. */
-#define DECREASE_MOST 512u
+#define MAX_DECREASE 512u
 /* RFC 6817 section 2.5: the base delay is the least of ten minutes, the current one the least of four samples. */
 #define BASE_MINUTES 10
 #define MINUTE_US (60ull * USEC_PER_SEC)
@@ -163,7 +163,7 @@ TL_INLINE void shrink(struct sock *sk, struct tcp_sock *tp, struct state *ca, u3
 {
 	u32 target = PARAM(sk, target) * USEC_PER_MSEC, cwnd = tp->snd_cwnd;
 	u64 part = (u64)(ca->queueing_delay - target) * PARAM(sk, decrease) / max(target, 1u);
-	u64 most = DECREASE_MOST + 1024 / max((u64)ca->inverse_gain * cwnd, 1ull);
+	u64 most = MAX_DECREASE + 1024 / max((u64)ca->inverse_gain * cwnd, 1ull);
 	u64 steps;
 
 	/* 1/1024 of a packet for each one acknowledged; a window of them is a round trip. */
@@ -207,7 +207,7 @@ PKTS_ACKED(sk, tp, ca, sample)
 
 	if (sample->rtt_us < 0)
 		return;
-	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	base = update_base(tp, ca, rtt);
 	current = update_current(ca, rtt);
 	ca->queueing_delay = current > base ? current - base : 0;

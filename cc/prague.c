@@ -24,8 +24,8 @@
 
 #define UNIT (1u << 20)     /* alpha and shares are in 1/UNIT */
 #define FRACTION_SHIFT 16   /* windows are in 1/65536 packets */
-#define CWND_LEAST 2u       /* as Linux */
-#define RATE_MOST (1ull << 40) /* beyond what any link carries, bytes per second */
+#define MIN_CWND 2u       /* as Linux */
+#define MAX_RATE (1ull << 40) /* beyond what any link carries, bytes per second */
 #define BURST_SHIFT 12      /* section 2.5.2: a burst is what leaves in a quarter of a millisecond */
 
 struct state {
@@ -63,7 +63,7 @@ TL_INLINE u64 window(const struct tcp_sock *tp, const struct state *ca)
 
 TL_INLINE void set_window(struct tcp_sock *tp, struct state *ca, u64 w)
 {
-	w = clamp(w, (u64)CWND_LEAST << FRACTION_SHIFT, (u64)TL_CWND_MOST << FRACTION_SHIFT);
+	w = clamp(w, (u64)MIN_CWND << FRACTION_SHIFT, (u64)TL_MAX_CWND << FRACTION_SHIFT);
 	ca->fraction = w & ((1u << FRACTION_SHIFT) - 1);
 	tp->snd_cwnd = min((u32)(w >> FRACTION_SHIFT), tp->snd_cwnd_clamp);
 }
@@ -155,7 +155,7 @@ TL_INLINE void pace(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 	u64 rate = bytes * gain / 256 * USEC_PER_SEC / srtt_us(tp);
 
 	if (tp->srtt_us)
-		sk->sk_pacing_rate = min(min(rate, RATE_MOST), sk->sk_max_pacing_rate);
+		sk->sk_pacing_rate = min(min(rate, MAX_RATE), sk->sk_max_pacing_rate);
 }
 
 INIT(sk, tp, ca)
@@ -173,7 +173,7 @@ INIT(sk, tp, ca)
 CONG_CONTROL(sk, tp, ca, rs)
 {
 	u32 marked = tp->delivered_ce - ca->seen_ce;
-	u32 acked = min(rs->acked_sacked, TL_CWND_MOST);
+	u32 acked = min(rs->acked_sacked, TL_MAX_CWND);
 	bool recovery = tl_ca_state(sk) == TCP_CA_Recovery;
 
 	ca->seen_ce = tp->delivered_ce;
@@ -206,7 +206,7 @@ TL_INLINE u32 after_loss(struct sock *sk, const struct tcp_sock *tp, const struc
 	u64 w = window(tp, ca);
 
 	w = min(w, (w + cut) * PARAM(sk, beta) / 256);
-	return max((u32)(w >> FRACTION_SHIFT), CWND_LEAST);
+	return max((u32)(w >> FRACTION_SHIFT), MIN_CWND);
 }
 
 /* Marks of the same round trip call for no further reduction. */
@@ -221,7 +221,7 @@ TL_INLINE void note_loss(struct tcp_sock *tp, struct state *ca)
 /* TCP asks at each mark too; CONG_CONTROL answers those. */
 SSTHRESH(sk, tp, ca)
 {
-	return max(tp->snd_cwnd, CWND_LEAST);
+	return max(tp->snd_cwnd, MIN_CWND);
 }
 
 SET_STATE(sk, tp, ca, state)

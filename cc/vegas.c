@@ -40,12 +40,12 @@ struct state {
 
 /* A delayed ACK may stretch one or two samples of a round, so the least of fewer than this is no measure. */
 #define ROUND_SAMPLES 3
-#define RTT_MOST (1u << 27)
+#define MAX_RTT (1u << 27)
 
 TL_INLINE void begin_round(struct tcp_sock *tp, struct state *ca)
 {
 	ca->round_end = tp->snd_nxt;
-	ca->round_rtt = RTT_MOST;
+	ca->round_rtt = MAX_RTT;
 	ca->round_samples = 0;
 	ca->odd_round = !ca->odd_round;
 }
@@ -115,7 +115,7 @@ PKTS_ACKED(sk, tp, ca, sample)
 
 	if (sample->rtt_us < 0)
 		return;
-	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	if (!ca->base_rtt || rtt < ca->base_rtt)
 		ca->base_rtt = rtt;
 	ca->telemetry.min_rtt_us = ca->base_rtt;

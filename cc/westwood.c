@@ -19,8 +19,8 @@
 #include "tcplab_cc.h"
 
 #define BW_SHIFT 24
-#define BW_MOST (1ull << 30)
-#define RTT_MOST (1u << 27)
+#define MAX_BW (1ull << 30)
+#define MAX_RTT (1u << 27)
 
 struct state {
 	TELEMETRY; /* its bandwidth is BWE */
@@ -44,14 +44,14 @@ TL_INLINE void begin_interval(struct tcp_sock *tp, struct state *ca)
 /* BWE times RTTmin: what the path holds with an empty queue, packets; 0: unknown. */
 TL_INLINE u32 pipe(const struct state *ca)
 {
-	return min(ca->bandwidth * ca->rtt_min >> BW_SHIFT, (u64)TL_CWND_MOST);
+	return min(ca->bandwidth * ca->rtt_min >> BW_SHIFT, (u64)TL_MAX_CWND);
 }
 
 /* What was delivered in a round trip over its length, through a low-pass filter. */
 TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
 	u64 elapsed = tp->tcp_mstamp - ca->interval_start;
-	u64 least = max(min(tp->srtt_us >> 3, RTT_MOST), PARAM(sk, least_interval) * USEC_PER_MSEC);
+	u64 least = max(min(tp->srtt_us >> 3, MAX_RTT), PARAM(sk, least_interval) * USEC_PER_MSEC);
 	u32 history = PARAM(sk, history);
 	u64 sample;
 
@@ -62,7 +62,7 @@ TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 	if (elapsed < least || !elapsed)
 		return;
 	sample = ((u64)(tp->delivered - ca->interval_delivered) << BW_SHIFT) / elapsed;
-	sample = min(sample, BW_MOST);
+	sample = min(sample, MAX_BW);
 	ca->bandwidth = ca->bandwidth ? (ca->bandwidth * history + sample * (1024 - history)) >> 10 : sample;
 	ca->fits = pipe(ca);
 	begin_interval(tp, ca);
@@ -87,7 +87,7 @@ PKTS_ACKED(sk, tp, ca, sample)
 	measure(sk, tp, ca);
 	if (sample->rtt_us < 0)
 		return;
-	rtt = min(max((u32)sample->rtt_us, 1u), RTT_MOST);
+	rtt = min(max((u32)sample->rtt_us, 1u), MAX_RTT);
 	/* After a timeout the route may be another. */
 	if (!ca->rtt_min || rtt < ca->rtt_min || ca->forget_rtt_min)
 		ca->rtt_min = rtt;

@@ -10,9 +10,9 @@
 #define UNIT 256u
 #define BW_SHIFT 24
 /* 64 packets a microsecond, 700 Gbit/s: up to here every product below fits into 64 bits. */
-#define BW_MOST (1ull << 30)
-#define RTT_MOST (1u << 27)
-#define INFLIGHT_MOST (1u << 28)
+#define MAX_BW (1ull << 30)
+#define MAX_RTT (1u << 27)
+#define MAX_INFLIGHT (1u << 28)
 #define NO_RTT ~0u
 #define NO_BOUND ~0u
 #define NO_BW_BOUND ~0ull
@@ -25,7 +25,7 @@ TL_INLINE bool is_valid(const struct rate_sample *rs)
 
 TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
 {
-	return us ? clamp((packets << BW_SHIFT) / us, 1ull, BW_MOST) : BW_MOST;
+	return us ? clamp((packets << BW_SHIFT) / us, 1ull, MAX_BW) : MAX_BW;
 }
 
 /* What `bw` delivers in this time, in packets. */
@@ -41,9 +41,9 @@ TL_INLINE u32 bdp_of(u64 bw, u32 rtt_us, u32 gain)
 
 	if (rtt_us == NO_RTT)
 		return TCP_INIT_CWND;
-	packets = (bw * min(rtt_us, RTT_MOST) >> 8) * gain;
+	packets = (bw * min(rtt_us, MAX_RTT) >> 8) * gain;
 	packets = (packets + (1u << BW_SHIFT) - 1) >> BW_SHIFT;
-	return min(packets, (u64)INFLIGHT_MOST);
+	return min(packets, (u64)MAX_INFLIGHT);
 }
 
 /* Bytes per second at `gain`, `margin` percent short: 10^6 / 100 / 2^24 is 625 / 2^20. */
@@ -89,7 +89,7 @@ TL_INLINE u32 in_network(struct sock *sk, u64 bw, u32 pacing_gain, u32 packets)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 now = tp->tcp_clock_cache, departure = max((u64)tp->tcp_wstamp_ns, now);
-	u64 leave = packets_in(bw, min((departure - now) / 1000, (u64)RTT_MOST));
+	u64 leave = packets_in(bw, min((departure - now) / 1000, (u64)MAX_RTT));
 
 	if (pacing_gain > UNIT)
 		packets += send_quantum(sk);
@@ -106,7 +106,7 @@ TL_INLINE void publish(struct tl_telemetry *telemetry, const struct tcp_sock *tp
 /* ---- ACK aggregation ------------------------------------------------------------------------- */
 
 #define AGGREGATION_ROUNDS 5
-#define AGGREGATION_EPOCH_MOST (1u << 20)
+#define MAX_AGGREGATION_EPOCH (1u << 20)
 
 /* Packets acknowledged beyond what the bandwidth explains, at most, over the last 5 to 10 rounds. */
 struct aggregation {
@@ -136,11 +136,11 @@ TL_INLINE void update_aggregation(struct aggregation *a, const struct tcp_sock *
 		a->extra[a->index & 1] = 0;
 	}
 	expected = packets_in(bw, now > a->epoch_start ? now - a->epoch_start : 0);
-	if (a->epoch_acked <= expected || a->epoch_acked + acked >= AGGREGATION_EPOCH_MOST) {
+	if (a->epoch_acked <= expected || a->epoch_acked + acked >= MAX_AGGREGATION_EPOCH) {
 		restart_aggregation(a, now);
 		expected = 0;
 	}
-	a->epoch_acked = min(a->epoch_acked + acked, AGGREGATION_EPOCH_MOST - 1);
+	a->epoch_acked = min(a->epoch_acked + acked, MAX_AGGREGATION_EPOCH - 1);
 	extra = min(a->epoch_acked - (u32)expected, tp->snd_cwnd);
 	if (extra > a->extra[a->index & 1])
 		a->extra[a->index & 1] = extra;
@@ -232,7 +232,7 @@ TL_INLINE bool derive_flight(struct flight *f, struct sock *sk, const struct rat
 	if (tl_ca_state(sk) == TCP_CA_Loss)
 		f->newly_lost = 0;
 	else
-		f->newly_lost = min(f->newly_lost + (tp->lost - f->seen_lost), INFLIGHT_MOST);
+		f->newly_lost = min(f->newly_lost + (tp->lost - f->seen_lost), MAX_INFLIGHT);
 	f->seen_lost = tp->lost;
 	f->lost = 0;
 	f->tx_in_flight = 0;
@@ -240,8 +240,8 @@ TL_INLINE bool derive_flight(struct flight *f, struct sock *sk, const struct rat
 		return false;
 	/* Bounds against samples that make no sense. */
 	f->lost = min(tp->lost - (TL_KNOWS_PRIOR_LOST ? tl_prior_lost(rs) : losses_at(f, rs->prior_delivered)),
-		      INFLIGHT_MOST);
-	f->tx_in_flight = min((u32)rs->delivered, INFLIGHT_MOST) + f->lost;
+		      MAX_INFLIGHT);
+	f->tx_in_flight = min((u32)rs->delivered, MAX_INFLIGHT) + f->lost;
 	return f->newly_lost != 0;
 }
 

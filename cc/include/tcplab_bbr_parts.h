@@ -157,7 +157,7 @@ TL_INLINE void update_latest(struct latest *l, const struct tcp_sock *tp, const 
 	if (!is_valid(rs))
 		return;
 	l->bw = max(l->bw, bw);
-	l->inflight = max(l->inflight, min((u32)rs->delivered, INFLIGHT_MOST));
+	l->inflight = max(l->inflight, min((u32)rs->delivered, MAX_INFLIGHT));
 	if (!before(rs->prior_delivered, l->round_delivered)) {
 		l->round_delivered = tp->delivered;
 		l->round_start = true;
@@ -170,7 +170,7 @@ TL_INLINE void advance_latest(struct latest *l, const struct rate_sample *rs, u6
 	if (!l->round_start)
 		return;
 	l->bw = bw;
-	l->inflight = min((u32)rs->delivered, INFLIGHT_MOST);
+	l->inflight = min((u32)rs->delivered, MAX_INFLIGHT);
 }
 
 TL_INLINE void reset_latest(struct latest *l)
@@ -214,12 +214,12 @@ TL_INLINE u32 probe_upward(struct probe_up *p, const struct tcp_sock *tp, u32 bo
 
 	if (!tl_cwnd_limited(tp) || tp->snd_cwnd < bound)
 		return bound;
-	p->acked = min(p->acked + acked, INFLIGHT_MOST);
+	p->acked = min(p->acked + acked, MAX_INFLIGHT);
 	steps = p->acked / max(p->acked_per_inc, 1u);
 	p->acked -= steps * p->acked_per_inc;
 	if (round_start)
 		raise_slope(p, tp);
-	return min(bound + steps, INFLIGHT_MOST);
+	return min(bound + steps, MAX_INFLIGHT);
 }
 
 /* ---- The bounds after a round with loss or marks, versions 2 and 3 ----------------------------- */

@@ -288,7 +288,7 @@ TL_INLINE void tl_grow_as_reno(struct tcp_sock *tp, u32 acked)
 }
 
 /* Windows larger than this are beyond what any path needs, packets: 24 GB. TCP's own pacing rate fits 64 bits. */
-#define TL_CWND_MOST (1u << 24)
+#define TL_MAX_CWND (1u << 24)
 
 /*
  * `per_round` / 256 packets more window for each window acknowledged, the fraction being kept in `credit`.
@@ -301,14 +301,14 @@ TL_INLINE void tl_increase(struct tcp_sock *tp, u64 *credit, u32 per_round, u32 
 	*credit += (u64)per_round * acked;
 	steps = *credit / (cwnd << 8);
 	*credit -= steps * (cwnd << 8);
-	cwnd = min(cwnd + steps, (u64)TL_CWND_MOST);
+	cwnd = min(cwnd + steps, (u64)TL_MAX_CWND);
 	tp->snd_cwnd = min((u32)cwnd, tp->snd_cwnd_clamp);
 }
 
 /* What `packets` in `us` microseconds are in bit/s; 0: unknown. */
 TL_INLINE u64 tl_bits_per_second(const struct tcp_sock *tp, u64 packets, u64 us)
 {
-	u64 bits = min(packets, (u64)TL_CWND_MOST) * (tp->mss_cache & 0xffff) * 8;
+	u64 bits = min(packets, (u64)TL_MAX_CWND) * (tp->mss_cache & 0xffff) * 8;
 
 	/* In two steps, for the product would have 67 bits. */
 	return us ? min(bits * 1000 / us, 1ull << 50) * 1000 : 0;

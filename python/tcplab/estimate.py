@@ -16,7 +16,7 @@ from tcplab.quantities import count, size
 
 MANY_ROWS = 10_000_000
 # The process that makes a run, before its first row.
-_MEMORY_LEAST = 100 << 20
+_MIN_MEMORY = 100 << 20
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def beyond(
     every = list(runs)
     memory = [one.memory for one, times in every for _ in range(min(times, at_once))]
     # They share one interpreter.
-    together = _MEMORY_LEAST + sum(one - _MEMORY_LEAST for one in sorted(memory)[-at_once:])
+    together = _MIN_MEMORY + sum(one - _MIN_MEMORY for one in sorted(memory)[-at_once:])
     kept = sum(one.disk * times for one, times in every)
     found = []
     for what, wanted, free in (("memory", together, _free_memory()), ("disk", kept, _free_disk(place))):

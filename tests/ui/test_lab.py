@@ -250,13 +250,13 @@ def test_routers_of_two_systems_show_their_neighbours_and_routes(page: Page, ser
 
 
 # Two minutes and more, at two readings a second.
-MOST_READINGS = 300
+MAX_READINGS = 300
 
 
 def read_until(page: Page, shown: Locator, wanted: str) -> None:
     """Read a node's tables again until they say what is wanted: protocols take their time."""
     again = page.get_by_role("button", name="Read again").locator("visible=true")
-    for _ in range(MOST_READINGS):
+    for _ in range(MAX_READINGS):
         if re.search(wanted, shown.inner_text()) is not None:
             return
         again.click()

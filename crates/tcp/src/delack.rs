@@ -17,13 +17,13 @@ const PINGPONG: u32 = 1;
 /// Out-of-order arrivals acknowledged at once before ACKs are compressed.
 const UNCOMPRESSED: u32 = 3;
 /// Most ACKs that compression may hold back (`tcp_comp_sack_nr`).
-const COMPRESSED_MOST: u32 = 44;
+const MAX_COMPRESSED: u32 = 44;
 /// Longest time it may (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_DELAY_NS: u64 = 1_000_000;
 /// Segment size assumed before any arrived (`TCP_MSS_DEFAULT`).
 const SIZE_DEFAULT: u32 = 536;
 /// Least segment size assumed (`TCP_MIN_MSS`).
-const SIZE_LEAST: u32 = 88;
+const MIN_SIZE: u32 = 88;
 
 #[derive(Debug)]
 pub(crate) struct DelayedAck {
@@ -66,7 +66,7 @@ impl DelayedAck {
             pingpong: 0,
             ato_us: 0,
             last_data_us: 0,
-            segment_size: mss.min(window / 2).clamp(SIZE_LEAST, SIZE_DEFAULT),
+            segment_size: mss.min(window / 2).clamp(MIN_SIZE, SIZE_DEFAULT),
             last_size: 0,
             held_back: 0,
             held_at: 0,
@@ -150,7 +150,7 @@ impl Connection {
             self.delack.pushed |= flags & PSH != 0;
             return;
         }
-        let least = if flags & (PSH | FIN) == 0 { SIZE_LEAST } else { SIZE_DEFAULT };
+        let least = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
         if size + options >= least {
             delack.last_size = size;
             if size == previous {
@@ -191,7 +191,7 @@ impl Connection {
     /// After the third duplicate, ACKs for out-of-order data are held back by a twentieth of the RTT, at
     /// most 1 ms.
     fn compress_ack(&mut self) {
-        if !self.sack_ok || self.delack.held_back >= COMPRESSED_MOST {
+        if !self.sack_ok || self.delack.held_back >= MAX_COMPRESSED {
             self.send_ack();
             return;
         }

@@ -8,7 +8,7 @@ import polars as pl
 
 from tcplab.results.run import Run
 
-_MOST_TIMES = 6
+_MAX_TIMES = 6
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ def event_rows(run: Run) -> list[EventRow]:
     groups = (
         named.sort("repetition", "time")
         .group_by("who", "what", maintain_order=True)
-        .agg(
-            pl.len().alias("count"), pl.col("time").head(_MOST_TIMES), pl.col("repetition").head(_MOST_TIMES)
-        )
+        .agg(pl.len().alias("count"), pl.col("time").head(_MAX_TIMES), pl.col("repetition").head(_MAX_TIMES))
     )
     many = len(run.repetitions) > 1
     rows = [

@@ -13,7 +13,7 @@ Plan = Mapping[str, Any]
 Network = IPv4Network | IPv6Network
 
 # Of equal-cost paths no more than this are told apart.
-_MOST = 4
+_MAX = 4
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Forwarding:
         tables = self._tables(time)
         found: list[list[str]] = []
         waiting = [[flow["from"]]]
-        while waiting and len(found) < _MOST:
+        while waiting and len(found) < _MAX:
             path = waiting.pop(0)
             if path[-1] == flow["to"]:
                 found.append(path[1:-1])

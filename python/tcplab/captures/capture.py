@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tcplab.captures.flow import Flow
 
 # Flows that a notebook shows.
-_MOST_SHOWN = 100
+_MAX_SHOWN = 100
 
 
 class Capture:
@@ -69,7 +69,7 @@ class Capture:
     def _repr_html_(self) -> str:
         from tcplab.present.notebook import capture_html
 
-        shown = self._summary.flows[:_MOST_SHOWN]
+        shown = self._summary.flows[:_MAX_SHOWN]
         columns = chosen(shown, 0)
         rows = [[column.show(flow) for column in columns] for flow in shown]
         return capture_html(repr(self), [column.title for column in columns], rows, self.remarks)

@@ -21,10 +21,10 @@ from tcplab.quantities import NONE, Scale, count_scale, time_scale
 from tcplab.results.run import Run
 
 # Captures of more repetitions than this are left to `tcplab pcap`, and larger ones too: a report is quick.
-_MOST_REPETITIONS, _MOST_BYTES = 3, 2_000_000_000
-_MOST_ROWS = 40
+_MAX_REPETITIONS, _MAX_BYTES = 3, 2_000_000_000
+_MAX_ROWS = 40
 # Packets beyond which the figures are left to `tcplab pcap --plot`.
-_MOST_DRAWN = 3_000_000
+_MAX_DRAWN = 3_000_000
 _KINDS = ("throughput", "inflight", "rtt", "sequence")
 
 
@@ -50,10 +50,10 @@ def capture_part(run: Run) -> CapturePart | None:
     remarks: list[str] = []
     summaries: dict[Path, Summary] = {}
     addresses = _addresses(run.plan)
-    for repetition in run.repetitions[:_MOST_REPETITIONS]:
+    for repetition in run.repetitions[:_MAX_REPETITIONS]:
         paths = _captures(run.run_dirs[repetition])
         for path in paths:
-            if path.stat().st_size > _MOST_BYTES:
+            if path.stat().st_size > _MAX_BYTES:
                 remarks.append(f"{path.name} is too large for a report: tcplab pcap {path}")
                 continue
             try:
@@ -150,7 +150,7 @@ def _distance(path: Path, node: str) -> int:
 
 
 def _grid(rows: Sequence[_Row], many: bool) -> Grid:
-    shown = rows[:_MOST_ROWS]
+    shown = rows[:_MAX_ROWS]
     counts = count_scale([])
     rtts = time_scale(
         value
@@ -201,12 +201,12 @@ def _cell(scale: Scale, value: float | None) -> str:
 
 
 def _figures(summary: Summary, flows: Sequence[Flow]) -> list[Figure]:
-    from tcplab.captures.figures import MOST_FLOWS, figures
+    from tcplab.captures.figures import MAX_FLOWS, figures
     from tcplab.captures.packets import follow
 
-    shown = sorted(flows, key=lambda flow: -flow.frame_bytes)[:MOST_FLOWS]
+    shown = sorted(flows, key=lambda flow: -flow.frame_bytes)[:MAX_FLOWS]
     shown.sort(key=lambda flow: flow.number)
-    if sum(flow.packets for flow in shown) > _MOST_DRAWN:
+    if sum(flow.packets for flow in shown) > _MAX_DRAWN:
         return []
     packets, _ = follow(summary.path, [flow.number for flow in shown])
     start = summary.facts["first"] or 0
@@ -231,7 +231,7 @@ def _notes(run: Run, rows: Sequence[_Row], remarks: Sequence[str]) -> Iterator[s
         yield "The socket's RTT is its smoothed RTT as it was sampled, the capture's every single one."
     if any(row.half is not None and row.half.missed_bytes for row in rows):
         yield "The captures missed packets: retransmissions of what they missed are not counted."
-    if len(rows) > _MOST_ROWS:
-        yield f"{len(rows) - _MOST_ROWS} more streams: tcplab pcap {run.path}"
-    if len(run.repetitions) > _MOST_REPETITIONS:
-        yield f"The first {_MOST_REPETITIONS} of {len(run.repetitions)} repetitions."
+    if len(rows) > _MAX_ROWS:
+        yield f"{len(rows) - _MAX_ROWS} more streams: tcplab pcap {run.path}"
+    if len(run.repetitions) > _MAX_REPETITIONS:
+        yield f"The first {_MAX_REPETITIONS} of {len(run.repetitions)} repetitions."

@@ -25,7 +25,7 @@ from tcplab.figures.model import Array, Figure, Line, Panel, Points
 from tcplab.figures.palette import COLORS, Style, style
 from tcplab.quantities import rate_scale, time_text
 
-MOST_FLOWS = 8
+MAX_FLOWS = 8
 """More lines than this would hide each other."""
 
 KINDS = ("throughput", "inflight", "rtt", "window", "sequence", "retransmissions", "interarrival")

@@ -125,7 +125,7 @@ def flag_words(flags: int) -> str:
 
 
 _TIME = 11
-_LEAST, _MOST = 40, 64
+_MIN, _MAX = 40, 64
 
 
 def text_lines(ladder: Ladder, width: int, *, color: bool) -> Iterator[str]:
@@ -133,7 +133,7 @@ def text_lines(ladder: Ladder, width: int, *, color: bool) -> Iterator[str]:
     left, right = (half.endpoint for half in ladder.flow.halves)
     words = max((len(rung.words) for rung in ladder.rungs), default=0)
     notes = max((len(rung.note.strip()) for rung in ladder.rungs), default=0)
-    span = min(max(words + 10, _LEAST, len(left) + len(right) + 2), max(_MOST, words + 10))
+    span = min(max(words + 10, _MIN, len(left) + len(right) + 2), max(_MAX, words + 10))
     if width:
         # Room for the notes if there is some, but never less than the words need.
         span = max(min(span, width - _TIME - 4 - min(notes + 2, 18)), words + 6)

@@ -6,7 +6,7 @@ from html import escape
 
 from tcplab.captures.ladder import Ladder, Rung
 
-_LEFT, _SPAN, _LEAST_RIGHT = 96, 420, 60
+_LEFT, _SPAN, _MIN_RIGHT = 96, 420, 60
 # Room that a letter of a note takes at most, px.
 _LETTER = 5.6
 _ROW, _TOP, _BOTTOM = 24, 58, 22
@@ -18,7 +18,7 @@ def svg(ladder: Ladder) -> str:
     """The graph: time on the left, an arrow per packet, what is remarkable on the right."""
     rows = len(ladder.rungs) + (1 if ladder.left_out else 0)
     longest = max((len(rung.note.strip()) for rung in ladder.rungs), default=0)
-    right = max(_LEAST_RIGHT, round(20 + _LETTER * longest))
+    right = max(_MIN_RIGHT, round(20 + _LETTER * longest))
     width, height = _LEFT + _SPAN + right, _TOP + rows * _ROW + _BOTTOM
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '

@@ -14,7 +14,7 @@ from tcplab.quantities import plural, size
 
 IP4_AND_TCP, IP6_AND_TCP = 40, 60
 """Header bytes that the MSS leaves out of the MTU (RFC 9293 section 3.7.1)."""
-_MOST_MESSAGES, _MOST_PIECES = 12, 6
+_MAX_MESSAGES, _MAX_PIECES = 12, 6
 
 
 @dataclass(frozen=True)
@@ -168,13 +168,13 @@ def _message_lines(cut: Cut) -> Iterator[str]:
         return
     yield ""
     yield f"    {'message':>8}  {'count':>6}  {'packets':>7}  {'on link':>8}  {'payload':>7}  cut into"
-    for message in cut.messages[:_MOST_MESSAGES]:
+    for message in cut.messages[:_MAX_MESSAGES]:
         yield (
             f"    {message.size:>8}  {message.count:>6}  {message.packets:>7.4g}  "
             f"{message.frame_bytes:>8.0f}  {message.efficiency:>7.1%}  {pieces_words(message.pieces)}"
         )
-    if len(cut.messages) > _MOST_MESSAGES:
-        yield f"    and {len(cut.messages) - _MOST_MESSAGES} more sizes"
+    if len(cut.messages) > _MAX_MESSAGES:
+        yield f"    and {len(cut.messages) - _MAX_MESSAGES} more sizes"
 
 
 def pieces_words(pieces: tuple[int, ...]) -> str:
@@ -187,8 +187,8 @@ def pieces_words(pieces: tuple[int, ...]) -> str:
             alike += 1
         said.append(str(pieces[place]) if alike == 1 else f"{alike} x {pieces[place]}")
         place += alike
-    if len(said) > _MOST_PIECES:
-        return f"{' + '.join(said[:_MOST_PIECES])} + {len(said) - _MOST_PIECES} more"
+    if len(said) > _MAX_PIECES:
+        return f"{' + '.join(said[:_MAX_PIECES])} + {len(said) - _MAX_PIECES} more"
     return " + ".join(said)
 
 

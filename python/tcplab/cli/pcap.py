@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tcplab.captures.flows import Flows
     from tcplab.captures.summary import Summary
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """Rows of the table, unless `--limit` is given: nobody reads a million."""
 
 _EXAMPLES = """tcplab pcap capture.pcapng
@@ -258,7 +258,7 @@ def _flows(
     if json:
         _write_json(summaries, limit or 0)
         return
-    most = MOST_SHOWN if limit is None else limit
+    most = MAX_SHOWN if limit is None else limit
     for index, (summary, flows) in enumerate(summaries):
         if index:
             say()

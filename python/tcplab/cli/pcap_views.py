@@ -26,7 +26,7 @@ from tcplab.cli.pcap_reading import (
 if TYPE_CHECKING:
     from tcplab.captures.flows import Flows
 
-MOST_CUT = 100
+MAX_CUT = 100
 """Flows that `segmentation` shows, unless `--limit` is given."""
 
 Plots = Literal[
@@ -106,7 +106,7 @@ def plot(
     json: bool,
 ) -> None:
     """Figures of flows, as a page or as images."""
-    from tcplab.captures.figures import MOST_FLOWS, figures
+    from tcplab.captures.figures import MAX_FLOWS, figures
     from tcplab.quantities import plural
 
     named = only(captures, "plot")
@@ -115,7 +115,7 @@ def plot(
     flows = summary.flows if flow is None else only_flow(summary, flow)
     if not flows:
         raise CommandError(f"{named}: there is no flow to draw", Code.INPUT)
-    shown = sorted(_largest(flows, MOST_FLOWS), key=lambda one: one.number)
+    shown = sorted(_largest(flows, MAX_FLOWS), key=lambda one: one.number)
     packets = followed(path, [one.number for one in shown])
     start = shown[0].first if len(shown) == 1 else summary.facts["first"]
     made = figures(kind, shown, packets, start)
@@ -212,7 +212,7 @@ def segmentation(
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
     flows = summary.flows if flow is None else only_flow(summary, flow)
-    most = (len(flows) if json else MOST_CUT) if limit is None else limit or len(flows)
+    most = (len(flows) if json else MAX_CUT) if limit is None else limit or len(flows)
     shown = sorted(_largest(flows, most), key=lambda one: one.number)
     packets = followed(path, [one.number for one in shown]).by_flow()
     found = [(one, cuts(one, packets[one.number])) for one in shown]

@@ -28,12 +28,12 @@ FRR = Path("/usr/lib/frr/zebra")
 # A node takes a process of about this size with its namespace, bytes.
 _NODE_MEMORY = 24 << 20
 # A stream takes a thread at each end.
-_MOST_STREAMS = 4000
+_MAX_STREAMS = 4000
 # Proxies of a router by their keys.
 _PROXIES = {"accelerate": "an accelerator", "cache": "a cache"}
 # Programs that bring connections to them, and their packages.
 _DIVERTING = (("nft", "nftables"), ("ip", "iproute2"))
-_MOST_NODES = 500
+_MAX_NODES = 500
 # The kernel doubles a buffer's size into an int.
 _LARGEST_BUFFER = (1 << 30) - 1
 # The limit net.core.NAME by the setting it binds.
@@ -111,10 +111,10 @@ def _agent() -> Iterator[Problem]:
 
 def _size(plan: Plan) -> Iterator[Problem]:
     nodes = len(plan["nodes"])
-    if nodes > _MOST_NODES:
+    if nodes > _MAX_NODES:
         yield Problem(
             "nodes",
-            f"{nodes} nodes are more than this machine should hold ({_MOST_NODES})",
+            f"{nodes} nodes are more than this machine should hold ({_MAX_NODES})",
             "use `--engine sim`",
         )
     room = _free_memory()
@@ -125,10 +125,10 @@ def _size(plan: Plan) -> Iterator[Problem]:
             "end other programs, or use `--engine sim`",
         )
     streams = sum(flow["streams"] for flow in plan["flows"])
-    if streams > _MOST_STREAMS:
+    if streams > _MAX_STREAMS:
         yield Problem(
             "flows",
-            f"{streams} streams are too many, each takes two threads: {_MOST_STREAMS} at most",
+            f"{streams} streams are too many, each takes two threads: {_MAX_STREAMS} at most",
             "use fewer streams, or `--engine sim`",
         )
     if len(os.sched_getaffinity(0)) < 2:

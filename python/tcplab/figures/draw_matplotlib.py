@@ -24,7 +24,7 @@ DASHES: dict[str, Any] = {
 }
 _MARKERS = {"dot": "o", "cross": "x", "tick": "|"}
 # More points than this are a picture within the drawing: a page of them would open slowly.
-_MOST_POINTS = 3000
+_MAX_POINTS = 3000
 _INK, _FAINT, _GRID = "#222222", "#777777", "#dddddd"
 
 
@@ -112,7 +112,7 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
             markersize=points.size * 0.6 if points.symbol == "dot" else points.size,
             markeredgewidth=0 if points.symbol == "dot" else 0.9,
             color=points.color,
-            rasterized=len(points.x) > _MOST_POINTS,
+            rasterized=len(points.x) > _MAX_POINTS,
         )
     if "y" not in panel.log:
         axis.yaxis.set_major_locator(MaxNLocator(nbins=5))

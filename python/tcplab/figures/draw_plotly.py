@@ -17,7 +17,7 @@ _GAP_PIXELS = 22
 _BESIDE_PIXELS = 300
 _BOTTOM = 52
 # Characters of a name beside a strip; the hover has all of it.
-_MOST_NAME = 24
+_MAX_NAME = 24
 
 
 def draw(figure: Figure) -> go.Figure:
@@ -168,7 +168,7 @@ def _left_margin(figure: Figure) -> int:
 
 
 def _strip_name(strip: Strip) -> str:
-    return strip.key if len(strip.key) <= _MOST_NAME else strip.key[: _MOST_NAME - 1] + "…"
+    return strip.key if len(strip.key) <= _MAX_NAME else strip.key[: _MAX_NAME - 1] + "…"
 
 
 def _legend_names(figure: Figure) -> Iterable[str]:

@@ -16,7 +16,7 @@ from tcplab.figures.model import Figure
 from tcplab.figures.palette import DASHES, Style, style
 from tcplab.figures.runs.distributions import cdf_of
 from tcplab.figures.runs.source import Source
-from tcplab.figures.runs.timeseries import MOST_LINES, figure_of
+from tcplab.figures.runs.timeseries import MAX_LINES, figure_of
 from tcplab.present.echo import EchoPart, compared_part
 from tcplab.present.summary_table import SummaryTable, summary
 from tcplab.present.text_table import Grid, Heading
@@ -171,7 +171,7 @@ def _sources(run: Run, label: str, index: int, runs: Sequence[Run]) -> list[Sour
 
 def _figure(sources: Sequence[Source]) -> Figure:
     """The runs' time series; with too many lines only the first flows are drawn, and the figure says so."""
-    most = max(1, 2 * MOST_LINES // len(sources))
+    most = max(1, 2 * MAX_LINES // len(sources))
     if max(len(source.flows) for source in sources) <= most:
         return figure_of(sources, "comparison", ssthresh=False, strips=False)
     cut = [source.only(source.flows[:most]) for source in sources]

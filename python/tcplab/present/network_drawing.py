@@ -9,12 +9,12 @@ from tcplab.plan.describe import describe_direction
 from tcplab.plan.flow_direction import data_ends
 from tcplab.plan.paths import DIRECTIONS, Plan
 
-MOST_NODES = 24
+MAX_NODES = 24
 """Larger networks are listed, not drawn."""
 
 _STEP_X, _STEP_Y = 320.0, 88.0
 # Characters that fit on a link.
-_MOST_CHARACTERS = 38
+_MAX_CHARACTERS = 38
 _BOX_X, _BOX_Y = 96.0, 34.0
 
 
@@ -63,7 +63,7 @@ class Drawing:
 def draw_network(plan: Plan) -> Drawing | None:
     """Lay the network out; None when it is too large to be read."""
     nodes = plan.get("nodes", ())
-    if not nodes or len(nodes) > MOST_NODES:
+    if not nodes or len(nodes) > MAX_NODES:
         return None
     places = _places(plan)
     columns = max(x for x, _ in places.values()) + 1
@@ -148,4 +148,4 @@ def _link(link: Plan, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnL
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return text if len(text) <= _MAX_CHARACTERS else text[: _MAX_CHARACTERS - 1] + "…"

@@ -26,9 +26,9 @@ from tcplab.results.schema import TABLES
 from tcplab.results.writer import REPORT_FILE
 
 # A figure for each repetition is kept for this many; the tables hold the others.
-_MOST_REPETITIONS = 5
+_MAX_REPETITIONS = 5
 # More flows than this are left to the plan.
-_MOST_FLOWS = 40
+_MAX_FLOWS = 40
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def report_html(
 
     summary = summary_of(run, omit=omit, level=level)
     distributions = cdf(run, omit=omit)
-    shown = run.repetitions[:_MOST_REPETITIONS]
+    shown = run.repetitions[:_MAX_REPETITIONS]
     series = [timeseries(run, repetition) for repetition in shown]
     failed = [failures(run, repetition) for repetition in shown]
     published = [gauges(run, repetition) for repetition in shown]
@@ -230,7 +230,7 @@ def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
             "streams": str(flow.get("streams", 1)),
             "time": words.time,
         }
-        for flow in plan.get("flows", ())[:_MOST_FLOWS]
+        for flow in plan.get("flows", ())[:_MAX_FLOWS]
         for words in (describe_flow(flow),)
     ]
 

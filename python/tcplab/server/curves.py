@@ -21,10 +21,10 @@ from tcplab.server.frames import encode
 
 Array = NDArray[np.float64]
 # Above, streams are added up (goodput) or averaged (windows, times) by flow.
-MOST_STREAMS = 12
+MAX_STREAMS = 12
 MAX_POINTS = 4000
-MOST_MARKS = 2000
-MOST_PHASES = 5000
+MAX_MARKS = 2000
+MAX_PHASES = 5000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Source:
 
 
 # Before and after a window, so that lines reach its edges; Jain's index is over a second.
-_LEAST_MARGIN, _DERIVED_MARGIN = 200_000_000, 1_200_000_000
+_MIN_MARGIN, _DERIVED_MARGIN = 200_000_000, 1_200_000_000
 
 # Quantities of each panel. RTTs in seconds, so that the page scales every unit alike.
 _COLUMNS = {
@@ -91,7 +91,7 @@ def curves(
     stop = duration if end is None else min(end, duration)
     window = Window(max(0, start), max(stop, start + 1), max(50, min(points, MAX_POINTS)))
     queues: pl.DataFrame | None = None
-    around = samples.in_window(run_dir, plan, window.start - _DERIVED_MARGIN, window.end + _LEAST_MARGIN)
+    around = samples.in_window(run_dir, plan, window.start - _DERIVED_MARGIN, window.end + _MIN_MARGIN)
     for name in panels:
         source = PANELS[name]
         if isinstance(source, Derived):
@@ -145,7 +145,7 @@ def decimate(x: Array, y: Array, start: float, end: float, points: int) -> tuple
 
 def _read(run_dir: Path, table: str, columns: list[str], window: Window) -> pl.DataFrame:
     # One sample more on either side, so that lines reach the window's edges.
-    margin = max(int((window.end - window.start) * 0.02), _LEAST_MARGIN)
+    margin = max(int((window.end - window.start) * 0.02), _MIN_MARGIN)
     return library.rows(run_dir, table, ["time", *columns], window.start - margin, window.end + margin)
 
 
@@ -155,7 +155,7 @@ def _add_streams(window: Window, panel: str, source: Source, run_dir: Path) -> N
     if source.table == "sockets":
         # Requests and echoes have a socket at either end: one curve for each stream.
         frame = frame.unique(["time", "flow", "stream"], keep="first", maintain_order=True)
-    if frame.select("flow", "stream").unique().height > MOST_STREAMS:
+    if frame.select("flow", "stream").unique().height > MAX_STREAMS:
         value = pl.col(source.column)
         merged = value.sum() if source.together == "sum" else value.mean()
         frame = frame.group_by("flow", "time", maintain_order=True).agg(merged).with_columns(stream=0)
@@ -217,7 +217,7 @@ def _phases(run_dir: Path, window: Window) -> Iterator[dict[str, Any]]:
         # The phase that the window begins in began before it.
         first = max(0, int((part["time"] <= window.start).sum()) - 1)
         inside = part.slice(first)
-        if inside.height > MOST_PHASES:
+        if inside.height > MAX_PHASES:
             continue
         yield {
             "flow": flow,
@@ -235,8 +235,8 @@ def _marks(queues: pl.DataFrame) -> Iterator[dict[str, Any]]:
             found = part.select("time", n=pl.col(column).diff()).filter(pl.col("n") > 0)
             if not found.height:
                 continue
-            if found.height > MOST_MARKS:
-                size = -(-found.height // MOST_MARKS)
+            if found.height > MAX_MARKS:
+                size = -(-found.height // MAX_MARKS)
                 found = (
                     found.with_row_index("row")
                     .group_by(pl.col("row") // size, maintain_order=True)

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Made = tuple[dict[str, Any], Array, Array]
 """What a series is, its abscissae (s, or the unit of its panel), its values."""
 
-_MOST_CLASSES = 8
+_MAX_CLASSES = 8
 # The page scales seconds and bits per second itself.
 _BASE = {"ms": (1e-3, "s"), "us": (1e-6, "s"), "ns": (1e-9, "s"), "Mbit/s": (1e6, "bit/s")}
 
@@ -75,7 +75,7 @@ def class_delays(samples: Samples, start: int, end: int) -> Iterator[Made]:
     """How long classes of a queue wait, of disciplines with few classes."""
     for hop in _waited_in(samples):
         delays = samples.class_delays(hop)
-        if len(delays) > _MOST_CLASSES:
+        if len(delays) > _MAX_CLASSES:
             continue
         for name, series in delays.items():
             about = {**_way(hop), "label": name, "figure": name, "group": _named(hop), "unit": "s"}

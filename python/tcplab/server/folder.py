@@ -13,8 +13,8 @@ from typing import Any
 from tcplab.server import library
 
 # A folder with more files than this is listed in part.
-MOST_FILES = 2000
-MOST_DEPTH = 6
+MAX_FILES = 2000
+MAX_DEPTH = 6
 LAYOUT_BYTES = 1 << 20
 _SKIPPED = {"node_modules", "target", "__pycache__", "venv", ".venv"}
 
@@ -63,14 +63,14 @@ class Folder:
         }
         for folder, below, files in os.walk(self.root):
             here = Path(folder)
-            if len(here.relative_to(self.root).parts) >= MOST_DEPTH:
+            if len(here.relative_to(self.root).parts) >= MAX_DEPTH:
                 below.clear()
             below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
             if _holds_results(here):
                 below.clear()
                 continue
             for file in sorted(files):
-                if not file.endswith((".yaml", ".yml")) or len(found["scenarios"]) >= MOST_FILES:
+                if not file.endswith((".yaml", ".yml")) or len(found["scenarios"]) >= MAX_FILES:
                     continue
                 kind = _kind(here / file)
                 if kind:
@@ -197,7 +197,7 @@ def _studies(root: Path) -> list[Path]:
     found = []
     for folder, below, _ in os.walk(root):
         below[:] = sorted(n for n in below if not n.startswith(".") and n not in _SKIPPED)
-        if len(Path(folder).relative_to(root).parts) >= MOST_DEPTH:
+        if len(Path(folder).relative_to(root).parts) >= MAX_DEPTH:
             below.clear()
         if library.is_study_dir(Path(folder)):
             found.append(Path(folder))

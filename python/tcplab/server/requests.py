@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 
 # A scenario of the largest size, escaped.
-_MOST_BODY = 4 << 20
+_MAX_BODY = 4 << 20
 
 
 class RequestError(Exception):
@@ -26,7 +26,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     data = b""
     async for part in request.stream():
         data += part
-        if len(data) > _MOST_BODY:
+        if len(data) > _MAX_BODY:
             raise RequestError("the request is too large", 413)
     try:
         body = json.loads(data)

@@ -14,7 +14,7 @@ from tcplab.results import ResultsError, load
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary
 
-_MOST_LINES = 10
+_MAX_LINES = 10
 
 
 def over_time(rows: list[CellSummary], store: Store, name: str) -> Chart | None:
@@ -25,7 +25,7 @@ def over_time(rows: list[CellSummary], store: Store, name: str) -> Chart | None:
         found = _series(row, store)
         if found is None:
             continue
-        if len(traces) == _MOST_LINES:
+        if len(traces) == _MAX_LINES:
             left_out += 1
             continue
         x, y = decimate(*found)

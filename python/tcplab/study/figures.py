@@ -29,8 +29,8 @@ from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
 
 # Bars beyond this many have no room for their names.
-_MOST_BARS = 40
-_MOST_LINES = 12
+_MAX_BARS = 40
+_MAX_LINES = 12
 
 
 def figures(
@@ -156,7 +156,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     rows = [row for row in rows if row.figures[plot.metric].known]
     if not rows:
         return None
-    shown = rows[:_MOST_BARS]
+    shown = rows[:_MAX_BARS]
     positions = list(dict.fromkeys(_rest(row, plot.by) for row in shown))
     series = list(dict.fromkeys(_label(row, plot.by) for row in shown))
     metric = METRICS[plot.metric]
@@ -206,7 +206,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     scale = metric_scale(metric.unit, metric.share, values)
     traces = tuple(
         _trace(key, sorted(points, key=lambda point: point[0]), plot.metric, scale.divisor, index)
-        for index, (key, points) in enumerate(list(lines.items())[:_MOST_LINES])
+        for index, (key, points) in enumerate(list(lines.items())[:_MAX_LINES])
     )
     left_out = len(lines) - len(traces)
     positive = [value for value in values if value > 0]
@@ -330,7 +330,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
 
 def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     changed = [(row, row.changes[plot.metric]) for row in rows if plot.metric in row.changes]
-    changed = [(row, change) for row, change in changed if math.isfinite(change.percent)][:_MOST_BARS]
+    changed = [(row, change) for row, change in changed if math.isfinite(change.percent)][:_MAX_BARS]
     if not changed:
         return None
     return Chart(
@@ -380,7 +380,7 @@ def _cloud(
     other = METRICS[metric]
     scale = metric_scale(other.unit, other.share, done[metric].to_list())
     keys = list(dict.fromkeys(_label(row, by) if by else _rest(row) for row in shown))
-    if len(keys) > _MOST_LINES:
+    if len(keys) > _MAX_LINES:
         keys = ["every cell"]
     traces, outlines = [], []
     for index, key in enumerate(keys):

@@ -12,7 +12,7 @@ from tcplab.study.remedies import recommendation
 from tcplab.study.summary import CellSummary, StudySummary
 
 _MEANS_SOMETHING = 0.05
-_MOST = 4
+_MAX = 4
 
 
 def findings(summary: StudySummary, judged: Sequence[Judgement]) -> list[str]:
@@ -71,9 +71,9 @@ def _against_baseline(known: Sequence[CellSummary]) -> Iterator[str]:
     for words, rows in (("more", more), ("less", less)):
         if rows:
             listed = "; ".join(
-                f"{_name(row.cell)} by {abs(row.changes['goodput'].percent):.1f} %" for row in rows[:_MOST]
+                f"{_name(row.cell)} by {abs(row.changes['goodput'].percent):.1f} %" for row in rows[:_MAX]
             )
-            rest = f" and {len(rows) - _MOST} more cells" if len(rows) > _MOST else ""
+            rest = f" and {len(rows) - _MAX} more cells" if len(rows) > _MAX else ""
             yield f"Significantly {words} than the baseline (p < 0.05, corrected): {listed}{rest}."
     unsure = [row for row in changed if row.changes["goodput"].p >= _MEANS_SOMETHING]
     if unsure:
@@ -117,5 +117,5 @@ def _name(cell: Cell) -> str:
 
 
 def _names(rows: Sequence[CellSummary]) -> str:
-    names = [_name(row.cell) for row in rows[:_MOST]]
-    return "; ".join(names) + (f" and {len(rows) - _MOST} more" if len(rows) > _MOST else "")
+    names = [_name(row.cell) for row in rows[:_MAX]]
+    return "; ".join(names) + (f" and {len(rows) - _MAX} more" if len(rows) > _MAX else "")

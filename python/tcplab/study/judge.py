@@ -17,7 +17,7 @@ from tcplab.study.grid import Cell, Labels, baseline_of
 
 Array = NDArray[np.float64]
 # More repetitions than this are not worth proposing: the two sides do not differ.
-_MOST = 1000
+_MAX = 1000
 
 
 class Verdict(StrEnum):
@@ -147,7 +147,7 @@ def _case(
     if verdict is Verdict.UNDECIDED and not single and gap > 0:
         n = min(len(found) for found in values.values())
         needed = math.ceil(n * (half / gap) ** 2) + 1
-        needed = needed if needed <= _MOST else None
+        needed = needed if needed <= _MAX else None
     reason = "one repetition tells nothing of the spread: at least 3 are needed" if single else ""
     if all(deterministic(found) for found in values.values()):
         low = high = math.nan

@@ -25,7 +25,7 @@ Path = Sequence[str | int]
 """Keys and numbers of items, from the top of a document."""
 
 # Without a `quick` of its own a study's runs last a fifth as long, but no less than this, ns.
-_QUICK_LEAST = 2_000_000_000
+_MIN_QUICK = 2_000_000_000
 _QUICK_SHARE = 5
 # Where these keys are wrong, there are no cells to look at.
 # Titles of axes without a `label`.
@@ -365,7 +365,7 @@ def _quick_sets(file: StudyFile, scenario: Document, base: File, sets: Sequence[
     if file.quick.set:
         return [f"{path}={as_yaml(value)}" for path, value in file.quick.set.items()]
     duration = int(expand(from_document(scenario, base, list(sets)))["duration"])
-    return [f"duration={max(duration // _QUICK_SHARE, min(duration, _QUICK_LEAST))} ns"]
+    return [f"duration={max(duration // _QUICK_SHARE, min(duration, _MIN_QUICK))} ns"]
 
 
 def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file: StudyFile) -> Plan:

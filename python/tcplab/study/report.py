@@ -26,7 +26,7 @@ from tcplab.study.store import RESULTS_FILE
 from tcplab.study.summary import flows_of
 
 REPORT_FILE = "report.html"
-_MOST_PAIRS = 120
+_MAX_PAIRS = 120
 
 
 def write_study_report(found: StudyResults, path: Path | None = None) -> Path:
@@ -64,8 +64,8 @@ def study_html(found: StudyResults) -> str:
             verdicts=verdicts,
             grids=[whole.grid(), *(found.summary(flow=flow).grid() for flow in flows_of(results))],
             ping_grids=[found.summary(flow=flow).grid() for flow in flows_of(results, pings=True)],
-            pair_grid=pair_grid(compared[:_MOST_PAIRS]) if compared else None,
-            pairs_left_out=max(0, len(compared) - _MOST_PAIRS),
+            pair_grid=pair_grid(compared[:_MAX_PAIRS]) if compared else None,
+            pairs_left_out=max(0, len(compared) - _MAX_PAIRS),
             notes=whole.notes,
             charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],

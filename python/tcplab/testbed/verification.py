@@ -13,19 +13,19 @@ from tcplab.testbed.layout import Layout
 
 Json = dict[str, Any]
 # Larger networks and shorter runs are not verified unless they ask for it.
-_MOST_LINKS = 50
+_MAX_LINKS = 50
 _SHORT_RUN = 10_000_000_000
 
 
 def wanted(plan: Json) -> bool:
     """Whether the links of a network that stays up are verified: as the plan says, else up to 50 of them."""
-    return bool(plan.get("verify", len(plan["links"]) <= _MOST_LINKS))
+    return bool(plan.get("verify", len(plan["links"]) <= _MAX_LINKS))
 
 
 def wanted_before(plan: Json) -> bool:
     """Whether they are verified before a run: as the plan says, else where a flow goes on beyond 10 s."""
     lasts = any((flow["stop"] or 0) > _SHORT_RUN for flow in plan["flows"])
-    return bool(plan.get("verify", lasts and len(plan["links"]) <= _MOST_LINKS))
+    return bool(plan.get("verify", lasts and len(plan["links"]) <= _MAX_LINKS))
 
 
 def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:

@@ -8,7 +8,7 @@ export interface State {
 
 // Edits of one kind within this time are one step: typing a word, dragging a slider.
 const TOGETHER = 600;
-const MOST = 500;
+const MAX = 500;
 
 export class History {
   private past: State[] = [];
@@ -32,7 +32,7 @@ export class History {
     const continues = kind !== "" && kind === this.kind && time - this.last < TOGETHER && this.past.length > 0;
     if (!continues) {
       this.past.push(this.now);
-      if (this.past.length > MOST) this.past.shift();
+      if (this.past.length > MAX) this.past.shift();
     }
     this.future = [];
     this.kind = kind;

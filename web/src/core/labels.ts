@@ -38,7 +38,7 @@ const MARGIN = 14;
 const PLACES = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74];
 const SAMPLES = 16;
 // Above so many lines, labels are not kept off the lines of others: it would take longer than a frame.
-const MOST_LINES = 80;
+const MAX_LINES = 80;
 // So many links that are alike have a label each, however small they are drawn.
 const FEW_ALIKE = 8;
 // What many links share may stand this far from one of them, at scale 1.
@@ -71,7 +71,7 @@ export function place(lines: Labelled[], nodes: Box[], scale: number, width: (te
   const { x, y, width: wide, height: high } = spanned(nodes, lines.map(({ bow }) => bow), 1.5 * LINE_HEIGHT);
   // What is seen when the whole drawing is shown.
   const frame = { x: x + wide / 2, y: y + high / 2, width: wide + 2 * MARGIN * scale, height: high + 2 * MARGIN * scale };
-  const paths = lines.length > MOST_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
+  const paths = lines.length > MAX_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
   const groups = new Map<string, Labelled[]>();
   for (const line of lines) if (line.alike && scale > 1) groups.set(line.alike, [...(groups.get(line.alike) ?? []), line]);
   const put = ({ id, bow }: Labelled, sayings: Lines[], away = 0): boolean => {

@@ -11,7 +11,7 @@ import { message, type Page } from "./page";
 import { INITIAL, type State, UNTITLED } from "./state";
 
 const LAST = "tcplab-last";
-const MOST_BYTES = 1 << 20;
+const MAX_BYTES = 1 << 20;
 
 export class Documents {
   private history = new History({ text: "", places: {} });
@@ -66,7 +66,7 @@ export class Documents {
 
   /** A file of this machine: a scenario, or the topology of another tool. */
   async take(file: File): Promise<void> {
-    if (file.size > MOST_BYTES) return this.page.notice(`${file.name} is larger than a scenario may be.`, true);
+    if (file.size > MAX_BYTES) return this.page.notice(`${file.name} is larger than a scenario may be.`, true);
     const number = ++this.openings;
     try {
       const text = await file.text();

@@ -6,7 +6,7 @@ import { INITIAL, type State } from "./state";
 // How long what went well is shown, ms. What went wrong stays until it is dismissed.
 const SHOWN = 4000;
 // More would hide the page.
-const MOST_NOTICES = 4;
+const MAX_NOTICES = 4;
 
 export class Page {
   state: State = INITIAL;
@@ -30,7 +30,7 @@ export class Page {
     const id = ++this.noticed;
     // What went well makes room for the next; what went wrong waits to be read.
     const others = this.state.notices.filter((one) => one.about !== about && one.bad);
-    this.set({ notices: [...others, { id, text, bad, about }].slice(-MOST_NOTICES) });
+    this.set({ notices: [...others, { id, text, bad, about }].slice(-MAX_NOTICES) });
     if (!bad) window.setTimeout(() => this.dismiss(id), SHOWN);
   }
 

@@ -5,7 +5,7 @@ import type { Documents } from "./documents";
 import type { Page } from "./page";
 import type { Live, State } from "./state";
 
-const MOST_OVERLAYS = 6;
+const MAX_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
 
 export class Runs {
@@ -72,7 +72,7 @@ export class Runs {
     const { overlays } = this.state;
     if (document !== this.state.document || overlays.some((overlay) => overlay.path === path)) return;
     const added = { path, name: listed?.name ?? path, engine: listed?.engine ?? "", curves };
-    this.page.set({ overlays: [...overlays, added].slice(-MOST_OVERLAYS) });
+    this.page.set({ overlays: [...overlays, added].slice(-MAX_OVERLAYS) });
     // The stretch that is looked at has changed meanwhile.
     if (window !== this.state.window || panels !== this.state.panels) this.outdated();
   }

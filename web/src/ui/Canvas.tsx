@@ -38,7 +38,7 @@ import { use, useStore } from "./use";
 
 const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
-const [LEAST_ZOOM, MOST_ZOOM, MOST_WHOLE] = [0.05, 3, 1.2];
+const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.05, 3, 1.2];
 // A network of so many nodes needs no map.
 const MANY = 12;
 // Around what is seen whole, px.
@@ -186,7 +186,7 @@ function Inner() {
       const { nodes, links, flows } = scene(drawing, placed);
       const bounds = spanned(nodes, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
       const { clientWidth, clientHeight } = element;
-      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, LEAST_ZOOM, MOST_WHOLE, MARGIN), { duration });
+      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, MARGIN), { duration });
     },
     [store, flow],
   );
@@ -349,8 +349,8 @@ function Inner() {
         selectionKeyCode="Shift"
         selectionMode={SelectionMode.Partial}
         deleteKeyCode={null}
-        minZoom={LEAST_ZOOM}
-        maxZoom={MOST_ZOOM}
+        minZoom={MIN_ZOOM}
+        maxZoom={MAX_ZOOM}
         snapToGrid
         snapGrid={[10, 10]}
         proOptions={{ hideAttribution: true }}

@@ -13,7 +13,7 @@ const FONT = 11;
 // Letters are never smaller than this on the screen, px.
 const READABLE = 10.5;
 // Names are no larger than their nodes can hold.
-const MOST_NAME = 2.2;
+const MAX_NAME = 2.2;
 // Labels are placed again when the zoom has changed by this share.
 const STEP = 0.06;
 
@@ -39,7 +39,7 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   const names = drawing.flows.map((flow) => flow.name);
   const root = useCanvas(({ domNode }) => domNode);
   // Names of nodes grow as labels do, within their node.
-  useEffect(() => root?.style.setProperty("--enlarged", String(Math.min(scale, MOST_NAME))), [root, scale]);
+  useEffect(() => root?.style.setProperty("--enlarged", String(Math.min(scale, MAX_NAME))), [root, scale]);
   return (
     <EdgeLabelRenderer>
       {[...labels].map(([id, { x, y, lines, crowded, implied }]) => {

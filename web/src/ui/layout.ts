@@ -32,7 +32,7 @@ const LAYERED: LayoutOptions = {
   "elk.layered.nodePlacement.strategy": "BRANDES_KOEPF",
   "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
 };
-const [LEAST_GAP, MOST_GAP] = [100, 240];
+const [MIN_GAP, MAX_GAP] = [100, 240];
 
 /** Options that leave room for what links say: `across` where they lie, `high` where they stand. */
 function optionsOf(layout: Layout, across: number, high: number): LayoutOptions {
@@ -83,7 +83,7 @@ export async function automatic(drawing: Drawing, room: number, layout: Layout =
     return Object.fromEntries((found.children ?? []).map((node) => [node.id, { x: round(node.x), y: round(node.y) }]));
   };
   // Room for a label under its link, between two nodes.
-  const least = Math.min(MOST_GAP, Math.max(LEAST_GAP, widest + 12));
+  const least = Math.min(MAX_GAP, Math.max(MIN_GAP, widest + 12));
   const found = await attempt(least);
   if (layout !== "right") return found;
   const gap = gapFor(widest, new Set(Object.values(found).map(({ x }) => x)).size, room);
@@ -98,5 +98,5 @@ export function gapFor(label: number, columns: number, room: number): number {
   const share = label / room;
   const left = 1 - share * (columns - 1);
   const gap = left > 0 ? (share * columns * NODE_WIDTH + 10) / left : Infinity;
-  return Math.min(MOST_GAP, Math.max(LEAST_GAP, gap));
+  return Math.min(MAX_GAP, Math.max(MIN_GAP, gap));
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 /// Most bytes of a line between chunks.
-const MOST_LINE: usize = 4096;
+const MAX_LINE: usize = 4096;
 
 /// How far a message in chunks has come.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Chunks {
             if self.line.last() == Some(&b'\n') {
                 self.line_ended()?;
                 self.line.clear();
-            } else if self.line.len() > MOST_LINE {
+            } else if self.line.len() > MAX_LINE {
                 return Err(malformed());
             }
         }
@@ -105,6 +105,6 @@ mod tests {
         for wrong in ["x\r\n", "\r\n", "-1\r\n", "+1\r\n", "1\r\nabc\r\n", "11111111111111111\r\n"] {
             assert!(Chunks::default().take(wrong.as_bytes(), &mut Vec::new()).is_err(), "{wrong:?}");
         }
-        assert!(Chunks::default().take(&[b'0'; MOST_LINE + 1], &mut Vec::new()).is_err());
+        assert!(Chunks::default().take(&[b'0'; MAX_LINE + 1], &mut Vec::new()).is_err());
     }
 }

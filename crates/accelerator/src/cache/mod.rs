@@ -32,9 +32,9 @@ use conversation::Conversation;
 use shelf::{Memory, Shelf};
 
 /// Connections at a time; further ones pass.
-const MOST: usize = 2048;
+const MAX_OPEN: usize = 2048;
 /// So many connections must be left before new ones are diverted again.
-const FREE: usize = MOST / 10;
+const FREE: usize = MAX_OPEN / 10;
 /// How often connections are counted at least, and the end looked for.
 const REVIEW: Duration = Duration::from_millis(100);
 /// How long an end may leave unacknowledged what it was sent before its connection is ended.
@@ -232,7 +232,7 @@ impl Cache {
     /// Lets new connections pass while there are too many.
     fn review(&mut self) -> Result<(), AcceleratorError> {
         let open = self.shared.open().len();
-        self.diverts = if self.diverts { open < MOST } else { open <= MOST - FREE };
+        self.diverts = if self.diverts { open < MAX_OPEN } else { open <= MAX_OPEN - FREE };
         self.diversion.open(self.diverts)
     }
 }

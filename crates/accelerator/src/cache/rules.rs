@@ -7,7 +7,7 @@ use tcplab_traffic::http::{Fields, Method, Request, Response};
 /// Of the time since an object's last change this share, percent, is its lifetime where the server gives none (section 4.2.2).
 const HEURISTIC: u32 = 10;
 /// The longest such lifetime.
-const MOST_HEURISTIC: Duration = Duration::from_secs(24 * 3600);
+const MAX_HEURISTIC: Duration = Duration::from_secs(24 * 3600);
 
 /// The value of a directive of `Cache-Control`, empty if it has none; none: it is not there.
 pub(crate) fn directive<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
@@ -77,7 +77,7 @@ pub(crate) fn lifetime(fields: &Fields, received: SystemTime) -> Duration {
         return date(fields, "expires").and_then(|end| end.duration_since(sent).ok()).unwrap_or_default();
     }
     let unchanged = date(fields, "last-modified").and_then(|changed| sent.duration_since(changed).ok());
-    unchanged.map_or(Duration::ZERO, |time| (time * HEURISTIC / 100).min(MOST_HEURISTIC))
+    unchanged.map_or(Duration::ZERO, |time| (time * HEURISTIC / 100).min(MAX_HEURISTIC))
 }
 
 /// How old a response was when it came (section 4.2.3), where the answer took `delay`.

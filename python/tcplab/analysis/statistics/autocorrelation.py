@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tcplab.analysis.statistics.intervals import Interval, finite, mean_interval
 
-_BATCHES_MOST = 30
-_BATCHES_LEAST = 5
+_MAX_BATCHES = 30
+_MIN_BATCHES = 5
 
 
 @dataclass(frozen=True)
@@ -35,18 +35,18 @@ def batch_means(values: ArrayLike, level: float = 0.95) -> BatchMeans:
     samples.
     """
     x = finite(values)
-    if len(x) < 2 * _BATCHES_LEAST:
+    if len(x) < 2 * _MIN_BATCHES:
         plain = mean_interval(x, level)
         none = Interval(plain.value, math.nan, math.nan, len(x), "series too short for batch means")
         return BatchMeans(none, 1, len(x), math.nan)
-    batches = min(_BATCHES_MOST, len(x) // 2)
+    batches = min(_MAX_BATCHES, len(x) // 2)
     while True:
         batch = len(x) // batches
         means = _means(x, batch, batches)
         correlation = autocorrelation(means)
-        if batches == _BATCHES_LEAST or not abs(correlation) > 1.96 / math.sqrt(batches):
+        if batches == _MIN_BATCHES or not abs(correlation) > 1.96 / math.sqrt(batches):
             break
-        batches = max(_BATCHES_LEAST, batches * 3 // 4)
+        batches = max(_MIN_BATCHES, batches * 3 // 4)
     over = mean_interval(means, level)
     mean = float(x.mean())
     half = over.half_width

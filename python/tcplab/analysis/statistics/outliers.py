@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 # Iglewicz and Hoaglin 1993: the modified z-score beyond which a value is called an outlier.
 _BEYOND = 3.5
-_LEAST = 4
+_MIN = 4
 
 
 def outliers(values: ArrayLike) -> list[int]:
@@ -16,7 +16,7 @@ def outliers(values: ArrayLike) -> list[int]:
     None among fewer than four values, or where half of them are alike: nothing then tells what is usual.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
-    if len(x) < _LEAST or not np.isfinite(x).all():
+    if len(x) < _MIN or not np.isfinite(x).all():
         return []
     distance = np.abs(x - np.median(x))
     typical = float(np.median(distance))

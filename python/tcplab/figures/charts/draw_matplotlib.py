@@ -15,7 +15,7 @@ from tcplab.figures.charts.model import Chart, Heatmap, Trace
 from tcplab.figures.draw_matplotlib import DASHES
 
 _SIZE = (7.2, 3.6)
-_MOST_COLUMNS = 4
+_MAX_COLUMNS = 4
 # Of a legend: characters that the figure's width holds at its size, and inches a row takes.
 _LONGEST_KEY = 100
 _KEY_HEIGHT = 0.17
@@ -70,7 +70,7 @@ def _legend(canvas: Canvas, axis: Axes) -> None:
     """A legend above the axes, in as many columns as fit; the figure grows by its rows, the axes stay."""
     handles, keys = axis.get_legend_handles_labels()
     keys = [textwrap.shorten(key, _LONGEST_KEY, placeholder=" …") for key in keys]
-    for columns in range(min(_MOST_COLUMNS, len(keys)), 0, -1):
+    for columns in range(min(_MAX_COLUMNS, len(keys)), 0, -1):
         legend = canvas.legend(
             handles, keys, fontsize=8, frameon=False, ncols=columns, loc="outside upper left"
         )

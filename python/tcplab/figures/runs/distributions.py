@@ -12,7 +12,7 @@ from tcplab.analysis.steady_state import asked_omit, steady_window
 from tcplab.figures.model import Array, Figure, Line, Panel
 from tcplab.figures.palette import Style, style
 from tcplab.figures.runs.source import Source, flow_styles
-from tcplab.figures.runs.timeseries import MOST_LINES
+from tcplab.figures.runs.timeseries import MAX_LINES
 from tcplab.results.run import Run
 
 
@@ -52,7 +52,7 @@ def _rtt_lines(sources: Sequence[Source], omit: int | str | None) -> list[Line]:
     flows = list(dict.fromkeys(flow for s in sources for flow in s.flows))
     pooled: dict[str, list[Array]] = {}
     styles: dict[str, Style] = {}
-    many = len(flows) > MOST_LINES
+    many = len(flows) > MAX_LINES
     for s in sources:
         asked = asked_omit(s.samples.plan, omit)
         for flow in s.flows:

@@ -14,7 +14,7 @@ from tcplab.figures.model import Figure, Marks, Panel, Segment, Strip
 from tcplab.figures.palette import Style
 from tcplab.figures.runs.panels import goodput_panel, rtt_panel
 from tcplab.figures.runs.source import Source, flow_styles
-from tcplab.figures.runs.timeseries import MOST_LINES, end_of, moments
+from tcplab.figures.runs.timeseries import MAX_LINES, end_of, moments
 from tcplab.results.run import Run
 
 _GREY = Style("#666666", "solid")
@@ -28,7 +28,7 @@ def failures(run: Run, repetition: int | None = None) -> Figure:
     """
     samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
-    source = source.only(source.flows[:MOST_LINES])
+    source = source.only(source.flows[:MAX_LINES])
     failed = [one for one in outages(run) if one.repetition == samples.repetition]
     end = end_of([source])
     panels: list[Panel] = []

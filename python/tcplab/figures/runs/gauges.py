@@ -12,7 +12,7 @@ from tcplab.figures.model import Figure, Line, Panel
 from tcplab.figures.palette import DASHES, Style
 from tcplab.figures.runs.panels import line_of
 from tcplab.figures.runs.source import Source, flow_styles
-from tcplab.figures.runs.timeseries import MOST_LINES, end_of, moments
+from tcplab.figures.runs.timeseries import MAX_LINES, end_of, moments
 from tcplab.results.run import Run
 
 _WORDS = {"solid": "solid", "dash": "dashed", "dot": "dotted", "dashdot": "dash-dotted"}
@@ -53,7 +53,7 @@ def gauges(run: Run, repetition: int | None = None) -> Figure:
 
 def _shown(source: Source) -> list[str]:
     flows = [flow for flow in source.flows if len(source.samples.gauges(flow))]
-    if len(flows) <= MOST_LINES:
+    if len(flows) <= MAX_LINES:
         return flows
     return list({_control(source.samples, flow): flow for flow in reversed(flows)}.values())[::-1]
 

@@ -14,7 +14,7 @@ from tcplab.figures.runs.source import Source, flow_styles
 from tcplab.figures.runs.timeseries import end_of, moments
 from tcplab.results.run import Run
 
-_MOST_FLOWS = 8
+_MAX_FLOWS = 8
 _LEGS = (("client", "towards the client", "solid"), ("server", "towards the server", "dash"))
 _PANELS = (
     ("exposed", "Held", "kB", 1e3),
@@ -33,7 +33,7 @@ def legs(run: Run, repetition: int | None = None) -> Figure:
     samples = Samples(run, run.repetitions[0] if repetition is None else repetition)
     source = Source(samples, flow_styles(samples.flow_names))
     rows = {flow: found for flow in samples.flow_names if len(found := samples.legs(flow))}
-    shown = dict(list(rows.items())[:_MOST_FLOWS])
+    shown = dict(list(rows.items())[:_MAX_FLOWS])
     return Figure(
         name="legs",
         title=run.name,

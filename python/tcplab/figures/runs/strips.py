@@ -13,7 +13,7 @@ from tcplab.figures.runs.source import Source
 
 _LOSS_STATES = ("recovery", "loss")
 # Shorter than this share of the time axis, a phase cannot be seen and is merged into its neighbour.
-_LEAST_SHARE = 1 / 1500
+_MIN_SHARE = 1 / 1500
 
 
 def strip_panel(source: Source) -> Panel:
@@ -50,7 +50,7 @@ def _strip(samples: Samples, flow: str) -> tuple[tuple[Segment, ...], tuple[Mark
 def _segments(times: Array, phases: Sequence[str], end: float) -> tuple[Segment, ...]:
     names = list(dict.fromkeys(phases))
     shades = dict(zip(names, np.linspace(0.55, 0.12, max(len(names), 2)), strict=False))
-    least = (end - float(times[0])) * _LEAST_SHARE
+    least = (end - float(times[0])) * _MIN_SHARE
     changes = [0, *(i for i in range(1, len(phases)) if phases[i] != phases[i - 1])]
     segments: list[Segment] = []
     for number, i in enumerate(changes):

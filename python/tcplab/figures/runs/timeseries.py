@@ -23,7 +23,7 @@ from tcplab.figures.runs.source import Source, flow_styles
 from tcplab.figures.runs.strips import strip_panel
 from tcplab.results.run import Run
 
-MOST_LINES = 8
+MAX_LINES = 8
 """More flows than this are aggregated: their lines would hide each other."""
 
 
@@ -35,7 +35,7 @@ def timeseries(run: Run, repetition: int | None = None, *, ssthresh: bool = True
     chosen = run.repetitions[0] if repetition is None else repetition
     samples = Samples(run, chosen)
     source = Source(samples, flow_styles(samples.flow_names))
-    if len(source.flows) > MOST_LINES:
+    if len(source.flows) > MAX_LINES:
         from tcplab.figures.runs.aggregate import aggregated
 
         figure = aggregated(source)
