@@ -10,7 +10,7 @@ import pytest
 
 from tcplab.api import RunFailedError
 from tcplab.results import Run
-from tcplab.results.certificate import told
+from tcplab.results.certificate import described
 from tcplab.scenario import expand, from_data
 from tcplab.testbed import held, verification
 from tcplab.testbed.errors import TestbedError
@@ -42,7 +42,7 @@ def test_a_link_proves_its_settings() -> None:
     # Never before its time; how much later is the machine's.
     assert there["delay"]["measured"] >= 0.0099
     assert there["queue limit"]["verdict"] == "not_verified"
-    assert told(found).startswith("1 link verified in ")
+    assert described(found).startswith("1 link verified in ")
 
 
 def test_a_link_that_is_off_is_refused_with_figures(monkeypatch: pytest.MonkeyPatch) -> None:

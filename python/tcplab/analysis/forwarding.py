@@ -12,7 +12,7 @@ import polars as pl
 Plan = Mapping[str, Any]
 Network = IPv4Network | IPv6Network
 
-# Of equal-cost paths no more than this are told apart.
+# Of equal-cost paths no more than this are distinguished.
 _MAX = 4
 
 

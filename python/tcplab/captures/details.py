@@ -150,11 +150,11 @@ def _of_tcp(figure: str, show: Callable[[Any], str]) -> Show:
 
 
 def _of_spread(which: Callable[[TcpHalf], Spread | None], show: Callable[[Spread], str]) -> Show:
-    def told(half: Half) -> str:
+    def described(half: Half) -> str:
         spread = None if half.tcp is None else which(half.tcp)
         return "-" if spread is None else show(spread)
 
-    return told
+    return described
 
 
 def _between(show: Callable[[Spread], str]) -> Show:

@@ -59,7 +59,7 @@ def _rung(rung: Rung, y: float) -> str:
     start, end = (_LEFT + _SPAN, _LEFT) if rung.backward else (_LEFT, _LEFT + _SPAN)
     back = 7 if end < start else -7
     note = escape(rung.note.strip())
-    told = (
+    aside = (
         f'<text x="{_LEFT + _SPAN + 10}" y="{y + 4:g}" fill="{_AGAIN if rung.again else _FAINT}" '
         f'font-size="10">{note}</text>'
         if note
@@ -71,5 +71,5 @@ def _rung(rung: Rung, y: float) -> str:
         f'<line x1="{start}" y1="{y:g}" x2="{end + back * 0.7:g}" y2="{y:g}" stroke="{color}"/>'
         f'<path d="M{end},{y:g} l{back},-3.5 v7 z" fill="{color}"/>'
         f'<text x="{_LEFT + _SPAN / 2:g}" y="{y - 4:g}" text-anchor="middle" fill="{color}">'
-        f"{escape(rung.words)}</text>{told}"
+        f"{escape(rung.words)}</text>{aside}"
     )

@@ -199,8 +199,8 @@ def _table(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
 
 def to_json(ends: Ends) -> dict[str, Any]:
     """For a program."""
-    told = {key: value for key, value in ends.raw.items() if key != "pairs"}
-    return {"first": str(ends.paths[0]), "second": str(ends.paths[1]), "same_clock": ends.same_clock, **told}
+    rest = {key: value for key, value in ends.raw.items() if key != "pairs"}
+    return {"first": str(ends.paths[0]), "second": str(ends.paths[1]), "same_clock": ends.same_clock, **rest}
 
 
 def delay_figure(ends: Ends) -> Figure:

@@ -20,7 +20,7 @@ from typing import Any, Self
 import tcplab
 from tcplab.cc import companion
 from tcplab.cc.errors import ControlCrashError, printable
-from tcplab.cc.watch import At, Watch
+from tcplab.cc.watch import At, RunningOperations
 
 STALL = 5
 """CPU time, seconds, in which 50 ms of work must be done."""
@@ -65,7 +65,7 @@ class Apart:
 
     def __init__(self, libraries: Mapping[str, str], waiting: Callable[[], None] = lambda: None) -> None:
         self._waiting = waiting
-        self._watch = Watch(Path(file).name for file in libraries)
+        self._watch = RunningOperations(Path(file).name for file in libraries)
         # `-I` leaves the environment's packages in place; only the tree this came from is added.
         root = str(Path(tcplab.__file__).parents[1])
         command = [sys.executable, "-I", "-c", _START, root, str(self._watch.fd), str(STALL)]

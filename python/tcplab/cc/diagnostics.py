@@ -42,8 +42,8 @@ def refused(compiler: str, file: Path, text: str, said: str) -> Exception:
     mistakes = list(dict.fromkeys([*_compiled(said, file, text), *_linked(said, file, text)]))
     mistakes = _of_the_whole(mistakes, text, file) or mistakes
     if not mistakes:
-        told = next((line for line in said.splitlines() if line.strip()), "no reason given")
-        mistakes = [Mistake(compiler, 0, 0, told)]
+        reason = next((line for line in said.splitlines() if line.strip()), "no reason given")
+        mistakes = [Mistake(compiler, 0, 0, reason)]
     return ControlFileError(str(file), "does not compile", mistakes)
 
 

@@ -8,7 +8,7 @@ import resource
 import struct
 from typing import Any
 
-from tcplab.cc.watch import Watch
+from tcplab.cc.watch import RunningOperations
 
 _NOTHING = os.devnull
 
@@ -29,7 +29,7 @@ class _Server:
         self._answers = os.fdopen(answers, "wb")
         self._watch_fd = watch
         self._stall = stall
-        self._watch: Watch | None = None
+        self._watch: RunningOperations | None = None
         self._simulation: Any = None
 
     def serve(self) -> None:
@@ -54,7 +54,7 @@ class _Server:
         # Before any of theirs runs.
         assert _core
         self._limit(self._stall)
-        self._watch = Watch(map(str, range(len(libraries))), self._watch_fd)
+        self._watch = RunningOperations(map(str, range(len(libraries))), self._watch_fd)
         for place, library in enumerate(libraries):
             self._watch.attach(place, library)
         return {"pid": os.getpid()}

@@ -53,7 +53,7 @@ class At:
         return f"{self.control}: {self.operation} at {self.time:.6f} s"
 
 
-class Watch:
+class RunningOperations:
     """One slot for each control, in the order of `names`."""
 
     def __init__(self, names: Iterable[str], fd: int | None = None) -> None:

@@ -81,14 +81,14 @@ def _short(place: Place) -> str:
 
 
 def _details(one: Listed) -> list[str]:
-    told = one.description
+    description = one.description
     lines = ["", one.name]
-    if told is not None:
-        lines += [f"  {told.about}"]
-        if told.phases:
-            lines += [f"  phases: {', '.join(told.phases)}"]
-        lines += [f"  {row.name} = {row.usual} ({row.range}): {row.doc}" for row in told.parameters]
-        lines += [f"  shows {row.label}: {row.doc}" for row in told.gauges]
+    if description is not None:
+        lines += [f"  {description.about}"]
+        if description.phases:
+            lines += [f"  phases: {', '.join(description.phases)}"]
+        lines += [f"  {row.name} = {row.usual} ({row.range}): {row.doc}" for row in description.parameters]
+        lines += [f"  shows {row.label}: {row.doc}" for row in description.gauges]
     for where, place in (("kernel's own", one.kernel), ("as tl_NAME", one.loaded)):
         if not place.runs:
             lines += [f"  not {where}: {place.why}" + (f" ({place.fix})" if place.fix else "")]
@@ -99,8 +99,10 @@ def _as_json(one: Listed) -> dict[str, Any]:
     from dataclasses import asdict
 
     places = {"simulator": one.simulator, "kernel": one.kernel, "loaded": one.loaded}
-    told = asdict(one.description) if one.description else {}
-    return {**_UNKNOWN, **told, "name": one.name} | {key: asdict(place) for key, place in places.items()}
+    description = asdict(one.description) if one.description else {}
+    return {**_UNKNOWN, **description, "name": one.name} | {
+        key: asdict(place) for key, place in places.items()
+    }
 
 
 @app.command("check", epilog=_example("tcplab cc check mine.c"))

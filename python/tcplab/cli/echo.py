@@ -61,14 +61,14 @@ def serve(
     json: Json = False,
 ) -> None:
     """Echo messages for any number of clients, until interrupted."""
-    told = {
+    settings = {
         "addresses": addresses_of(bind or None, port, passive=True),
         "clients": max_clients,
         "size": value_of_option(max_size, "positive-size", "--max-size"),
         "busy_poll": busy_poll,
         "cpus": _cpus(cpus),
     }
-    listen("echo-serve", told, _heard, json=json)
+    listen("echo-serve", settings, _heard, json=json)
 
 
 @app.command("run", epilog=f"\b\nExample:\n  {RUN_EXAMPLE}")

@@ -72,7 +72,7 @@ def serve(
     """
     from tcplab.engine.remote.binary import agent_command_of_a_client
 
-    told = {
+    settings = {
         "addresses": addresses_of(bind or None, port, passive=True),
         "directory": str((state or Path("~/.config/tcplab/serve").expanduser()).absolute()),
         "node": agent_command_of_a_client(),
@@ -85,7 +85,7 @@ def serve(
             "targets": target or [],
         },
     }
-    listen("serve", told, _heard, json=json)
+    listen("serve", settings, _heard, json=json)
 
 
 def _heard(event: dict[str, Any]) -> str:

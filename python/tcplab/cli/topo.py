@@ -53,7 +53,7 @@ def up(
     from tcplab.cli import options
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
-    from tcplab.results.certificate import told
+    from tcplab.results.certificate import described
     from tcplab.scenario import expand
     from tcplab.testbed import held
 
@@ -74,7 +74,7 @@ def up(
     nodes, links = len(lab.about["nodes"]), len(lab.about["links"])
     say(f"lab {lab.name} is up after {took:.2f} s: {nodes} nodes, {links} links")
     if certificate := lab.about["verification"]:
-        say(f"  {told(certificate)}")
+        say(f"  {described(certificate)}")
     first = next(iter(lab.about["nodes"]))
     say(f"  tcplab topo shell {first}")
     say(f"  tcplab topo down {lab.name}")

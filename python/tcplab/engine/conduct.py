@@ -20,7 +20,7 @@ _QUIET = 0.5
 _QUIET_UNKNOWN_PATH = 3.0
 
 
-class Watch:
+class RunMonitor:
     """Follows the agents of a run."""
 
     def __init__(

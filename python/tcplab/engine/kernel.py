@@ -14,7 +14,7 @@ import polars as pl
 
 from tcplab.engine import kernel_ecn, kernel_routing
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
-from tcplab.engine.conduct import Watch, agent_seed
+from tcplab.engine.conduct import RunMonitor, agent_seed
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
@@ -121,8 +121,8 @@ class _Execution:
         self.zero = start + time.time_ns() - time.monotonic_ns()
         emulator = EMULATOR if self.layout.emulated else None
         try:
-            watch = Watch(self.plan, self.bed.agents, self.progress, self.findings.note, emulator)
-            return watch.follow(start, self._acting())
+            monitor = RunMonitor(self.plan, self.bed.agents, self.progress, self.findings.note, emulator)
+            return monitor.follow(start, self._acting())
         finally:
             kernel_routing.keep_logs(self.plan, self.bed, self.run_dir)
 

@@ -26,7 +26,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["fact"] = _fact
-    environment.filters["verified"] = certificate.told
+    environment.filters["verified"] = certificate.described
     environment.filters["measured"] = lambda value, what: certificate.shown(what, value)
     environment.filters["term"] = anchor
     environment.globals["definitions"] = DEFINITIONS

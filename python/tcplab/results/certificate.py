@@ -10,7 +10,7 @@ from tcplab.quantities import plural, rate_text, time_text
 Json = dict[str, Any]
 
 
-def told(certificate: Json) -> str:
+def described(certificate: Json) -> str:
     """The verified properties, in one line."""
     verdicts = [found["verdict"] for one in certificate["directions"] for found in one["measured"]]
     links = len({one["link"] for one in certificate["directions"]})

@@ -194,7 +194,7 @@ class Server:
                 raise RequestError("this machine has too little: " + "; ".join(large), 422)
             path = library.place(prepared.name, self.folder.runs)
             library.claim(prepared, path)
-            return self.jobs.start(prepared, path).told()
+            return self.jobs.start(prepared, path).to_json()
 
         try:
             return JSONResponse(await run_in_threadpool(work))
@@ -204,7 +204,7 @@ class Server:
     async def stop(self, request: Request) -> Response:
         """Stop a run or a study."""
         try:
-            return JSONResponse(self.jobs.stop(request.path_params["job"]).told())
+            return JSONResponse(self.jobs.stop(request.path_params["job"]).to_json())
         except KeyError:
             raise RequestError("no such run", 404) from None
 
@@ -245,9 +245,9 @@ class Server:
             run = library.load(self._result_path(request))
             manifest = json.loads(run.manifest.to_json())
             try:
-                told = library.summary(run)
+                summary = library.summary(run)
             except Exception as problem:  # noqa: BLE001, RUF100 - a run cut short may have too little for it
-                told = {"text": "", "problem": str(problem)}
+                summary = {"text": "", "problem": str(problem)}
             return {
                 "path": request.query_params.get("path", ""),
                 "name": run.name,
@@ -260,7 +260,7 @@ class Server:
                 "manifest": manifest,
                 "plan": run.plan,
                 "text": run.scenario_text,
-                "summary": told,
+                "summary": summary,
             }
 
         return JSONResponse(await run_in_threadpool(work))
@@ -339,7 +339,7 @@ class Server:
         if not self.may_run:
             raise RequestError("this server runs no studies: start it with --allow-run", 403)
         if isinstance(body.get("resume"), str):
-            return JSONResponse(self._resumed(self.folder.result(body["resume"])).told())
+            return JSONResponse(self._resumed(self.folder.result(body["resume"])).to_json())
         if isinstance(body.get("path"), str):
             file = self.folder.path(body["path"])
             if not file.is_file():
@@ -351,11 +351,11 @@ class Server:
                 raise RequestError("no study of this name is shipped", 404)
         directory = library.place(f"study-{name}", self.folder.runs)
         job = studies.start(self.jobs, self.hub, source, name, directory, quick=bool(body.get("quick")))
-        return JSONResponse(job.told())
+        return JSONResponse(job.to_json())
 
     async def live(self, socket: WebSocket) -> None:
         """Stream events as they happen."""
-        await self.hub.serve(socket, {"type": "hello", "jobs": self.jobs.told()})
+        await self.hub.serve(socket, {"type": "hello", "jobs": self.jobs.to_json()})
 
     # Parts.
 
@@ -456,9 +456,9 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
             Middleware(GZipMiddleware, minimum_size=4000, compresslevel=4),
         ],
         exception_handlers={
-            RequestError: _told,
-            FolderError: _told,
-            library.ResultsError: _results_told,
+            RequestError: _explained,
+            FolderError: _explained,
+            library.ResultsError: _results_explained,
             Exception: _bug,
         },
     )
@@ -540,11 +540,11 @@ def _finite(value: Any) -> Any:
     return value
 
 
-async def _told(_: Request, problem: Exception) -> Response:
+async def _explained(_: Request, problem: Exception) -> Response:
     return JSONResponse({"error": str(problem)}, getattr(problem, "status", 400))
 
 
-async def _results_told(_: Request, problem: Exception) -> Response:
+async def _results_explained(_: Request, problem: Exception) -> Response:
     return JSONResponse({"error": str(problem)}, 422)
 
 

@@ -1,4 +1,4 @@
-"""The open pages: what each is told while it is open."""
+"""The open pages: the messages each receives while it is open."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-# A page that does not read so many messages is told the newest only.
+# A page that does not read so many messages receives the newest only.
 _BACKLOG = 256
 
 
 class Hub:
-    """Sends to every open page; may be told things from any thread."""
+    """Sends to every open page; may be called from any thread."""
 
     def __init__(self) -> None:
         self._pages: dict[WebSocket, asyncio.Queue[str]] = {}
@@ -33,7 +33,7 @@ class Hub:
             queue.put_nowait(text)
 
     async def serve(self, socket: WebSocket, hello: dict[str, Any]) -> None:
-        """Keep one page told until it leaves."""
+        """Send to one page until it leaves."""
         self._loop = asyncio.get_running_loop()
         await socket.accept()
         queue: asyncio.Queue[str] = asyncio.Queue(_BACKLOG)

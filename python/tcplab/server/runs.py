@@ -24,7 +24,7 @@ _PREVIEW_SECONDS = 5.0
 PREVIEW_PACKETS = 3_000_000
 # Seconds between two messages about a run's progress: 10 a second.
 _PERIOD = 0.1
-# A finished run is told of to pages that open within this many later ones.
+# A finished run is announced to pages that open within this many later ones.
 _REMEMBERED = 50
 
 
@@ -133,8 +133,8 @@ class Job:
     notes: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
 
-    def told(self) -> dict[str, Any]:
-        """As pages are told of it."""
+    def to_json(self) -> dict[str, Any]:
+        """For pages."""
         return {"type": "job", **{key: value for key, value in vars(self).items() if key != "stop"}}
 
 
@@ -149,9 +149,9 @@ class Jobs:
         self._counter = itertools.count(1)
         self._machine = threading.Lock()
 
-    def told(self) -> list[dict[str, Any]]:
+    def to_json(self) -> list[dict[str, Any]]:
         """Every run remembered, oldest first."""
-        return [job.told() for job in self._jobs.values()]
+        return [job.to_json() for job in self._jobs.values()]
 
     def start(self, prepared: library.Prepared, path: Path) -> Job:
         """Begin a run into `path`, which has been claimed."""
@@ -179,7 +179,7 @@ class Jobs:
 
     def changed(self, job: Job) -> None:
         """Tell every page how a run is."""
-        self._hub.tell(job.told())
+        self._hub.tell(job.to_json())
 
     def close(self) -> None:
         """Stop what runs, and wait until it has written what it has."""
@@ -200,7 +200,7 @@ class Jobs:
         def guarded() -> None:
             try:
                 work()
-            except Exception as problem:  # noqa: BLE001, RUF100 - told to the page, whatever it is
+            except Exception as problem:  # noqa: BLE001, RUF100 - shown on the page, whatever it is
                 job.state, job.message = "failed", str(problem) or type(problem).__name__
             self.changed(job)
 
@@ -223,15 +223,15 @@ class Jobs:
                 self._machine.release()
 
     def _repetitions(self, job: Job, prepared: library.Prepared, path: Path) -> None:
-        told = 0.0
+        reported = 0.0
 
         def progress(now: library.Progress) -> None:
-            nonlocal told
+            nonlocal reported
             if job.stop.is_set():
                 raise KeyboardInterrupt
-            if time.monotonic() - told < _PERIOD:
+            if time.monotonic() - reported < _PERIOD:
                 return
-            told = time.monotonic()
+            reported = time.monotonic()
             job.time, job.duration, job.goodput = now.time / 1e9, now.duration / 1e9, dict(now.goodput)
             self.changed(job)
 

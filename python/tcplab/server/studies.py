@@ -1,4 +1,4 @@
-"""Studies that pages start: each is a process of its own (`study_worker`), whose lines the pages are told."""
+"""Studies that pages start: each is a process (`study_worker`) whose lines are sent to the pages."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Work:
 
 
 class Watcher(Protocol):
-    """Is told how a study goes on."""
+    """Is notified of how a study goes on."""
 
     def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
         """A run is over: the `number`th of the `of` to be made."""

@@ -172,7 +172,7 @@ def _equivalent(reader: _Reader, text: str, finding: str) -> Statement:
 
 
 def unit_of(expression: Expression) -> str:
-    """The unit of an expression, `share` for shares; empty where it has none, or cannot be told."""
+    """The unit of an expression, `share` for shares; empty where it has none, or is unknown."""
     if isinstance(expression, Constant):
         return "share" if expression.unit == "%" else expression.unit
     if isinstance(expression, Figure):

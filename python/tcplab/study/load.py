@@ -162,7 +162,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
         except ScenarioErrors as mistakes_of_cell:
             for error in mistakes_of_cell.errors:
                 refused.setdefault(_placed(error, cell, axes, document, settings), []).append(cell)
-    found += [_told(error, where, len(every)) for error, where in refused.items()]
+    found += [_explained(error, where, len(every)) for error, where in refused.items()]
     if found:
         raise ScenarioErrors(found)
     alike = _alike(every, plans)
@@ -395,7 +395,7 @@ def _placed(
     return error
 
 
-def _told(error: ScenarioError, where: Sequence[Cell], count: int) -> ScenarioError:
+def _explained(error: ScenarioError, where: Sequence[Cell], count: int) -> ScenarioError:
     """The mistake with the cells that have it; none named for one of the grid or of all cells."""
     if error.file == "--set" or error.path.startswith("grid.") or len(where) == count:
         return error

@@ -44,7 +44,9 @@ METRICS: dict[str, Metric] = {
         Metric("transferred", "B", "payload received over the whole flow"),
         Metric("retransmits", "segments", "segments retransmitted over the whole flow"),
         Metric("retransmission_rate", "", "share of the segments that were retransmitted", share=True),
-        Metric("marked", "segments", "segments marked over the whole flow, as the peer told the sender"),
+        Metric(
+            "marked", "segments", "segments marked over the whole flow, as the peer reported to the sender"
+        ),
         Metric("loss_rate", "", "share of the datagrams or pings that were lost", share=True),
         Metric("out_of_order", "packets", "datagrams that arrived after a later one"),
         Metric("jitter", "ns", "mean interarrival jitter (RFC 3550)"),

@@ -122,7 +122,7 @@ def recommendation(summary: StudySummary) -> list[str]:
     if plain is None or not rows:
         return []
     said = [f"As is: {_rate(plain)}{_limit(plain)}."]
-    said += [_told(name, row, plain) for name, row in rows.items()]
+    said += [_described(name, row, plain) for name, row in rows.items()]
     paying = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS and _sure(row)}
     if not paying:
         return [*said, "Recommendation: no change; no remedy tried gains 10 % or more."]
@@ -132,7 +132,7 @@ def recommendation(summary: StudySummary) -> list[str]:
     return [*said, f"Recommendation: {name}{limit}."]
 
 
-def _told(name: str, row: CellSummary, plain: CellSummary) -> str:
+def _described(name: str, row: CellSummary, plain: CellSummary) -> str:
     gain = _gain(row, plain)
     change = row.changes.get("goodput")
     test = "" if change is None or math.isnan(change.p) else f", p {_p(change.p)}"

@@ -10,7 +10,7 @@ from tcplab.quantities import Scale, percent_scale, rate_scale, size_scale, time
 from tcplab.scenario import QuantityError
 from tcplab.scenario.quantity import parse
 
-# Values that span more than this are told apart on a logarithmic axis only.
+# Values that span more than this are distinguished on a logarithmic axis only.
 _WIDE = 20
 
 

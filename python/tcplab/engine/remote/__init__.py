@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
-from tcplab.engine.conduct import Watch, agent_seed, roles_of
+from tcplab.engine.conduct import RunMonitor, agent_seed, roles_of
 from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import path
 from tcplab.engine.remote.agents import RemoteAgents
@@ -138,8 +138,8 @@ class _Execution:
                 reached.note(event)
                 self._findings.note(event)
 
-            watch = Watch(self._plan, agents, self._progress, note, roles=self._roles())
-            status, message = watch.follow(start, agents.alive)
+            monitor = RunMonitor(self._plan, agents, self._progress, note, roles=self._roles())
+            status, message = monitor.follow(start, agents.alive)
             self._findings.ended(agents, start, self._plan["duration"])
             if status is not Status.INTERRUPTED:
                 blocked = reached.blocked(self._addresses, self._places, self._ports)

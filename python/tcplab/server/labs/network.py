@@ -60,7 +60,7 @@ def down(name: str) -> None:
     held.down(held.find(name).name)
 
 
-def told(lab: Held) -> Json:
+def to_json(lab: Held) -> Json:
     """A lab's description for pages."""
     about = lab.about
     return {

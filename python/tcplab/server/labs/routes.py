@@ -77,7 +77,7 @@ class Labs:
 
     async def all(self, _: Request) -> Response:
         """The networks of this user that are up."""
-        return JSONResponse(await run_in_threadpool(self._told) if self._may_run else [])
+        return JSONResponse(await run_in_threadpool(self._labs) if self._may_run else [])
 
     async def up(self, request: Request) -> Response:
         """Build the network of a text."""
@@ -201,12 +201,12 @@ class Labs:
 
     # Parts.
 
-    def _told(self) -> list[Json]:
+    def _labs(self) -> list[Json]:
         return [self._about(lab) for lab in network.every()]
 
     def _about(self, lab: network.Held) -> Json:
         """A network's description for pages, its scenario under the name that they know it by."""
-        about = network.told(lab)
+        about = network.to_json(lab)
         scenario = Path(about["scenario"])
         if scenario.is_relative_to(self._folder.root):
             about["scenario"] = self._folder.name(scenario)
