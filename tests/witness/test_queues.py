@@ -176,6 +176,7 @@ RUNS = {
     "fq_codel": 6,
     "cake": 6,
     "cake, classes": 4,
+    "cake, held out: diffserv3, rtt 40 ms": 4,
     "cake, held out: ptm, ECN": 4,
     "cake, held out: precedence": 6,
 }
@@ -203,16 +204,23 @@ class Side:
     """What one side did with the packets of a case."""
 
     def __init__(
-        self, flows: list[int], sent: list[int], left: list[int | None], tos: list[int | None]
+        self,
+        packets: list[tuple[int, int]],
+        sent: list[int],
+        left: list[int | None],
+        tos: list[int | None],
     ) -> None:
+        """Of packets, each of a flow and with its size in bytes."""
         self.drops: float = sum(time is None for time in left)
         self.marks: float = sum(value is not None and value & 3 == 3 for value in tos)
         waits = [time - start for start, time in zip(sent, left, strict=True) if time is not None]
         self.sojourns = np.sort(np.array(waits) / 1e6)
         # While arrivals go on: afterwards each flow gets what it has waiting.
         end = max(sent, default=0)
-        through = [flow for flow, time in zip(flows, left, strict=True) if time is not None and time <= end]
-        self.packets: Counter[int] = Counter(through)
+        self.bytes: Counter[int] = Counter()
+        for (flow, size), time in zip(packets, left, strict=True):
+            if time is not None and time <= end:
+                self.bytes[flow] += size
 
     @classmethod
     def mean(cls, sides: list[Side]) -> Side:
@@ -221,7 +229,7 @@ class Side:
         made.drops = sum(side.drops for side in sides) / len(sides)
         made.marks = sum(side.marks for side in sides) / len(sides)
         made.sojourns = np.sort(np.concatenate([side.sojourns for side in sides]))
-        made.packets = sum((side.packets for side in sides), Counter())
+        made.bytes = sum((side.bytes for side in sides), Counter())
         return made
 
     def quantiles(self) -> np.ndarray:
@@ -276,13 +284,14 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
 
     def side(done: dict[str, Any], name: str) -> Side:
         arrivals = CASES[name][2]
-        flows = [
-            [flow for _, flow, _, _ in arrivals_of(arrivals, run)] for run in range(1, len(runs[name]) + 1)
+        packets = [
+            [(flow, size) for _, flow, size, _ in arrivals_of(arrivals, run)]
+            for run in range(1, len(runs[name]) + 1)
         ]
         return Side.mean(
             [
                 Side(of, kernel[run]["sent"], done[run]["left"], done[run]["tos"])
-                for of, run in zip(flows, runs[name], strict=True)
+                for of, run in zip(packets, runs[name], strict=True)
             ]
         )
 
@@ -315,7 +324,9 @@ def test_packets_wait_as_long(sides: dict[str, tuple[Side, Side]], case: str) ->
 
 @pytest.mark.parametrize("case", SHARING)
 def test_flows_get_as_much(sides: dict[str, tuple[Side, Side]], case: str) -> None:
+    # Bytes are what is shared out. Packets vary more, with the sizes that are dropped: in five boots of the
+    # kernel they were up to 5 % from ours where the bytes of four runs were within 1.3 %.
     kernel, ours = sides[case]
-    assert kernel.packets.keys() == ours.packets.keys()
-    for flow, packets in kernel.packets.items():
-        assert ours.packets[flow] == pytest.approx(packets, rel=0.05, abs=15), flow
+    assert kernel.bytes.keys() == ours.bytes.keys()
+    for flow, amount in kernel.bytes.items():
+        assert ours.bytes[flow] == pytest.approx(amount, rel=0.03), flow
