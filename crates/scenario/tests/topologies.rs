@@ -84,3 +84,22 @@ fn routes_of_a_fat_tree_share_its_core_evenly() {
     }
     assert_eq!(crossed.into_values().collect::<Vec<_>>(), [48; 4]);
 }
+
+/// BGP discards a route whose AS path has the router's own number (RFC 4271, section 9.1.2).
+#[test]
+fn routers_of_an_as_are_joined_within_it() {
+    let network = |second: u32, third: u32| {
+        format!(
+            "{{nodes: [{{name: r1, kind: router, routing: {{bgp: {{as: 100}}}}}}, \
+             {{name: r2, kind: router, routing: {{bgp: {{as: {second}}}}}}}, \
+             {{name: r3, kind: router, routing: {{bgp: {{as: {third}}}}}}}, h1, h3], \
+             links: [{{ends: [h1, r1]}}, {{ends: [r1, r2]}}, {{ends: [r2, r3]}}, {{ends: [r3, h3]}}]}}"
+        )
+    };
+    let flow = "from: h1, to: h3";
+    let refused = made(&network(200, 100), flow).unwrap_err();
+    assert!(refused.contains("`r1` has the AS 100 too, but no path within it joins them"), "{refused}");
+    for (second, third) in [(200, 300), (100, 100), (100, 200), (200, 200)] {
+        assert!(made(&network(second, third), flow).is_ok(), "100, {second}, {third}");
+    }
+}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError
+from tcplab.cli.failure import Code, CommandError, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,5 +65,5 @@ def run_between(host: str, flow: dict[str, Any], duration: str, output: Path | N
             said = str(problem).removeprefix(f"{problem.path}: ")
             raise CommandError(said, Code.FAILED) from None
         except UnsupportedError as problem:
-            raise CommandError(str(problem), Code.MACHINE) from None
+            raise CommandError(str(problem), code_of(problem.problems)) from None
         yield done

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from tcplab.cli.failure import Code, guarded
+from tcplab.cli.failure import Code, code_of, guarded
 from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
 
@@ -39,7 +39,7 @@ def check(
         reports.append(found)
         try:
             if is_study(path):
-                worst = max(worst, _study(path, chosen.name, settings or [], found, json))
+                worst = _worse(worst, _study(path, chosen.name, settings or [], found, json))
                 continue
             loaded, _ = read(path, settings)
             plan = expand(loaded)
@@ -64,8 +64,7 @@ def check(
         ]
         fatal = [problem for problem in problems if problem.fatal]
         found["ok"] = not fatal
-        if fatal and worst is Code.DONE:
-            worst = Code.MACHINE
+        worst = _worse(worst, code_of(problems))
         if json:
             found["plan"] = plan
             continue
@@ -81,6 +80,11 @@ def check(
         say_json({"files": reports})
     if worst is not Code.DONE:
         raise typer.Exit(worst)
+
+
+def _worse(one: Code, other: Code) -> Code:
+    """Wrong input goes before what the machine cannot do."""
+    return Code.INPUT if Code.INPUT in (one, other) else max(one, other)
 
 
 def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], json: bool) -> Code:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tcplab.cli.failure import Code
+from tcplab.cli.failure import Code, code_of
 
 if TYPE_CHECKING:
     from tcplab.engine.base import Problem
@@ -43,7 +43,7 @@ def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[st
         for cell in study.cells
     ]
     found["summary"] = list(_summary(study))
-    return Code.MACHINE if fatal else Code.DONE
+    return code_of(problems)
 
 
 def _problems(study: Study) -> tuple[list[Problem], list[str]]:

@@ -6,13 +6,16 @@ import errno
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import typer
 
 from tcplab.safe_text import visible
+
+if TYPE_CHECKING:
+    from tcplab.engine.base import Problem
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -33,6 +36,14 @@ class Code(IntEnum):
     BUG = 70
     """tcplab is wrong (EX_SOFTWARE of sysexits.h)."""
     INTERRUPTED = 130
+
+
+def code_of(problems: Iterable[Problem]) -> Code:
+    """The code for what keeps an engine from running; DONE where nothing does."""
+    fatal = [problem for problem in problems if problem.fatal]
+    if any(problem.is_input for problem in fatal):
+        return Code.INPUT
+    return Code.MACHINE if fatal else Code.DONE
 
 
 class CommandError(Exception):

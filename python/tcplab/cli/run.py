@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.failure import Code, CommandError, code_of, guarded
 from tcplab.cli.options import (
     At,
     EngineName,
@@ -187,9 +187,11 @@ def _prepare(
                 )
             )
         except runner.UnsupportedError as problem:
-            refused += [f"{problem.scenario}: {problem_line(each)}" for each in problem.problems]
+            refused.append(problem)
     if refused:
-        raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(refused), Code.MACHINE)
+        lines = [f"{one.scenario}: {problem_line(each)}" for one in refused for each in one.problems]
+        code = code_of(each for one in refused for each in one.problems)
+        raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(lines), code)
     return prepared
 
 

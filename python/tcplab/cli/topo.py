@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.failure import Code, CommandError, code_of, guarded
 from tcplab.cli.options import Json, Settings
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def up(
     plan = expand(read)
     for problem in engine_called("kernel").check(plan):
         if problem.fatal and not problem.where.startswith("flows"):
-            raise CommandError(f"{problem.where}: {problem.message}", Code.MACHINE, problem.fix)
+            raise CommandError(f"{problem.where}: {problem.message}", code_of([problem]), problem.fix)
         if not problem.fatal:
             warn(f"{scenario}: warning: {problem.where}: {problem.message}")
     began = time.monotonic()

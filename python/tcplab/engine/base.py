@@ -26,6 +26,8 @@ class Problem:
     """How to fix it: a command, or another setting."""
     fatal: bool = True
     """False for a warning: the run goes on and the manifest carries it."""
+    is_input: bool = False
+    """Whether a file of the scenario is wrong, rather than the machine or the engine unable."""
 
 
 @dataclass(frozen=True)

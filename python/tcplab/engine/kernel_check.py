@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tcplab.engine import kernel_ecn
+from tcplab.engine import frr_files, kernel_ecn
 from tcplab.engine.base import Plan, Problem
 from tcplab.plan.kinds import node_kind
 from tcplab.testbed import netem
@@ -49,7 +49,7 @@ def problems(plan: Plan) -> list[Problem]:
         return [Problem("engine", f"{platform.system()} is not Linux", "use `--engine sim`")]
     layout = lay_out(plan)
     probed = probe(_sysctls(plan))
-    found = [*_machine(layout, probed), *_agent(), *_routing(plan)]
+    found = [*_machine(layout, probed), *_agent(), *_routing(plan), *frr_files.problems(plan)]
     found += [*_size(plan), *_nodes(plan, probed), *_links(layout), *_media(plan)]
     found += kernel_ecn.problems(plan, probed)
     if plan["emulator"] == "netem":

@@ -21,7 +21,7 @@ use crate::namespace::RUN;
 /// Where the package puts the daemons.
 const PROGRAMS: &str = "/usr/lib/frr";
 const INSTALL: &str = "sudo apt-get install frr";
-/// How long zebra, or the check of a file, may take.
+/// How long zebra may take to start.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A program that runs in a node.
@@ -61,7 +61,6 @@ pub(crate) fn start(
             source,
         })?;
     }
-    check_files(&nodes)?;
     // The others talk to zebra.
     for node in &nodes {
         started.push(node.start("zebra")?);
@@ -82,41 +81,6 @@ pub(crate) fn start(
         }
     }
     Ok(())
-}
-
-/// Has vtysh(1) read the files that scenarios name. What it says of the first that is broken is the error.
-fn check_files(nodes: &[Node<'_>]) -> Result<(), LabError> {
-    let with_file = nodes.iter().filter_map(|node| Some((node, node.router.file.as_ref()?)));
-    let mut running = Vec::new();
-    for (node, (name, text)) in with_file {
-        let failed = |source| LabError::Start { name: "vtysh".to_owned(), source };
-        fs::write(node.path("file.conf"), text).map_err(failed)?;
-        let command = ["vtysh", "-C", "-f", &format!("{RUN}/file.conf")].map(str::to_owned);
-        let pid = child::daemon(node.process, &command, &format!("{RUN}/vtysh.log")).map_err(failed)?;
-        running.push((node, name, pid));
-    }
-    for (node, name, pid) in running {
-        let status = waitpid(pid, None).map_err(|error| LabError::Kernel(error.into()))?;
-        if status != WaitStatus::Exited(pid, 0) {
-            let said = fs::read_to_string(node.path("vtysh.log")).unwrap_or_default();
-            let message = format!("{}: {name}: {}", node.router.node, plain(&said));
-            let hint = "its language: https://docs.frrouting.org".to_owned();
-            return Err(LabError::Explained { message, hint });
-        }
-    }
-    Ok(())
-}
-
-/// vtysh's own words, such as `line 4: % Unknown command[25]: ip ospf bogus`, without its number for the error.
-fn plain(said: &str) -> String {
-    let lines = said.lines().filter_map(|line| {
-        let (at, rest) = line.split_once(": % ")?;
-        let (error, text) = rest.split_once(':')?;
-        let error = error.split('[').next().unwrap_or_default();
-        Some(format!("{at}: {}: {}", error.to_lowercase(), text.trim()))
-    });
-    let lines: Vec<String> = lines.collect();
-    if lines.is_empty() { said.trim().to_owned() } else { lines.join("; ") }
 }
 
 /// The part of the common configuration that a daemon reads. It does not enter the sections of others, because

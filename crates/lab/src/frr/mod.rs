@@ -35,8 +35,6 @@ const DAEMONS: [(&str, &[&str]); 10] = [
 pub(crate) struct Router {
     pub(crate) node: String,
     pub(crate) configuration: String,
-    /// A file of the scenario that is part of the configuration: its name and its text.
-    pub(crate) file: Option<(String, String)>,
 }
 
 impl Router {
@@ -80,6 +78,5 @@ fn router(network: &Network<'_>, node: &Node) -> Option<Router> {
     if let Some(frr) = &routing.frr {
         configuration += &format!("!\n! {}\n!\n{}\n", frr.file, frr.text.trim_end());
     }
-    let file = routing.frr.as_ref().map(|frr| (frr.file.clone(), frr.text.clone()));
-    Some(Router { node: node.name.clone(), configuration, file })
+    Some(Router { node: node.name.clone(), configuration })
 }
