@@ -71,12 +71,13 @@ class Clock:
             return None
         first = min(self._exchanges[:third], key=lambda one: one.length)
         last = min(self._exchanges[-third:], key=lambda one: one.length)
-        apart = last.asked - first.asked
-        if apart <= 0:
+        # Their clock went on by this while ours did by no less than the gap between the two exchanges and by no
+        # more than the span of both.
+        theirs = last.read - first.read
+        gap, span = last.asked - first.received, last.received - first.asked
+        if gap <= 0:
             return None
-        rate = (last.offset - first.offset) / apart
-        bound = (first.length + last.length) / 2 / apart
-        low, high = max(rate - bound, -_FASTEST), min(rate + bound, _FASTEST)
+        low, high = max(theirs / span - 1, -_FASTEST), min(theirs / gap - 1, _FASTEST)
         return Drift((low + high) / 2, (high - low) / 2)
 
     def offset_at(self, instant: int) -> tuple[int, int]:
