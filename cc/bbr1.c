@@ -118,7 +118,7 @@ TL_INLINE void filter_max(struct in_round best[3], u32 window, u32 round, u64 va
 	}
 }
 
-/* What the network is taken to deliver: the filter's maximum, or a policer's rate. */
+/* The delivery rate of the network: the filter's maximum, or a policer's rate. */
 TL_INLINE u64 bandwidth(const struct state *ca)
 {
 	return ca->policed ? ca->policed_bw : ca->btl_bw[0].value;

@@ -107,7 +107,7 @@ TL_INLINE u32 inflight(struct sock *sk, const struct state *ca, u64 bw, u32 gain
 	return quantization_budget(sk, ca, bdp_multiple(ca, bw, gain));
 }
 
-/* What the draft calls packets_in_flight, of `packets`: those that the pacer still holds are none yet. */
+/* The draft's packets_in_flight, of `packets`: those that the pacer still holds are none yet. */
 TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 {
 	return in_network(sk, ca->bw, UNIT, packets);

@@ -6,7 +6,7 @@
  * does not empty, something else fills the buffer, and Copa becomes as aggressive as that. Names and sections
  * below are the paper's.
  *
- * What the paper leaves open, or what it describes for packets that leave one by one:
+ * Points that the paper leaves open, or that it describes for packets that leave one by one:
  *  - the window moves by itself at most in a round trip, as in slow start, and the velocity is 1 again as soon as
  *    the target is on the other side, not only a round trip later: else the window swings ever wider on paths
  *    of many packets;

@@ -6,7 +6,7 @@
  * trip, beta the part of the window that a loss leaves, Delta the time since the last one, B the throughput.
  *
  * As in Linux's htcp, the throughput compared is the most within an epoch, the adaptive cut is for paths above
- * 10 ms, where RTTs can be told apart, and the greatest RTT fades so that a change of route is forgotten.
+ * 10 ms, where RTTs can be distinguished, and the greatest RTT fades so that a change of route is forgotten.
  */
 #define CONTROL htcp
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(LOW_SPEED) PHASE(HIGH_SPEED) PHASE(RECOVERY)

@@ -5,7 +5,7 @@
  * own queue would be taken for the path's delay by those that come later, every flow now and then sends almost
  * nothing for two round trips, so that all see the empty path. Sections below are that draft's.
  *
- * What the draft leaves open:
+ * Points that the draft leaves open:
  *  - a round trip of the slowdown is until all that was in flight at its start is acknowledged;
  *  - a loss or an ECN echo halves the window, as RFC 6817 section 2.4.2 has it. In the two round trips of a
  *    slowdown it halves the window to return to; in the ramp it ends the slowdown, for what it leaves is reached.
@@ -172,7 +172,7 @@ TL_INLINE void shrink(struct sock *sk, struct tcp_sock *tp, struct state *ca, u3
 	ca->decrement &= 1023;
 	cwnd = steps < cwnd ? cwnd - steps : 0;
 	tp->snd_cwnd = max(cwnd, SLOWDOWN_CWND);
-	/* What was reached this way is no ground for a slow start. */
+	/* A window reached this way is no ground for a slow start. */
 	tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd), 2u);
 }
 

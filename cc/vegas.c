@@ -148,7 +148,7 @@ SSTHRESH(sk, tp, ca)
 
 SET_STATE(sk, tp, ca, state)
 {
-	/* What was measured around a loss says nothing: the rounds begin anew after it. */
+	/* A measurement around a loss says nothing: the rounds begin anew after it. */
 	ca->measuring = state == TCP_CA_Open;
 	if (ca->measuring)
 		begin_round(tp, ca);

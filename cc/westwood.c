@@ -47,7 +47,7 @@ TL_INLINE u32 pipe(const struct state *ca)
 	return min(ca->bandwidth * ca->rtt_min >> BW_SHIFT, (u64)TL_MAX_CWND);
 }
 
-/* What was delivered in a round trip over its length, through a low-pass filter. */
+/* The packets delivered in a round trip over its length, through a low-pass filter. */
 TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
 	u64 elapsed = tp->tcp_mstamp - ca->interval_start;

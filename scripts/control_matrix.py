@@ -17,7 +17,7 @@ import polars as pl
 
 from tcplab.results import Run
 
-# What is compared: the control's name, and the kernel's name of its own.
+# The columns: the control's name, and the kernel's name of its own.
 CONTROLS = (("reno", "reno"), ("cubic", "cubic"), ("bbr1", "bbr"))
 RATES = (10, 100)
 # RTT in ms, and how long a run on such a path goes on, in seconds.
@@ -119,7 +119,7 @@ def _row(path: str, name: str, measured: dict[str, Measured]) -> list[str]:
 
 
 def _verdict(one: Measured, other: Measured) -> str:
-    """What is outside its tolerance, in bold; nothing if all is within."""
+    """The figures outside their tolerance, in bold; nothing if all are within."""
     goodput, rtt = (one[key] / other[key] - 1 for key in ("goodput", "rtt"))
     found = [f"goodput {goodput:+.1%}"] if abs(goodput) > GOODPUT else []
     found += [f"RTT {rtt:+.1%}"] if abs(rtt) > RTT else []

@@ -184,7 +184,7 @@ IMPAIRMENTS: tuple[tuple[str, dict[str, Any], float, str], ...] = (
 
 
 def impairments(folder: Path) -> Iterator[Row]:
-    """What arrives of 16,666 datagrams, counted at the receiver."""
+    """The datagrams of 16,666 that arrive, counted at the receiver."""
     # One in 600 us.
     flow = {"name": "udp", "kind": "udp", "rate": "4 Mbit/s", "payload": "300 B", "duration": "10 s"}
     for name, settings, share, column in IMPAIRMENTS:

@@ -174,7 +174,7 @@ def _row(
 
 
 def verdict(one: dict[str, float], other: dict[str, float]) -> str:
-    """What is outside its tolerance, in bold; nothing if all is within."""
+    """The figures outside their tolerance, in bold; nothing if all are within."""
     found = []
     for key, tolerance, unit in (("goodput", GOODPUT, "goodput"), ("rtt", RTT, "RTT")):
         if other[key] and abs(off := one[key] / other[key] - 1) > tolerance:

@@ -1,4 +1,4 @@
-"""What is compared lane by lane: every control in four situations, and the modes of hosts and flows."""
+"""The comparisons lane by lane: every control in four situations, and the modes of hosts and flows."""
 
 from __future__ import annotations
 

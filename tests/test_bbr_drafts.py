@@ -1,4 +1,4 @@
-"""What the drafts of BBRv2 and BBRv3 say of their phases and bounds, against what the simulator's flows do.
+"""The drafts of BBRv2 and BBRv3 on their phases and bounds, against what the simulator's flows do.
 
 Version 2 is draft-cardwell-iccrg-bbr-congestion-control-02, version 3 is draft-ietf-ccwg-bbr-06.
 """

@@ -33,13 +33,13 @@ pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark i
 def fields(capture: Path, *names: str) -> list[list[str]]:
     checked = [f"-o{name}.check_checksum:TRUE" for name in ("ip", "tcp", "udp")]
     wanted = [word for name in names for word in ("-e", name)]
-    told = subprocess.run(
+    printed = subprocess.run(
         ["tshark", "-r", capture, *checked, "-T", "fields", *wanted],
         check=True,
         capture_output=True,
         text=True,
     )
-    return [line.split("\t") for line in told.stdout.splitlines()]
+    return [line.split("\t") for line in printed.stdout.splitlines()]
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What `check` expects of a run, against what the run takes."""
+"""The estimate of `check` for a run, against what the run takes."""
 
 from __future__ import annotations
 

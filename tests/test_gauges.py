@@ -1,4 +1,4 @@
-"""What controls publish of themselves, in the simulator: named figures with real values."""
+"""Figures that controls publish of themselves, in the simulator: named figures with real values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What theory and published measurement say a flow must do, against what the simulator's flows do.
+"""The simulator's flows against theory and published measurement.
 
 A full segment carries 1448 B of payload (1500 B of IP less 20 B IP, 20 B TCP and 12 B timestamps) in a frame
 of 1514 B.
@@ -64,8 +64,8 @@ def test_cubic_fills_a_link_with_an_ample_buffer(simulate: Simulate) -> None:
     drain = (626 * FRAME + 80) * 8 * SECOND // 100_000_000
     assert extremes(run.sockets["srtt"])[0] >= base
     assert extremes(run.sockets.filter(pl.col("state") == "open")["srtt"])[1] <= base + drain
-    # What Linux measures is not the path alone: while data is missing its receiver holds ACKs back for up to
-    # 1 ms (`tcp_comp_sack_delay_ns`).
+    # The RTT that Linux measures is not the path's alone: while data is missing its receiver holds ACKs
+    # back for up to 1 ms (`tcp_comp_sack_delay_ns`).
     assert extremes(run.sockets["srtt"])[1] <= base + drain + 1_000_000
     assert extremes(run.sockets["min_rtt"])[0] >= base
     flow = run.flows.row(0, named=True)

@@ -1,4 +1,4 @@
-"""What each command imports: names, not times, so that no verdict rests on the machine."""
+"""The imports of each command: names, not times, so that no verdict rests on the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator hands over is what the schema of the tables says."""
+"""The tables of the simulator are those of the schema."""
 
 from __future__ import annotations
 

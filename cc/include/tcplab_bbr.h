@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * What the versions of BBR have in common: units, the arithmetic of rates and volumes, and what Linux's
+ * Shared by the versions of BBR: units, the arithmetic of rates and volumes, and what Linux's
  * rate_sample lacks of what their drafts assume. Included by a control after tcplab_cc.h.
  */
 #ifndef TCPLAB_BBR_H
@@ -28,7 +28,7 @@ TL_INLINE u64 bandwidth_of(u64 packets, u64 us)
 	return us ? clamp((packets << BW_SHIFT) / us, 1ull, MAX_BW) : MAX_BW;
 }
 
-/* What `bw` delivers in this time, in packets. */
+/* The packets that `bw` delivers in this time. */
 TL_INLINE u64 packets_in(u64 bw, u64 us)
 {
 	return bw * min(us, 1ull << 33) >> BW_SHIFT;
@@ -155,29 +155,29 @@ TL_INLINE u32 extra_acked(const struct aggregation *a)
 
 /*
  * The drafts go by what each packet knew when it was sent: how much was in flight (P.tx_in_flight) and how much
- * had been lost (P.lost). Linux's rate_sample has neither, and a control is not told which packets are lost. So:
+ * had been lost (P.lost). Linux's rate_sample has neither, and a control does not learn which packets are lost. So:
  *  - on a path that keeps order, what was in flight when the sampled packet left, itself included, is what was
  *    delivered or lost from then until it was delivered;
  *  - the count of losses at that time is known in the simulator (tl_prior_lost), and looked up in the kernel in a
  *    short history of (delivered, lost), a point of which is made when losses are found;
- *  - a loss is judged with the packet whose delivery reveals it (or the next that makes a valid sample), and those
- *    that are judged at once are taken for one packet that was sent last.
+ *  - a loss is seen with the packet whose delivery reveals it (or the next that makes a valid sample), and those
+ *    that are seen at once are taken for one packet that was sent last.
  */
-#define MARKS 64
+#define CHECKPOINTS 64
 /* Points are at least this share of a window apart. */
-#define MARK_SPACING (MARKS / 2)
+#define CHECKPOINT_SPACING (CHECKPOINTS / 2)
 
-struct mark {
+struct loss_checkpoint {
 	u32 delivered;
 	u32 lost;
 };
 
 struct flight {
-	struct mark marks[MARKS];
-	u32 marks_made;
+	struct loss_checkpoint checkpoints[CHECKPOINTS];
+	u32 checkpoints_made;
 	u32 tx_in_flight; /* RS.tx_in_flight, of the sampled packet */
 	u32 lost;         /* RS.lost, since it was sent */
-	u32 newly_lost;   /* and not judged yet */
+	u32 newly_lost;   /* and not seen yet */
 	u32 seen_lost;
 };
 
@@ -189,29 +189,29 @@ struct flight {
  */
 TL_INLINE void remember_losses(struct flight *f, const struct tcp_sock *tp)
 {
-	struct mark *last = &f->marks[(f->marks_made - 1) & (MARKS - 1)];
+	struct loss_checkpoint *last = &f->checkpoints[(f->checkpoints_made - 1) & (CHECKPOINTS - 1)];
 
-	if (f->marks_made && (tp->lost == last->lost ||
-			      tp->delivered - last->delivered < max(tp->snd_cwnd / MARK_SPACING, 1u)))
+	if (f->checkpoints_made && (tp->lost == last->lost ||
+			      tp->delivered - last->delivered < max(tp->snd_cwnd / CHECKPOINT_SPACING, 1u)))
 		return;
-	last = &f->marks[f->marks_made & (MARKS - 1)];
+	last = &f->checkpoints[f->checkpoints_made & (CHECKPOINTS - 1)];
 	last->delivered = tp->delivered;
 	last->lost = tp->lost;
-	f->marks_made++;
+	f->checkpoints_made++;
 }
 
 /* The count of losses when `delivered` packets had been delivered. */
 TL_INLINE u32 losses_at(const struct flight *f, u32 delivered)
 {
-	u32 known = min(f->marks_made, (u32)MARKS), lost = 0;
+	u32 known = min(f->checkpoints_made, (u32)CHECKPOINTS), lost = 0;
 
-	for (u32 back = 1; back <= MARKS; back++) {
-		const struct mark *mark = &f->marks[(f->marks_made - back) & (MARKS - 1)];
+	for (u32 back = 1; back <= CHECKPOINTS; back++) {
+		const struct loss_checkpoint *checkpoint = &f->checkpoints[(f->checkpoints_made - back) & (CHECKPOINTS - 1)];
 
 		if (back > known)
 			break;
-		lost = mark->lost;
-		if (!after(mark->delivered, delivered))
+		lost = checkpoint->lost;
+		if (!after(checkpoint->delivered, delivered))
 			break;
 	}
 	return lost;
@@ -223,7 +223,7 @@ TL_INLINE void init_flight(struct flight *f, const struct tcp_sock *tp)
 	remember_losses(f, tp);
 }
 
-/* With every ACK, before anything else: true if there are losses to judge, and a sample to judge them by. */
+/* With every ACK, before anything else: true if there are losses, and a sample to see them with. */
 TL_INLINE bool derive_flight(struct flight *f, struct sock *sk, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -252,7 +252,7 @@ TL_INLINE bool is_loss_too_high(const struct flight *f, u32 threshold)
 }
 
 /*
- * What was in flight when losses crossed the threshold, which may have been in the middle of those to be judged:
+ * The packets in flight when losses crossed the threshold, perhaps in the middle of those now seen:
  * (lost_prev + x) / (inflight_prev + x) = threshold, solved for x.
  */
 TL_INLINE u32 inflight_at_loss(const struct flight *f, u32 threshold)

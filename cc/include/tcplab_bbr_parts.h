@@ -50,14 +50,14 @@ TL_INLINE u32 modulate_cwnd_for_recovery(struct recovery *r, struct sock *sk, u3
 struct probe_rtt {
 	u64 done_stamp; /* microseconds; 0: what is in flight has not come down yet */
 	bool round_done;
-	/* Where TCP cannot be told: counts of delivered packets between which we last restrained ourselves. */
+	/* Where TCP cannot be notified: counts of delivered packets between which we last restrained ourselves. */
 	bool restrained;
 	u32 restrained_from;
 	u32 restrained_until;
 };
 
 /*
- * What is sent from now until all that is in flight has arrived shows our restraint, not the path. TCP is told so as
+ * What is sent from now until all that is in flight has arrived shows our restraint, not the path. TCP is notified as
  * if the application had been the limit. A kernel that does not let us leaves it to us to remember.
  */
 TL_INLINE void mark_restraint(struct probe_rtt *p, struct tcp_sock *tp, u32 in_flight)

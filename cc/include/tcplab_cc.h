@@ -140,8 +140,8 @@ struct tl_telemetry {
 #define TL_STRING(a) TL_STRING_(a)
 
 /*
- * What a control says of itself, in tables without a pointer in them: in an object they are sections of their own,
- * which are read there (crates/kernelcc), so that nothing of a file need run for its description.
+ * The description that a control gives of itself, in tables without a pointer in them. In an object they are sections
+ * of their own, which are read there (crates/kernelcc), so that nothing of a file need run for its description.
  */
 struct tl_parameter_row {
 	char name[TL_NAME_SIZE];
@@ -305,7 +305,7 @@ TL_INLINE void tl_increase(struct tcp_sock *tp, u64 *credit, u32 per_round, u32 
 	tp->snd_cwnd = min((u32)cwnd, tp->snd_cwnd_clamp);
 }
 
-/* What `packets` in `us` microseconds are in bit/s; 0: unknown. */
+/* The rate of `packets` in `us` microseconds, in bit/s; 0: unknown. */
 TL_INLINE u64 tl_bits_per_second(const struct tcp_sock *tp, u64 packets, u64 us)
 {
 	u64 bits = min(packets, (u64)TL_MAX_CWND) * (tp->mss_cache & 0xffff) * 8;

@@ -150,7 +150,7 @@ static inline u32 tl_random(struct sock *sk)
 	return (u32)((x * 0x2545f4914f6cdd1dull) >> 32);
 }
 
-/* What a control offers; crates/control/src/binding.rs has the twins of what follows. */
+/* The interface of a control; crates/control/src/binding.rs has the twins of what follows. */
 struct tcp_congestion_ops {
 	void (*init)(struct tcp_sock *);
 	u32 (*ssthresh)(struct tcp_sock *);
@@ -306,7 +306,7 @@ static inline void tl_over(const struct tcp_sock **tp)
 
 /*
  * In a shared object the tables stand in sections of their own, and whoever opens it finds the control without
- * knowing its name. Which operations there are is told in a table too: within tl_tell their names are numbers.
+ * knowing its name. A table says which operations there are, too: within tl_tell their names are numbers.
  */
 #ifdef TL_SHARED
 #define TL_TABLE(name) __attribute__((section("tcplab." name), used))

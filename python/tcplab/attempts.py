@@ -31,7 +31,7 @@ def best_of(
     """Execute a run into `run_dir`, again while it is overloaded, `attempts` times at most.
 
     The directory then holds the attempt that was not overloaded, or the least overloaded. One that fails or
-    is interrupted replaces none that was done; an interruption is the outcome nevertheless. `note` is told of
+    is interrupted replaces none that was done; an interruption is the outcome nevertheless. `note` learns of
     each repetition. Returns the outcome and the seconds of all attempts; raises what `execute` raises.
     """
     outcome, wall = execute(run_dir)

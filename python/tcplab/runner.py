@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 RUNS = Path("runs")
-# How often the main thread looks for Ctrl-C and the workers are told of it, seconds.
+# How often the main thread looks for Ctrl-C and the workers are notified of it, seconds.
 _TICK = 0.05
 
 
@@ -80,7 +80,7 @@ class Repetition:
 
 
 class Watcher(Protocol):
-    """Is told how runs go on, from the threads that run them."""
+    """Is notified how runs go on, from the threads that run them."""
 
     def started(self, run: Repetition) -> None:
         """A repetition begins."""
@@ -277,7 +277,7 @@ def run_once(
     """Execute a plan with its seed and phases (`tcplab.scenario.repetition`) into a run directory.
 
     Returns the outcome, and how long it took in seconds. An overloaded run is repeated, with `attempts`
-    executions at most, and `note` is told of it. A KeyboardInterrupt out of `progress` ends it early. Raises
+    executions at most, and `note` learns of it. A KeyboardInterrupt out of `progress` ends it early. Raises
     ResultsError and whatever the engine raises; the run directory then says so.
     """
 

@@ -15,7 +15,7 @@ BASH = FILES / "bash-completion/completions/tcplab"
 
 
 def offered(here: Path, *words: str) -> list[str]:
-    """What is offered for the last of the words."""
+    """The completions of the last of the words."""
     ended = subprocess.run(
         [sys.executable, "-m", "tcplab"],
         cwd=here,

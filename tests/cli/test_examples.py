@@ -18,20 +18,20 @@ from tcplab.cli.app import app
 
 Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
-# What an example needs that a test does not have, by how it begins.
+# Needs of an example that a test does not have, by how it begins.
 ELSEWHERE = {
-    "tcplab echo serve": "serves until it is told to end",
+    "tcplab echo serve": "serves until it is stopped",
     "tcplab echo run": "needs a server on another machine",
     "tcplab bulk run": "needs another machine: tests/remote has one",
     "tcplab ping": "needs another machine: tests/remote has one",
-    "tcplab serve": "serves until it is told to end",
-    "tcplab cc load": "offers a control to the whole machine until it is told to end",
+    "tcplab serve": "serves until it is stopped",
+    "tcplab cc load": "offers a control to the whole machine until it is stopped",
     "tcplab study tuning": "takes minutes",
     "tcplab study studies/mine.yaml": "needs a study of the reader's own, on both engines",
     "tcplab study run": "takes minutes",
     "tcplab tune satellite": "takes minutes",
     "tcplab topo": "builds a network, or needs one that is up: tests/kernel/test_topo.py has them",
-    "tcplab ui": "serves until it is told to end",
+    "tcplab ui": "serves until it is stopped",
 }
 
 
@@ -56,7 +56,7 @@ def examples() -> list[str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the examples read: results, a capture and a control, in a working directory."""
+    """The files that the examples read: results, a capture and a control, in a working directory."""
     import tcplab
     from tcplab.cc.template import starting_file
 

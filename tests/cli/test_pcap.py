@@ -46,7 +46,7 @@ def capture(made: Path, here: Path) -> Path:
 
 
 def on_terminal(here: Path, columns: int, *arguments: str) -> str:
-    """What the command prints on a terminal of so many columns."""
+    """The output of the command on a terminal of so many columns."""
     import fcntl
     import termios
 
@@ -161,14 +161,14 @@ def test_the_packet_list_agrees_with_tshark(capture: Path, tcplab: Command) -> N
         "tcp.options.sack_le",
         "udp.length",
     )
-    told = subprocess.run(
+    printed = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", *(word for name in names for word in ("-e", name))],
         check=True,
         capture_output=True,
         text=True,
     )
     ours = json.loads(tcplab("pcap", "packets", capture, "--json").stdout)["packets"]
-    theirs = told.stdout.splitlines()
+    theirs = printed.stdout.splitlines()
     assert len(ours) == len(theirs) > 1000
     for row, line in zip(ours, theirs, strict=True):
         source, destination, length, seq, ack, payload, sacks, udp = line.split("\t")
@@ -190,8 +190,8 @@ def test_one_packet_field_by_field(capture: Path, tcplab: Command) -> None:
     assert "    34     40  TCP                       40000 -> 5001 [SYN], 0 bytes of data" in lines
     assert any(line.startswith("    24      2    Checksum") and line.endswith("(correct)") for line in lines)
     assert lines[-1].startswith("    64  ")
-    told = json.loads(tcplab("pcap", "packets", capture, "--packet", 1, "--json").stdout)
-    assert (told["wire_len"], told["fields"][0]["name"]) == (74, "Ethernet")
+    printed = json.loads(tcplab("pcap", "packets", capture, "--packet", 1, "--json").stdout)
+    assert (printed["wire_len"], printed["fields"][0]["name"]) == (74, "Ethernet")
     missing = tcplab("pcap", "packets", capture, "--packet", 10**6)
     assert missing.returncode == 2
     assert "there is no packet 1000000: the capture has" in missing.stderr

@@ -154,8 +154,8 @@ def test_the_level_is_that_of_the_intervals(here: Path, tcplab: Command) -> None
         "run", "short.yaml", "--repeat", 3, "--output", "r", "--no-report", "--level", "99 %", "--json"
     )
     assert json.loads(ended.stdout)["runs"][0]["summary"]["level"] == 0.99
-    told = json.loads(tcplab("show", "r", "--level", "0.9", "--json").stdout)
-    assert (told["version"], told["summary"]["level"]) == (1, 0.9)
+    printed = json.loads(tcplab("show", "r", "--level", "0.9", "--json").stdout)
+    assert (printed["version"], printed["summary"]["level"]) == (1, 0.9)
     assert "90 %" in tcplab("show", "r", "--level", "0.9").stdout
     assert "--level 95: a level lies between 0 and 100 %" in tcplab("show", "r", "--level", "95").stderr
 

@@ -136,18 +136,18 @@ def test_a_study_is_one_line_of_the_list_and_report_writes_its_report(
 
 def test_tune_announces_what_it_will_do_and_leaves_nothing(here: Path, tcplab: Any) -> None:
     ended = tcplab("tune", "one-cubic", "--over", "cc=cubic|reno,window", "--dry-run", "--json")
-    told = json.loads(ended.stdout)
-    assert (told["space"], told["runs"], len(told["candidates"])) == (12, 24, 12)
-    assert {one["window"] for one in told["candidates"]} >= {"unchanged", "64 KiB"}
+    printed = json.loads(ended.stdout)
+    assert (printed["space"], printed["runs"], len(printed["candidates"])) == (12, 24, 12)
+    assert {one["window"] for one in printed["candidates"]} >= {"unchanged", "64 KiB"}
     assert not (here / "runs").exists()
 
 
 def test_tune_takes_the_level_of_its_intervals(here: Path, tcplab: Any) -> None:
     asked = ("tune", "short.yaml", "--over", "window=64 KiB|1 MiB", "--json")
-    told = json.loads(tcplab(*asked, "--level", "99 %").stdout)
-    assert (told["version"], told["level"], told["space"]) == (1, 0.99, 2)
-    assert {one["labels"]["window"] for one in told["candidates"]} == {"64 KiB", "1 MiB"}
-    cells = {path.name for path in (here / told["path"] / "cells").iterdir()}
+    printed = json.loads(tcplab(*asked, "--level", "99 %").stdout)
+    assert (printed["version"], printed["level"], printed["space"]) == (1, 0.99, 2)
+    assert {one["labels"]["window"] for one in printed["candidates"]} == {"64 KiB", "1 MiB"}
+    cells = {path.name for path in (here / printed["path"] / "cells").iterdir()}
     assert sorted(name.rpartition("-")[0] for name in cells) == ["1-MiB", "64-KiB"]
     wrong = tcplab(*asked, "--level", "99")
     assert (wrong.returncode, "a level lies between 0 and 100 %" in wrong.stderr) == (2, True)

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 
 PACKAGING = TREE / "packaging/container"
-# What the image installs, so that its own `apt-get install` finds it there.
+# Packages that the image installs, so that its own `apt-get install` finds them there.
 PACKAGES = ("ca-certificates", "iproute2", "openssh-client", "python3", "python3-venv")
 # The tuning study with fewer and shorter runs than its quick form: whether it works is what is asked here.
 STUDY = """

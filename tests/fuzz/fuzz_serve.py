@@ -135,7 +135,7 @@ def mutant(chance: random.Random) -> bytes:
 
 
 def wrong(service: subprocess.Popen[str], process: int, url: str, stranger: socket.socket) -> str | None:
-    """What is wrong with the service by now."""
+    """The faults of the service by now."""
     if service.poll() is not None:
         return f"the service ended with {service.returncode}"
     status = Path(f"/proc/{process}/status").read_text()

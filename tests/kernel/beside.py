@@ -96,11 +96,11 @@ class Network:
             program.kill()
 
     def command(self, node: str, *words: str) -> list[str]:
-        """What runs a program at a node."""
+        """The command that runs a program at a node."""
         return ["nsenter", "-t", str(self._agents[node].process.pid), "-n", *words]
 
     def run(self, node: str, *words: str) -> str:
-        """What a program at a node prints; CalledProcessError if it fails."""
+        """The output of a program at a node; CalledProcessError if it fails."""
         done = subprocess.run(self.command(node, *words), capture_output=True, timeout=120, check=True)
         return done.stdout.decode()
 

@@ -66,7 +66,7 @@ def run(tmp_path: Path) -> Callable[..., Run]:
 
 
 def disturbance(done: Run) -> str | None:
-    """What a run says of the machine that set its figures; none if these are the network's and TCP's."""
+    """The disturbances that a run reports of its machine; none if its figures are the network's and TCP's."""
     said = [one for one in done.warnings if any(word in one for word in DISTURBED)]
     return done.manifest.overload or next(iter(said), None)
 

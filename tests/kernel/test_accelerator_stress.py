@@ -62,7 +62,7 @@ while True:
             key.fileobj.close()
 """
 )
-# Opens connections, all at the same time; says how many answer with what they were sent; ends them when told.
+# Opens connections, all at the same time; says how many answer with what they were sent; then ends them.
 MANY = (
     _COMMON
     + """
@@ -160,7 +160,7 @@ def do(program: Program, words: str) -> None:
 
 
 def counts(proxy: Program, **wanted: int) -> dict[str, Any]:
-    """What an accelerator says once it has these counts; it tells them each second."""
+    """The report of an accelerator once it has these counts; it reports them each second."""
     return proxy.next(event="counts", **wanted)
 
 
@@ -194,7 +194,7 @@ def test_a_reset_of_either_end_reaches_the_other(resetting: str, net: Network) -
 
 
 def test_a_client_that_vanishes_holds_up_the_server(net: Network) -> None:
-    """What it has not acknowledged stays bounded, and the server's end ends both."""
+    """Data that it has not acknowledged stay bounded, and the server's end ends both."""
     proxy = net.proxy("accelerate", BOUNDED)
     client, server = pair(net)
     do(client, "read 100000")
@@ -225,8 +225,8 @@ def test_a_client_that_vanishes_is_given_up_after_the_user_timeout(idle: bool, n
     if not idle:
         do(server, "fill")
     # Linux would retransmit for 15 minutes. Counts come each second.
-    told = (counts(proxy, accepted=1) for _ in range(60))
-    said = next(said for said in told if said["open"] == 0)
+    reports = (counts(proxy, accepted=1) for _ in range(60))
+    said = next(said for said in reports if said["open"] == 0)
     assert (said["accepted"], said["broken"], said["held"]) == (1, 1, 0)
     assert net.run(ROUTER, "ss", "-Htn", "state", "established") == ""
     do(server, "read")
@@ -249,7 +249,7 @@ def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
     client, server = pair(net)
     do(server, "fill")
     sent = server.next(event="fill")["sent"]
-    # What is on the way is in buffers: twice each of both legs, of the ends, and a pipe.
+    # Data on the way are in buffers: twice each of both legs, of the ends, and a pipe.
     assert sent < 4 * BUFFER + PIPE + 2 * 200_000
     assert counts(proxy, open=1)["held"] < 4 * BUFFER + PIPE
     # All of it comes once it is read, and then more.

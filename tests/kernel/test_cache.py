@@ -314,7 +314,7 @@ def test_it_holds_no_more_than_its_size(net: Network, origin: Program) -> None:
     assert counts["memory"] == 80_000
 
 
-# Fetches a large object and reads none of it until told, then all; says how many bytes that was.
+# Fetches a large object and reads none of it until asked, then all; says how many bytes that was.
 SLOW = """
 import json, socket, sys
 peer = socket.socket()
@@ -332,7 +332,7 @@ print(json.dumps({"event": "read", "bytes": total}))
 
 
 def test_a_client_that_does_not_read_holds_no_memory_of_the_cache(net: Network, origin: Program) -> None:
-    """What is larger than the cache is neither stored nor read ahead; others are served meanwhile."""
+    """An object larger than the cache is neither stored nor read ahead; others are served meanwhile."""
     legs = {
         leg: {"send_buffer": 100_000, "receive_buffer": 100_000}
         for leg in ("towards_client", "towards_server")
@@ -352,7 +352,7 @@ def test_a_client_that_does_not_read_holds_no_memory_of_the_cache(net: Network, 
 
 
 def sockets(net: Network) -> list[str]:
-    """What waits in the router's sockets: bytes to be read and to be sent, of each."""
+    """Bytes that wait in the router's sockets: to be read and to be sent, of each."""
     return net.run(ROUTER, "ss", "-Htn", "state", "established").splitlines()
 
 

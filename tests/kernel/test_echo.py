@@ -42,12 +42,12 @@ def test_more_than_a_million_are_told_as_histograms(run: Callable[..., Run]) -> 
     flow = echo(sizes=[1], iterations=1_100_000, busy_poll="on", duration="2 s")
     done = run(CABLE, [flow], duration="3 s")
     counts = done.echoes.group_by(pl.col("iteration").is_null().alias("many")).agg(pl.col("count").sum())
-    told = dict(counts.rows())
+    by_batch = dict(counts.rows())
     batched = done.echo_batches["count"].sum()
-    assert told.get(True, 0) == batched
+    assert by_batch.get(True, 0) == batched
     if batched < 200:
         pytest.skip(f"this machine made {batched} round trips in 2 s")
-    assert told[False] == 100
+    assert by_batch[False] == 100
     # One row for each bucket, and these are some 0.1 % wide, however many different times there were.
     buckets = done.echoes.filter(pl.col("iteration").is_null())["rtt"].sort().to_numpy()
     assert np.all(np.diff(buckets) > 0.0004 * buckets[:-1])

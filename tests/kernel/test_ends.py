@@ -26,7 +26,7 @@ def test_a_ping_with_a_lost_probe_ends(engine: str, run: Callable[..., Run]) -> 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
 @pytest.mark.parametrize("loss", ["0 %", "20 %"])
 def test_datagrams_end_after_their_duration(engine: str, loss: str, run: Callable[..., Run]) -> None:
-    """What is still on a path of a second when the sender ends counts as received."""
+    """Data still on a path of a second when the sender ends count as received."""
     path: dict[str, Any] = {"rate": "10 Mbit/s", "rtt": "2 s", "loss": loss}
     noise = {"name": "noise", "kind": "udp", "rate": "1 Mbit/s", "duration": "1 s"}
     done = run({"path": path}, [noise, TRANSFER], engine=engine, timeout=LIMIT)

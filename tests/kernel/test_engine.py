@@ -227,7 +227,7 @@ def test_two_labs_at_once_do_not_meet(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     received = {name: done.flows["bytes_received"][0] for name, done in results.items()}
-    # What reaches one was carried by its own link, which carries as much as it can and nobody else's.
+    # A packet that reaches one was carried by its own link, which carries all it can and nobody else's.
     for name, done in results.items():
         carried = done.manifest.facts["emulator"]["links"]["path"]["forward"]
         full = (received[name] - 1448) / 1448

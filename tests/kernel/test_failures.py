@@ -1,4 +1,4 @@
-"""What goes wrong is said once, with what and how to fix it, and leaves nothing behind."""
+"""Failures are reported once, with the cause and the fix, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What controls publish of themselves, read from the running kernel's socket storage."""
+"""Figures that controls publish of themselves, read from the running kernel's socket storage."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_named_figures_come_from_the_kernel_with_their_values(
 
 
 def faded(alpha: int) -> int:
-    """What dctcp makes of its alpha after a round trip without marks."""
+    """The alpha of dctcp after a round trip without marks."""
     return alpha - math.ceil(alpha / 16)
 
 

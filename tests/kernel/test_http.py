@@ -101,7 +101,7 @@ class Server:
         raise AssertionError(f"the agent ended before {name}")
 
     def client(self, *words: str) -> bytes:
-        """What a program in the same namespace prints."""
+        """The output of a program in the same namespace."""
         enter = ["nsenter", "-t", str(self.process.pid), "-n"]
         return subprocess.run([*enter, *words], capture_output=True, timeout=120, check=False).stdout
 

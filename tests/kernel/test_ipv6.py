@@ -18,7 +18,7 @@ TREE: dict[str, Any] = {
         {"ends": ["a", "s"], "delay": "1 ms"},
         {"ends": ["b", "s"]},
         {"ends": ["s", "r"]},
-        # What the windows of two connections leave waiting fits, so that no probe is lost to a full queue.
+        # The windows of two connections fit into the queue, so that no probe is lost to a full one.
         {"ends": ["r", "c"], "rate": "20 Mbit/s", "delay": "5 ms", "queue": "500 kB"},
     ],
 }
@@ -86,7 +86,7 @@ def test_a_capture_shows_ipv6(run: Callable[..., Run], engine: str) -> None:
     read = subprocess.run(words, capture_output=True, text=True, check=True)
     rows = [line.split("\t") for line in read.stdout.splitlines()]
     assert {row[0] for row in rows} == {"fd00::1", "fd00::2"}
-    # What a standstill made TCP send twice counts once.
+    # Data that a standstill made TCP send twice count once.
     sent = {int(row[4]): int(row[1]) for row in rows if row[0] == "fd00::1"}
     assert sum(sent.values()) == 100_000
     assert max(int(row[1]) for row in rows) == 1428

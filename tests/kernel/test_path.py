@@ -26,7 +26,7 @@ Undisturbed = Callable[[Callable[[], Run]], Run]
 def test_an_idle_path_adds_the_rtt_asked_for_to_what_the_machine_takes(
     run: Callable[..., Run], rtt: int
 ) -> None:
-    # What emulation and hosts take is measured beside it, over a link that does next to nothing.
+    # The time that emulation and hosts take is measured beside it, over a link that does next to nothing.
     links = {"asked": {"rate": "1 Gbit/s", "delay": f"{rtt / 2} ms"}, "empty": {"delay": "1 us"}}
     network = {"nodes": ["hub", *links], "links": [{"ends": ["hub", to], **links[to]} for to in links]}
     flows = [{**PING, "name": to, "from": "hub", "to": to} for to in links]
@@ -180,7 +180,7 @@ def test_jitter_alone_keeps_the_order_and_reordering_changes_it_as_asked(
     assert late["shaken"] == 0
     assert late["mixed"] > 0
     assert rows["mixed"]["bytes_received"] == rows["mixed"]["bytes_sent"]
-    # What is damaged never reaches the receiving program.
+    # A damaged packet never reaches the receiving program.
     sent = rows["damaged"]["segments_sent"]
     missing = sent - rows["damaged"]["bytes_received"] // 300
     assert abs(missing - share * sent) < 4 * sigma(share, sent)

@@ -37,7 +37,7 @@ def test_retransmissions_and_bytes_are_those_of_the_socket(at: str, run: Callabl
 
 
 def test_both_ends_show_the_losses_the_emulator_made(run: Callable[..., Run]) -> None:
-    # What finds the queue full never left its host; here that is nobody.
+    # A packet that finds the queue full never left its host; here there is none.
     path = {"rate": "20 Mbit/s", "rtt": "20 ms", "loss": "1 %", "queue": "1 MB"}
     done = run({"path": path}, [FLOW], duration="20 s", capture={"what": "headers", "at": "wire"})
     assert done.manifest.facts["emulator"]["links"]["path"]["forward"]["dropped"] == 0

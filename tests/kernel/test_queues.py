@@ -29,7 +29,7 @@ def pings(done: Run) -> np.ndarray:
 
 
 def shares(done: Run) -> list[float]:
-    """What each flow got of what all got, once all were under way, as a multiple of the mean."""
+    """The share of each flow, once all were under way, as a multiple of the mean."""
     rows = done.intervals.filter((pl.col("time") > 2 * SECOND) & pl.col("flow").str.starts_with("bulk"))
     received = rows.group_by("flow").agg(pl.col("bytes_received").sum())["bytes_received"].to_numpy()
     assert len(received) == len(BULK)

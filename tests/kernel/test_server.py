@@ -30,14 +30,14 @@ def test_a_run_is_told_of_live_and_keeps_what_it_has_when_it_is_stopped(tmp_path
             ).json()
             times: list[int] = []
             while len(times) < 3:
-                told = socket.receive_json()
-                assert told.get("state") != "failed", told
-                if told.get("time", 0) > max(times, default=0):
-                    times.append(told["time"])
+                event = socket.receive_json()
+                assert event.get("state") != "failed", event
+                if event.get("time", 0) > max(times, default=0):
+                    times.append(event["time"])
             client.post(f"/api/jobs/{job['id']}/stop")
-            while told.get("state") not in ("done", "interrupted", "failed"):
-                told = socket.receive_json()
-    assert told["state"] == "interrupted"
-    run = tcplab.load(tmp_path / told["path"])
+            while event.get("state") not in ("done", "interrupted", "failed"):
+                event = socket.receive_json()
+    assert event["state"] == "interrupted"
+    run = tcplab.load(tmp_path / event["path"])
     assert run.status == "interrupted"
     assert run.intervals["bytes_received"].sum() > 0

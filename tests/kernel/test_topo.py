@@ -127,8 +127,8 @@ def test_settings_of_a_link_change_at_once(topo: Topo) -> None:
 
 
 def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
-    told = topo("set", "a-r", "delay=7 ms", "--direction", "reverse", "--json")
-    changes = json.loads(told.stdout)["changes"]
+    printed = topo("set", "a-r", "delay=7 ms", "--direction", "reverse", "--json")
+    changes = json.loads(printed.stdout)["changes"]
     assert [(key, change["delay"]) for key, change in changes.items()] == [("backward", 7_000_000)]
     old = topo("set", "a-r", "delay=8 ms", "--direction", "backward")
     assert (old.returncode, "--direction backward is now reverse" in old.stderr) == (0, True)
@@ -136,13 +136,13 @@ def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
 
 
 def test_a_wait_has_a_limit_with_a_unit(topo: Topo) -> None:
-    told = json.loads(topo("wait", "--timeout", "1 min", "--json").stdout)
-    assert (told["version"], told["reached"], told["unreached"]) == (1, True, [])
+    printed = json.loads(topo("wait", "--timeout", "1 min", "--json").stdout)
+    assert (printed["version"], printed["reached"], printed["unreached"]) == (1, True, [])
     assert topo("set", "a-r", "up=off").returncode == 0
     ended = topo("wait", "--timeout", "100 ms", "--json")
-    told = json.loads(ended.stdout)
-    assert (ended.returncode, told["reached"]) == (1, False)
-    assert {"from": "a", "to": "b"} in told["unreached"]
+    printed = json.loads(ended.stdout)
+    assert (ended.returncode, printed["reached"]) == (1, False)
+    assert {"from": "a", "to": "b"} in printed["unreached"]
     assert "no answer after 0.1 s: a to b" in ended.stderr
     bare = topo("wait", "--timeout", "0")
     assert "--timeout 0 has no unit: write '0 s'" in bare.stderr

@@ -145,7 +145,7 @@ class Host:
             path.write_text(before)
 
     def left(self) -> list[str]:
-        """What was left there: files of ours, and processes."""
+        """The remains there: files of ours, and processes."""
         mounted = "(", "-path", "/run/keep", "-o", "-path", "/run/checkout", "-o", "-path", str(ROOT), ")"
         places = "/tmp", "/run", "/dev/shm"
         found = self.run("find", *places, *mounted, "-prune", "-o", "-name", "*tcplab*", "-print")

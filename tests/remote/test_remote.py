@@ -66,7 +66,7 @@ def test_every_kind_of_flow_runs_between_two_hosts_and_fills_the_tables(hosts: H
     fetches = run.table("fetches")
     assert (fetches.height, fetches["bytes"].sum()) == (80, 800_000)
     assert run.table("queues").is_empty()
-    # What the scenario says of its path is not taken for that of the run.
+    # The scenario's settings of its path are not taken for those of the run.
     assert "links: []" in (run.out / "run-1/plan.yaml").read_text()
     facts = run.manifest["facts"]
     assert facts["hosts"]["right"]["name"] == "right"
@@ -131,7 +131,7 @@ def test_a_connection_that_is_cut_ends_the_run_there_and_what_came_until_then_is
     run = Run(hosts, ONE % "60 s")
     left, right = hosts.all["left"], hosts.all["right"]
     wait_for(lambda: list(run.out.glob("run-1/intervals.right.arrows")), patience=60)
-    # As a pulled cable: nobody is told. The control path and the data's are both gone.
+    # As a pulled cable: nobody is notified. The control path and the data's are both gone.
     right.run("ip", "link", "set", "eth0", "down")
     try:
         wait_for(lambda: right.agents() == [], patience=30)

@@ -46,7 +46,7 @@ class Served:
         wait_for(lambda: self.server.agents() == [])
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """What the service has said."""
+        """The output of the service."""
         said = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [event for event in said if event["event"] == name]
 

@@ -19,9 +19,9 @@ AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min
 
 
 def complaints(page: Page) -> list[str]:
-    """What axe-core has against the page: WCAG 2.1 A and AA, and its best practices."""
+    """The violations that axe-core finds in the page: WCAG 2.1 A and AA, and its best practices."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    # What fades in is judged once it is there; a cursor blinks for ever.
+    # Elements that fade in are checked once they are there; a cursor blinks for ever.
     page.wait_for_function(
         "() => !document.getAnimations().some((one) => one.effect.getTiming().iterations === 1)"
     )

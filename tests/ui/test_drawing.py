@@ -11,7 +11,7 @@ from .test_page import SCENARIO, chart, opened, settled, text_of, write
 expect.set_options(timeout=PATIENCE)
 
 TEMPLATES = ("path", "dumbbell", "parking-lot", "star", "tree", "fat-tree", "two-as")
-# What keeps a drawing from being read: labels upon nodes, upon each other or out of sight, and small letters.
+# Faults that make a drawing hard to read: labels upon nodes, upon each other or out of sight, small letters.
 PROBLEMS = """() => {
     const labels = [...document.querySelectorAll(".wire-label, .arc-label")];
     const seen = labels.filter((one) => !one.matches(".crowded"));

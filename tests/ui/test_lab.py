@@ -84,7 +84,7 @@ def test_a_terminal_in_a_node_reaches_the_other(lab: Page) -> None:
     expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(r"h1[$#]"))
     typed(lab, "hostname; ping -c 1 -W 20 10.0.0.2")
     expect(lab.locator(".xterm-accessibility-tree")).to_contain_text("1 received")
-    # Its size is that of the page, and the program is told of it.
+    # Its size is that of the page, and the program is notified of it.
     typed(lab, "stty size")
     rows = int(lab.evaluate("document.querySelectorAll('.xterm-rows > div').length"))
     expect(lab.locator(".xterm-accessibility-tree")).to_contain_text(re.compile(rf"stty size\s*{rows} \d+"))

@@ -60,7 +60,7 @@ def simulated(page: Page) -> None:
 
 
 def text_of(page: Page) -> str:
-    """What stands in the editor."""
+    """The text in the editor."""
     return "\n".join(page.locator(".cm-line").all_inner_texts())
 
 
@@ -163,7 +163,7 @@ def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Se
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
     write(page, "network: [")
     expect(mistakes).to_contain_text("not YAML")
-    # What is drawn stays while the text is broken.
+    # The drawing stays while the text is broken.
     expect(page.locator(".device")).to_have_count(2)
     write(page, SCENARIO)
     expect(mistakes).to_have_count(0)
@@ -195,7 +195,7 @@ def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) 
     expect(page.locator(".chip.run")).to_have_count(2)
     # The simulation, the ghost of the former one, and both runs.
     expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "4")
-    # What is hidden is hidden in every panel, and taken away with its chip.
+    # A hidden line is hidden in every panel, and taken away with its chip.
     page.locator(".chip.run").first.get_by_role("button").first.click()
     expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "3")
     with page.context.expect_page() as opening:
@@ -361,7 +361,7 @@ def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Serve
     write(page, SCENARIO.replace("reno", "bbr1"))
     page.keyboard.press("Control+s")
     expect(other.locator(".arc-label")).to_have_text("bulk · bbr1")
-    # Both edit: the second to save is told, and chooses.
+    # Both edit: the second to save is notified, and chooses.
     write(other, SCENARIO.replace("reno", "vegas"))
     write(page, SCENARIO.replace("reno", "hybla"))
     page.keyboard.press("Control+s")
@@ -481,7 +481,7 @@ def test_topologies_of_other_tools_are_opened(page: Page, served: Served) -> Non
         expect(page.locator(".arc-label")).to_contain_text("probe")
     open_file(page, "broken.mn", "not MiniEdit's")
     expect(page.locator(".notice")).to_contain_text("broken.mn")
-    # What was drawn stays.
+    # The drawing stayed.
     expect(page.locator(".device")).to_have_count(2)
 
 

@@ -187,7 +187,7 @@ SHARING = [
 
 
 def commands(words: str) -> list[list[str]]:
-    """What `tc` is told: CAKE shapes by itself, the others behind a token bucket."""
+    """The commands for `tc`: CAKE shapes by itself, the others behind a token bucket."""
     if words.startswith("cake"):
         return [["root", "handle", "1:", *words.split()]]
     return [SHAPER, ["parent", "1:", "handle", "2:", *words.split()]]

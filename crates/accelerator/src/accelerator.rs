@@ -49,7 +49,7 @@ impl Accelerator {
     /// Listen, and divert what passes this namespace from now on.
     pub fn open(settings: Settings) -> Result<Accelerator, AcceleratorError> {
         let (listener, port) = socket::listen(&settings.towards_client)?;
-        // What the plan asks of the other leg is tried before the first connection needs it.
+        // The plan's settings of the other leg are tried before the first connection needs them.
         drop(socket::listen(&settings.towards_server)?);
         let poll = Poll::new().map_err(AcceleratorError::Events)?;
         poll.registry()

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use crate::AcceleratorError;
 
-/// What tells the diversions of a namespace apart.
+/// The number that tells the diversions of a namespace apart.
 #[derive(Debug)]
 pub(crate) struct Names {
     /// The nftables table.

@@ -60,7 +60,7 @@ pub(crate) fn connect(
 /// Makes ready an accepted connection.
 pub(crate) fn prepare(socket: &Socket, user_timeout: Duration) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    // What has come in whole leaves whole: nothing waits for more, which the sender held back itself if it wanted to.
+    // Data that came in whole leave whole: nothing waits for more, which the sender held back itself if it wanted to.
     socket.set_tcp_nodelay(true)?;
     // One that vanishes while idle is noticed as soon: after half the time it is probed. Linux counts whole seconds.
     let idle = (user_timeout / 2).max(Duration::from_secs(1));

@@ -22,7 +22,7 @@ pub const UNSEEN: Duration = Duration::from_millis(100);
 /// How often a proxy that runs by itself reports its counts.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is told of a proxy: its counts, and its connections.
+/// The report of a proxy: its counts, and its connections.
 pub type Observe<'a> = &'a mut dyn FnMut(Value, &mut dyn Iterator<Item = Sample>);
 
 /// A proxy that runs until the process ends.
@@ -93,10 +93,10 @@ impl Proxy {
             .map(|at| (SocketAddr::new(at.address, at.port), (at.flow, at.stream)))
             .collect();
         let proxy = Proxy { name, state: Arc::default() };
-        let (told, interval) = (proxy.clone(), sample.map_or(UNSEEN, Duration::from_nanos));
+        let (reported, interval) = (proxy.clone(), sample.map_or(UNSEEN, Duration::from_nanos));
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
             let ended = run(interval, &mut |counts, samples| {
-                told.lock().observe(counts, samples, &known, sample.is_some());
+                reported.lock().observe(counts, samples, &known, sample.is_some());
             });
             if let Err(error) = ended {
                 output::refuse(None, &error.to_string(), &error.hint());
@@ -105,7 +105,7 @@ impl Proxy {
         thread.map(|_| proxy).map_err(AcceleratorError::Events)
     }
 
-    /// What it is called in a run's facts.
+    /// Its name in a run's facts.
     pub fn name(&self) -> &'static str {
         self.name
     }

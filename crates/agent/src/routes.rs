@@ -20,7 +20,7 @@ pub fn record(clock: Clock, stop: &AtomicBool, recorder: &Recorder) -> io::Resul
     if !clock::sleep_until(clock.instant(0), stop) {
         return Ok(());
     }
-    // What has changed meanwhile is in the table.
+    // Meanwhile's changes are in the table.
     monitor.wait(Duration::ZERO)?;
     push(recorder, 0, monitor.table()?);
     while !stop.load(Ordering::Relaxed) {

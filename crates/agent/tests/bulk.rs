@@ -134,7 +134,7 @@ fn pauses_are_kept() {
     let mut lab = Lab::new("pauses");
     let mut flow = bulk(1);
     flow["pattern"] = json!({"on": 200 * MS, "off": 200 * MS, "distribution": "constant"});
-    // What the send buffer holds when a pause begins still leaves: here 8 ms of it.
+    // The contents of the send buffer when a pause begins still leave: here 8 ms of it.
     flow["sender"] = json!({"max_pacing_rate": 100_000_000, "send_buffer": 100_000});
     lab.flow(flow, json!({"sample": 100 * MS}));
     lab.run(800 * MS);

@@ -19,7 +19,7 @@ fn a_second(rate: u64) -> Option<Lab> {
     (!dropped).then_some(lab)
 }
 
-/// What had arrived by the end of each interval.
+/// The datagrams that had arrived by the end of each interval.
 fn arrived(lab: &Lab) -> Vec<u64> {
     let bytes = lab.rows("intervals", "b").into_iter().map(|row| row["bytes_received"].as_u64().unwrap());
     bytes.scan(0, |sum, bytes| Some(std::mem::replace(sum, *sum + bytes) + bytes)).collect()

@@ -1,4 +1,4 @@
-//! What a discipline that looks into packets finds in a frame: its addresses, and what a TCP segment acknowledges.
+//! The fields of a frame that a discipline looks at: its addresses, and what a TCP segment acknowledges.
 
 use tcplab_link::{Acknowledgment, Inside};
 
@@ -16,7 +16,7 @@ const NO_OPERATION: u8 = 1;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
-/// What is in `packet`, whose shared headers are `header`.
+/// The contents of `packet`, whose shared headers are `header`.
 pub(crate) fn inside(packet: &Wire, header: &[u8]) -> Inside {
     let (source, destination) = match packet.layout.network {
         Network::Ip4 => (IP + 12..IP + 16, IP + 16..IP + 20),

@@ -59,7 +59,7 @@ pub(crate) struct Layout {
     pub(crate) transport: Transport,
     /// Offset of the transport header; 0 where there is none.
     pub(crate) transport_at: u8,
-    /// Bytes of all headers; 0 where they cannot be told from the payload.
+    /// Bytes of all headers; 0 where they cannot be distinguished from the payload.
     pub(crate) header: u8,
 }
 

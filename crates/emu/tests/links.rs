@@ -228,7 +228,7 @@ fn the_very_packets_overtake_that_overtake_in_the_model() {
     let found = overtakers(&came);
     assert_eq!((came.len(), &found), (5000, &overtakers(&modelled(&forward, 5000))));
     assert_share(found.len(), 5000, 0.05);
-    // What overtakes skips the whole delay: at least one burst of 20 that left before it is still on its way.
+    // A reordered packet skips the whole delay: at least one burst of 20 that left before it is still on its way.
     let places: HashMap<u32, u32> = came.iter().copied().zip(0..).collect();
     let skipped = found.iter().filter(|number| places[number] + 20 <= **number).count();
     assert!(skipped * 100 >= found.len() * 95, "{skipped} of {}", found.len());

@@ -27,7 +27,7 @@ pub(crate) struct Channel<P> {
     follows: bool,
     impairments: Impairments,
     delay_line: DelayLine<P>,
-    /// What a medium has taken from the port.
+    /// Packets that a medium has taken from the port.
     window: Window<P>,
 }
 
@@ -270,7 +270,7 @@ impl<P: Packet> Channel<P> {
         is_done
     }
 
-    /// What the medium has done for it.
+    /// Counts of the medium for it.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         self.window.gauges()
     }

@@ -21,8 +21,8 @@ pub trait Stations {
     /// `direction` begins to send at `now` what one transmission holds. Returns how long its frames take; none: nothing
     /// may leave now.
     fn begin(&mut self, direction: u32, now: Time, medium: &config::Medium) -> Option<Span>;
-    /// What `direction` was sending ends at `now`. Returns whether anything of it arrived or was given up, so that the
-    /// next backoff is drawn from the fewest slots.
+    /// The transmission of `direction` ends at `now`. Returns whether anything of it arrived or was given up, so that
+    /// the next backoff is drawn from the fewest slots.
     fn end(&mut self, direction: u32, now: Time, collided: bool, medium: &config::Medium) -> bool;
 }
 
@@ -133,7 +133,7 @@ impl Medium {
         self.phase = Phase::Busy { end: now + settings.preamble + time };
     }
 
-    /// What is being sent ends at `now`.
+    /// The transmission in progress ends at `now`.
     fn end(&mut self, now: Time, stations: &mut impl Stations) {
         let collided = self.contenders.iter().filter(|contender| contender.sending.is_some()).count() > 1;
         for contender in &mut self.contenders {

@@ -1,5 +1,5 @@
-//! What a direction of a shared medium has taken from its queue and not brought across: the window of its block
-//! acknowledgments (IEEE 802.11-2020, 10.25).
+//! The packets that a direction of a shared medium has taken from its queue and not brought across: the window of its
+//! block acknowledgments (IEEE 802.11-2020, 10.25).
 //!
 //! Lost frames are retransmitted in later transmissions, before new ones. The receiver holds back those that came
 //! after them, so that all arrive in the order in which they left the queue. A frame that is given up holds nothing back.
@@ -63,7 +63,7 @@ impl<P: Packet> Window<P> {
         self.frames.iter().any(|frame| frame.state == State::Waits)
     }
 
-    /// What it has done since the start: transmissions, retransmitted frames, and how long frames took. Nothing where it
+    /// Counts since the start: transmissions, retransmitted frames, and how long frames took. Nothing where it
     /// has done nothing.
     pub(crate) fn gauges(&self) -> Vec<Gauge> {
         if self.transmissions == 0 {

@@ -26,7 +26,7 @@ fn settings(frames: u32) -> Settings {
     }
 }
 
-/// What a transmission takes on average beside its frames, with a mean backoff of 7.5 slots, in seconds.
+/// The overhead of a transmission on average, beside its frames, with a mean backoff of 7.5 slots, in seconds.
 const OVERHEAD: f64 = 43e-6 + 7.5 * 9e-6 + 36e-6 + 48e-6;
 
 struct Directions {

@@ -28,7 +28,7 @@ struct Handed {
     to_all: bool,
 }
 
-/// What one share gets of a piece.
+/// The packets of a piece that one share gets.
 type Batch = Vec<Handed>;
 
 pub(crate) struct Distributor<'r> {
@@ -95,7 +95,7 @@ impl<'r> Distributor<'r> {
         share.finish(analysis)
     }
 
-    /// What a thread shall do next; none when all is done. `done` is a batch it has emptied.
+    /// The next work for a thread; none when all is done. `done` is a batch it has emptied.
     fn next_task(&self, index: usize, done: Option<Batch>) -> Option<Task<'r>> {
         let mut state = self.lock();
         state.spare.extend(done);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A file called `NAME.part` until [`PartFile::finish`].
 ///
-/// What a full disk or a killed process leaves is under that name, and can be read: it is a capture cut short.
+/// A file left by a full disk or a killed process is under that name, and can be read: it is a capture cut short.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -26,7 +26,7 @@ impl PartFile {
         Ok(PartFile { file: File::create(&part)?, part, path: path.to_owned() })
     }
 
-    /// What the file is called when it is whole.
+    /// The file's name when it is whole.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -6,7 +6,7 @@ use crate::flow::{Analysis, Counts, Division, Flows, Options};
 use crate::parallel::Distributor;
 use crate::read::Reader;
 
-/// What a capture held.
+/// Contents of a capture.
 #[derive(Debug)]
 pub struct Summary {
     /// Its flows by number.

@@ -75,7 +75,7 @@ fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/broken")
 }
 
-/// What is said of a capture: why it was refused, or what was read, what was not, and how it ended.
+/// The verdict on a capture: why it was refused, or what was read, what was not, and how it ended.
 fn said(reader: Result<Reader, OpenError>) -> String {
     let mut reader = match reader {
         Ok(reader) => reader,

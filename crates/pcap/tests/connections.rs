@@ -1,4 +1,4 @@
-//! What the analysis makes of connections written by hand.
+//! The analysis of connections written by hand.
 
 mod common;
 
@@ -165,7 +165,7 @@ fn a_dsack_shows_a_retransmission_to_have_been_needless() {
         data(240, 0),
         ack(241, 1),
         Send { sack: &[(1, 1001)], ..ack(250, 1) },
-        // Told again, it is still one.
+        // Reported again, it is still one.
         Send { sack: &[(1, 1001)], ..ack(251, 1) },
     ]);
     let half = sent(&sends);

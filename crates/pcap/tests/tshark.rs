@@ -32,7 +32,7 @@ struct TemporaryFile(PathBuf);
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // What can't be removed is left in the temporary directory.
+        // Files that can't be removed are left in the temporary directory.
         let _ = std::fs::remove_file(&self.0);
     }
 }

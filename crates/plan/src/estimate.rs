@@ -1,4 +1,4 @@
-//! What a run will take, from its plan alone: packets, rows, disk and memory, to within a factor of about two.
+//! Estimate of a run from its plan alone: packets, rows, disk and memory, to within a factor of about two.
 //!
 //! Traffic is a fluid: between any two moments at which something starts, stops or changes, flows share the links
 //! max-min fairly, below what their windows (RFC 7323) and random loss allow. What each kind of traffic asks of the
@@ -25,7 +25,7 @@ pub(crate) const HEADERS: u32 = 66;
 pub(crate) const TCP_FRAME: u32 = 54;
 pub(crate) const UDP_FRAME: u32 = 42;
 
-/// What one run of a plan takes.
+/// The estimate of one run of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     /// Packets that arrive at a node, every hop counted.
@@ -39,13 +39,13 @@ pub struct Estimate {
 }
 
 impl Plan {
-    /// What one run takes. Takes no longer for long runs or many streams than for others.
+    /// Estimates one run. Takes no longer for long runs or many streams than for others.
     pub fn estimate(&self) -> Estimate {
         rows::estimate(self, &load::loads(self))
     }
 }
 
-/// What a flow asks of links that it shares with others.
+/// The demand of a flow on links that it shares with others.
 pub(crate) struct Fluid {
     /// The most it takes, frame bits per second.
     pub(crate) most: f64,
@@ -57,7 +57,7 @@ pub(crate) struct Fluid {
     pub(crate) responses: bool,
 }
 
-/// What the links carry of a flow.
+/// The load of a flow on the links.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Carried {
     /// Of frames in the direction of the payload.

@@ -86,7 +86,7 @@ pub enum Traffic {
 }
 
 impl Traffic {
-    /// What holds for all traffic of each kind.
+    /// Traits of all traffic of each kind.
     pub const KINDS: [Traits; 6] =
         [Tcp::TRAITS, Udp::TRAITS, Request::TRAITS, Http::TRAITS, Echo::TRAITS, Ping::TRAITS];
 
@@ -101,7 +101,7 @@ impl Traffic {
         }
     }
 
-    /// What holds for all traffic of its kind.
+    /// Traits of all traffic of its kind.
     pub fn traits(&self) -> Traits {
         self.kind().traits()
     }

@@ -56,7 +56,7 @@ pub enum NodeKind {
     Router,
 }
 
-/// What holds for all nodes of a kind.
+/// Traits of all nodes of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeTraits {
     /// Its name in plans.
@@ -70,11 +70,11 @@ pub struct NodeTraits {
 }
 
 impl NodeKind {
-    /// What holds for all nodes of each kind.
+    /// Traits of all nodes of each kind.
     pub const KINDS: [NodeTraits; 3] =
         [NodeKind::Host.traits(), NodeKind::Switch.traits(), NodeKind::Router.traits()];
 
-    /// What holds for all nodes of its kind.
+    /// Traits of all nodes of its kind.
     pub const fn traits(self) -> NodeTraits {
         let (name, ends_flows, bridges, forwards) = match self {
             NodeKind::Host => ("host", true, false, false),

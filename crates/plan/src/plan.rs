@@ -32,7 +32,7 @@ pub struct Plan {
     pub nodes: Vec<Node>,
     /// Point-to-point links.
     pub links: Vec<Link>,
-    /// What links share that do not have a wire of their own.
+    /// Media that links share which do not have a wire of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Medium>,
     /// Traffic.

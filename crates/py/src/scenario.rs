@@ -235,19 +235,19 @@ pub(crate) fn with_phases(plan: &str) -> PyResult<String> {
     json(&tcplab_scenario::with_phases(read(plan)?))
 }
 
-/// What one run of a plan takes, as JSON.
+/// The estimate of one run of a plan, as JSON.
 #[pyfunction]
 pub(crate) fn estimate(plan: &str) -> PyResult<String> {
     json(&read::<Plan>(plan)?.estimate())
 }
 
-/// What holds for all traffic of each kind, as JSON.
+/// Traits of all traffic of each kind, as JSON.
 #[pyfunction]
 pub(crate) fn traffic_kinds() -> PyResult<String> {
     json(&Traffic::KINDS)
 }
 
-/// What holds for all nodes of each kind, as JSON.
+/// Traits of all nodes of each kind, as JSON.
 #[pyfunction]
 pub(crate) fn node_kinds() -> PyResult<String> {
     json(&NodeKind::KINDS)

@@ -130,7 +130,7 @@ fn jitter(direction: &Direction, mut tell: impl FnMut(String)) {
     let (mut delay, mut jitter) = (direction.delay, direction.jitter);
     let mut look = |when: u64, delay: Span, jitter: Option<tcplab_plan::Jitter>| {
         let Some(jitter) = jitter else { return };
-        // What lies below zero is cut off: of a normal law with a mean of two deviations 2 %.
+        // Values below zero are cut off: of a normal law with a mean of two deviations 2 %.
         let (reach, law) = match jitter.distribution {
             Distribution::Uniform => (1, "uniform"),
             Distribution::Normal => (2, "normal"),

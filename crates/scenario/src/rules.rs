@@ -127,7 +127,7 @@ fn red(values: &Json) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// What the keys of a mapping say by being there, whatever their values; `whole`: nothing in it was refused.
+/// The meaning of a mapping's keys by being there, whatever their values; `whole`: nothing in it was refused.
 pub(crate) fn check_keys(rule: &str, node: &Node, whole: bool) -> Result<(), Wrong> {
     if rule != "network" {
         return Ok(());

@@ -22,7 +22,7 @@ const LARGEST_MESSAGE: u64 = 16 << 20;
 const MAX_ASN: u64 = 4_294_967_294;
 /// RFC 2328, appendix C.3.
 const MAX_COST: u64 = 65_535;
-/// What FRR is built for in Debian.
+/// The limits that FRR is built with in Debian.
 const MAX_PATHS: u64 = 256;
 /// A route of distance 255 is not used.
 const MAX_DISTANCE: u64 = 254;

@@ -56,7 +56,7 @@ fn typed(value: Json, document: &Document, found: &mut Vec<Mistake>) -> Option<l
     match serde_json::from_value(value) {
         Ok(scenario) => Some(scenario),
         Err(error) => {
-            // What the schema lets through fills its own types.
+            // Data that pass the schema fill its types.
             if found.is_empty() {
                 found.push(document.mistake(&[], &format!("cannot be read: {error}"), "", false));
             }

@@ -1,4 +1,4 @@
-//! What a run is estimated to take: links are shared max-min fairly, UDP does not yield, windows and loss limit TCP.
+//! The estimate of a run: links are shared max-min fairly, UDP does not yield, windows and loss limit TCP.
 
 use tcplab_plan::Estimate;
 use tcplab_scenario::{Document, Memory, plan};

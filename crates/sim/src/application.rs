@@ -1,4 +1,4 @@
-//! What runs at the two ends of a connection.
+//! The applications at the two ends of a connection.
 
 use tcplab_tables::{EchoBatches, Echoes, Symbol};
 use tcplab_tcp::Connection;
@@ -55,7 +55,7 @@ pub(crate) trait Application: core::fmt::Debug + Send + Sync {
     }
 }
 
-/// What an application reaches besides its connection.
+/// The surroundings of an application besides its connection.
 pub(crate) struct Context<'a> {
     pub(crate) endpoints: &'a FlowEndpoints,
     pub(crate) sim: &'a mut SimContext,

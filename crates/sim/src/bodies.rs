@@ -1,4 +1,4 @@
-//! What packets on their way carry.
+//! The contents of packets on their way.
 //!
 //! A packet names its body by number; the body is written when it is sent and read when it arrives, and never moved in
 //! between. Copies that a link makes share the body of their original.
@@ -51,7 +51,7 @@ impl Bodies {
         id
     }
 
-    /// What `packet` carries.
+    /// The contents of `packet`.
     #[inline]
     pub(crate) fn get(&self, packet: &Packet) -> Body {
         let mut body = self.slots[packet.body as usize].body;

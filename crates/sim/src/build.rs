@@ -109,7 +109,7 @@ pub(crate) fn browsers(plan: &Plan) -> Vec<Option<Browser>> {
     plan.flows.iter().map(browser).collect()
 }
 
-/// What the caches of nodes have stored: nothing yet.
+/// The stores of the nodes' caches: nothing yet.
 pub(crate) fn caches(plan: &Plan) -> Vec<Stored> {
     plan.nodes.iter().map(|node| Stored::new(node.cache.as_ref().map_or(0, |cache| cache.size))).collect()
 }
@@ -160,7 +160,7 @@ struct Builder<'a> {
     number: usize,
     /// Minimum MTU of the path in both directions, bytes.
     mtu: u32,
-    /// What the flow's connections have in common, once it is known.
+    /// State that the flow's connections share, once it is known.
     settings: OnceCell<Arc<Settings>>,
     /// The accelerators and caches on its way.
     places: &'a [Place],

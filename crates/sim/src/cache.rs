@@ -14,7 +14,7 @@ use crate::tcp_stream::CLIENT;
 /// Bytes moved at a time.
 const PIPE: u64 = 256 << 10;
 
-/// What a node's cache has: by flow and number of the object.
+/// The store of a node's cache: by flow and number of the object.
 pub(crate) type Stored = Store<(u32, u32)>;
 
 /// How a request was answered.
@@ -120,7 +120,7 @@ impl Caching {
         let [Some(client), Some(server)] = legs else { return false };
         let Some(passed) = &mut self.under_way else { return false };
         let mut moved = false;
-        // What waits for the client is bounded by the send buffer towards it.
+        // Data that wait for the client are bounded by the send buffer towards it.
         while passed.left > 0 && client.has_taken_all() {
             let bytes = server.read(passed.left.min(PIPE), now);
             if bytes == 0 {

@@ -57,7 +57,7 @@ pub struct Frame {
     pub destination_port: u16,
     /// Time to live, lowered by every router on the way.
     pub ttl: u8,
-    /// What it carries; the length of a TCP segment may exceed the MTU where it is captured at the host.
+    /// Its contents; the length of a TCP segment may exceed the MTU where it is captured at the host.
     pub body: Body,
     /// Bits were damaged on the way here: its checksum is wrong.
     pub corrupted: bool,

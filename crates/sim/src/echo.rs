@@ -9,7 +9,7 @@ use tcplab_units::{Span, Time};
 use crate::application::{Application, Context};
 use crate::tcp_stream::SERVER;
 
-/// What the clients of a flow do.
+/// The work of a flow's clients.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
     /// Bytes of a message, size after size.
@@ -73,7 +73,7 @@ pub(crate) struct Echo {
     tally: Option<Box<EchoTally>>,
 }
 
-/// What a client does next.
+/// The next step of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// It waits for the network.

@@ -83,7 +83,7 @@ pub enum PlanError {
         node: String,
         /// Another in the same subnet.
         other: String,
-        /// What joins them.
+        /// The link or medium that joins them.
         switch: String,
     },
     /// A path has room for so many.
@@ -170,7 +170,7 @@ pub enum PlanError {
     Control {
         /// The flow.
         flow: String,
-        /// What is wrong with it.
+        /// The mistake in it.
         source: ControlError,
     },
 }

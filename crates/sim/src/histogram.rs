@@ -2,7 +2,7 @@
 
 use tcplab_units::Span;
 
-/// Buckets in each octave: values are told apart to one part in 1024, three significant digits.
+/// Buckets in each octave: values are distinguished to one part in 1024, three significant digits.
 const BUCKETS: u64 = 1024;
 const BUCKET_BITS: u32 = BUCKETS.trailing_zeros();
 /// Neighbouring buckets that are allocated together.
@@ -23,7 +23,7 @@ pub(crate) struct Histogram {
     max: u64,
 }
 
-/// What a table shows of a histogram, ns; none without samples.
+/// The row of a histogram in a table, ns; none without samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Summary {
     pub(crate) mean: Option<f64>,

@@ -23,7 +23,7 @@ impl Browser {
         Browser { pages: Pages::new(web, Requests::new(web, seed, name), stop), idle: Vec::new() }
     }
 
-    /// What the connection of `stream`, which has no work, does next.
+    /// The next step of the connection of `stream`, which has no work.
     fn next(&mut self, stream: u32, now: Time) -> Next {
         let next = self.pages.next(now);
         if matches!(next, Next::Wait(_)) {
@@ -53,7 +53,7 @@ struct Asked {
     fetch: Fetch,
     at: Time,
     first_byte: Option<Time>,
-    /// What the client had received before.
+    /// Bytes that the client had received before.
     before: u64,
     /// How a cache on the way answers.
     cache: Option<Outcome>,

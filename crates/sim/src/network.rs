@@ -35,7 +35,7 @@ pub(crate) struct Network {
     interfaces: Vec<Interface>,
     /// By direction: the number of the interface before it.
     interface_of: Vec<DirectionId>,
-    /// What several links share. They are numbered after the interfaces.
+    /// Media that several links share. They are numbered after the interfaces.
     media: Vec<Medium>,
     /// By direction: the number of its medium; empty: there are none.
     medium_of: Vec<DirectionId>,

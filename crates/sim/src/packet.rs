@@ -1,4 +1,4 @@
-//! What travels through the simulated network.
+//! The packets of the simulated network.
 
 use tcplab_link::{Acknowledgment, Ecn};
 use tcplab_tcp::Segment;
@@ -21,7 +21,7 @@ pub const ICMP_HEADER: u32 = 8;
 /// stays in one place meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// What it carries.
+    /// Its contents.
     pub(crate) body: BodyId,
     /// Bytes of its Ethernet frame.
     pub(crate) frame_len: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Packet {
     life: u8,
 }
 
-/// What Linux gives to the packets that it sends (ip-sysctl, `ip_default_ttl`; IPv6's `hop_limit`).
+/// The TTL that Linux gives to the packets that it sends (ip-sysctl, `ip_default_ttl`; IPv6's `hop_limit`).
 const TIME_TO_LIVE: u8 = 64;
 const CORRUPTED: u8 = 0x80;
 
@@ -82,7 +82,7 @@ impl Packet {
     }
 }
 
-/// What a packet carries.
+/// The contents of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// A TCP segment.
@@ -122,7 +122,7 @@ impl Body {
             }
     }
 
-    /// What a TCP segment that neither opens nor ends a connection acknowledges.
+    /// The acknowledgment of a TCP segment that neither opens nor ends a connection.
     pub(crate) fn acknowledgment(&self) -> Option<Acknowledgment> {
         let Body::Tcp(segment) = self else { return None };
         if segment.flags & (SYN | FIN | RST | ACK) != ACK {

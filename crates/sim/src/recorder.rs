@@ -1,4 +1,4 @@
-//! What a run writes down.
+//! The record of a run.
 
 use tcplab_link::{Event, Inside, Observer, QueueTables};
 use tcplab_tables::{
@@ -60,7 +60,7 @@ pub(crate) struct Recorder {
     streams: Vec<StreamRecord>,
 }
 
-/// What the recorder knows of a stream.
+/// The recorder's state of a stream.
 #[derive(Clone, Debug)]
 struct StreamRecord {
     flow: Symbol,
@@ -218,7 +218,7 @@ impl Recorder {
     }
 }
 
-/// What of each packet is recorded; compiled once for each combination, so that nothing is asked per packet.
+/// The recorded properties of each packet; compiled once for each combination, so that nothing is asked per packet.
 pub(crate) trait Mode {
     /// Every packet event goes into the table of packets.
     const PACKETS: bool;

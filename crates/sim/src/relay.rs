@@ -22,11 +22,11 @@ use crate::tcp_stream::{CLIENT, SERVER};
 /// Bytes the pipe holds.
 const PIPE: u64 = 256 << 10;
 
-/// What a relay's ends of a flow's connections have in common.
+/// State that a relay's ends of a flow's connections share.
 pub(crate) struct Settings {
     /// Where it is.
     pub(crate) node: NodeId,
-    /// What the control of each leg is made after.
+    /// The specification of each leg's control.
     pub(crate) controls: [Control; 2],
     /// Settings of the leg towards the client, and towards the server.
     pub(crate) configs: [Config; 2],

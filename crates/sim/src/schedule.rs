@@ -126,7 +126,7 @@ impl Schedule {
             return self.replay(slot, ABSENT);
         }
         self.sequence += 1;
-        assert!(self.sequence >> SEQUENCE_BITS == 0, "more wake-ups than can be told apart");
+        assert!(self.sequence >> SEQUENCE_BITS == 0, "more wake-ups than can be distinguished");
         let order = self.sequence << SLOT_BITS | u64::from(slot);
         self.replay(slot, Key::from(time.max(self.now).as_ns()) << 64 | Key::from(order));
     }

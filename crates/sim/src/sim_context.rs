@@ -1,4 +1,4 @@
-//! What streams act on: the clock, the network, the record.
+//! The surroundings that streams act on: the clock, the network, the record.
 
 use std::marker::PhantomData;
 
@@ -46,7 +46,7 @@ pub(crate) struct SimContext {
     pub(crate) gates: Vec<Gate>,
     /// The clients of http flows, likewise.
     pub(crate) browsers: Vec<Option<Browser>>,
-    /// What the caches of nodes have stored, by the node's place in the plan.
+    /// The stores of the nodes' caches, by the node's place in the plan.
     pub(crate) caches: Vec<Stored>,
     pub(crate) discarded: Discarded,
 }

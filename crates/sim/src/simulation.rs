@@ -52,7 +52,7 @@ pub struct Progress {
     pub goodput: Vec<(String, f64)>,
 }
 
-/// What a simulation has done.
+/// Counts of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStats {
     /// Wake-ups of components.
@@ -61,11 +61,11 @@ pub struct RunStats {
     pub packets: u64,
     /// Time that passed in the simulation.
     pub simulated: Span,
-    /// What routing protocols did; none: no router has any.
+    /// Counts of routing protocols; none: no router has any.
     pub routing: Option<Routing>,
 }
 
-/// What routing protocols did to a run.
+/// The effect of routing protocols on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Routing {
     /// From the start of the first router until the ends of all flows reached each other.
@@ -173,7 +173,7 @@ impl Simulation {
         Progress { time: now, duration: self.end.since(Time::ZERO), done: self.done, goodput }
     }
 
-    /// What it has done so far.
+    /// Its counts so far.
     pub fn stats(&self) -> RunStats {
         let simulated = self.sim.now().since(Time::ZERO);
         let Discarded { no_route, ttl_exceeded } = self.sim.discarded;
@@ -254,7 +254,7 @@ impl Simulation {
         // A wake-up without a packet is one whose packet was lost: it may have been the last.
         let mut finished = true;
         if M::CAPTURE {
-            // What left the other way before now is shown before what arrives now.
+            // Packets that left the other way before now are shown before those that arrive now.
             self.sim.advance_link::<M>(direction ^ 1);
         }
         let next = loop {

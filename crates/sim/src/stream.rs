@@ -22,7 +22,7 @@ pub(crate) struct FlowEndpoints {
     pub(crate) from: NodeId,
     /// The node at the other end.
     pub(crate) to: NodeId,
-    /// What carries its packets.
+    /// The protocol that carries its packets.
     pub(crate) ip: IpVersion,
     /// Differentiated services codepoint of its packets in both directions.
     pub(crate) dscp: u8,
@@ -124,7 +124,7 @@ pub(crate) struct Stream {
     pub(crate) interval: Interval,
 }
 
-/// What a stream's counters stood at when they were sampled last.
+/// The values of a stream's counters when they were sampled last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Interval {
     pub(crate) since: Time,

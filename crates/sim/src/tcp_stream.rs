@@ -20,9 +20,9 @@ pub(crate) const CLIENT: usize = 0;
 /// The end at the flow's `to`.
 pub(crate) const SERVER: usize = 1;
 
-/// What the connections of a flow have in common.
+/// State that the connections of a flow share.
 pub(crate) struct Settings {
-    /// What the controls of both ends are made after.
+    /// The specification of both ends' controls.
     pub(crate) control: Control,
     pub(crate) configs: [Config; 2],
     /// Whether the ends' hosts have interfaces at which packets wait.
@@ -52,7 +52,7 @@ pub(crate) struct TcpStream {
     phases: [&'static str; 2],
 }
 
-/// What is kept of a connection that both ends have closed.
+/// The record of a connection that both ends have closed.
 struct Remains {
     ends: [TimeWait; 2],
     counters: [Counters; 2],
@@ -399,7 +399,7 @@ impl TcpStream {
         self.relays.iter().filter_map(move |relay| Some((relay.node(), relay.legs(now)?)))
     }
 
-    /// What the ends that send payload have sent and lost.
+    /// Counts of what the ends that send payload have sent and lost.
     pub(crate) fn counters(&self) -> Counters {
         let mut sum = Counters::default();
         for end in [CLIENT, SERVER].into_iter().filter(|end| self.sends(*end)) {

@@ -49,10 +49,10 @@ impl Pacer {
     }
 }
 
-/// How far back a late datagram can be told from a second copy.
+/// How far back a late datagram can be distinguished from a second copy.
 const WINDOW: u64 = 65_536;
 
-/// What a receiver of numbered datagrams knows.
+/// The state of a receiver of numbered datagrams.
 #[derive(Clone, Debug)]
 pub(crate) struct Reception {
     /// One more than the highest number seen.
@@ -92,7 +92,7 @@ impl Reception {
             self.forget(self.next, number);
             self.next = number + 1;
         } else {
-            // One older than the window cannot be told from a copy and is taken for late.
+            // One older than the window cannot be distinguished from a copy and is taken for late.
             if self.next - number <= WINDOW && self.has_come(number) {
                 self.duplicates += 1;
                 return false;

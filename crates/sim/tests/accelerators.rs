@@ -1,4 +1,4 @@
-//! What an accelerator on the way of a connection does.
+//! Accelerators on the way of a connection.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What the simulator says of bulk transfers over TCP.
+//! Bulk transfers over TCP in the simulator.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What an HTTP cache on the way of a flow's connections does.
+//! HTTP caches on the way of a flow's connections.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What is shown to a capture.
+//! The packets that a capture is shown.
 
 mod common;
 

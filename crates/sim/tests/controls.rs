@@ -1,4 +1,4 @@
-//! What each control does to a path, against what its description promises. Numbers come from the tables that a
+//! The effect of each control on a path, against what its description promises. Numbers come from the tables that a
 //! person would look at.
 
 mod common;

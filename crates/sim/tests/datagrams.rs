@@ -1,4 +1,4 @@
-//! What the simulator says of UDP flows.
+//! UDP flows in the simulator.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What the simulator says of echo flows.
+//! Echo flows in the simulator.
 
 mod common;
 

@@ -43,7 +43,7 @@ fn drops(run: &Run) -> i64 {
     run.tables.queues.drops.iter().flatten().max().expect("samples")
 }
 
-/// What each flow received, and the share of the link that is, Mbit/s.
+/// The rate of each flow, and the share of the link that is, Mbit/s.
 fn rates(run: &Run, flows: usize) -> Vec<f64> {
     let received = |n| run.tables.flows.bytes_received.get(run.flow(&format!("f{n}"))).expect("bytes");
     (0..flows).map(|n| received(n) as f64 * 8.0 / 20e6).collect()

@@ -1,4 +1,4 @@
-//! What a browser's connections do together.
+//! A browser's connections, together.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What the simulator says of pings, and of paths through several nodes.
+//! Pings in the simulator, and paths through several nodes.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! What queue disciplines do to the flows that share them.
+//! The effect of queue disciplines on the flows that share them.
 
 mod common;
 
@@ -66,7 +66,7 @@ fn cake_shapes_shares_and_keeps_a_ping_short() {
     assert!((7.3e6..8e6 * 1448.0 / 1514.0).contains(&rate), "{rate} bit/s");
 }
 
-/// What a download gets whose acknowledgments share 300 kbit/s, and how many of them were dropped as redundant.
+/// The rate of a download whose acknowledgments share 300 kbit/s, and how many of them were dropped as redundant.
 fn download(ack_filter: &str) -> (f64, f64) {
     let queue =
         json!({"kind": "cake", "bandwidth": 300_000, "ack_filter": ack_filter, "diffserv": "besteffort"});

@@ -1,4 +1,4 @@
-//! What the simulator says of request and response flows.
+//! Request and response flows in the simulator.
 
 mod common;
 

@@ -12,7 +12,7 @@ use tcplab_units::{Span, Time};
 const ONE_WAY: Span = Span::from_ms(25);
 /// Bits of a full frame.
 const FRAME_BITS: u64 = 1514 * 8;
-/// What may wait at the bottleneck, in one-way delays.
+/// The limit of the bottleneck's queue, in one-way delays.
 const QUEUE: u64 = 3;
 
 /// A bottleneck with a droptail queue and a delay line behind it.

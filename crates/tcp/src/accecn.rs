@@ -9,7 +9,7 @@ use crate::{Connection, Segment};
 
 /// Values of the ACE field (section 3.2.2).
 const ACE: u32 = 8;
-/// What the packet counters begin at, so that zero means that a middlebox cleared the field (section 3.2.1).
+/// Initial value of the packet counters, so that zero means that a middlebox cleared the field (section 3.2.1).
 const CEP_INITIAL: u32 = 5;
 /// Byte counters are carried modulo this (section 3.2.3).
 const BYTES: u32 = 1 << 24;

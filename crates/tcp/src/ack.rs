@@ -12,7 +12,7 @@ const CA_ACK_SLOWPATH: u32 = 1;
 const CA_ACK_WIN_UPDATE: u32 = 2;
 const CA_ACK_ECE: u32 = 4;
 
-/// What to send once the window is set.
+/// The segments to send once the window is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rexmit {
     Nothing,
@@ -22,7 +22,7 @@ pub(crate) enum Rexmit {
     New,
 }
 
-/// What is gathered while one ACK is processed.
+/// State gathered while one ACK is processed.
 pub(crate) struct AckState {
     pub flags: AckFlags,
     pub rate: RateSample,

@@ -1,6 +1,6 @@
-//! What an ACK brought.
+//! The news of an ACK.
 
-/// What an ACK brought, as it is found out while the ACK is processed.
+/// The news of an ACK, as it is found out while the ACK is processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AckFlags {
     /// The segment carried data.

@@ -1,4 +1,4 @@
-//! What limits the sender, by time (Linux `tcp_chrono_*`).
+//! The limits of the sender, by time (Linux `tcp_chrono_*`).
 
 use tcplab_units::Span;
 

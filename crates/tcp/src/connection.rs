@@ -117,7 +117,7 @@ pub(crate) struct SendState {
     pub fin_acked: bool,
 }
 
-/// What is needed until the connection is established.
+/// State needed until the connection is established.
 #[derive(Debug, Default)]
 pub(crate) struct Handshake {
     pub retries: u32,
@@ -125,7 +125,7 @@ pub(crate) struct Handshake {
     pub peer_scales: bool,
 }
 
-/// What an endpoint has sent and lost, ever: those figures of `Info` that only grow.
+/// Totals of an endpoint: those figures of `Info` that only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Payload bytes sent for the first time.
@@ -404,7 +404,7 @@ impl Connection {
         self.sk.bytes_acked
     }
 
-    /// What was sent and lost, ever (cheaper than `info`).
+    /// Totals of what was sent and lost (cheaper than `info`).
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -469,7 +469,7 @@ impl Connection {
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
         if self.out.is_empty() {
-            // What is sent now goes into the same memory as the burst before, not into what follows it.
+            // Data sent now go into the same memory as the burst before, not into what follows it.
             self.out.clear();
         }
     }

@@ -34,7 +34,7 @@ pub enum EcnFeedback {
     Accurate,
 }
 
-/// What is not in `TcpSock::ecn_flags`.
+/// State of ECN that is not in `TcpSock::ecn_flags`.
 #[derive(Debug, Default)]
 pub(crate) struct EcnState {
     /// The next new data segment says that the window was reduced (`TCP_ECN_QUEUE_CWR`).
@@ -56,7 +56,7 @@ impl Connection {
         self.sk.ecn_flags & ECN_OK != 0
     }
 
-    /// What both ends agreed on.
+    /// The agreement of both ends.
     pub fn ecn_feedback(&self) -> EcnFeedback {
         match self.sk.ecn_flags & (ECN_OK | ECN_ACCURATE) {
             0 => EcnFeedback::None,
@@ -87,8 +87,8 @@ impl Connection {
         }
     }
 
-    /// What we accept of what the peer's SYN asks for. One that asks for accurate feedback and does not get it gets that
-    /// of RFC 3168 (RFC 9768, section 3.1.2). An ECN-capable SYN comes from a control that needs ECN, and is accepted
+    /// The part of the request in the peer's SYN that we accept. One that asks for accurate feedback and does not get it
+    /// gets that of RFC 3168 (RFC 9768, section 3.1.2). An ECN-capable SYN comes from a control that needs ECN, and is accepted
     /// only by one, or by those who speak accurate ECN (`tcp_ecn_create_request`).
     pub(crate) fn ecn_accepts(&self, syn: &Segment) -> EcnFeedback {
         let asked = syn.flags & (ECE | CWR) == ECE | CWR;
@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// What the peer's SYN-ACK agrees to (RFC 9768, Table 2).
+    /// The agreement in the peer's SYN-ACK (RFC 9768, Table 2).
     pub(crate) fn ecn_agreed(&self, syn_ack: &Segment) -> EcnFeedback {
         if !self.asks_for_ecn() {
             EcnFeedback::None

@@ -44,7 +44,7 @@ impl Connection {
         self.arm_xmit(Pending::Retransmit, us);
     }
 
-    /// What both SYNs carry; a SYN-ACK offers only what the SYN offered.
+    /// Options of both SYNs; a SYN-ACK offers only those that the SYN offered.
     fn syn_header(&mut self) -> Segment {
         let active = self.state == State::SynSent;
         Segment {

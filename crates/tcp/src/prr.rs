@@ -17,7 +17,7 @@ pub(crate) struct Prr {
     out: u32,
 }
 
-/// What an ACK during a reduction finds, segments.
+/// The input of an ACK during a reduction, segments.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     /// Where the window is to go.

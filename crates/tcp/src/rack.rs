@@ -15,7 +15,7 @@ const DUP_THRESHOLD: u32 = 3;
 /// Largest reordering degree (`tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 
-/// What is known of delivery in order of sending.
+/// State of RACK: delivery in order of sending.
 #[derive(Debug)]
 pub(crate) struct Rack {
     /// The latest segment known to be delivered: its place in the order of sending (see `Sent::order`).

@@ -1,4 +1,4 @@
-//! What arrived out of order, and the SACK blocks that report it (RFC 2018, RFC 2883).
+//! Data that arrived out of order, and the SACK blocks that report them (RFC 2018, RFC 2883).
 
 use std::collections::VecDeque;
 

@@ -58,7 +58,7 @@ impl Connection {
             self.sk.sacked_out = 0;
         }
         if echo {
-            // What ECN asked for is not undone.
+            // A reduction for ECN is not undone.
             self.sk.prior_ssthresh = 0;
         }
         if self.check_reneging(flags) {

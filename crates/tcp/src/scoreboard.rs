@@ -1,4 +1,4 @@
-//! What is out: one record for each segment sent and not yet cumulatively acknowledged.
+//! The scoreboard: one record for each segment sent and not yet cumulatively acknowledged.
 //!
 //! Records live in a ring that grows by doubling, so a segment costs no allocation; a segment's number
 //! (`Id`) never changes. Two views beside the order of sequence: a list in order of sending for RACK

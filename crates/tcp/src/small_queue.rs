@@ -1,7 +1,7 @@
 //! TCP small queues: a connection keeps little in its host's own queue (Linux `tcp_small_queue_check`).
 //!
-//! What waits there is delay without use, and keeps other connections of the host waiting. A burst that would be too
-//! much stays in TCP until the host has sent some of what it has.
+//! Packets that wait there are delay without use, and keep other connections of the host waiting. A burst that would be
+//! too much stays in TCP until the host has sent some of what it has.
 
 use tcplab_control::sock::PACING_NONE;
 use tcplab_units::Time;
@@ -12,7 +12,7 @@ use crate::transmit::Push;
 /// Most that connections without pacing keep there (`tcp_limit_output_bytes`).
 const LIMIT: u64 = 4 << 20;
 
-/// What a connection has in its host's queue. Linux counts the kernel's memory for it; here it is payload.
+/// The share of a connection in its host's queue. Linux counts the kernel's memory for it; here it is payload.
 #[derive(Debug, Default)]
 pub(crate) struct SmallQueue {
     /// Payload bytes; none: the host sends at once whatever it is given.
@@ -30,7 +30,7 @@ impl SmallQueue {
 }
 
 impl Connection {
-    /// What `poll_transmit` yields waits in the host; `departed` tells of what has left.
+    /// Packets that `poll_transmit` yields wait in the host; `departed` reports those that have left.
     pub fn behind_queue(&mut self) {
         self.small_queue.queued = Some(0);
     }

@@ -1,4 +1,4 @@
-//! What is left of a connection that both ends have closed (RFC 9293, section 3.3.2: TIME-WAIT).
+//! The state of a connection that both ends have closed (RFC 9293, section 3.3.2: TIME-WAIT).
 
 use tcplab_units::Time;
 
@@ -33,7 +33,7 @@ impl Connection {
             && !self.rcv.held.anything_to_report()
     }
 
-    /// What answers in this end's place from now on, if it `is_at_rest`.
+    /// The state that answers in this end's place from now on, if it `is_at_rest`.
     pub fn time_wait(mut self) -> TimeWait {
         TimeWait { ack: self.header() }
     }

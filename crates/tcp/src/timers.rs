@@ -4,7 +4,7 @@ use tcplab_units::{Span, Time};
 
 use crate::Connection;
 
-/// What the sender's single timer stands for (Linux `icsk_pending`).
+/// The purpose of the sender's single timer (Linux `icsk_pending`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pending {
     /// It is not armed.

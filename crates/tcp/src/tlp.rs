@@ -75,7 +75,7 @@ impl Connection {
         sent
     }
 
-    /// What an ACK says of the probe (RFC 8985, section 7.4): a loss the probe repaired costs a reduction.
+    /// The verdict of an ACK on the probe (RFC 8985, section 7.4): a loss the probe repaired costs a reduction.
     pub(crate) fn process_probe_ack(&mut self, ack: u32, flags: AckFlags) {
         let Some(high_seq) = self.tail_loss.high_seq else { return };
         if before(ack, high_seq) {

@@ -105,7 +105,7 @@ impl ReceiveWindow {
         self.clamp = self.clamp.min(MAX_UNSCALED);
     }
 
-    /// What is left of the advertised window.
+    /// The rest of the advertised window.
     pub(crate) fn left(&self, rcv_nxt: u32) -> u32 {
         let end = self.advertised_at.wrapping_add(self.advertised);
         if before(end, rcv_nxt) { 0 } else { end.wrapping_sub(rcv_nxt) }

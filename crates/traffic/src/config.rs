@@ -37,7 +37,7 @@ pub struct End {
     pub flow: Flow,
 }
 
-/// What a URL names at its server.
+/// The object that a URL names at its server.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Target {
     /// Value of the field `Host`.

@@ -100,9 +100,9 @@ def describe(name: str) -> Description:
     """One of tcplab's own; raises ValueError when there is none of that name."""
     from tcplab import _core
 
-    told = _core.control(known_as(name))
+    metadata = _core.control(known_as(name))
     _, text = _core.control_files(known_as(name))
-    return _description(told, text or "")
+    return _description(metadata, text or "")
 
 
 def described_file(source: Source) -> Description:
@@ -114,10 +114,10 @@ def described_file(source: Source) -> Description:
 
     library = native(source)
     try:
-        told = _core.control(source.file.name, str(library))
+        metadata = _core.control(source.file.name, str(library))
     except ValueError as problem:
         raise ControlFileError(str(source.file), f"is not a control: {problem}") from None
-    return _description(told, source.text)
+    return _description(metadata, source.text)
 
 
 def file_of(name: str) -> tuple[Path, str]:
@@ -130,13 +130,13 @@ def file_of(name: str) -> tuple[Path, str]:
     return Path(f"{known_as(name)}.c"), text
 
 
-def _description(told: dict[str, Any], text: str) -> Description:
+def _description(metadata: dict[str, Any], text: str) -> Description:
     said = first_comment(text)
     return Description(
-        name=told["name"],
-        phases=tuple(told["phases"]),
-        parameters=tuple(Parameter(**row) for row in told["parameters"]),
-        gauges=tuple(Gauge(**row) for row in told["gauges"]),
+        name=metadata["name"],
+        phases=tuple(metadata["phases"]),
+        parameters=tuple(Parameter(**row) for row in metadata["parameters"]),
+        gauges=tuple(Gauge(**row) for row in metadata["gauges"]),
         about=_sentence(said),
         published=_published(said),
     )

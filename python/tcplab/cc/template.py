@@ -42,14 +42,14 @@ _TEXT = """\
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(CONGESTION_AVOIDANCE) PHASE(RECOVERY)
 
 /*
- * What can be set where it is used: `cc: {name: ./NAME.c, beta: 0.7}`. Numbers are whole: default, least,
- * most, and the scale by which the user's value is multiplied. Here 0.5 is 512 of 1024.
+ * Parameters, set where the control is used: `cc: {name: ./NAME.c, beta: 0.7}`. Numbers are whole: default,
+ * minimum, maximum, and the scale by which the user's value is multiplied. Here 0.5 is 512 of 1024.
  */
 #define PARAMETERS(PARAMETER) \\
 	PARAMETER(beta, 512, 1, 1023, 1024, "window after a loss, as a fraction of the window before it")
 
 /*
- * What it shows of its state: name, the member below, the scale by which it is divided, and the unit. Each is
+ * State that it shows: name, the member below, the scale by which it is divided, and the unit. Each is
  * recorded with every sample of the socket, in the table `gauges`, and drawn in the report.
  */
 #define GAUGES(GAUGE) \\
@@ -58,7 +58,7 @@ _TEXT = """\
 #include "tcplab_cc.h"
 
 /*
- * What it remembers of a connection: zero when it begins, as large as you like. TELEMETRY stays first: what
+ * State of a connection: zero when it begins, as large as you like. TELEMETRY stays first: what
  * is written to ca->telemetry (bandwidth in bit/s, min_rtt_us, gains in 1/256) appears in the results.
  */
 struct state {

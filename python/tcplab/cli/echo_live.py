@@ -80,6 +80,8 @@ class _Live:
             size, done, mean = current
             place = asked.sizes.index(size) + 1 if size in asked.sizes else 0
             of = asked.iterations * max(1, len(self._test.connected))
-            told = f", mean {mean / 1e6:.4f} ms" if done else ""
-            lines.append(f"{size} B ({place} of {len(asked.sizes)} sizes): {done} of {of} round trips{told}")
+            so_far = f", mean {mean / 1e6:.4f} ms" if done else ""
+            lines.append(
+                f"{size} B ({place} of {len(asked.sizes)} sizes): {done} of {of} round trips{so_far}"
+            )
         return Text("\n".join(lines))

@@ -15,7 +15,7 @@ from tcplab.cli.failure import Code, CommandError
 Event = dict[str, Any]
 
 
-def listen(mode: str, told: dict[str, Any], heard: Callable[[Event], str], *, json: bool) -> None:
+def listen(mode: str, settings: dict[str, Any], heard: Callable[[Event], str], *, json: bool) -> None:
     """Run the agent in a mode that serves, and print what it says until Ctrl-C or SIGTERM.
 
     `heard` puts an event into words. Raises CommandError.
@@ -30,7 +30,7 @@ def listen(mode: str, told: dict[str, Any], heard: Callable[[Event], str], *, js
     # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with suppress(KeyboardInterrupt), EchoAgent(mode, told) as agent:
+        with suppress(KeyboardInterrupt), EchoAgent(mode, settings) as agent:
             try:
                 for event in agent:
                     show(event)

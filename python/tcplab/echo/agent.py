@@ -1,4 +1,4 @@
-"""The program behind `tcplab echo`: the agent, told by one line and telling what happens by lines."""
+"""The program behind `tcplab echo`: the agent, given its settings by one line, reports by lines."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 from tcplab.testbed.agent import agent_command, agent_missing
 
 Event = dict[str, Any]
-# How long it may take to end once it is told to, seconds.
+# How long it may take to end once it is asked to, seconds.
 _PATIENCE = 10.0
 
 
 class EchoAgentError(Exception):
-    """The agent cannot do what it was told."""
+    """The agent cannot do what it was asked."""
 
 
 class EchoAgent:
     """An agent at one end of an echo; its events, in order, by iterating over it."""
 
-    def __init__(self, command: str, told: dict[str, Any]) -> None:
+    def __init__(self, command: str, settings: dict[str, Any]) -> None:
         missing = agent_missing()
         if missing:
             raise EchoAgentError(missing)
         self._process = subprocess.Popen(
             agent_command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
-        self._tell(json.dumps(told) + "\n")
+        self._tell(json.dumps(settings) + "\n")
 
     def __enter__(self) -> EchoAgent:
         return self
@@ -55,14 +55,14 @@ class EchoAgent:
             yield event
 
     def stop(self) -> None:
-        """Have it end. What it has measured is still told."""
+        """Have it end. Its measurements are still reported."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
 
     def _tell(self, line: str) -> None:
         if self._process.stdin is not None:
-            # One that has ended already has told why.
+            # One that has ended already has reported why.
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.write(line)
                 self._process.stdin.flush()

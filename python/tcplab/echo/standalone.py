@@ -29,7 +29,7 @@ class Asked:
     raw: str | None
 
     def to_json(self) -> dict[str, Any]:
-        """As the agent is told."""
+        """As the agent is given it."""
         return {
             "addresses": list(self.addresses),
             "sizes": list(self.sizes),

@@ -19,7 +19,7 @@ _LANGUAGE = "its language: https://docs.frrouting.org"
 
 
 def problems(plan: Plan) -> Iterator[Problem]:
-    """What FRR does not understand in the files of a plan's routers; none where FRR is not installed."""
+    """The mistakes that FRR finds in the files of a plan's routers; none where FRR is not installed."""
     vtysh = shutil.which("vtysh")
     if vtysh is None:
         return
@@ -37,7 +37,7 @@ def problems(plan: Plan) -> Iterator[Problem]:
 
 
 def _mistakes(vtysh: str, text: str) -> str:
-    """What vtysh says of a configuration, in words; empty where it is right."""
+    """The message of vtysh on a configuration; empty where it is right."""
     with tempfile.TemporaryDirectory(prefix="tcplab-frr-") as folder:
         file = Path(folder) / "frr.conf"
         file.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """Routing protocols of a run on the kernel: awaited before traffic, and what is kept of them.
 
 The run directory gets `routing/NODE.conf`, the configuration as run, and `routing/NODE.DAEMON.log`. What
-changes in adjacencies and sessions is told by these logs; the `routes` table is from the kernel itself.
+changes in adjacencies and sessions is reported by these logs; the `routes` table is from the kernel itself.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tcplab.server.samples import Hop, Samples
 
 Array = NDArray[np.float64]
 Made = tuple[dict[str, Any], Array, Array]
-"""What a series is, its abscissae (s, or the unit of its panel), its values."""
+"""The name of a series, its abscissae (s, or the unit of its panel), its values."""
 
 _MAX_CLASSES = 8
 # The page scales seconds and bits per second itself.

@@ -83,7 +83,7 @@ class Agents:
         return answers
 
     def tell(self, command: Json, names: Iterable[str] | None = None) -> None:
-        """Give agents, all that are still there unless told which, a command; do not wait for answers."""
+        """Give agents, all that are still there unless named, a command; do not wait for answers."""
         for name in self.alive if names is None else names:
             self._send(name, command)
 

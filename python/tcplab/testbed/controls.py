@@ -112,8 +112,8 @@ def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:
     commands = [load_command(one) for one in asked]
     answers = agents.ask((CONTROLS, command) for command in commands)
     keys = ("registered", "state", "phases", "gauges")
-    told = [{key: answer[key] for key in keys} for answer in answers]
-    return Loaded(dict(zip(asked, told, strict=True)))
+    facts = [{key: answer[key] for key in keys} for answer in answers]
+    return Loaded(dict(zip(asked, facts, strict=True)))
 
 
 def load_command(control: Ours) -> Json:

@@ -1,4 +1,4 @@
-"""Labs that stay up: built from a plan, found by name, told what to do by `tcplab topo`.
+"""Labs that stay up: built from a plan, found by name, commanded by `tcplab topo`.
 
 A lab listens on a socket in the abstract namespace (unix(7)): it has no file, and is gone with the lab's
 process.

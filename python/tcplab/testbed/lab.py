@@ -1,4 +1,4 @@
-"""The process that builds a lab (`tcplab-agent lab`), told by lines of JSON and answering by lines."""
+"""The process that builds a lab (`tcplab-agent lab`), commanded by lines of JSON and answering by lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PATIENCE = 5.0
 
 
 class LabProcess:
-    """A lab for as long as this process wants it, or on its own once it has been told to `hold`."""
+    """A lab for as long as this process wants it, or on its own once it has been asked to `hold`."""
 
     def __init__(self, *options: str, descriptors: Sequence[int] = (), apart: bool = False) -> None:
         # Messages of our processes for people; the file has no name on disk.

@@ -1,4 +1,4 @@
-"""Settings of a link, as someone writes them, to what an emulator is told to change."""
+"""Settings of a link, as someone writes them, to the command of an emulator."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ export class BackendError extends Error {
 }
 
 export interface Backend {
-  /** What tells this page from others of the same server. */
+  /** The name that tells this page from others of the same server. */
   readonly page: string;
   session(): Promise<Session>;
   login(token: string): Promise<void>;
@@ -183,16 +183,16 @@ export interface Backend {
   traffic(lab: string, text: string | null, path: string): Promise<void>;
   /** A node's addresses, routes and neighbours. */
   tables(lab: string, node: string): Promise<{ text: string }>;
-  /** Open a terminal, a capture, or what is watched; `ended` is told why it has ended. */
+  /** Open a terminal, a capture, or what is watched; `ended` is notified why it has ended. */
   enter(
     lab: string,
     what: "watch" | "terminal" | "capture",
     query: Record<string, string>,
-    told: (data: string | ArrayBuffer) => void,
+    notify: (data: string | ArrayBuffer) => void,
     ended: (why: string) => void,
   ): Stream;
   captureAddress(capture: string): string;
   ladderAddress(capture: string, flow: number): string;
-  /** Be told what goes on, until the answer is called. */
-  listen(told: (event: Event) => void): () => void;
+  /** Be notified of events, until the answer is called. */
+  listen(notify: (event: Event) => void): () => void;
 }

@@ -6,7 +6,7 @@ import { type Backend, BackendError, type Event, type Stream, type Wanted } from
 const PAGE = Math.random().toString(36).slice(2);
 const LONGEST_WAIT = 5000;
 
-// Requests may overtake each other: the server is told which of them is the newest.
+// Requests may overtake each other: the server is notified which of them is the newest.
 let previews = 0;
 
 export function server(base = new URL(".", document.baseURI)): Backend {
@@ -80,19 +80,19 @@ export function server(base = new URL(".", document.baseURI)): Backend {
       void (await ask(address(`labs/${lab}/change`), send("POST", { link, settings, direction }))),
     traffic: async (lab, text, path) => void (await ask(address(`labs/${lab}/traffic`), send("POST", { text, path }))),
     tables: (lab, node) => json(address(`labs/${lab}/tables`, { node })),
-    enter: (lab, what, query, told, ended) => enter(address(`labs/${lab}/${what}`, query), told, ended),
+    enter: (lab, what, query, notify, ended) => enter(address(`labs/${lab}/${what}`, query), notify, ended),
     captureAddress: (capture) => address(`captures/${capture}`).href,
     ladderAddress: (capture, flow) => address(`captures/${capture}/ladder`, { flow }).href,
-    listen: (told) => listen(address("live"), told),
+    listen: (notify) => listen(address("live"), notify),
   };
 }
 
-function enter(url: URL, told: (data: string | ArrayBuffer) => void, ended: (why: string) => void): Stream {
+function enter(url: URL, notify: (data: string | ArrayBuffer) => void, ended: (why: string) => void): Stream {
   url.protocol = url.protocol.replace("http", "ws");
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   let closed = false;
-  socket.onmessage = (message) => told(message.data as string | ArrayBuffer);
+  socket.onmessage = (message) => notify(message.data as string | ArrayBuffer);
   socket.onclose = (event) => closed || ended(event.reason || (event.wasClean ? "" : "the connection to the server is lost"));
   return {
     send: (data) => socket.readyState === WebSocket.OPEN && socket.send(data),
@@ -104,7 +104,7 @@ function enter(url: URL, told: (data: string | ArrayBuffer) => void, ended: (why
 }
 
 // A lost connection is tried again, at first soon, then every few seconds.
-function listen(url: URL, told: (event: Event) => void): () => void {
+function listen(url: URL, notify: (event: Event) => void): () => void {
   let socket: WebSocket | undefined;
   let wait = 250;
   let timer = 0;
@@ -115,12 +115,12 @@ function listen(url: URL, told: (event: Event) => void): () => void {
     socket = new WebSocket(url);
     socket.onopen = () => {
       wait = 250;
-      told({ type: "connected" });
+      notify({ type: "connected" });
     };
-    socket.onmessage = (message) => told(JSON.parse(message.data as string) as Event);
+    socket.onmessage = (message) => notify(JSON.parse(message.data as string) as Event);
     socket.onclose = () => {
       if (closed) return;
-      told({ type: "lost" });
+      notify({ type: "lost" });
       timer = window.setTimeout(connect, wait);
       wait = Math.min(wait * 1.6, LONGEST_WAIT);
     };

@@ -173,7 +173,7 @@ export function toGeneral(text: string): string {
     ...(mapping(own) as Record<string, Value>),
   };
   if (changes !== undefined) {
-    const told = (inner: unknown, way: "forward" | "reverse") => {
+    const translated = (inner: unknown, way: "forward" | "reverse") => {
       const { rtt: newer, ...more } = mapping(inner) as Record<string, Value>;
       const slower = half(newer);
       if (way === "forward") return { ...more, ...(slower ? { delay: slower } : {}) };
@@ -181,7 +181,7 @@ export function toGeneral(text: string): string {
     };
     for (const [way, into] of [["forward", forward], ["reverse", reverse]] as const) {
       const times = Object.entries(mapping(changes))
-        .map(([time, inner]) => [time, told(inner, way)] as const)
+        .map(([time, inner]) => [time, translated(inner, way)] as const)
         .filter(([, inner]) => Object.keys(inner).length);
       if (times.length && into.at === undefined) into.at = Object.fromEntries(times);
     }

@@ -1,4 +1,4 @@
-// What could be written at a place of a scenario's text: keys of the mapping around it, or values of its key.
+// Completions at a place of a scenario's text: keys of the mapping around it, or values of its key.
 
 import { isMap, isPair, isScalar, isSeq, type Node, parseDocument } from "yaml";
 import { fields, long, resolved, type Schema, words } from "./schema";

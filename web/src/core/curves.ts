@@ -12,7 +12,7 @@ export interface SeriesAbout {
   direction?: string;
   /** Of a distribution: the unit of its abscissa, which is not time. */
   across?: string;
-  /** What publishes this figure, and its name: figures of one group and unit share a chart. */
+  /** The publisher of this figure, and its name: figures of one group and unit share a chart. */
   group?: string;
   figure?: string;
 }

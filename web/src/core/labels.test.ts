@@ -11,7 +11,7 @@ const width = (text: string) => 6 * text.length;
 const drawingOf = (text: string) => draw(read(text).data);
 
 describe("labels", () => {
-  // What `topology` makes is known from the plan alone.
+  // Nodes that `topology` makes are known from the plan alone.
   const drawn = TEMPLATES.filter(({ text }) => !drawingOf(text).generated);
   it.each(drawn.map(({ name, text }) => [name, text]))("of %s stand on no node and on no other label", (_, text) => {
     const drawing = drawingOf(text);

@@ -41,10 +41,10 @@ const SAMPLES = 16;
 const MAX_LINES = 80;
 // So many links that are alike have a label each, however small they are drawn.
 const FEW_ALIKE = 8;
-// What many links share may stand this far from one of them, at scale 1.
+// A label that many links share may stand this far from one of them, at scale 1.
 const AWAY = [0, 15, 30, 45, 60, 90];
 
-/** What a link says: in two lines, each thing in a line of its own, or its rate alone; impairments always. */
+/** The label of a link: in two lines, each thing in a line of its own, or its rate alone; impairments always. */
 export function linkSayings({ label, impairments, changes }: DrawnLink): Lines[] {
   const parts = label.split(" · ").filter(Boolean);
   const more: Word[] = impairments.map((text) => ({ text, tone: "bad" }));
@@ -69,7 +69,7 @@ export function place(lines: Labelled[], nodes: Box[], scale: number, width: (te
   const found = new Map<string, Label>();
   const taken: Box[] = [];
   const { x, y, width: wide, height: high } = spanned(nodes, lines.map(({ bow }) => bow), 1.5 * LINE_HEIGHT);
-  // What is seen when the whole drawing is shown.
+  // The part that is seen when the whole drawing is shown.
   const frame = { x: x + wide / 2, y: y + high / 2, width: wide + 2 * MARGIN * scale, height: high + 2 * MARGIN * scale };
   const paths = lines.length > MAX_LINES ? [] : lines.map(({ id, bow }) => ({ id, points: samples(bow) }));
   const groups = new Map<string, Labelled[]>();
@@ -138,7 +138,7 @@ function beside(bow: Bow, share: number, { width, height }: Size, away: number):
 
 const samples = (bow: Bow): Point[] => Array.from({ length: SAMPLES + 1 }, (_, index) => along(bow, index / SAMPLES));
 
-/** What a drawing with its arcs spans: a box by its upper left corner. */
+/** The extent of a drawing with its arcs: a box by its upper left corner. */
 export function spanned(nodes: Box[], bows: Bow[], margin: number): { x: number; y: number; width: number; height: number } {
   const corners = [
     ...nodes.flatMap(({ x, y, width, height }) => [

@@ -1,4 +1,4 @@
-// What a scenario's text draws: nodes, links and flows, as far as the text says so already.
+// The drawing of a scenario's text: nodes, links and flows, as far as the text says so already.
 
 import { shown } from "./quantity";
 import type { Path } from "./text";

@@ -111,7 +111,7 @@ export class Packets {
       now.set(link, settings);
       for (const one of detail.split(", ")) {
         if (one === "up") settings.delete(`${direction} down`);
-        // What has no figure, such as a loss process, has changed in more than one.
+        // An impairment without a figure, such as a loss process, has changed in more than one.
         else settings.set(`${direction} ${one.split(" ")[0]}`, one === "down" || /\d/.test(one) ? one : `${one} changed`);
       }
     }

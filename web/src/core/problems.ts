@@ -1,4 +1,4 @@
-// What `check` says, by line for the editor and by object for the drawing.
+// The mistakes that `check` reports, by line for the editor and by object for the drawing.
 
 import type { Drawing } from "./network";
 
@@ -60,7 +60,7 @@ export function byObject(checked: Checked | undefined, drawing: Drawing): Map<st
 }
 
 /** A mistake in one sentence, with the nearest valid spelling. */
-export function told(mistake: Mistake): string {
+export function messageOf(mistake: Mistake): string {
   const where = mistake.path ? `${mistake.path}: ` : "";
   const absent = /(is missing|has no value|is empty)$/.test(mistake.message);
   const hint = mistake.suggestion ? (absent ? `; for example ${mistake.suggestion}` : `; did you mean ${mistake.suggestion}?`) : "";

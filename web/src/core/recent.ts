@@ -1,4 +1,4 @@
-// What a network that is up has lately done: rates of its links, and its TCP senders' windows and times.
+// Recent values of a network that is up: rates of its links, and its TCP senders' windows and times.
 
 import type { Line } from "./curves";
 

@@ -108,7 +108,7 @@ describe("a drawing", () => {
   it("puts no two nodes on one spot", () => {
     for (const { text } of TEMPLATES) {
       const drawing = draw(read(text).data);
-      // What `topology` makes is known from the plan alone.
+      // Nodes that `topology` makes are known from the plan alone.
       if (drawing.generated) continue;
       const found = places(drawing, { [drawing.nodes[0]!.name]: { x: 5, y: 5 } });
       expect(new Set(Object.values(found).map(({ x, y }) => `${x} ${y}`)).size).toBe(drawing.nodes.length);

@@ -68,7 +68,7 @@ export function scene(drawing: Drawing, places: Places, around = middle(drawing,
   return { nodes, links, flows };
 }
 
-/** What there is to say of a scene's lines; `first` are the ids of those that find their place before all others. */
+/** The labels of a scene's lines; `first` are the ids of those that find their place before all others. */
 export function labelled(drawing: Drawing, { links, flows }: Scene, first: (id: string) => boolean): Labelled[] {
   const found: Labelled[] = [];
   for (const flow of drawing.flows) {
@@ -77,7 +77,7 @@ export function labelled(drawing: Drawing, { links, flows }: Scene, first: (id: 
   }
   for (const link of drawing.links) {
     const [id, bow] = [`link ${link.name}`, links.get(link.name)];
-    // What makes a link special is read first: impairments, changes, a queue of its own.
+    // The special settings of a link are read first: impairments, changes, a queue of its own.
     const rank = first(id) ? 9 : link.impairments.length || link.changes ? 4 : link.label.split(" · ").length > 2 ? 3 : 2;
     const alike = rank === 2 || rank === 3 ? link.label : undefined;
     if (bow) found.push({ id, bow, sayings: linkSayings(link), rank, alike });

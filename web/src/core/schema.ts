@@ -42,7 +42,7 @@ export function resolved(schema: Schema | undefined, root: Schema): Schema {
   return found;
 }
 
-/** What a schema comes to, its alternatives and theirs: each is of one form. */
+/** The forms of a schema, its alternatives and theirs: each is of one form. */
 function forms(schema: Schema, root: Schema): Schema[] {
   const found = resolved(schema, root);
   const options = found.anyOf ?? found.oneOf;
@@ -87,7 +87,7 @@ export function schemaOf(root: Schema, what: "node" | "link" | "path" | "side" |
   return options.find((option) => option.properties?.kind?.const === kind) ?? options[0];
 }
 
-/** What can be changed of a link while it carries traffic: the settings of its `at`. */
+/** Settings of a link that can change while it carries traffic: those of its `at`. */
 export function changeable(root: Schema): Field[] {
   const at = resolved(long(schemaOf(root, "link") ?? {}, root)?.properties?.at, root);
   const [listed] = Object.values(at.patternProperties ?? {});

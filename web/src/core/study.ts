@@ -15,7 +15,7 @@ export function unitOf(found: StudyResults, metric: string): string {
   return UNITS[unit] ?? unit;
 }
 
-/** What stands at one place of a grid. */
+/** The contents of one place of a grid. */
 export interface Square {
   /** The cells there: several where the grid has more than two axes. */
   cells: StudyCell[];

@@ -18,7 +18,7 @@ import {
 export type Path = (string | number)[];
 export type Value = string | number | boolean | null | Value[] | { [key: string]: Value | undefined };
 
-/** What a text could be read as; `data` is undefined where it is not YAML at all. */
+/** The data that a text could be read as; undefined where it is not YAML at all. */
 export interface Read {
   text: string;
   document: Document;
@@ -195,7 +195,7 @@ function cutBlock(text: string, parent: YAMLMap | YAMLSeq, index: number): strin
 }
 
 function blockSafe(text: string, there: Node, value: Value): string {
-  // What stood in several lines ends with a line break that must stay.
+  // Text in several lines ends with a line break that must stay.
   const range = there.range!;
   const ends = text.slice(range[0], range[1]).endsWith("\n") ? "\n" : "";
   // A block mapping or list begins on its own line: what replaces it may stand there just as well.

@@ -31,7 +31,7 @@ export class Documents {
     return this.page.state;
   }
 
-  /** What was open last, or an empty canvas. */
+  /** The document that was open last, or an empty canvas. */
   async begin(): Promise<void> {
     const last = localStorage.getItem(LAST);
     if (last && this.state.files?.scenarios.includes(last)) await this.open(last);
@@ -115,7 +115,7 @@ export class Documents {
     this.page.set({ drawing, placed: places(drawing, { ...this.automatic, ...this.history.now.places }) });
   }
 
-  /** What stands now: another object after every edit. */
+  /** The present text: another object after every edit. */
   get now(): object {
     return this.history.now;
   }
@@ -142,7 +142,7 @@ export class Documents {
       if (open) {
         localStorage.setItem(LAST, path);
         this.page.set({ path, version: saved.version, savedText: text, savedPlaces: places, conflict: false });
-        // What was edited meanwhile is a draft of the new version.
+        // An edit made meanwhile is a draft of the new version.
         this.keep();
       }
       this.page.notice(`Saved ${path}.`, false, about);
@@ -194,7 +194,7 @@ export class Documents {
     }
   }
 
-  /** What the directory holds now. */
+  /** The contents of the directory now. */
   async list(): Promise<void> {
     const number = ++this.listings;
     try {
@@ -240,7 +240,7 @@ export class Documents {
     // A text that is broken for the moment leaves the drawing as it was.
     const before = this.state.drawing;
     const drawing = found.broken ? before : draw(found.data);
-    // What is made from `topology` stays until the plan of this text is known.
+    // Nodes made from `topology` stay until the plan of this text is known.
     if (drawing.generated && before.generated) Object.assign(drawing, { nodes: before.nodes, links: before.links });
     const changed = another || text !== this.state.text;
     this.page.set({

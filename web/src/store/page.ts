@@ -1,4 +1,4 @@
-// The state of the page, who looks at it, and what the user is told.
+// The state of the page, who looks at it, and its messages to the user.
 
 import type { Backend } from "../backend/backend";
 import { INITIAL, type State } from "./state";
@@ -28,7 +28,7 @@ export class Page {
   /** Tell the user; a notice takes the place of those before it that are about the same. */
   notice(text: string, bad = false, about = text): void {
     const id = ++this.noticed;
-    // What went well makes room for the next; what went wrong waits to be read.
+    // A success makes room for the next message; a failure waits to be read.
     const others = this.state.notices.filter((one) => one.about !== about && one.bad);
     this.set({ notices: [...others, { id, text, bad, about }].slice(-MAX_NOTICES) });
     if (!bad) window.setTimeout(() => this.dismiss(id), SHOWN);

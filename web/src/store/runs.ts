@@ -104,7 +104,7 @@ export class Runs {
   }
 }
 
-/** What is known of a run's goodput, and what has just been told. */
+/** A run's goodput so far, and its latest report. */
 function grown(known: Live = { times: [], goodput: {} }, job: Job): Live {
   const last = known.times[known.times.length - 1] ?? -1;
   if (!Object.keys(job.goodput).length || job.time <= last) return known;

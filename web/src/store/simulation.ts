@@ -18,7 +18,7 @@ export class Simulation {
   private edited = 0;
   /** Number of the latest request for a window: the answers to older ones are too late. */
   private zooms = 0;
-  /** What was simulated last. */
+  /** The last simulated text. */
   private simulated = "";
 
   /** `planned` is called with the plan of a text that is right. */
@@ -54,7 +54,7 @@ export class Simulation {
   async preview(packets = false): Promise<void> {
     const { text, path, broken, drawing, panels } = this.state;
     const key = `${packets} ${panels.join()} ${text}`;
-    // What is being simulated is a former text.
+    // The text being simulated is a former one.
     this.previewing?.abort();
     if (broken || !drawing.flows.length) return this.page.set({ refused: undefined, busy: false });
     if (key === this.simulated) return this.page.set({ busy: false });
@@ -82,7 +82,7 @@ export class Simulation {
     } catch (problem) {
       if (control.signal.aborted) return;
       const status = problem instanceof BackendError ? problem.status : 0;
-      // What is wrong with the text, `check` says at its place.
+      // Mistakes in the text are shown at their place by `check`.
       this.page.set({ busy: false, refused: status === 422 ? message(problem) : undefined });
     }
   }

@@ -1,4 +1,4 @@
-// What the page knows: the open document, what was checked, simulated and run, and what goes on.
+// The state of the page: the open document, what was checked, simulated and run, and what goes on.
 
 import type { Files, Job, Lab, Result, Session } from "../backend/backend";
 import type { Curves } from "../core/curves";
@@ -81,7 +81,7 @@ export interface State {
   /** How often runs of a study have ended, by the study's path. */
   studyRuns: Record<string, number>;
   labs: Lab[];
-  /** What was last changed of a link that is up. */
+  /** The last change of a link that is up. */
   labChange?: string;
 
   notices: Notice[];

@@ -6,7 +6,7 @@ import { message, Page } from "./page";
 import { Runs } from "./runs";
 import { Simulation } from "./simulation";
 
-/** What an address of this page names. */
+/** The objects that an address of this page can name. */
 export interface Asked {
   scenario?: string | null;
   result?: string | null;
@@ -18,7 +18,7 @@ export class Store extends Page {
   readonly documents: Documents = new Documents(this, (another) => this.simulation.changed(another));
   readonly runs = new Runs(this, this.documents, () => void this.simulation.zoom(this.state.window));
 
-  /** What the address named, until it is shown: there may be no access yet. */
+  /** The object that the address named, until it is shown: there may be no access yet. */
   private asked: Asked = {};
   /** Number of the latest request for the labs: the answers to older ones are too late. */
   private lookings = 0;
@@ -40,7 +40,7 @@ export class Store extends Page {
     await this.go(what);
   }
 
-  /** What a shared address names. */
+  /** The object that a shared address names. */
   async go({ scenario, result, study }: Asked): Promise<void> {
     if (scenario) await this.documents.open(scenario);
     if (result) await this.runs.inspect(result);

@@ -119,7 +119,7 @@ function Lower() {
   );
 }
 
-/** What the simulation says of itself, beside the tabs. */
+/** The state of the simulation, beside the tabs. */
 function Status() {
   const busy = use((state) => state.busy);
   const took = use((state) => state.took);
@@ -146,7 +146,7 @@ function Status() {
   );
 }
 
-/** What went well goes by itself; what went wrong stays until it is dismissed. */
+/** A success goes by itself; a failure stays until it is dismissed. */
 function Notices() {
   const store = useStore();
   const notices = use((state) => state.notices);

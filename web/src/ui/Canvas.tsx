@@ -99,7 +99,7 @@ function Inner() {
     [drawing, placed, selection, wrong],
   );
   const [nodes, setNodes] = useState<Device[]>(derived);
-  // What React Flow has measured stays; everything else is the store's.
+  // Sizes that React Flow has measured stay; everything else is the store's.
   useEffect(() => {
     setNodes((before) => {
       const known = new Map(before.map((node) => [node.id, node]));
@@ -241,7 +241,7 @@ function Inner() {
     const { now } = store.documents;
     const number = ++arrangements.current;
     const found = await automatic(drawing, frame.current!.clientWidth, layout);
-    // What was edited or chosen while it was worked out stays.
+    // Objects edited or chosen while the layout was worked out stay.
     if (now !== store.documents.now || number !== arrangements.current) return;
     store.documents.move(found);
     window.setTimeout(() => whole(200), 30);
@@ -251,7 +251,7 @@ function Inner() {
   const unplaced = drawing.nodes.length > 3 && !store.documents.placedByHand;
   const size = drawing.nodes.length;
   const network = `${document} ${size} ${drawing.links.length}`;
-  // What is laid out and seen: until then, nodes are still on their way.
+  // Nodes that are laid out and seen: until then, they are still on their way.
   const [seen, setSeen] = useState(-1);
   const [laidOut, setLaidOut] = useState("");
   useEffect(() => {

@@ -18,7 +18,7 @@ export interface ChartProps {
   marks: CurvesHeader["marks"];
   /** Whether it names its lines, each with its last value, where nothing above all panels names them. */
   named?: boolean;
-  /** What is said where there is no line. */
+  /** The text where there is no line. */
   absent?: string;
   onZoom: (window: [number, number] | undefined) => void;
 }

@@ -11,7 +11,7 @@ import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutt
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import { complete } from "../core/complete";
-import { type Checked, told } from "../core/problems";
+import { type Checked, messageOf } from "../core/problems";
 import { placeOf } from "../core/text";
 import type { Store } from "../store/store";
 import { use, useStore } from "./use";
@@ -47,7 +47,7 @@ export default function Editor() {
     if (editor) editor.dispatch(setDiagnostics(editor.state, diagnostics(editor.state, checked)));
   }, [checked]);
 
-  // What is selected on the canvas is brought into view here.
+  // The selection on the canvas is brought into view here.
   useEffect(() => {
     const editor = view.current;
     const one = selection.length === 1 ? selection[0]! : undefined;
@@ -69,7 +69,7 @@ export default function Editor() {
           {errors.map((error, index) => (
             <li key={index} className="error">
               <button className="plain" onClick={() => goTo(view.current, error.line, error.column)}>
-                {error.line > 0 && <b>line {error.line}</b>} {told(error)}
+                {error.line > 0 && <b>line {error.line}</b>} {messageOf(error)}
               </button>
             </li>
           ))}
@@ -157,7 +157,7 @@ function diagnostics(state: EditorState, checked: Checked | undefined): Diagnost
         from,
         to,
         severity: "error" as const,
-        message: told(error),
+        message: messageOf(error),
         actions: fix
           ? [{ name: `Use ${error.suggestion}`, apply: (editor: EditorView, a: number, b: number) => editor.dispatch({ changes: { from: a, to: b, insert: error.suggestion } }) }]
           : [],

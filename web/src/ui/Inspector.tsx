@@ -9,7 +9,7 @@ import { type Path, read } from "../core/text";
 import { removeSelected } from "./selected";
 import { use, useStore } from "./use";
 
-/** What people come to change, above the rest. */
+/** The settings that people come to change, above the rest. */
 const FIRST: Record<string, string[]> = {
   node: ["kind", "initial_window", "window", "ecn"],
   link: ["rate", "delay", "rtt", "queue", "loss", "jitter"],

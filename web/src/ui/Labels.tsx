@@ -1,4 +1,4 @@
-// What links and flows say, over the drawing: as large as can be read, where nothing else stands.
+// Labels of links and flows, over the drawing: as large as can be read, where nothing else stands.
 
 import { EdgeLabelRenderer, useStore as useCanvas } from "@xyflow/react";
 import { useEffect, useMemo } from "react";

@@ -1,4 +1,4 @@
-// What a result says of itself.
+// The view of a result.
 
 import type { Result } from "../backend/backend";
 import { Icon } from "./icons";

@@ -8,7 +8,7 @@ type Watcher = (packets: Packets | undefined, time: number, falling: number) => 
 // How long of the viewer's time a dropped packet is seen falling, s.
 const FALLING = 0.6;
 // How often the clock and the slider follow, ms: packets move with every frame.
-const TOLD = 100;
+const NOTIFY_EVERY = 100;
 // A window holds this much of the viewer's time, s.
 const AHEAD = 8;
 
@@ -26,7 +26,7 @@ class Playback {
   private listeners = new Set<() => void>();
   private last = 0;
   private frame = 0;
-  private toldAt = 0;
+  private notifiedAt = 0;
   private store?: Store;
 
   open(store: Store, run: string, duration: number): void {
@@ -70,8 +70,8 @@ class Playback {
       // Time waits for the packets that it is to show.
       if (ready) this.time = Math.min(this.duration, this.time + ((now - this.last) / 1000) * this.speed);
       if (this.time >= this.duration) this.playing = false;
-      if (!this.playing || now - this.toldAt >= TOLD) {
-        this.toldAt = now;
+      if (!this.playing || now - this.notifiedAt >= NOTIFY_EVERY) {
+        this.notifiedAt = now;
         this.tell();
       }
     }

@@ -20,9 +20,9 @@ use crate::connection::{Connection, Turn};
 use crate::socket;
 use crate::splice::Pipes;
 
-/// What is read from a client at a time: requests are small.
+/// Size of one read from a client: requests are small.
 const REQUEST: usize = 16 << 10;
-/// What is read from a server at a time.
+/// Size of one read from a server.
 const RESPONSE: usize = 64 << 10;
 /// A head that does not go on for so long is passed on: its sender may wait for an answer to something else than HTTP.
 const HEAD: Duration = Duration::from_secs(3);
@@ -39,7 +39,7 @@ enum End {
     Client,
     /// The last response was said to be the last.
     Cache,
-    /// What follows is passed on as it is.
+    /// The rest is passed on as it is.
     PassedOn,
 }
 
@@ -482,7 +482,7 @@ fn via(is_1_1: bool) -> String {
     format!("{} {NAME}", if is_1_1 { "1.1" } else { "1.0" })
 }
 
-/// What a client cannot know from its own request (RFC 9112, section 9.3).
+/// Properties of a response that a client cannot know from its own request (RFC 9112, section 9.3).
 fn say_whether_open(fields: &mut Fields, request: &Request, keeps_open: bool) {
     if !keeps_open {
         fields.set("Connection", "close");

@@ -65,7 +65,7 @@ pub struct CacheCounts {
     pub memory: u64,
 }
 
-/// What the connections have in common.
+/// State that the connections share.
 #[derive(Debug)]
 struct Shared {
     size: u64,
@@ -163,7 +163,7 @@ impl Cache {
         servers: Vec<SocketAddr>,
     ) -> Result<Cache, AcceleratorError> {
         let (listener, port) = socket::listen(&towards_client)?;
-        // What the plan asks of the other leg is tried before the first connection needs it.
+        // The plan's settings of the other leg are tried before the first connection needs them.
         drop(socket::listen(&towards_server)?);
         let diversion = Diversion::new(divert::CACHE, port, Choice::To { ports, servers })?;
         let shared = Shared {

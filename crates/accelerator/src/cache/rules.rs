@@ -1,4 +1,4 @@
-//! What RFC 9111 says of messages: whether a response may be stored, for how long it is fresh, how old it is.
+//! The rules of RFC 9111 for messages: whether a response may be stored, for how long it is fresh, how old it is.
 
 use std::time::{Duration, SystemTime};
 

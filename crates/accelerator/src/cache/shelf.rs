@@ -1,4 +1,4 @@
-//! What is stored, and the memory that bodies take.
+//! The stored responses, and the memory that bodies take.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tcplab_units::Time;
 
 use super::rules;
 
-/// What was asked for. A client may name any host: what one server answers is not given for another.
+/// The key of a request. A client may name any host: one server's answer is not given for another's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) server: SocketAddr,
@@ -158,7 +158,7 @@ fn values(request: &Request, name: &str) -> Vec<String> {
     request.fields.members(name).map(str::to_owned).collect()
 }
 
-/// What is there for a request. The words are those of `Cache-Status` (RFC 9211, section 2.2).
+/// The state of the store for a request. The words are those of `Cache-Status` (RFC 9211, section 2.2).
 #[derive(Debug)]
 pub(crate) enum Found {
     /// It may be used as it is.

@@ -246,7 +246,7 @@ fn record(
             // By whole blocks, so that what was captured survives the process.
             file.borrow_mut().flush()?;
         } else if last {
-            // What the ring still held when the run ended belongs to the capture, and is written.
+            // Frames that the ring still held when the run ended belong to the capture, and are written.
             break;
         }
     }

@@ -208,7 +208,7 @@ impl Asked {
         let (size, frames) = self.filling().or_else(|| {
             let size = self.full_frame();
             let frames = (RATE_TIME / self.frame_time(size)?).clamp(12.0, MAX_FRAMES / 4.0);
-            // Where frames are lost on the way, those that find no room cannot be told from them.
+            // Where frames are lost on the way, those that find no room cannot be distinguished from them.
             let room = self.room(size).filter(|_| self.plan.loss.is_some());
             Some((size, frames.min(room.unwrap_or(frames))))
         })?;

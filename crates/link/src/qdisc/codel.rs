@@ -71,7 +71,7 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
     }
 }
 
-/// What CoDel is set to, shared by all queues of a discipline.
+/// Settings of CoDel, shared by all queues of a discipline.
 #[derive(Clone, Debug)]
 pub(super) struct Law {
     target: Span,
@@ -182,7 +182,7 @@ impl Control {
             let marks_before = self.marked;
             (packet, ok_to_drop) = self.mark_or_drop(packet, queue, others, law, now, sink);
             if self.marked > marks_before {
-                // What is marked is sent: one signal for each packet that leaves.
+                // A marked packet is sent: one signal for each packet that leaves.
                 self.drop_next = law.next_drop(self.drop_next, self.count);
                 break;
             }

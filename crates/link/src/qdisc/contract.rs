@@ -1,4 +1,4 @@
-//! What holds for every discipline, whatever its settings: the contract of the trait.
+//! Rules that hold for every discipline, whatever its settings: the contract of the trait.
 
 use std::collections::HashMap;
 

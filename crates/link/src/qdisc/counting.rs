@@ -1,4 +1,4 @@
-//! What a class has done, counted between it and the sink of the discipline around it.
+//! Counts of a class, taken between it and the sink of the discipline around it.
 
 use tcplab_units::Time;
 

@@ -44,7 +44,7 @@ use crate::packet::Packet;
 
 /// A queue discipline.
 ///
-/// What is being sent is not in the queue: `dequeue` hands it over.
+/// The packet in transmission is not in the queue: `dequeue` hands it over.
 pub trait Qdisc<P: Packet> {
     /// Takes `packet` in or refuses it, and tells `sink` which: `enqueued` or `rejected`, once.
     ///
@@ -79,7 +79,7 @@ pub trait Qdisc<P: Packet> {
     /// When the packet at the head arrived.
     fn head_since(&self) -> Option<Time>;
 
-    /// What the classes hold and have done, for a discipline that has classes.
+    /// Contents and counts of the classes, for a discipline that has classes.
     fn classes(&self) -> Vec<Class> {
         Vec::new()
     }
@@ -170,7 +170,7 @@ impl Gauge {
     }
 }
 
-/// What a class holds and has done since the start.
+/// Contents of a class, and its counts since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Its name within the discipline.
@@ -202,7 +202,7 @@ pub trait Sink<P> {
     /// `packet` was marked "congestion experienced".
     fn marked(&mut self, packet: &P);
 
-    /// What is in `packet`, as far as it is known.
+    /// The fields of `packet`, as far as they are known.
     fn inside(&self, _packet: &P) -> Inside {
         Inside::default()
     }

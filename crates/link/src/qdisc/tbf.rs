@@ -78,7 +78,7 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
         self.queue.gauges(now)
     }
 
-    /// What the queue within converts at a rate goes by that of the bucket.
+    /// Times that the queue within converts at a rate go by the rate of the bucket.
     fn change(&mut self, change: &Change, _rate: Option<Rate>) {
         self.queue.change(change, Some(self.bucket.rate()));
     }

@@ -1,4 +1,4 @@
-//! What the tests of disciplines share: a packet, and a sink that writes down what it is notified.
+//! Shared by the tests of disciplines: a packet, and a sink that writes down what it is notified.
 
 use tcplab_units::Time;
 
@@ -44,7 +44,7 @@ impl Packet for Unit {
     }
 }
 
-/// What a sink was notified.
+/// The notifications of a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notified {
     Enqueued,

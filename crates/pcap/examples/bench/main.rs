@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tcplab-pcap --example bench [-- --large]`: a capture of 1.5 million packets with a snap
 //! length of 128 bytes. `--large` adds one of 4 GB, and 100 million packets through a pipe, whose flows must be
-//! told in little memory; it takes 7 minutes, most of them tshark's. Files are removed afterwards.
+//! summarized in little memory; it takes 7 minutes, most of them tshark's. Files are removed afterwards.
 
 mod generate;
 
@@ -19,7 +19,7 @@ const PACKETS: u64 = 1_500_000;
 const LARGE_PACKETS: u64 = 33_000_000;
 /// 100 million packets come from a generator, through a pipe: no disk need hold them.
 const STREAMED_PACKETS: u64 = 100_000_000;
-/// What they may take in memory: some hundred flows at a time, and none of the packets.
+/// The memory that they may take: some hundred flows at a time, and none of the packets.
 const MAX_RESIDENT: u64 = 64 << 20;
 /// Another program is waited for this long.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -54,7 +54,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        // What can't be removed is left in the temporary directory.
+        // Files that can't be removed are left in the temporary directory.
         let _ = std::fs::remove_file(&self.0);
     }
 }

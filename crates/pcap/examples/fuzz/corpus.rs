@@ -4,7 +4,7 @@ use tcplab_pcap::build::{Ethernet, FrameBuffer, Ipv4, Keep, Tcp, TcpOptions, Udp
 use tcplab_pcap::{Interface, Writer};
 use tcplab_units::Time;
 
-/// What the mutants of a target are made from.
+/// The files that the mutants of a target are made from.
 pub fn corpus(target: &str) -> Vec<Vec<u8>> {
     let frames = frames();
     match target {

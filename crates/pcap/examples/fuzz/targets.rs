@@ -1,4 +1,4 @@
-//! What is done with a mutant, and what must hold then.
+//! The operations on a mutant, and the properties that must hold then.
 
 use std::io::Cursor;
 
@@ -153,7 +153,7 @@ fn filter_text(bytes: &[u8]) {
         flow: Some(1),
     };
     match Filter::parse(&text) {
-        // What a filter means, its negation does not.
+        // A packet that a filter accepts, its negation does not.
         Ok(filter) => {
             if let Ok(negated) = Filter::parse(&format!("not ({text})")) {
                 assert_ne!(filter.matches(&subject), negated.matches(&subject));

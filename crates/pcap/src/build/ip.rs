@@ -78,7 +78,7 @@ impl Ip {
         }
     }
 
-    /// What the pseudo header adds to the checksum of `protocol`.
+    /// The pseudo header's part of the checksum of `protocol`.
     pub(super) fn pseudo_header_sum(&self, protocol: u8, transport_len: u32) -> u32 {
         match self {
             // ICMP's checksum covers the message alone (RFC 792), ICMPv6's its pseudo header too (RFC 4443 2.3).
@@ -126,7 +126,7 @@ impl Ipv4 {
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 
-    /// What the addresses, the protocol and the length add to a transport checksum (RFC 9293 section 3.1).
+    /// The part of a transport checksum that covers addresses, protocol and length (RFC 9293 section 3.1).
     pub(super) fn pseudo_header_sum(&self, protocol: u8, transport_len: u32) -> u32 {
         checksum::sum(&self.source)
             + checksum::sum(&self.destination)

@@ -35,7 +35,7 @@ impl Ipv6 {
         header[4..6].copy_from_slice(&payload_len.to_be_bytes());
     }
 
-    /// What the addresses, the protocol and the length add to a transport checksum (RFC 8200 section 8.1).
+    /// The part of a transport checksum that covers addresses, protocol and length (RFC 8200 section 8.1).
     pub(super) fn pseudo_header_sum(&self, next_header: u8, transport_len: u32) -> u32 {
         checksum::sum(&self.source)
             + checksum::sum(&self.destination)

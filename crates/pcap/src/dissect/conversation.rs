@@ -23,7 +23,7 @@ pub(super) struct Relative {
     pub(super) ack_first: u32,
 }
 
-/// What a segment says about its place in the conversation.
+/// The place of a segment in the conversation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     pub(super) seq: u32,

@@ -57,7 +57,7 @@ fn ethernet(tree: &mut Tree, seen: &mut Conversations, bytes: &[u8], wire_len: u
     tagged(tree, seen, bytes, 14, number, wire_len);
 }
 
-/// What follows an EtherType, VLAN tags first.
+/// Dissects the contents by their EtherType, VLAN tags first.
 fn tagged(
     tree: &mut Tree,
     seen: &mut Conversations,

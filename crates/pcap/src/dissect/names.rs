@@ -1,6 +1,6 @@
 //! Names of numbers (IANA's registries), as far as a lab meets them.
 
-/// What an EtherType stands for.
+/// The name of an EtherType.
 pub(super) fn ether_type(number: u16) -> &'static str {
     match number {
         0x0800 => "IPv4",
@@ -22,7 +22,7 @@ pub(super) fn ether_type(number: u16) -> &'static str {
     }
 }
 
-/// What an IP protocol number stands for.
+/// The name of an IP protocol number.
 pub(super) fn ip_protocol(number: u8) -> &'static str {
     match number {
         0 => "hop-by-hop options",

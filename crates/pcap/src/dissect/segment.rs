@@ -1,4 +1,4 @@
-//! What an IP header says about the bytes behind it, and the verdict on their checksum.
+//! The bytes that an IP header describes, and the verdict on their checksum.
 
 use super::tree::{Place, Tree};
 
@@ -21,7 +21,7 @@ pub(super) struct Segment<'a> {
     pub(super) nesting: u8,
 }
 
-/// What a checksum field turned out to be.
+/// The verdict on a checksum field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Correct,

@@ -14,7 +14,7 @@ pub struct Field {
     pub len: usize,
     /// Name.
     pub name: &'static str,
-    /// What it says; empty for a field whose parts say it all.
+    /// Its value; empty for a field whose parts say it all.
     pub value: String,
 }
 
@@ -82,11 +82,11 @@ pub struct Summary {
     pub ip_protocol: Option<u8>,
     /// Source and destination port.
     pub ports: Option<(u16, u16)>,
-    /// What matters about it.
+    /// A remark about it.
     pub info: String,
 }
 
-/// What dissectors write into: fields if they are wanted, and the summary always.
+/// The output of dissectors: fields if they are wanted, and the summary always.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     fields: Option<Vec<Field>>,
@@ -125,7 +125,7 @@ impl Tree {
         }
     }
 
-    /// What follows until [`Tree::up`] is part of the field before.
+    /// All fields until [`Tree::up`] are part of the field before.
     pub(super) fn down(&mut self) {
         self.depth = self.depth.saturating_add(1);
     }

@@ -16,7 +16,7 @@ use std::net::IpAddr;
 
 pub use parse::FilterError;
 
-/// What a filter looks at.
+/// The properties of a packet that a filter looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subject {
     /// Where it comes from; of a flow, who began it.

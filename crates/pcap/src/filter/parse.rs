@@ -24,7 +24,7 @@ pub struct FilterError {
     pub at: usize,
     /// How many characters are wrong; 0: something is missing there.
     pub len: usize,
-    /// What is wrong, and what could stand there.
+    /// The mistake, and what could stand there.
     pub message: String,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Node, FilterError> {
 }
 
 struct Parser<'a> {
-    /// What has not been read yet.
+    /// The text that has not been read yet.
     tokens: &'a [Token<'a>],
     /// The text's length, characters.
     end: usize,
@@ -118,7 +118,7 @@ impl<'a> Parser<'a> {
         Ok(protocol)
     }
 
-    /// What follows `src` or `dst`.
+    /// The operand of `src` or `dst`.
     fn of(&mut self, end: End) -> Result<Node, FilterError> {
         match self.tokens.first() {
             Some(&Token { text: kind @ ("host" | "net" | "port"), .. }) => {

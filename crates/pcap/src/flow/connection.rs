@@ -36,7 +36,7 @@ impl Handshake {
     }
 }
 
-/// What a segment turned out to be.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verdict {
     pub kind: Kind,
@@ -158,7 +158,7 @@ impl Connection {
             }
         }
         if segment.has(flag::SYN) {
-            // What one side can take is what the other cuts into.
+            // The MSS that one side announces is what the other cuts into.
             let announced = self.halves[direction.index()].summary.mss;
             let peer = &mut self.halves[direction.reverse().index()];
             peer.segment_len = announced.or(peer.segment_len);
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// What the sequence numbers say.
+    /// Classification by sequence numbers.
     #[inline]
     fn sequence(
         &mut self,
@@ -235,7 +235,7 @@ impl Connection {
         }
     }
 
-    /// What the acknowledgment number, SACK blocks and window say about the other side's data.
+    /// Effect of the acknowledgment number, SACK blocks and window on the other side's data.
     #[inline]
     fn acknowledgment(&mut self, direction: Direction, segment: &Segment, time: i64, verdict: &mut Verdict) {
         let [forward, backward] = &mut self.halves;

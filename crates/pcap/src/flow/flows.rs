@@ -43,7 +43,7 @@ impl Flows {
         self.order.is_empty()
     }
 
-    /// What there is to tell of the flow at a place, from 0; none beyond the last.
+    /// The summary of the flow at a place, from 0; none beyond the last.
     pub fn get(&self, place: usize) -> Option<FlowSummary> {
         self.order.get(place).map(|&[part, place]| self.parts[part as usize][place as usize].summary())
     }

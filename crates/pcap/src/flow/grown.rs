@@ -158,7 +158,7 @@ impl Grown {
         }
     }
 
-    /// What there is to tell of it. `end`: how it ended, unless by itself.
+    /// Its summary. `end`: how it ended, unless by itself.
     pub fn into_summary(self, key: &Key, number: u64, first_packet: u64, end: Option<End>) -> FlowSummary {
         let [low, high] = key.endpoints();
         let own_end = self.tcp.as_ref().map_or(End::Open, |tcp| tcp.end());

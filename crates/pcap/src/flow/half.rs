@@ -39,9 +39,9 @@ pub(super) struct Half {
     pub highest_sacked: u64,
     /// When the latest sent of what was acknowledged was sent (RFC 8985's RACK.xmit_ts; ns).
     pub delivered_sent: i64,
-    /// What was the highest number sent when a fast recovery began.
+    /// The highest number sent when a fast recovery began.
     pub recovery_until: u64,
-    /// What was the highest number sent when a timeout came.
+    /// The highest number sent when a timeout came.
     pub timeout_until: u64,
     pub round_trip: RoundTrip,
     /// The MSS that the peer announced.

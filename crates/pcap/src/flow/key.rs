@@ -1,4 +1,4 @@
-//! What makes packets one flow.
+//! The key by which packets are one flow.
 
 use crate::parse::{Address, Protocol, Segment};
 

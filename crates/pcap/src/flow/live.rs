@@ -107,7 +107,7 @@ impl Flow {
         }
     }
 
-    /// What there is to tell of it, once it has finished.
+    /// Its summary, once it has finished.
     pub fn summary(&self) -> FlowSummary {
         match &self.state {
             State::Finished(summary) => FlowSummary { number: self.number, ..summary.as_ref().clone() },

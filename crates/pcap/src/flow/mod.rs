@@ -324,7 +324,7 @@ impl<O: Observer> Analysis<O> {
         self.finished.drain(..).map(Flow::into_summary)
     }
 
-    /// What was seen so far.
+    /// The flows seen so far.
     pub fn counts(&self) -> Counts {
         Counts { fragments_incomplete: self.fragments.given_up, ..self.counts }
     }

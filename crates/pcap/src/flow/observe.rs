@@ -1,9 +1,9 @@
-//! What the analysis understood of a packet, for those who want more than a summary.
+//! The analysis of each packet, for those who want more than a summary.
 
 use super::summary::{Cause, Direction};
 use crate::parse::Segment;
 
-/// What a TCP segment is to its connection.
+/// The role of a TCP segment in its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Takes no sequence numbers.
@@ -56,7 +56,7 @@ pub struct Seen<'a> {
     pub direction: Direction,
     /// Its fields.
     pub segment: &'a Segment,
-    /// What it is; `New` for a datagram.
+    /// Its kind; `New` for a datagram.
     pub kind: Kind,
     /// Its sequence number counted from the initial one. 0 for a datagram.
     pub seq: i64,
@@ -68,9 +68,9 @@ pub struct Seen<'a> {
     pub duplicate_ack: bool,
     /// Payload not seen before (bytes).
     pub new_bytes: u32,
-    /// What this side has sent and not been acknowledged, after this packet (bytes).
+    /// Bytes that this side has sent and that are not acknowledged, after this packet.
     pub outstanding: u64,
-    /// What the other side has sent and not been acknowledged, after this packet (bytes).
+    /// Bytes that the other side has sent and that are not acknowledged, after this packet.
     pub outstanding_peer: u64,
     /// RTT of the peer's data that this segment acknowledges (ns).
     pub rtt: Option<i64>,

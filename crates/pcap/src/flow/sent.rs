@@ -36,7 +36,7 @@ pub(super) struct Sent {
     floor: u64,
 }
 
-/// What an acknowledgment newly covered.
+/// The ranges that an acknowledgment newly covered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Covered {
     /// The piece that holds the last byte acknowledged.
@@ -51,7 +51,7 @@ pub(super) struct Covered {
     pub unseen: u64,
 }
 
-/// What is known of a range that is retransmitted.
+/// The history of a range that is retransmitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Again {
     /// Bytes of it seen before.

@@ -48,7 +48,7 @@ pub enum End {
     Evicted,
 }
 
-/// What a sequence range retransmitted was retransmitted for.
+/// The reason why a sequence range was retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// Duplicate ACKs or SACK blocks showed a loss (RFC 5681, RFC 6675, RFC 8985).
@@ -121,7 +121,7 @@ impl Ecn {
     }
 }
 
-/// What one direction of a TCP connection did. Sequence numbers count from the initial one, which is 0; of a
+/// Summary of one direction of a TCP connection. Sequence numbers count from the initial one, which is 0; of a
 /// connection seen from its middle, the first byte seen is 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TcpHalf {
@@ -205,7 +205,7 @@ impl TcpHalf {
     }
 }
 
-/// What one direction of a flow did.
+/// Summary of one direction of a flow.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Half {
     /// Packets.
@@ -255,11 +255,11 @@ pub struct FlowSummary {
     pub end: End,
     /// Forward and backward.
     pub halves: [Half; 2],
-    /// What is known of TCP.
+    /// Summary of TCP.
     pub tcp: Option<TcpSummary>,
 }
 
-/// What is known of a TCP connection.
+/// Summary of a TCP connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSummary {
     /// Forward and backward.

@@ -23,11 +23,11 @@ pub struct Row<'a> {
     pub time: i64,
     /// Its length on the link, bytes.
     pub wire_len: u32,
-    /// What it is.
+    /// Its kind.
     pub summary: &'a Summary,
     /// The number of the flow it belongs to.
     pub flow: Option<u64>,
-    /// What is remarkable about it in its flow, as `fast retransmission`; empty: nothing.
+    /// Remarks on its place in the flow, such as `fast retransmission`; empty: none.
     pub note: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub struct Details {
     pub summary: Summary,
     /// The number of the flow it belongs to.
     pub flow: Option<u64>,
-    /// What is remarkable about it in its flow; empty: nothing.
+    /// Remarks on its place in the flow; empty: none.
     pub note: &'static str,
 }
 
@@ -138,7 +138,7 @@ fn captured<'a>(packet: &Packet<'a>) -> Captured<'a> {
     Captured { link_type: packet.link.0.into(), bytes: packet.bytes, wire_len: packet.original_len }
 }
 
-/// What the packet is in its flow. Flows that have ended are of no use here.
+/// The kind of the packet in its flow. Flows that have ended are of no use here.
 fn watched(analysis: &mut Analysis<ListObserver>, packet: &Packet<'_>) -> Note {
     analysis.observer().begin();
     analysis.packet(packet);

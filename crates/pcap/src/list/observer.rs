@@ -1,9 +1,9 @@
-//! What a packet is in its flow, in a word or two.
+//! The kind of a packet in its flow, in a word or two.
 
 use crate::flow::{Cause, Kind, Observer, Seen};
 use crate::parse::flag;
 
-/// What was seen of a packet.
+/// The properties of a packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Note {
     pub(super) flow: Option<u64>,

@@ -6,10 +6,10 @@
 //! programming; of all lines below the points, the one that minimises the sum of distances is the edge of their
 //! lower convex hull at their mean time. Both directions are used, for they see the skew with opposite signs.
 //!
-//! The offset cannot be told from an asymmetry of the path: it is taken to be the value that makes the minimum
+//! The offset cannot be distinguished from an asymmetry of the path: it is taken to be the value that makes the minimum
 //! delays of both directions equal, as NTP does (RFC 5905 section 8).
 
-/// What the second clock showed more than the first: `offset` at `since`, growing by `skew` a second.
+/// The second clock's lead over the first: `offset` at `since`, growing by `skew` a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
     /// ns.
@@ -21,12 +21,12 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// What the second clock showed more than the first when the first showed `time` (ns).
+    /// The second clock's lead when the first showed `time` (ns).
     pub fn ahead(&self, time: i64) -> i64 {
         self.offset.saturating_add((self.skew * time.saturating_sub(self.since) as f64).round() as i64)
     }
 
-    /// What the first clock showed when the second showed `time` (ns).
+    /// The time of the first clock when the second showed `time` (ns).
     pub fn by_first(&self, time: i64) -> i64 {
         // Off by the skew's square, which no clock's matters.
         time.saturating_sub(self.ahead(time.saturating_sub(self.offset)))

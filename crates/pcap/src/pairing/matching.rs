@@ -12,7 +12,7 @@ use crate::flow::{Analysis, Direction, Endpoint, Kind, Observer, Options, Seen};
 use crate::parse::Protocol;
 use crate::read::Reader;
 
-/// What is remembered of a packet.
+/// The record of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     fingerprint: u64,
@@ -84,7 +84,7 @@ pub(super) struct Matched {
     flows: HashMap<u64, u64>,
     /// For each of these flows, who sends at the first capture's end.
     sent_at_first: HashMap<u64, Direction>,
-    /// What was cut or merged between the two.
+    /// The packets that were cut or merged between the two.
     parts: Parts,
 }
 

@@ -44,7 +44,7 @@ table! {
     seq: i64,
     /// Payload (B).
     len: u64,
-    /// What the sender's capture shows it to be; see [`Kind::name`](crate::flow::Kind::name).
+    /// Its kind in the sender's capture; see [`Kind::name`](crate::flow::Kind::name).
     kind: tcplab_tables::Symbol,
     /// One-way delay (ns); null if it never came.
     delay: Option<i64>,
@@ -55,7 +55,7 @@ table! {
 pub struct Pairing {
     /// The flows found in both, in the order of the first capture.
     pub flows: Vec<PairedFlow>,
-    /// What was removed of the second capture's clock.
+    /// The correction of the second capture's clock.
     pub clock: Clock,
     /// Every packet of these flows.
     pub pairs: Pairs,
@@ -111,7 +111,7 @@ pub fn pair(first: &mut Reader, second: &mut Reader, clocks: Clocks) -> Pairing 
     matched.report(&first, &second, clock)
 }
 
-/// What one capture shows of all connections.
+/// All connections of one capture.
 #[derive(Debug)]
 struct Capture {
     observed: Vec<Observed>,

@@ -4,7 +4,7 @@
 //! A host that segments late (TSO, GSO) is captured with packets above the MTU, of which the other end sees the
 //! segments, or those merged otherwise (GRO). Neither changes sequence numbers or timestamps, and only segments with
 //! one timestamp are merged. So the part of a packet that came is looked for among what was sent with the same
-//! timestamp, the earliest first. Without timestamps a retransmission can't always be told from the original.
+//! timestamp, the earliest first. Without timestamps a retransmission can't always be distinguished from the original.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -45,10 +45,10 @@ pub(super) fn segments(whole: Piece, each: u32) -> Vec<Piece> {
     cut
 }
 
-/// What was sent with one timestamp in one direction of a flow of the first capture.
+/// The data sent with one timestamp in one direction of a flow of the first capture.
 type Sending = (u64, Direction, Option<u32>);
 
-/// What the packets without a counterpart have in common.
+/// State shared by the packets without a counterpart.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     /// By sending capture and place: all of the packet, in order; lost parts in segments.
@@ -234,7 +234,7 @@ fn common(a: [i64; 2], b: [i64; 2]) -> Option<[i64; 2]> {
     (range[0] < range[1]).then_some(range)
 }
 
-/// What of `a` lies before and behind `b`.
+/// The parts of `a` before and behind `b`.
 fn without(a: [i64; 2], b: [i64; 2]) -> impl Iterator<Item = [i64; 2]> {
     let before = [a[0], a[1].min(b[0])];
     let behind = [a[0].max(b[1]), a[1]];

@@ -31,7 +31,7 @@ const FRAGMENTATION_NEEDED: u8 = 4;
 const PACKET_TOO_BIG: u8 = 2;
 const ICMP_LEN: usize = 8;
 
-/// What follows the IP headers.
+/// The packet behind the IP headers.
 pub(super) enum Transport {
     /// A transport header at `at`; header and payload are `len` bytes by the IP header.
     Whole { at: usize, len: u32 },

@@ -52,7 +52,7 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// What carries the payload.
+/// The protocol that carries the payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// TCP.

@@ -118,7 +118,7 @@ fn tcp(bytes: &[u8], at: usize, len: u32, segment: &mut Segment) -> Result<(), U
             captured.get(TCP_LEN..).unwrap_or(&[])
         }
     };
-    // What nearly every segment has (RFC 7323 appendix A).
+    // The options of nearly every segment (RFC 7323 appendix A).
     if let &[NOP, NOP, TIMESTAMPS, 10, a, b, c, d, e, f, g, h] = options {
         segment.options.has_timestamps = true;
         segment.options.timestamp = u32::from_be_bytes([a, b, c, d]);

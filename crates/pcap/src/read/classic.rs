@@ -20,7 +20,7 @@ pub(super) struct Classic {
     order: ByteOrder,
     link: LinkType,
     snap_len: u32,
-    /// What a unit of the timestamp's second word is worth (ns).
+    /// The unit of the timestamp's second word (ns).
     unit: i64,
 }
 

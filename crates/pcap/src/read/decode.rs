@@ -21,7 +21,7 @@ pub(super) struct Found {
     pub interface: u32,
 }
 
-/// What the bytes begin with.
+/// The first header in the bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Packet(Found),

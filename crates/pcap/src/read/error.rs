@@ -1,4 +1,4 @@
-//! What can be wrong with a capture.
+//! Errors in captures.
 
 use std::io;
 
@@ -62,7 +62,7 @@ pub enum Ending {
     Damaged {
         /// Where the record begins.
         at: u64,
-        /// What is wrong with it.
+        /// The mistake in it.
         what: Damage,
     },
     /// With an error of the disk, the pipe or the compressed stream.
@@ -70,12 +70,12 @@ pub enum Ending {
     Failed {
         /// How far it was read.
         at: u64,
-        /// What went wrong.
+        /// The error.
         error: String,
     },
 }
 
-/// What is wrong with a record.
+/// Errors in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Damage {
     /// A packet longer than any.

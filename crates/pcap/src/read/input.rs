@@ -23,7 +23,7 @@ pub(super) enum Input {
     Whole {
         bytes: Arc<Whole>,
         at: usize,
-        /// What lies before this was mapped ahead.
+        /// Everything before this was mapped ahead.
         ahead: usize,
     },
     Stream(Stream),
@@ -127,7 +127,7 @@ impl Input {
         matches!(self, Input::Whole { .. })
     }
 
-    /// What is there of what was not consumed.
+    /// The bytes that are there and not consumed.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         match self {

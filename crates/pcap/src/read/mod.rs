@@ -63,13 +63,13 @@ pub struct Packet<'a> {
     pub bytes: &'a [u8],
     /// How long it was on the link, as the capture says (bytes).
     pub original_len: u32,
-    /// What its first header is.
+    /// Its first header.
     pub link: LinkType,
     /// The interface it was captured on; always 0 in a pcap file.
     pub interface: u32,
 }
 
-/// What a capture held besides the packets handed out.
+/// Contents of a capture besides the packets handed out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets handed out.
@@ -280,7 +280,7 @@ impl Reader {
         self.ending.as_ref()
     }
 
-    /// What was read so far.
+    /// Counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

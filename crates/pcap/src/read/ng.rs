@@ -39,13 +39,13 @@ pub(super) struct Ng {
 struct Interface {
     info: InterfaceInfo,
     resolution: Resolution,
-    /// What is added to each timestamp (ns).
+    /// Added to each timestamp (ns).
     offset: i64,
     /// The latest count of packets it missed.
     dropped: u64,
 }
 
-/// What one unit of a timestamp is.
+/// The unit of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Resolution {
     /// This many nanoseconds.
@@ -119,7 +119,7 @@ impl Ng {
         }
     }
 
-    /// What is between the two lengths of a block.
+    /// The body of a block, between its two lengths.
     #[inline]
     fn body<'a>(&self, bytes: &'a [u8], len: u32) -> Result<&'a [u8], Step> {
         if !(SMALLEST_BLOCK as u32..=LONGEST_BLOCK).contains(&len) || !len.is_multiple_of(4) {

@@ -119,7 +119,7 @@ pub fn udp_frame(buffer: &mut FrameBuffer, client: bool, len: u32) -> Vec<u8> {
     buffer.udp(&ETHERNET, &ip(&send), &Udp { source_port, destination_port }, len).bytes.to_vec()
 }
 
-/// What was made of each packet: number and kind.
+/// The classification of each packet: number and kind.
 #[derive(Debug, Default)]
 pub struct Kinds(pub Vec<(u64, Kind)>);
 
@@ -147,7 +147,7 @@ pub fn flow(sends: &[Send<'_>]) -> FlowSummary {
     flows.remove(0)
 }
 
-/// What the client sent, of the only flow of these segments.
+/// The packets of the client, of the only flow of these segments.
 pub fn sent(sends: &[Send<'_>]) -> TcpHalf {
     let flow = flow(sends);
     flow.tcp.expect("TCP").halves[Direction::Forward.index()].clone()

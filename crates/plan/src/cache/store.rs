@@ -1,4 +1,4 @@
-//! What a cache stores: by bytes, the least recently used goes first; fresh until a time (RFC 9111, section 4.2).
+//! The store of a cache: by bytes, the least recently used goes first; fresh until a time (RFC 9111, section 4.2).
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -26,7 +26,7 @@ struct Entry<V> {
     used: u64,
 }
 
-/// What a cache has of what was asked for.
+/// The state of an object in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A response that may be used as it is.
@@ -43,7 +43,7 @@ impl<K: Clone + Eq + Hash, V> Store<K, V> {
         Store { size, bytes: 0, entries: HashMap::new(), order: BTreeMap::new(), uses: 0 }
     }
 
-    /// What it has at `now`. That counts as a use.
+    /// The state of an object at `now`. That counts as a use.
     pub fn look(&mut self, key: &K, now: Time) -> Found {
         let Some(entry) = self.entries.get_mut(key) else { return Found::Nothing };
         self.order.remove(&entry.used);

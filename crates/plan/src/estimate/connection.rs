@@ -3,12 +3,12 @@
 use super::{HEADERS, Ways, ways::Hop};
 use crate::{Cc, TcpSettings};
 
-/// What Linux's default buffers hold of payload, bytes: the rest of their 4 and 6 MiB is sk_buffs.
+/// Payload that Linux's default buffers hold, bytes: the rest of their 4 and 6 MiB is sk_buffs.
 const DEFAULT_WINDOW: u64 = 3 << 20;
 /// Controls that do not slow down for a random loss, and those that do as Reno does.
 const LOSS_BLIND: [&str; 2] = ["bbr", "copa"];
 const RENO_LIKE: [&str; 4] = ["reno", "dctcp", "vegas", "ledbatpp"];
-/// What the MSS counts and a segment does not carry: the timestamps.
+/// The part of the MSS that a segment does not carry: the timestamps.
 const MSS_TO_PAYLOAD: u32 = 12;
 /// RFC 9438, section 4.6: the window's growth, segments per second cubed, and the share it falls to.
 const CUBIC_C: f64 = 0.4;

@@ -1,11 +1,11 @@
-//! What each flow does in a run.
+//! The load of each flow in a run.
 
 use super::sharing::{self, Share};
 use super::ways::{Map, Ways};
 use super::{Carried, Count};
 use crate::{Flow, Plan};
 
-/// What a flow does in a run.
+/// The load of a flow in a run.
 pub(super) struct Load<'p> {
     pub(super) flow: &'p Flow,
     pub(super) carried: Carried,

@@ -29,7 +29,7 @@ impl<'p> Share<'_, 'p> {
     }
 }
 
-/// What the links carry of each.
+/// The rate of each on the links.
 pub(super) fn carried(plan: &Plan, shares: &[Share<'_, '_>]) -> Vec<Carried> {
     let duration = plan.duration.as_secs_f64();
     let mut left: Vec<f64> = shares.iter().map(|share| share.fluid.wanted).collect();
@@ -92,7 +92,7 @@ fn divided(shares: &[Share<'_, '_>], active: &[usize], time: f64) -> Vec<f64> {
                     *room.entry(hop.resource()).or_default() -= step * streams * hop.cost(time);
                 }
             }
-            // What stops at this step is the first that was to.
+            // A flow that stops at this step is the first that was to.
             let mut steps = steps.into_iter();
             growing.retain(|_| steps.next().is_some_and(|own| own > step * (1.0 + TOLERANCE)));
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{Accelerator, Direction, Flow, Link, Medium, Node, Plan};
 
-/// What a link without a rate carries at most: no host of today sends more, bit/s.
+/// The maximum of a link without a rate: no host of today sends more, bit/s.
 const UNLIMITED: f64 = 100e9;
 /// Bits of a full frame, such as an opportunity of a trace carries.
 const FULL_FRAME: f64 = 1514.0 * 8.0;
@@ -37,7 +37,7 @@ impl Hop<'_> {
         if self.medium.is_some() { 1.0 / self.rate(time).max(1.0) } else { 1.0 }
     }
 
-    /// What it carries at a time (s) by itself, frame bits per second: of a medium, with nobody else to send.
+    /// Its rate at a time (s) by itself, frame bits per second: of a medium, with nobody else to send.
     fn rate(&self, time: f64) -> f64 {
         let rate = rate(self.direction, time);
         let Some((_, medium)) = self.medium.filter(|_| rate > 0.0) else { return rate };
@@ -57,7 +57,7 @@ pub(crate) struct Ways<'p> {
     /// From its first node to its second.
     pub(crate) forward: Vec<Hop<'p>>,
     pub(crate) reverse: Vec<Hop<'p>>,
-    /// What splits its connections on the way.
+    /// The accelerators that split its connections on the way.
     pub(crate) accelerator: Option<&'p Accelerator>,
 }
 
@@ -110,7 +110,7 @@ impl<'p> Map<'p> {
     }
 }
 
-/// What a direction carries at a time (s), frame bits per second.
+/// The rate of a direction at a time (s), frame bits per second.
 fn rate(direction: &Direction, time: f64) -> f64 {
     if let Some(trace) = &direction.trace {
         let period = trace.opportunities_ms.last().copied().unwrap_or(1);
@@ -128,7 +128,7 @@ fn rate(direction: &Direction, time: f64) -> f64 {
     }
 }
 
-/// What the slowest hop carries when the run starts, frame bits per second.
+/// The rate of the slowest hop when the run starts, frame bits per second.
 pub(crate) fn slowest(hops: &[Hop<'_>]) -> f64 {
     hops.iter().map(|hop| hop.rate(0.0)).reduce(f64::min).unwrap_or(UNLIMITED)
 }

@@ -16,7 +16,7 @@ use crate::{Cc, TcpSettings};
 pub struct Http {
     /// Congestion control of both ends.
     pub cc: Cc,
-    /// What is asked for.
+    /// The objects requested.
     pub web: Web,
     /// The client's settings.
     pub sender: Box<TcpSettings>,

@@ -1,4 +1,4 @@
-//! What every kind of traffic says of itself.
+//! Traits of every kind of traffic.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::Flow;
 use crate::estimate::{Carried, Count, Fluid, Ways};
 use crate::{Cc, TcpSettings};
 
-/// What holds for all traffic of a kind.
+/// Traits of all traffic of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Traits {
     /// Its name in plans and tables.
@@ -46,7 +46,7 @@ pub(crate) trait Kind: fmt::Display {
         None
     }
 
-    /// What it asks of the links that it shares with others; none: it sends at times of its own, whatever is free.
+    /// Its demand on the links that it shares with others; none: it sends at times of its own, whatever is free.
     fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid>;
 
     /// Its packets, with what the links `carried` of it. It may last `time` seconds.

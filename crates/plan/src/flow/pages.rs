@@ -1,4 +1,4 @@
-//! What the connections of a web client do, one after the other: pages, their objects, ranges of these.
+//! The work of a web client's connections, one after the other: pages, their objects, ranges of these.
 
 use std::collections::VecDeque;
 
@@ -31,9 +31,9 @@ impl Fetch {
 pub struct Pages {
     requests: Requests,
     web: Web,
-    /// What of the present page has not been asked for.
+    /// The part of the present page that has not been requested.
     waiting: VecDeque<Fetch>,
-    /// What of it has been asked for and has not come.
+    /// The part of it that has been requested and has not come.
     asked: u32,
     page: u64,
     /// When the next page may begin.
@@ -42,7 +42,7 @@ pub struct Pages {
     done: bool,
 }
 
-/// What a connection does next.
+/// The next step of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It sends this request.
@@ -68,7 +68,7 @@ impl Pages {
         }
     }
 
-    /// What a connection that has no work does next.
+    /// The next step of a connection that has no work.
     pub fn next(&mut self, now: Time) -> Next {
         if self.waiting.is_empty() && self.asked == 0 && now >= self.resume.min(self.stop) {
             self.begin_page(now);

@@ -69,9 +69,9 @@ pub fn community(text: &str) -> Option<u32> {
     }
 }
 
-/// Not to be told to other systems (RFC 1997).
+/// Not to be announced to other systems (RFC 1997).
 pub const NO_EXPORT: u32 = 0xffff_ff01;
-/// Not to be told to any neighbour (RFC 1997).
+/// Not to be announced to any neighbour (RFC 1997).
 pub const NO_ADVERTISE: u32 = 0xffff_ff02;
 
 fn auto() -> Vec<String> {

@@ -24,7 +24,7 @@ const MIN_SAMPLING: u64 = 1_000;
 
 /// A contradiction at `path`.
 ///
-/// It is not told if what stands there was refused before, or anything around the paths it depends on.
+/// It is not reported if the value there was refused before, or anything around the paths it depends on.
 pub(crate) struct Finding {
     path: Path,
     message: String,

@@ -190,7 +190,7 @@ impl Builder {
                 self.refuse(&key.mark, "a key must be a word or a quantity");
                 continue;
             }
-            // Keys stay as written: `at: {20: ...}` must be told that 20 has no unit.
+            // Keys stay as written: `at: {20: ...}` must be reported: 20 has no unit.
             let name = key.written;
             if name == "<<" && matches!(value.value, Value::List(_) | Value::Mapping(_)) {
                 match value.value {

@@ -1,4 +1,4 @@
-//! What the control plane is going to do, in order of time.
+//! The pending events of the control plane, in order of time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! What all protocols act on: the clock, the links, the interfaces, the routing tables, the record.
+//! Shared by all protocols: the clock, the links, the interfaces, the routing tables, the record.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::rib::{Rib, Row, Turn};
 use super::wiring::{PortId, RouterId, Wiring};
 use super::{bfd, bgp, ospf};
 
-/// What happens to whom.
+/// The events, and whom they concern.
 #[derive(Debug)]
 pub(super) enum Event {
     /// The daemons of a router start.
@@ -52,7 +52,7 @@ pub(super) struct Core {
     pub(super) moved: Vec<RouterId>,
     /// Interfaces whose neighbours BFD has found to be gone in this event.
     pub(super) silent: Vec<PortId>,
-    /// What has not been fetched yet.
+    /// Events that have not been fetched yet.
     pub(super) notes: Vec<Note>,
     pub(super) rows: Vec<Row>,
     pub(super) turns: Vec<Turn>,

@@ -1,4 +1,4 @@
-//! What carries the protocols' messages: the links' state, without their queues.
+//! The carrier of the protocols' messages: the links' state, without their queues.
 //!
 //! A router sends its own packets ahead of all others (Linux gives them the highest priority, DSCP CS6), so they wait
 //! for no queue here and take no capacity from the traffic. They are lost where the link is down, and as often as it

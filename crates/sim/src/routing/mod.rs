@@ -219,7 +219,7 @@ impl ControlPlane {
         }
     }
 
-    /// What has happened since the last time.
+    /// The events since the last call.
     pub(crate) fn record(&mut self, recorder: &mut Recorder) {
         let run = |time: Time| Time::ZERO + time.since(self.zero);
         for note in std::mem::take(&mut self.core.notes) {

@@ -233,7 +233,7 @@ impl Wiring {
         ports.filter_map(|&port| self.ports[port].addresses[family]).map(|address| address.ip).next()
     }
 
-    /// What identifies a router: its first address of IPv4.
+    /// The identifier of a router: its first address of IPv4.
     pub(super) fn router_id(&self, router: RouterId) -> IpAddr {
         self.first_address(router, 0).unwrap_or(IpAddr::from([0, 0, 0, 1]))
     }

@@ -201,8 +201,12 @@ fn data_carries_the_option_when_a_counter_has_changed_since_the_last() {
     server.write(1_000, Time::ZERO);
     let data = leaving(&mut server).remove(0);
     client.handle_segment(&Segment { ecn: 3, ..data }, Time::ZERO);
-    let told = leaving(&mut client);
-    assert_eq!((with_options(&told), told[0].accecn.ceb), (vec![(0, 2)], 1_000), "a mark is told at once");
+    let acks = leaving(&mut client);
+    assert_eq!(
+        (with_options(&acks), acks[0].accecn.ceb),
+        (vec![(0, 2)], 1_000),
+        "a mark is reported at once"
+    );
     client.write(3_000, Time::ZERO);
     leaving(&mut client);
     // Nothing new; then 500 bytes, which wait for data that goes the same way.

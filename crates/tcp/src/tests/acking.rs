@@ -54,7 +54,7 @@ fn later_every_second_segment_is() {
     assert_eq!(t.sent(), [format!("ack {}", seq + 2000)]);
 }
 
-/// What counts as full is what the peer sends now, as after its path got a smaller MTU.
+/// A full segment is as large as the peer sends now, such as after its path got a smaller MTU.
 #[test]
 fn every_second_segment_is_acknowledged_after_the_peer_went_over_to_smaller_ones() {
     let each = [1; 8];

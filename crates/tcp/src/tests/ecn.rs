@@ -118,7 +118,7 @@ fn dctcp_acknowledges_what_waits_when_the_mark_changes() {
     let (mut t, s) = dctcp_receiver();
     t.at(501.0, data(s, s + 1000).codepoint(2));
     assert_eq!(t.sent(), [""; 0]);
-    // What waited goes without echo, the marked packet at once with it.
+    // The ACK that waited goes without echo, the marked packet's at once with it.
     t.at(502.0, data(s + 1000, s + 2000).codepoint(3));
     assert_eq!(t.sent(), [format!("ack {}", s + 1000), format!("ack {} E", s + 2000)]);
     // While marks go on, ACKs are delayed as ever, and all carry the echo.

@@ -1,4 +1,4 @@
-//! What must hold of an endpoint at any time.
+//! Properties that hold of an endpoint at any time.
 
 use crate::Connection;
 use crate::scoreboard::{LOST, RETRANS, SACKED};

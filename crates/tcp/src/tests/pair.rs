@@ -9,7 +9,7 @@ use crate::connection::State;
 use crate::segment::Segment;
 use crate::{Config, Connection, Notice};
 
-/// What the channel does to one direction, in 1/1000 of the packets.
+/// The impairments of one direction, in 1/1000 of the packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
     pub loss: u64,

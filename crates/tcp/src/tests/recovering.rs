@@ -70,7 +70,7 @@ fn once_reordering_was_seen_duplicates_no_longer_count() {
     assert_eq!(t.sent(), ["3001:4001"], "after the reordering window");
 }
 
-/// What the reordering timer retransmits is not the first segment here, whose timeout must not start anew.
+/// The segment that the reordering timer retransmits is not the first one here, whose timeout must not start anew.
 #[test]
 fn the_timeout_after_the_reordering_timer_counts_from_the_first_segment() {
     let mut t = ten_out(&plain(), "reno");
@@ -121,7 +121,7 @@ fn a_lost_retransmission_is_retransmitted() {
     t.at(200.1, ack(1).sacks(&[(1001, 10_001)]));
     let new = t.sent();
     assert!(!new.is_empty() && !new.contains(&"1:1001".into()));
-    // What was sent after the retransmission arrives, the retransmission does not.
+    // Data sent after the retransmission arrive, the retransmission does not.
     t.at(300.2, ack(1).sacks(&[(1001, 11_001)]));
     t.until(330.0);
     assert_eq!(t.sent().iter().filter(|s| *s == "1:1001").count(), 1);

@@ -158,7 +158,7 @@ impl Script {
         out
     }
 
-    /// What left since it was last asked.
+    /// Packets that left since the last call.
     pub(crate) fn sent(&mut self) -> Vec<String> {
         self.take().iter().map(describe).collect()
     }

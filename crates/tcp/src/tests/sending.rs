@@ -263,7 +263,7 @@ fn a_transfer_crosses_the_wrap_of_sequence_numbers() {
 
 #[test]
 fn each_write_that_finds_all_sent_and_the_window_open_is_application_limited() {
-    // What the buffer takes in a round trip is more than one write of 128 KiB, so that each has one.
+    // The buffer takes more in a round trip than one write of 128 KiB, so that each has one.
     for (cwnd, limited) in [(10, false), (1_000, true)] {
         let config = Config { send_buffer: Some(80_000), ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);

@@ -17,7 +17,7 @@ struct Value {
 }
 
 /// Whether generic segmentation offload is on where this socket's packets leave (`ethtool -k`): false when it is off, or when
-/// that cannot be told.
+/// that cannot be reported.
 ///
 /// Where it is off, a message that the kernel is to cut would still pass the interface's queue discipline in one piece, so that
 /// netem would delay or lose all its datagrams together.

@@ -206,14 +206,14 @@ def _first(echoes: Echoes, path: Path) -> Iterator[Step]:
     first = echoes.sizes[0]
     ratio = first.first / first.median
     if ratio > _COLD:
-        told = (
+        remark = (
             f"{echoes.warmup} of each size are left out" if echoes.warmup else "they count in the statistics"
         )
         yield Step(
             "first",
             f"First round trips: the first of each connection ({first.size} B) took {_ms(first.first)}, "
             f"{ratio:.2g} times the median: address resolution, cold caches, sleeping CPUs, and "
-            f"connections that still acknowledge at once. They have a figure of their own; {told}.",
+            f"connections that still acknowledge at once. They have a figure of their own; {remark}.",
         )
 
 

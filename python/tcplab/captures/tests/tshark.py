@@ -28,10 +28,10 @@ TSHARK = (
 def tshark(capture: Path) -> pl.DataFrame:
     """tshark's analysis of each packet; null where it has none."""
     wanted = [word for name in TSHARK for word in ("-e", name)]
-    told = subprocess.run(
+    printed = subprocess.run(
         ["tshark", "-r", capture, "-T", "fields", *wanted], check=True, capture_output=True, text=True
     ).stdout
-    rows = [[field or None for field in line.split("\t")] for line in told.splitlines()]
+    rows = [[field or None for field in line.split("\t")] for line in printed.splitlines()]
     names = [name.rpartition(".")[2] for name in TSHARK]
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row").with_columns(
         packet=pl.col("number").cast(pl.UInt64),

@@ -13,11 +13,11 @@ from tcplab.cc.describe import Parameter, describe, described_file, file_of, fir
 
 def test_every_control_says_what_it_is_and_where_it_is_published() -> None:
     for name in shipped():
-        told = describe(name)
-        assert told.name == name
-        assert told.about
-        assert told.published, name
-        assert told.phases
+        description = describe(name)
+        assert description.name == name
+        assert description.about
+        assert description.published, name
+        assert description.phases
 
 
 def test_a_control_says_what_it_shows_of_its_state() -> None:
@@ -37,12 +37,15 @@ def test_a_control_is_known_by_its_other_names_too() -> None:
 
 
 def test_a_users_file_is_described_as_a_shipped_one_is(control: Callable[..., Path]) -> None:
-    told = described_file(Source.read(control()))
-    assert (told.name, told.phases) == ("mine", ("SLOW_START", "CONGESTION_AVOIDANCE", "RECOVERY"))
-    (beta,) = told.parameters
+    description = described_file(Source.read(control()))
+    assert (description.name, description.phases) == (
+        "mine",
+        ("SLOW_START", "CONGESTION_AVOIDANCE", "RECOVERY"),
+    )
+    (beta,) = description.parameters
     assert (beta.name, beta.usual, beta.range) == ("beta", "0.5", "0.001 to 0.999")
-    assert [gauge.label for gauge in told.gauges] == ["reductions"]
-    assert told.published == ("RFC 5681",)
+    assert [gauge.label for gauge in description.gauges] == ["reductions"]
+    assert description.published == ("RFC 5681",)
 
 
 def test_ranges_are_told_in_few_digits_that_mean_the_same() -> None:

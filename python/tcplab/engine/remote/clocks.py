@@ -71,7 +71,7 @@ class Clock:
             return None
         first = min(self._exchanges[:third], key=lambda one: one.length)
         last = min(self._exchanges[-third:], key=lambda one: one.length)
-        # Their clock went on by this while ours did by no less than the gap between the two exchanges and by no
+        # Their clock went on by this. Ours went on by at least the gap between the exchanges, and by no
         # more than the span of both.
         theirs = last.read - first.read
         gap, span = last.asked - first.received, last.received - first.asked

@@ -119,7 +119,7 @@ def _this_machine(url: str, parts: SplitResult) -> str:
 
 
 def _target(url: str, parts: SplitResult) -> dict[str, str]:
-    """What the request names (RFC 9112, sections 3.2 and 3.2.1)."""
+    """The target of the request (RFC 9112, sections 3.2 and 3.2.1)."""
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not re.fullmatch(r"[!-~]+", path):
         raise PlaceError(f"{url!r}: write spaces and other characters of the path as %XX")

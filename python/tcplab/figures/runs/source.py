@@ -23,7 +23,7 @@ class Source:
     """A flow's legend entry, where it is not the flow's name."""
     shared_dash: str = "solid"
     suffix: str = ""
-    """Told apart from other runs by this."""
+    """The label that distinguishes it from other runs."""
     chosen: tuple[str, ...] | None = None
     """Only these flows; None: all."""
 

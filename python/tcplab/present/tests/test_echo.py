@@ -102,20 +102,20 @@ def test_a_run_without_echoes_has_no_such_part(tmp_path: Path) -> None:
 
 
 def test_what_a_plan_tells_of_the_way_is_that_of_each_direction_and_of_the_headers(tmp_path: Path) -> None:
-    def told(left: dict[str, str] | None = None, **flow: object) -> EchoPath:
+    def path_of(left: dict[str, str] | None = None, **flow: object) -> EchoPath:
         path = {"rate": "100 Mbit/s", "rtt": "2 ms", "reverse": {"rate": "10 Mbit/s"}, "left": left or {}}
         flows = [{"name": "e", "kind": "echo", "sizes": [1], **flow}]
         plan = expand(from_data({"tcplab": 1, "name": "t", "network": {"path": path}, "flows": flows}))
         return way(plan, plan["flows"][0])
 
-    plain = told()
+    plain = path_of()
     assert (plain.rate, plain.rate_back, plain.delay) == (100e6, 10e6, 2e6)
     # Ethernet 14, IPv4 20, TCP 20, timestamps 12; IPv6 40.
     assert (plain.mss, plain.headers) == (1448, 66)
-    assert (told(ip=6).mss, told(ip=6).headers) == (1428, 86)
-    without = told(left={"timestamps": "off"})
+    assert (path_of(ip=6).mss, path_of(ip=6).headers) == (1428, 86)
+    without = path_of(left={"timestamps": "off"})
     assert (without.mss, without.headers) == (1460, 54), "one end that has none is enough"
-    assert told(left={"initial_window": "4 packets"}).initial_window == 4
+    assert path_of(left={"initial_window": "4 packets"}).initial_window == 4
 
 
 def test_flows_are_told_apart_by_their_clients_or_else_by_their_names(tmp_path: Path) -> None:

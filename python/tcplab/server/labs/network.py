@@ -142,7 +142,7 @@ def tables(lab: Held, node: str) -> str:
 
 
 def _questions(configuration: str) -> list[str]:
-    """What shows a router's neighbours, for each protocol that it runs, and its routes."""
+    """Commands that show a router's neighbours, for each protocol that it runs, and its routes."""
     lines = configuration.splitlines()
     running = {tuple(line.split()[:2]) for line in lines if line.startswith(("router ", "bfd"))}
     own = [question for line, question in _NEIGHBOURS.items() if tuple(line.split()) in running]
@@ -153,7 +153,7 @@ class Traffic:
     """The flows of a scenario in a lab, until they are stopped."""
 
     def __init__(self, lab: Held, plan: Json, folder: Path, failed: Callable[[str], None]) -> None:
-        """Start them; raises TestbedError. `failed` is told of a flow that ends early."""
+        """Start them; raises TestbedError. `failed` is notified of a flow that ends early."""
         self._failed = failed
         self._over = threading.Event()
         self._processes: list[subprocess.Popen[bytes]] = []

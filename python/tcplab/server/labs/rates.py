@@ -57,6 +57,6 @@ class Rates:
                     continue
                 ports = one["local_port"], one["remote_port"]
                 acked = 8 * (one["acked"] - earlier.get(ports, one["acked"])) / past
-                told = {key: one[key] for key in ("cwnd", "inflight", "srtt", "retransmits", "phase")}
-                found.append((f"{node} {ports[0]}>{ports[1]}", {**told, "acked": acked}))
+                sample = {key: one[key] for key in ("cwnd", "inflight", "srtt", "retransmits", "phase")}
+                found.append((f"{node} {ports[0]}>{ports[1]}", {**sample, "acked": acked}))
         return found

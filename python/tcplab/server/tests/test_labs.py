@@ -60,16 +60,16 @@ def _line(time: float, received: int, acked: int) -> dict[str, object]:
 def test_rates_are_what_arrives_at_the_ends_of_a_link_and_what_senders_have_acknowledged() -> None:
     rates = Rates({"a-b": {"ends": [["a", "eth0"], ["b", "eth0"]]}})
     assert rates.after(_line(5, 0, 0)) is None
-    told = rates.after(_line(5.5, 1000, 5000))
-    assert told is not None
-    assert told["time"] == 0.5
-    assert told["links"] == {"a-b": [16_000, 0]}
-    assert told["sockets"]["a 1>2"]["acked"] == 80_000
+    update = rates.after(_line(5.5, 1000, 5000))
+    assert update is not None
+    assert update["time"] == 0.5
+    assert update["links"] == {"a-b": [16_000, 0]}
+    assert update["sockets"]["a 1>2"]["acked"] == 80_000
 
 
 def test_a_socket_that_sends_nothing_is_no_sender() -> None:
     rates = Rates({})
     rates.after(_line(1, 0, 0))
-    told = rates.after(_line(2, 0, 500))
-    assert told is not None
-    assert told["sockets"] == {}
+    update = rates.after(_line(2, 0, 500))
+    assert update is not None
+    assert update["sockets"] == {}

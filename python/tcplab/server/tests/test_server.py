@@ -78,10 +78,10 @@ def test_other_pages_are_told_what_was_saved(client: TestClient) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as other:
         body = {"path": "new.yaml", "text": SCENARIO, "version": None, "layout": None, "page": "me"}
         client.put("/api/file", json=body)
-        told = other.receive_json()
-        while told["type"] != "saved":
-            told = other.receive_json()
-        assert (told["path"], told["page"]) == ("new.yaml", "me")
+        event = other.receive_json()
+        while event["type"] != "saved":
+            event = other.receive_json()
+        assert (event["path"], event["page"]) == ("new.yaml", "me")
 
 
 def test_mistakes_have_a_place_and_a_fix(client: TestClient) -> None:
@@ -238,8 +238,8 @@ def test_packets_come_with_the_states_of_their_links(client: TestClient) -> None
     wanted = {"text": CHANGING, "path": "small.yaml", "packets": True}
     run = decoded(client.post("/api/preview", json=wanted).content)[0]["run"]
     header, _ = decoded(client.get("/api/packets", params={"run": run, "from": 0, "to": 0.1}).content)
-    told = [(one["time"], one["direction"], one["detail"]) for one in header["changes"]]
-    assert told == [
+    changes = [(one["time"], one["direction"], one["detail"]) for one in header["changes"]]
+    assert changes == [
         (1, "forward", "down"),
         (1, "backward", "down"),
         (2, "forward", "up, rate 5 Mbit/s"),
@@ -268,8 +268,8 @@ def test_curves_of_a_kept_run_carry_its_overload_verdict(client: TestClient, roo
     asked = {"run": "runs/one"}
     assert decoded(client.get("/api/curves", params=asked).content)[0]["overload"] is None
     (manifest,) = (root / "runs" / "one").rglob("manifest.json")
-    told = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps({**told, "overload": "5 % of departures were late"}))
+    kept = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps({**kept, "overload": "5 % of departures were late"}))
     assert (
         decoded(client.get("/api/curves", params=asked).content)[0]["overload"]
         == "5 % of departures were late"
@@ -286,9 +286,9 @@ def test_a_run_is_kept_and_told_of(client: TestClient, root: Path) -> None:
     assert run.status == "done"
     assert [m.seed for m in run.manifests.values()] == [1, 2]
     assert run.scenario_text == text
-    told = client.get("/api/result", params={"path": last["path"]}).json()
-    assert told["status"] == "done"
-    assert "bulk" in told["summary"]["text"]
+    result = client.get("/api/result", params={"path": last["path"]}).json()
+    assert result["status"] == "done"
+    assert "bulk" in result["summary"]["text"]
     report = client.get("/api/report", params={"path": last["path"]})
     assert "sandbox" in report.headers["content-security-policy"]
     assert report.text.lstrip().lower().startswith("<!doctype html")
@@ -301,8 +301,8 @@ def test_a_run_that_is_stopped_keeps_what_it_has(client: TestClient, root: Path)
     )
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         job = client.post("/api/runs", json={"text": text, "path": "small.yaml"}).json()
-        while (told := socket.receive_json()).get("time", 0) == 0:
-            assert told.get("state") != "failed", told
+        while (event := socket.receive_json()).get("time", 0) == 0:
+            assert event.get("state") != "failed", event
         client.post(f"/api/jobs/{job['id']}/stop")
         last = ended(socket, job["id"])
     assert last["state"] == "interrupted"
@@ -350,15 +350,15 @@ def test_a_study_runs_and_shows_its_cells(client: TestClient, root: Path) -> Non
     )
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
         job = client.post("/api/studies", json={"path": "grid.yaml"}).json()
-        # After each run its cell is told of, and the study can be looked at while it goes on.
-        while (told := socket.receive_json()).get("type") != "study" or "cell" not in told:
-            assert told.get("state") != "failed", told
-        early = client.get("/api/study", params={"path": told["path"]}).json()
+        # After each run its cell is announced, and the study can be looked at while it goes on.
+        while (event := socket.receive_json()).get("type") != "study" or "cell" not in event:
+            assert event.get("state") != "failed", event
+        early = client.get("/api/study", params={"path": event["path"]}).json()
         last = ended(socket, job["id"])
     assert last["state"] == "done", last["message"]
     assert early["axes"] == {"cc": ["reno", "cubic"]}
     assert len(early["cells"]) == 2
-    assert told["cell"] in {run["cell"] for run in early["runs"]}
+    assert event["cell"] in {run["cell"] for run in early["runs"]}
     found = client.get("/api/study", params={"path": last["path"]}).json()
     assert found["axes"] == {"cc": ["reno", "cubic"]}
     assert len(found["cells"]) == 2
@@ -402,14 +402,14 @@ def test_a_study_of_another_directory_is_not_resumed(client: TestClient, root: P
 
 def test_changes_of_another_program_are_told(client: TestClient, root: Path) -> None:
     with client.websocket_connect("ws://127.0.0.1:8020/api/live") as socket:
-        told: dict[str, Any] = {}
-        # The watch begins beside the server: what was written before it had begun is not told.
-        while told.get("type") != "files":
+        event: dict[str, Any] = {}
+        # The watch begins beside the server: what was written before it had begun is not event.
+        while event.get("type") != "files":
             (root / "small.yaml").write_text(SCENARIO + f"# {time.monotonic()}\n")
             time.sleep(0.2)
             # Whatever the watch says, saving says something: the test waits for no message in vain.
             text = f"# {time.monotonic()}\n"
             (root / "tick.yaml").unlink(missing_ok=True)
             client.put("/api/file", json={"path": "tick.yaml", "text": text, "version": None, "layout": None})
-            told = socket.receive_json()
-        assert set(told["paths"]) <= {"small.yaml", "tick.yaml"}
+            event = socket.receive_json()
+        assert set(event["paths"]) <= {"small.yaml", "tick.yaml"}

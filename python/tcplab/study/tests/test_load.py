@@ -1,4 +1,4 @@
-"""Mistakes of a study file, each told once and where it stands."""
+"""Mistakes of a study file, each reported once, with its place."""
 
 from pathlib import Path
 
@@ -63,7 +63,7 @@ plots: [{kind: bar, metric: Goodput}]
 quick: {skip: {cc: reno}}
 """
 
-TOLD = """\
+MESSAGES = """\
 study.yaml:1:9: tcplab: `2` is not a version of the study language (`1`)
 study.yaml:2:8: study: `my study` is not a name: letters, digits, `-` and `_`, a letter first, at most 48 \
 (`my-study`)
@@ -87,8 +87,8 @@ def test_mistakes_of_a_studys_own_keys_are_told_as_those_of_scenarios(tmp_path: 
     file.write_text(OWN_KEYS, encoding="utf-8")
     with pytest.raises(ScenarioErrors) as refused:
         load(file)
-    told = []
+    messages = []
     for error in refused.value.errors:
         near = f" (`{error.suggestion}`)" if error.suggestion else ""
-        told.append(f"study.yaml:{error.line}:{error.column}: {error.path}: {error.message}{near}")
-    assert told == TOLD.splitlines()
+        messages.append(f"study.yaml:{error.line}:{error.column}: {error.path}: {error.message}{near}")
+    assert messages == MESSAGES.splitlines()

@@ -24,7 +24,7 @@ MILLISECOND = 1_000_000
 
 
 class Agent:
-    """An agent that is told and answers."""
+    """An agent that takes commands and answers."""
 
     def __init__(self, *arguments: str) -> None:
         words = [*sys.argv[1:], *arguments]

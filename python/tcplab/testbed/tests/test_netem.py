@@ -25,7 +25,7 @@ def direction(**settings: Any) -> Direction:
     return made
 
 
-def told(**settings: Any) -> list[str]:
+def commands(**settings: Any) -> list[str]:
     return [
         " ".join(words).removeprefix("qdisc add dev eth0 ")
         for words in lay_out(planned(**settings)).wires[0].ends[0].qdiscs
@@ -33,22 +33,22 @@ def told(**settings: Any) -> list[str]:
 
 
 def test_a_direction_without_settings_needs_no_discipline() -> None:
-    assert told() == []
+    assert commands() == []
 
 
 def test_the_way_holds_the_queue_with_its_rate() -> None:
-    assert told(rate="10 Mbit/s", queue="50 packets", delay="5 ms", loss="1 %") == [
+    assert commands(rate="10 Mbit/s", queue="50 packets", delay="5 ms", loss="1 %") == [
         "root handle 1: netem delay 5000.000us loss random 1.0000000% limit 1000000",
         "parent 1:1 netem rate 10000000bit limit 51",
     ]
 
 
 def test_without_a_rate_one_discipline_does() -> None:
-    assert told(delay="1.5 us") == ["root netem delay 1.500us limit 1000000"]
+    assert commands(delay="1.5 us") == ["root netem delay 1.500us limit 1000000"]
 
 
 def test_a_queue_is_never_the_outer_discipline_whose_drops_tcp_would_hear_of() -> None:
-    assert told(rate="1 Gbit/s", queue="unlimited") == [
+    assert commands(rate="1 Gbit/s", queue="unlimited") == [
         "root handle 1: netem limit 1000000",
         "parent 1:1 netem rate 1000000000bit limit 1000000",
     ]
@@ -56,12 +56,14 @@ def test_a_queue_is_never_the_outer_discipline_whose_drops_tcp_would_hear_of() -
 
 @pytest.mark.parametrize(("limit", "packets"), [("151.4 kB", 100), ("100 ms", 82), ("1 B", 1)])
 def test_a_limit_in_bytes_or_time_is_that_of_full_packets(limit: str, packets: int) -> None:
-    assert told(rate="10 Mbit/s", queue=limit)[1] == f"parent 1:1 netem rate 10000000bit limit {packets + 1}"
+    assert (
+        commands(rate="10 Mbit/s", queue=limit)[1] == f"parent 1:1 netem rate 10000000bit limit {packets + 1}"
+    )
 
 
 def test_every_impairment_has_its_word() -> None:
     chance = {"rate": "0.1 %", "correlation": "25 %"}
-    assert told(
+    assert commands(
         delay="10 ms",
         jitter={"amount": "2 ms", "distribution": "normal"},
         loss={"gilbert_elliott": {"p": "1 %", "r": "20 %", "bad": "90 %", "good": "0.5 %"}},

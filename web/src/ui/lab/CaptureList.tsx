@@ -6,7 +6,7 @@ import { Icon } from "../icons";
 import { useStore } from "../use";
 
 type Row = NonNullable<Captured["rows"]>[number];
-// What a person can follow, and a page can hold.
+// The packets that a person can follow, and a page can hold.
 const KEPT = 300;
 
 export function CaptureList({ lab, link }: { lab: string; link: string }) {

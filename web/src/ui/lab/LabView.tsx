@@ -15,7 +15,7 @@ type Pane = { id: number; title: string } & (
   | { kind: "tables"; node: string }
   | { kind: "capture"; link: string }
 );
-// What is made of a pane before it has a number.
+// The name of a pane before it has a number.
 type Wanted = Pane extends infer One ? (One extends Pane ? Omit<One, "id"> : never) : never;
 
 let numbers = 0;
@@ -40,7 +40,7 @@ export function LabView({ shown }: { shown: boolean }) {
     setNode("");
     setLink("");
   }, [lab?.name]);
-  // What is selected on the drawing is what is meant here.
+  // The selection on the drawing is what is meant here.
   useEffect(() => {
     const one = selection[selection.length - 1];
     if (one?.kind === "node") setNode(one.name);

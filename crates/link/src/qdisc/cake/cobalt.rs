@@ -9,7 +9,7 @@
 
 use tcplab_units::{Span, Time};
 
-/// What COBALT is set to in a tin.
+/// Settings of COBALT in a tin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     pub(super) target: Span,
@@ -18,7 +18,7 @@ pub(super) struct Law {
     pub(super) frame_time: Span,
 }
 
-/// What happens to a packet at the head.
+/// The fate of a packet at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Pass,
@@ -54,7 +54,7 @@ pub(super) struct Cobalt {
 }
 
 impl Cobalt {
-    /// What happens to a packet that has waited for `sojourn` and would leave at `now`; `draw` is random.
+    /// The fate of a packet that has waited for `sojourn` and would leave at `now`; `draw` is random.
     pub(super) fn judge(
         &mut self,
         (sojourn, is_ect): (Span, bool),

@@ -188,7 +188,7 @@ fn tins_go_first_up_to_their_thresholds() {
     for (share, expected) in found.iter().zip([1.0 / 16.0, 11.0 / 16.0, 0.25]) {
         assert!((share - expected).abs() < 0.01, "{found:?}");
     }
-    // What no other tin wants, one may have.
+    // Bandwidth that no other tin wants, one may have.
     let lent = tin_shares(Diffserv::Diffserv3, &[46]);
     assert!((lent[0] - 1.0).abs() < 1e-9, "{lent:?}");
 }

@@ -49,7 +49,7 @@ struct Flow<P> {
     queue: Fifo<P>,
     cobalt: Cobalt,
     state: State,
-    /// What it may still send in this turn, in 1/2^16 of a byte.
+    /// The rest of its turn, in 1/2^16 of a byte.
     deficit: i64,
     source: usize,
     destination: usize,
@@ -177,7 +177,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// What a flow may send in a turn: its host's share, divided between the host's bulk flows.
+    /// The quantum of a flow: its host's share, divided between the host's bulk flows.
     fn turn_of(&self, number: usize) -> i64 {
         let flow = &self.flows[number];
         let (source, destination) =

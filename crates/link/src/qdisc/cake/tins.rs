@@ -5,7 +5,7 @@ use tcplab_units::{Rate, Span};
 use super::cobalt::Law;
 use crate::config::{Cake, Diffserv};
 
-/// What a tin is set to.
+/// Settings of a tin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub(super) name: &'static str,

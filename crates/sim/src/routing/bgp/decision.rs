@@ -127,7 +127,7 @@ impl Bgp {
         Some(Choice { from, path, hops })
     }
 
-    /// What `side` is to hear of a network; none: nothing, or that there is no way any more.
+    /// The advertisement of a network to `side`; none: nothing, or that there is no way any more.
     pub(super) fn exported(&self, side: Side, prefix: Prefix) -> Option<Path> {
         let own = self.end(side);
         let process = self.processes[own.router].as_ref()?;
@@ -143,7 +143,7 @@ impl Bgp {
             return None;
         }
         if is_internal {
-            // What one router of the system has advertised is not passed on to a third (section 9.2.1).
+            // A route that one router of the system has advertised is not passed on to a third (section 9.2.1).
             if choice.from.is_some_and(|from| self.sessions[from.session].is_internal) {
                 return None;
             }

@@ -46,7 +46,7 @@ pub(super) enum Event {
     Silence(Side, u32),
     /// TCP's retransmission.
     Resend(Side, u32),
-    /// What has changed is advertised.
+    /// Changes are advertised.
     Advertise(Side, u32),
     Arrive(Side, u32, Message),
     /// A router chooses among the paths that have changed.
@@ -254,13 +254,13 @@ impl Bgp {
         }
     }
 
-    /// The networks that a router announces as its own: those of its interfaces that have a carrier, and those it was told.
+    /// The networks that a router announces as its own: those of its interfaces that have a carrier, and configured ones.
     fn announced(&self, core: &Core, router: RouterId) -> Vec<Prefix> {
         let ports = core.wiring.routers[router].ports.iter().filter(|port| core.carrier[**port]);
         let near = ports.flat_map(|&port| core.wiring.ports[port].addresses).flatten();
-        let told = self.processes[router].iter().flat_map(|process| &process.settings.networks);
+        let networks = self.processes[router].iter().flat_map(|process| &process.settings.networks);
         near.map(|address| address.prefix())
-            .chain(told.filter_map(|text| Address::parse(text).map(Address::prefix)))
+            .chain(networks.filter_map(|text| Address::parse(text).map(Address::prefix)))
             .collect()
     }
 

@@ -67,7 +67,7 @@ pub(super) struct End {
     pending: BTreeSet<Prefix>,
     is_advertising: bool,
     advertised: Option<Time>,
-    /// What the link has lost, and what waits behind it.
+    /// Messages that the link has lost, and that wait behind them.
     unsent: VecDeque<Message>,
     rto: Span,
     last_arrival: Time,

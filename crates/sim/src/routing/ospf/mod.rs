@@ -21,11 +21,11 @@ use neighbour::{Interface, Message};
 
 /// A link state is originated anew no sooner than this after the last time (`MinLSInterval`, RFC 2328 appendix B).
 const MIN_LS_INTERVAL: Span = Span::from_secs(5);
-/// What would be originated sooner waits for ospfd's next look at the link states that need refreshing, one every 10 s
-/// from its start (FRR's `refresh timer`; so observed with FRR 8.4, where a router whose two neighbours become adjacent
-/// within 5 s announces the second up to 10 s later).
+/// An LSA that would be originated sooner waits for ospfd's next look at the link states that need refreshing, one
+/// every 10 s from its start (FRR's `refresh timer`; so observed with FRR 8.4, where a router whose two neighbours
+/// become adjacent within 5 s announces the second up to 10 s later).
 const REFRESH_WALK: Span = Span::from_secs(10);
-/// What was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
+/// An LSA that was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
 const RETRANSMIT: Span = Span::from_secs(5);
 /// The bandwidth of cost 1, bit/s (FRR's `auto-cost reference-bandwidth`).
 const REFERENCE_BANDWIDTH: u64 = 100_000_000;
@@ -80,7 +80,7 @@ struct Process {
     is_planned: bool,
     /// How many times the hold time is held.
     multiplier: u64,
-    /// What the routing table was given.
+    /// The routes that the routing table was given.
     routes: BTreeMap<Prefix, Vec<Hop>>,
     /// Of a router of several areas: what is advertised into each of them of the others.
     summaries: BTreeMap<u32, Vec<(Prefix, u32)>>,

@@ -32,7 +32,7 @@ impl State {
     }
 }
 
-/// What neighbours say to each other.
+/// The messages between neighbours.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Message {
     /// The sender is there, with these settings; whether it has heard of the receiver.
@@ -62,7 +62,7 @@ pub(super) struct Interface {
     is_watched: bool,
     /// Of the timer for Hello packets: an older one is void.
     turn: u32,
-    /// What waits for an answer, and its number.
+    /// The message that waits for an answer, and its number.
     question: Option<Message>,
     questions: u32,
     /// Link states that were asked for.

@@ -11,7 +11,7 @@ use super::{Key, LinkState};
 /// The backbone.
 const BACKBONE: u32 = 0;
 
-/// What a calculation has found.
+/// The result of a calculation.
 pub(super) struct Found {
     /// Without the networks of the router's own interfaces.
     pub(super) routes: BTreeMap<Prefix, Vec<Hop>>,
