@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -88,6 +89,58 @@ def test_clocks_that_differ_by_3_s_are_seen_and_do_not_matter(hosts: Hosts) -> N
     # The receiver's clock is 3 s ahead; its flow began when the sender's did.
     flows = run.table("flows").filter(pl.col("flow") == "bulk")
     assert (flows["end"] < 2_500_000_000).all()
+
+
+# Stands before the agent, and gives it and its caller each other's times by a clock that is 0.05 % faster.
+DRIFTING = """#!/usr/bin/env python3
+import json, subprocess, sys, threading, time
+
+PPM, BEGIN = 500, time.monotonic_ns()
+AGENT = "/run/checkout/python/tcplab/engine/remote/agents/tcplab-agent-{machine}"
+agent = subprocess.Popen([AGENT, *sys.argv[1:]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+def answers():
+    for line in agent.stdout:
+        said = json.loads(line)
+        if "monotonic" in said:
+            said["monotonic"] += (said["monotonic"] - BEGIN) * PPM // 1_000_000
+            line = json.dumps(said).encode() + b"\\n"
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+    sys.stdout.buffer.close()
+
+threading.Thread(target=answers).start()
+for line in sys.stdin.buffer:
+    asked = json.loads(line)
+    if asked["do"] == "start":
+        asked["at"] -= (asked["at"] - BEGIN) * PPM // (1_000_000 + PPM)
+        line = json.dumps(asked).encode() + b"\\n"
+    agent.stdin.write(line)
+    agent.stdin.flush()
+agent.stdin.close()
+sys.exit(agent.wait())
+"""
+
+
+def test_a_clock_that_drifts_is_followed(hosts: Hosts) -> None:
+    drifting = hosts.us.folder / "drifting-agent"
+    drifting.write_text(DRIFTING.format(machine=os.uname().machine))
+    # Both hosts get that program, and their clocks the same drift.
+    run = Run(hosts, ONE % "6 s", environment={"TCPLAB_REMOTE_AGENT": "/run/keep/drifting-agent"})
+    code, said = run.end()
+    assert code == 0, said
+    for name, ahead in (("left", 0), ("right", 3_000_000_000)):
+        clock = run.manifest["facts"]["clocks"][name]
+        assert abs(clock["drift"] - 500e-6) <= clock["drift_bound"]
+        moved = clock["offset_at_end"] - clock["offset_at_start"]
+        within = clock["offset_at_end_bound"] + clock["offset_at_start_bound"]
+        assert abs(moved - 6_000_000_000 * 500e-6) <= within
+        # The agent began a few seconds before the run, and its clock was right then.
+        lead = clock["offset_at_start"] - ahead
+        assert -clock["offset_at_start_bound"] <= lead <= 60e9 * 500e-6
+    # The two ends' records agree on when the flow was.
+    flows = run.table("flows")
+    assert (flows["end"] - flows["start"] < 6_500_000_000).all()
 
 
 def test_an_ordinary_user_is_enough(hosts: Hosts) -> None:

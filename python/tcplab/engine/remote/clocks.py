@@ -7,10 +7,12 @@ exchange gives the best estimate, and half its length bounds the error.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-# Two clocks part by no more, s a second: Linux changes the rate of each by 500 ppm at most (adjtimex(2)).
-_FASTEST = 1e-3
+# Two clocks drift apart by no more, s a second, unless exchanges prove it: the frequency of each is corrected
+# by 500 ppm at most, and only its tick by more (adjtimex(2)).
+_USUAL = 1e-3
 
 
 @dataclass(frozen=True)
@@ -71,13 +73,15 @@ class Clock:
             return None
         first = min(self._exchanges[:third], key=lambda one: one.length)
         last = min(self._exchanges[-third:], key=lambda one: one.length)
-        # Their clock went on by this. Ours went on by at least the gap between the exchanges, and by no
-        # more than the span of both.
+        # While theirs advanced by this, ours advanced by the gap between the two exchanges or more, and by
+        # the span of both or less.
         theirs = last.read - first.read
         gap, span = last.asked - first.received, last.received - first.asked
         if gap <= 0:
             return None
-        low, high = max(theirs / span - 1, -_FASTEST), min(theirs / gap - 1, _FASTEST)
+        low, high = theirs / span - 1, theirs / gap - 1
+        if low <= _USUAL and high >= -_USUAL:
+            low, high = max(low, -_USUAL), min(high, _USUAL)
         return Drift((low + high) / 2, (high - low) / 2)
 
     def offset_at(self, instant: int) -> tuple[int, int]:
@@ -86,11 +90,13 @@ class Clock:
         The exchange before or after it that bounds it best: what lies between may have drifted by as much as
         has been measured, with its own error.
         """
-        drift = self.drift() or Drift(0.0, _FASTEST)
+        drift = self.drift() or Drift(0.0, _USUAL)
 
         def bounded(one: Exchange) -> tuple[int, int]:
             apart = instant - (one.asked + one.received) // 2
             offset = one.offset + round(drift.rate * apart)
-            return offset, (one.length + 1) // 2 + round(drift.bound * abs(apart))
+            # Their clock was read up to half the length away from the exchange's middle.
+            fastest = abs(drift.rate) + drift.bound
+            return offset, math.ceil(one.length / 2 * (1 + fastest) + drift.bound * abs(apart)) + 1
 
         return min((bounded(one) for one in self._exchanges), key=lambda found: found[1])
