@@ -1,4 +1,4 @@
-"""Two hosts with sshd that `us` logs into: one set for each file of tests."""
+"""Hosts with sshd that `us` logs into: one set for each file of tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .hosts import Host, Hosts, obstacle
 
 @pytest.fixture(scope="module")
 def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """`left` and `right`, whose clock is as many seconds ahead as the file's `RIGHT_AHEAD` says."""
+    """`left`, `right` and `third`. A file's `RIGHT_AHEAD` is how many seconds `right`'s clock is ahead."""
     if (reason := obstacle()) is not None:
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("hosts")
@@ -20,6 +20,7 @@ def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         folder,
         left=Host("left", "10.77.0.2", folder / "left"),
         right=Host("right", "10.77.0.3", folder / "right", ahead=ahead),
+        third=Host("third", "10.77.0.4", folder / "third"),
     )
     try:
         made.up()
