@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tcplab.plan.yaml_text import dump_plan_yaml, load_plan_yaml
@@ -13,7 +13,6 @@ PLANS = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(PLANS)
 def test_a_plan_is_read_as_it_was_written(plan: dict[str, Any]) -> None:
     assert load_plan_yaml(dump_plan_yaml(plan)) == plan

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from tcplab.plan.yaml_text import dump_plan_yaml, load_plan_yaml
@@ -329,7 +329,7 @@ def test_sampling_can_be_off() -> None:
     assert sample["queues"] == 10_000_000
 
 
-valid = hypothesis_settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+valid = hypothesis_settings(max_examples=40)
 
 
 @valid

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
 from tcplab.scenario import expand, from_data, load, warnings
@@ -40,7 +40,7 @@ def test_the_simulator_accepts_a_shipped_scenario(file: Path) -> None:
     simulator()(json.dumps(expand(load(file))))
 
 
-@hypothesis_settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@hypothesis_settings(max_examples=30)
 @given(scenarios())
 def test_the_simulator_accepts_every_valid_scenario(data: dict[str, Any]) -> None:
     simulator()(json.dumps(expand(from_data(data))))

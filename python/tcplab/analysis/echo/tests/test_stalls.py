@@ -6,6 +6,7 @@ import time
 from pathlib import Path as FilePath
 
 import numpy as np
+import pytest
 
 import tcplab
 from tcplab.analysis.echo import Path, Series, Step, explain, statistics
@@ -38,6 +39,8 @@ def test_a_lost_message_waits_for_the_retransmission_timer(tmp_path: FilePath) -
 
 
 SIZE = 100
+# A quarter of Linux's shortest delayed ACK, ns: a machine that takes so long for a message hides the waits.
+LATE = 10e6
 
 
 def through_loopback(messages: int, in_two: int, nodelay: bool) -> Series:
@@ -75,6 +78,10 @@ def counted(series: Series) -> int:
 
 
 def test_messages_written_in_two_parts_are_known_by_linuxs_delayed_acks() -> None:
-    # A connection acknowledges its first packets at once, and a busy machine is late now and then.
-    assert counted(through_loopback(200, 10, nodelay=False)) >= 15
-    assert counted(through_loopback(200, 10, nodelay=True)) <= 5
+    delayed, prompt = (through_loopback(200, 10, nodelay=nodelay) for nodelay in (False, True))
+    whole = np.concatenate([np.delete(series.rtts, np.s_[9::10]) for series in (delayed, prompt)])
+    if (late := np.mean(whole > LATE)) > 0.02:
+        pytest.skip(f"{late:.0%} of the messages written at once took more than {LATE / 1e6:.0f} ms")
+    # A connection acknowledges its first packets at once.
+    assert counted(delayed) >= 15
+    assert counted(prompt) <= 5

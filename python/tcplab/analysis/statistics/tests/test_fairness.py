@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tcplab.analysis.statistics import (
@@ -91,7 +91,6 @@ def test_who_asks_for_little_leaves_the_rest_to_the_others() -> None:
     assert max_min(10, [2, 3]).tolist() == [2, 3]
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1e9), st.lists(st.floats(0, 1e9), min_size=1, max_size=20))
 def test_max_min_shares_give_away_what_there_is_and_no_more_than_is_asked_for(
     capacity: float, demands: list[float]
