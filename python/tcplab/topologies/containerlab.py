@@ -1,16 +1,24 @@
-"""containerlab's `.clab.yml`: nodes of the kinds linux and bridge, and links between their interfaces."""
+"""containerlab's `.clab.yml`: nodes of the kinds linux and bridge, and links between their interfaces.
+
+The file has no settings of links. They are read where people write them: as commands in a node's `exec`, and
+in comments.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 from tcplab.plan.yaml_text import load_plan_yaml
+from tcplab.topologies import impairments
 from tcplab.topologies.imported import Imported, UnreadableError, name_of
 
 _BRIDGES = ("bridge", "ovs-bridge")
 # Where FRR in a container has its configuration.
 _CONFIGURATION = "frr.conf"
+# A node and its interface.
+_End = tuple[str, str]
 # Keys of a node that a scenario has in other words, or needs not.
 _SAID = ("kind", "image", "binds", "labels", "group", "position")
 
@@ -25,14 +33,20 @@ def read(text: str) -> Imported:
         topology = data["topology"]
         made = Imported(name_of(str(data["name"])))
         wires = [_ends(link) for link in topology.get("links") or ()]
+        # By node and interface.
+        impaired: dict[_End, impairments.Settings] = {}
         for name, node in topology["nodes"].items():
-            count = sum(name in ends for ends in wires)
-            _node(made, str(name), {**_defaults(topology, node or {}), **(node or {})}, count)
+            count = sum(name == end for ends in wires for end, _ in ends)
+            own = {**_defaults(topology, node or {}), **(node or {})}
+            found = dict(_impaired(own))
+            impaired |= {(str(name), interface): settings for interface, settings in found.values()}
+            own["exec"] = [command for command in own.get("exec") or () if str(command) not in found]
+            _node(made, str(name), own, count)
+        for name, interface, settings in impairments.by_comments(text, str(data["name"])):
+            impaired[name, interface] = settings
         for link, ends in zip(topology.get("links") or (), wires, strict=True):
-            found: dict[str, Any] = {"ends": [name_of(end) for end in ends]}
-            if link.get("mtu"):
-                found["mtu"] = f"{link['mtu']} B"
-            made.links.append(found)
+            made.links.append(_link(link, ends, [impaired.pop(end, {}) for end in ends]))
+        made.left_out += [f"{name_of(name)}: settings of {interface}" for name, interface in impaired]
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
         raise UnreadableError(
             f"is not a topology of containerlab: {type(problem).__name__}: {problem}"
@@ -46,12 +60,37 @@ def _defaults(topology: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return {**general, **((topology.get("kinds") or {}).get(kind) or {})}
 
 
-def _ends(link: dict[str, Any]) -> list[str]:
-    """The nodes of a link in its short or its long form."""
-    ends = [end["node"] if isinstance(end, dict) else str(end).partition(":")[0] for end in link["endpoints"]]
+def _ends(link: dict[str, Any]) -> list[_End]:
+    """The ends of a link in its short or its long form."""
+    ends = [_end(end) for end in link["endpoints"]]
     if len(ends) != 2:
         raise ValueError(f"a link has {len(ends)} ends")
     return ends
+
+
+def _end(end: Any) -> _End:
+    if isinstance(end, dict):
+        return str(end["node"]), str(end.get("interface", ""))
+    node, _, interface = str(end).partition(":")
+    return node, interface
+
+
+def _impaired(node: dict[str, Any]) -> Iterator[tuple[str, tuple[str, impairments.Settings]]]:
+    """Commands of a node that set what an interface does, with what they set."""
+    for command in node.get("exec") or ():
+        if found := impairments.by_command(str(command)):
+            yield str(command), found
+
+
+def _link(link: dict[str, Any], ends: list[_End], impaired: list[impairments.Settings]) -> dict[str, Any]:
+    """A link. What an end does to the packets that it sends is `forward` or `reverse`, or common to both."""
+    found: dict[str, Any] = {"ends": [name_of(name) for name, _ in ends]}
+    if link.get("mtu"):
+        found["mtu"] = f"{link['mtu']} B"
+    there, back = impaired
+    if there == back:
+        return found | there
+    return found | {key: own for key, own in (("forward", there), ("reverse", back)) if own}
 
 
 def _node(made: Imported, name: str, node: dict[str, Any], links: int) -> None:
@@ -70,4 +109,4 @@ def _node(made: Imported, name: str, node: dict[str, Any], links: int) -> None:
     if configuration is not None:
         found["frr"] = configuration
     made.nodes.append(found)
-    made.left_out += [f"{own}: {key}" for key in node if key not in _SAID]
+    made.left_out += [f"{own}: {key}" for key in node if key not in _SAID and node[key]]

@@ -40,3 +40,15 @@ def name_of(text: str) -> str:
     """A text as a name of the scenario language: letters, digits, `-` and `_`, a letter first."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:48]
     return plain if plain[:1].isalpha() else f"n{plain}"[:48]
+
+
+def number_and_unit(text: str) -> tuple[float, str]:
+    """`5ms` and `5 ms` as 5.0 and `ms`; raises ValueError where there is no number."""
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ% ")
+    return float(number), text[len(number) :].strip()
+
+
+def time_of(text: str) -> str:
+    """A time as tc(8) reads it, in the scenario's words: a number alone is microseconds."""
+    number, unit = number_and_unit(text)
+    return f"{number:g} {unit.removesuffix('ecs').removesuffix('ec') or 'us'}"

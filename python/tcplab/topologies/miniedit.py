@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tcplab.topologies.imported import Imported, UnreadableError, name_of
+from tcplab.topologies.imported import Imported, UnreadableError, name_of, time_of
 
 # MiniEdit's name for a switch that forwards packets, not frames.
 _ROUTER = "legacyRouter"
@@ -55,7 +55,7 @@ def _link(made: Imported, link: dict[str, Any]) -> dict[str, Any]:
         found["rate"] = f"{options['bw']} Mbit/s"
     for key in ("delay", "jitter"):
         if options.get(key):
-            found[key] = _time(str(options[key]))
+            found[key] = time_of(str(options[key]))
     if options.get("loss"):
         found["loss"] = f"{options['loss']} %"
     if options.get("max_queue_size"):
@@ -64,10 +64,3 @@ def _link(made: Imported, link: dict[str, Any]) -> dict[str, Any]:
         f"link {'-'.join(ends)}: {key}" for key in options if options[key] and key not in _OF_LINKS
     ]
     return found
-
-
-def _time(text: str) -> str:
-    """As tc(8) reads it: a number alone is microseconds."""
-    number = text.rstrip("abcdefghijklmnopqrstuvwxyz ")
-    unit = text[len(number) :].strip().removesuffix("ecs").removesuffix("ec") or "us"
-    return f"{float(number):g} {unit}"

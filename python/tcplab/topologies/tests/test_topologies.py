@@ -94,6 +94,47 @@ def test_containerlab(tmp_path: Path) -> None:
     assert found.left_out == ["h1: exec"]
 
 
+@pytest.mark.parametrize(
+    ("command", "forward"),
+    [
+        ("tc qdisc add dev eth1 root netem delay 5ms", {"delay": "5 ms"}),
+        (
+            "tc qdisc replace dev eth1 root handle 1: netem delay 250 loss random 0.5%",
+            {"delay": "250 us", "loss": "0.5 %"},
+        ),
+        (
+            "tc qdisc add dev eth1 root netem rate 10Mbit delay 5ms 1ms limit 50",
+            {"rate": "10 Mbit/s", "delay": "5 ms", "jitter": "1 ms", "queue": "50 packets"},
+        ),
+        ("tc qdisc add dev eth1 root netem loss 1% 25%", None),
+        ("tc qdisc add dev eth1 root netem delay 5ms 1ms distribution normal", None),
+        ("tc qdisc add dev eth1 root netem loss gemodel 1%", None),
+        ("tc qdisc add dev eth9 root netem delay 5ms", None),
+        ("tc qdisc add dev eth1 root fq_codel", None),
+        ("ip link set eth1 up", None),
+    ],
+)
+def test_containerlabs_netem_commands(tmp_path: Path, command: str, forward: dict[str, str] | None) -> None:
+    path = tmp_path / "two.clab.yml"
+    path.write_text(
+        CONTAINERLAB.replace("ip addr add 10.0.0.1/24 dev eth1", json.dumps(command)), encoding="utf-8"
+    )
+    found = read(path)
+    first = found.scenario()["network"]["links"][0]
+    assert first.get("forward") == forward
+    # What is not taken over is said.
+    assert bool(found.left_out) == (forward is None)
+    expand(
+        from_data(
+            found.scenario()
+            | {
+                "network": {"nodes": ["h1", "r1"], "links": [first]},
+                "flows": [{"name": "p", "kind": "ping", "from": "h1", "to": "r1"}],
+            }
+        )
+    )
+
+
 @pytest.mark.parametrize("name", ["x.mn", "x.clab.yml", "x.yaml"])
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"hosts": 3}', "name: x\ntopology: {nodes: [1]}"])
 def test_what_is_no_topology_is_said(tmp_path: Path, name: str, text: str) -> None:
@@ -171,3 +212,7 @@ def test_containerlab_reads_its_own_export(tmp_path: Path) -> None:
         "# containerlab tools netem set -n clab-lot-r1 -i eth1 --rate 10000 --delay 5ms --loss 1.0"
         in made.text
     )
+    for link, was in zip(again["links"], plan(LOT)["links"], strict=True):
+        for way in ("forward", "backward"):
+            for key in ("rate", "delay", "loss"):
+                assert link[way].get(key) == was[way].get(key), (link["name"], way, key)
