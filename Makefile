@@ -75,7 +75,8 @@ lint-python: setup-develop
 	$(RUN)/ruff format --check
 	$(RUN)/mypy
 	$(RUN)/lint-imports --no-cache
-	$(RUN)/codespell -D - -D scripts/old-words.txt $(SPELLED)
+	$(RUN)/codespell $(SPELLED)
+	$(RUN)/python scripts/prose.py
 
 format: ## put the sources in the form `make lint` asks for
 	cargo fmt --all

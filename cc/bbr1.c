@@ -2,7 +2,7 @@
 /*
  * BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): paces at the bandwidth that was measured to
  * be delivered, and bounds what is in flight by that bandwidth times the least round-trip time. Sections below
- * are the draft's, and so are the names. What Linux 6.x does beyond the draft is done here too, and says so:
+ * are the draft's, and so are the names. Additions of Linux 6.x to the draft are here too, and named as such:
  * compensation for aggregated ACKs, the estimate of a policer's rate, the count of packets still waiting to be
  * paced, and a pacing rate 1 % below the estimate.
  */

@@ -593,7 +593,7 @@ SET_STATE(sk, tp, ca, state)
 	ca->recovery.prior_ca_state = TCP_CA_Loss;
 }
 
-/* Section 4.6.4.4: BBRSetCwnd restores the window; a spurious loss is no sign of congestion. */
+/* Section 4.6.4.4: BBRSetCwnd restores the window; a spurious loss does not signal congestion. */
 UNDO_CWND(sk, tp, ca)
 {
 	ca->loss_in_round = false;

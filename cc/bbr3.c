@@ -3,7 +3,7 @@
  * BBR, version 3 (draft-ietf-ccwg-bbr-06): version 2 with another way of finding that the pipe is full, of ending
  * a probe for bandwidth, and of coming back from a loss that was none. Sections below are the draft's, and so are
  * the names (the bounds are inflight_longterm, inflight_shortterm and bw_shortterm; version 2 called them hi and
- * lo). What Linux's rate_sample lacks is derived in tcplab_bbr.h. The draft asks that marks be taken for
+ * lo). Fields that Linux's rate_sample lacks are derived in tcplab_bbr.h. The draft asks that marks be taken for
  * congestion (section 3.7) and leaves open how; how is described in tcplab_bbr.h too.
  */
 #define CONTROL bbr3

@@ -262,7 +262,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 		else if (tcp_is_cwnd_limited(tp))
 			tp->snd_cwnd = min(min(tp->snd_cwnd + acked, TL_MAX_CWND), tp->snd_cwnd_clamp);
 	}
-	/* An unused window is no evidence for a larger one (RFC 7661 section 4.1). */
+	/* An unused window does not justify a larger one (RFC 7661 section 4.1). */
 	if (ca->telemetry.phase != SLOW_START && (!up || tcp_is_cwnd_limited(tp)))
 		move(tp, ca, up, acked);
 	set_pacing_rate(sk, tp, standing);

@@ -172,7 +172,7 @@ TL_INLINE void shrink(struct sock *sk, struct tcp_sock *tp, struct state *ca, u3
 	ca->decrement &= 1023;
 	cwnd = steps < cwnd ? cwnd - steps : 0;
 	tp->snd_cwnd = max(cwnd, SLOWDOWN_CWND);
-	/* A window reached this way is no ground for a slow start. */
+	/* A window reached this way does not call for a slow start. */
 	tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd), 2u);
 }
 

@@ -197,8 +197,8 @@ CONG_CONTROL(sk, tp, ca, rs)
 }
 
 /*
- * Section 2.4.1: a loss is answered as by Reno or CUBIC, whatever the share of marks. What was cut for marks of the same
- * round trip counts.
+ * Section 2.4.1: a loss is answered as by Reno or CUBIC, whatever the share of marks. Cuts for marks of the
+ * same round trip count.
  */
 TL_INLINE u32 after_loss(struct sock *sk, const struct tcp_sock *tp, const struct state *ca)
 {

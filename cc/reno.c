@@ -28,7 +28,7 @@ INIT(sk, tp, ca)
 
 CONG_AVOID(sk, tp, ca, ack, acked)
 {
-	/* RFC 5681 section 4.1 and RFC 7661 section 4.1: an unused window is no evidence for a larger one. */
+	/* RFC 5681 section 4.1 and RFC 7661 section 4.1: an unused window does not justify a larger one. */
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 

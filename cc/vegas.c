@@ -38,7 +38,7 @@ struct state {
 	bool odd_round; /* in which an alternating slow start does not grow */
 };
 
-/* A delayed ACK may stretch one or two samples of a round, so the least of fewer than this is no measure. */
+/* A delayed ACK may stretch one or two samples of a round, so the minimum of fewer than this means nothing. */
 #define ROUND_SAMPLES 3
 #define MAX_RTT (1u << 27)
 
@@ -63,7 +63,7 @@ TL_INLINE void grow_as_reno(struct tcp_sock *tp, struct state *ca, u32 acked)
 	tl_grow_as_reno(tp, acked);
 }
 
-/* A packet less; the threshold goes with it, so that what follows is no slow start. */
+/* A packet less; the threshold goes with it, so that no slow start follows. */
 TL_INLINE void shrink(struct tcp_sock *tp, u32 cwnd)
 {
 	tp->snd_cwnd = max(cwnd, 2u);

@@ -57,7 +57,7 @@ struct probe_rtt {
 };
 
 /*
- * What is sent from now until all that is in flight has arrived shows our restraint, not the path. TCP is notified as
+* Packets sent from now until all that is in flight has arrived show our restraint, not the path. TCP is notified as
  * if the application had been the limit. A kernel that does not let us leaves it to us to remember.
  */
 TL_INLINE void mark_restraint(struct probe_rtt *p, struct tcp_sock *tp, u32 in_flight)

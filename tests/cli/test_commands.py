@@ -148,8 +148,22 @@ def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
 def test_check_says_what_the_engine_cannot_do_and_how_to_fix_it(here: Path, tcplab: Command) -> None:
     ended = tcplab("check", "short.yaml", "--set", "flows.bulk.generator=iperf3")
     assert ended.returncode == 3
-    assert "flows.bulk.generator" in ended.stderr
-    assert "leave `generator` out" in ended.stderr
+    error, hint = ended.stderr.splitlines()
+    assert error.startswith("short.yaml: error: flows.bulk.generator")
+    assert hint.startswith("hint: ")
+    assert "leave `generator` out" in hint
+
+
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_file_that_is_not_there_is_an_error_with_a_hint(command: str, here: Path, tcplab: Command) -> None:
+    ended = tcplab(command, "four-control", "absent.yaml")
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines() == [
+        "tcplab: error: four-control: No such file or directory",
+        "hint: the shipped scenario with the nearest name is four-controls",
+        "tcplab: error: absent.yaml: No such file or directory",
+        "hint: tcplab examples list shows the shipped scenarios",
+    ]
 
 
 def test_check_says_what_a_run_takes(tcplab: Command) -> None:
@@ -248,7 +262,9 @@ def test_show_prints_rows_of_a_table(done: Path, tcplab: Command) -> None:
 def test_show_of_an_unknown_table_names_the_tables(done: Path, tcplab: Command) -> None:
     ended = tcplab("show", "done", "--table", "socket")
     assert ended.returncode == 2
-    assert "sockets" in ended.stderr
+    error, hint = ended.stderr.splitlines()
+    assert error == "tcplab: error: unknown table 'socket'"
+    assert "sockets" in hint
 
 
 def test_show_of_what_is_no_result(here: Path, tcplab: Command) -> None:

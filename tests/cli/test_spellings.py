@@ -93,7 +93,10 @@ def test_old_spellings_are_replaced(words: list[str], now: list[str]) -> None:
 def test_an_old_spelling_works_with_a_warning(here: Path, tcplab: Command) -> None:
     ended = tcplab("run", "short.yaml", "--out", "old", "--no-report", "--quiet")
     assert (ended.returncode, (here / "old/run-1").is_dir()) == (0, True)
-    assert ended.stderr == "tcplab: warning: --out is now --output; --out will go with the next version\n"
+    assert (
+        ended.stderr
+        == "tcplab: warning: --out is deprecated, use --output; the next version will not accept it\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ server = Server(("::", int(sys.argv[1])), Handler)
 print(json.dumps({"event": "serves"}))
 server.serve_forever()
 """
-# Answers whatever comes in other words, and is no HTTP.
+# Answers whatever comes, with text that is not HTTP.
 SHOUTER = """
 import json, socket
 listener = socket.create_server(("0.0.0.0", 80))
@@ -221,7 +221,7 @@ def test_what_is_stale_is_confirmed_with_a_head(net: Network, origin: Program) -
 def test_ranges_and_heads_come_from_a_stored_object(net: Network, origin: Program) -> None:
     cache(net)
     url = f"http://{HOST[4]}/r/5000/60"
-    # Of what is not stored a range is passed on, and a head is no object.
+    # Of what is not stored a range is passed on, and a head is not an object.
     assert status(net, url, "-r", "0-99") == ("200", "fwd=uri-miss"), "this server has no ranges"
     assert origin.next(path="/r/5000/60")["range"] == "bytes=0-99"
     other = f"http://{HOST[4]}/h/5000/60"
@@ -305,7 +305,7 @@ def test_it_holds_no_more_than_its_size(net: Network, origin: Program) -> None:
     urls = [f"http://{HOST[4]}/{letter}/40000/60" for letter in "abc"]
     for url in urls:
         curl(net, "-o", "/dev/null", url)
-    # Only two fit. What was used least recently has gone.
+    # Only two fit. The least recently used has gone.
     assert [status(net, url)[1] for url in (urls[1], urls[2], urls[0])] == ["hit", "hit", "fwd=uri-miss"]
     large = f"http://{HOST[4]}/l/200000/60"
     assert [status(net, large)[1] for _ in range(2)] == ["fwd=uri-miss"] * 2

@@ -111,7 +111,7 @@ def test_a_link_that_changes_shows_in_its_curve(lab: Page) -> None:
     change.get_by_role("button", name="Change now").click()
     expect(lab.locator(".lab-side [role=status]")).to_have_text("h1-h2: rate 1 Mbit/s")
     rate_is(lab, carried, "< 1.5e6")
-    # A setting that the link cannot have is refused in words, and the link keeps what it has.
+    # A setting that the link cannot have is rejected with an error message, and the link keeps what it has.
     change.get_by_label("rate").fill("fast")
     expect(change.get_by_role("button", name="Change now")).to_be_disabled()
 

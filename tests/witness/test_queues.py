@@ -201,7 +201,7 @@ def shaped(queue: dict[str, Any]) -> dict[str, Any]:
 
 
 class Side:
-    """What one side did with the packets of a case."""
+    """The departures, drops and marks of one side in a case."""
 
     def __init__(
         self,

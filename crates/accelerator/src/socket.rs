@@ -18,8 +18,8 @@ const BACKLOG: i32 = 4096;
 /// Keepalive probes without an answer after which an idle end has vanished.
 const PROBES: u32 = 6;
 
-/// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. What it accepts towards the client has
-/// the settings of `leg`.
+/// Listens for diverted connections of IPv4 and IPv6, at a port of the kernel's choice. A connection from
+/// the client has the settings of `leg`.
 pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
     // The options of a listening socket are inherited, and buffers must be set before the handshake (tcp(7)).
     let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);

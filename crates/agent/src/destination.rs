@@ -23,7 +23,7 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Creates a file. What is written must be flushed to arrive.
+    /// Creates a file. Data must be flushed to arrive.
     pub fn create(&self, name: &str) -> io::Result<Box<dyn Write + Send>> {
         Ok(match self {
             Destination::Directory(dir) => Box::new(BufWriter::new(File::create(dir.join(name))?)),

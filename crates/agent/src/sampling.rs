@@ -236,7 +236,7 @@ pub fn hosts(
         let own = ("agent", hosts::this_process());
         let others = processes.iter().map(|(name, pid)| (name.as_str(), hosts::process(*pid)));
         for (name, sample) in std::iter::once(own).chain(others) {
-            // A process that has ended has no more figures; that is no failure of the run.
+            // A process that has ended has no more figures; the run has not failed.
             if let Ok(sample) = sample {
                 push(recorder, time, Some(name), sample);
             }

@@ -12,7 +12,7 @@ use crate::arena::Arena;
 use crate::frame::{self, Keep};
 use crate::wire::Wire;
 
-/// The captures of a run. What they hold goes to `writer` as bytes of their files.
+/// The captures of a run. Their frames go to `writer` as bytes of their files.
 #[derive(Debug)]
 pub(crate) struct Captures {
     keep: Keep,

@@ -158,7 +158,9 @@ impl<'de> Deserialize<'de> for Mac {
             text.split(':').map(|part| u8::from_str_radix(part, 16).ok()).collect();
         match numbers.and_then(|numbers| numbers.try_into().ok()) {
             Some(mac) => Ok(Mac(mac)),
-            None => Err(serde::de::Error::custom(format!("{text:?} is no MAC such as 02:00:00:00:00:01"))),
+            None => Err(serde::de::Error::custom(format!(
+                "{text:?} is not a MAC address such as 02:00:00:00:00:01"
+            ))),
         }
     }
 }

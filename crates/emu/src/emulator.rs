@@ -18,7 +18,7 @@ use crate::writer;
 pub enum SetupError {
     #[error("no link")]
     NoLink,
-    #[error("{0} is no directory")]
+    #[error("{0} is not a directory")]
     NoDirectory(String),
     #[error("link {link:?} has an MTU of {mtu}, outside of 68 to 65521")]
     Mtu { link: String, mtu: u32 },

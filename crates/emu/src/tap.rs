@@ -231,7 +231,7 @@ fn offload(fd: RawFd, end: &End) -> io::Result<Coalescing> {
         check(unsafe { libc::ioctl(fd, TUNSETOFFLOAD as _, libc::c_ulong::from(features)) })
     };
     let tso = if end.tso { TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN } else { 0 };
-    // UDP segmentation needs Linux 6.2. What a device takes from us does not depend on what it gives us, but a kernel
+    // UDP segmentation needs Linux 6.2. The offloads that a device takes do not depend on those that it gives, but a kernel
     // that knows neither is recognized here.
     let has_uso = set(TUN_F_CSUM | tso | TUN_F_USO).is_ok();
     if !has_uso || !end.tso {

@@ -66,7 +66,7 @@ pub(crate) fn start(
                     3
                 }
             };
-            // SAFETY: takes no pointers. What the program that we were forked from does at its exit is not for us.
+            // SAFETY: takes no pointers. The exit handlers of the program that we were forked from are not ours.
             unsafe { libc::_exit(code.into()) }
         }
     }

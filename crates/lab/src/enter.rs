@@ -91,7 +91,7 @@ fn become_program(entry: &Entry, parent: Pid) -> ! {
     let error = started().err().unwrap_or(nix::errno::Errno::UnknownErrno);
     let program = entry.command.first().map_or("", String::as_str);
     eprintln!("tcplab: cannot run {program}: {}", error.desc());
-    // SAFETY: takes no pointers. What this program does at its exit is for the parent.
+    // SAFETY: takes no pointers. The exit handlers of this program are the parent's.
     unsafe { libc::_exit(if error == nix::errno::Errno::ENOENT { 127 } else { 126 }) }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn new_host(name: &str) -> io::Result<()> {
     sethostname(name)?;
     const NONE: Option<&str> = None;
     mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_SLAVE, NONE)?;
-    // Those of the network namespace, as ip-netns(8) does. What cannot be mounted stays as the host has it.
+    // Those of the network namespace, as ip-netns(8) does. A mount that fails leaves the host's.
     let _ = mount(Some("sysfs"), "/sys", Some("sysfs"), MsFlags::empty(), NONE);
     // Where routing daemons keep their sockets.
     if Path::new(RUN).is_dir() {

@@ -149,7 +149,7 @@ fn leave(options: &Options) -> io::Result<()> {
             return Err(io::Error::other("the process that started the lab has ended"));
         }
     }
-    // Ctrl-C reaches every process of the terminal. What then happens is for the process that started this one.
+    // Ctrl-C reaches every process of the terminal. The process that started this one decides what then happens.
     // SAFETY: no handler of ours is installed.
     unsafe { signal(Signal::SIGINT, SigHandler::SigIgn) }?;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

@@ -196,7 +196,7 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     fn catch_up(&mut self, now: Time, observer: &mut impl Observer<P>) {
         while self.channel.next_step().min(self.next_change) <= now {
-            // A change comes before what happens at the same time. `NEVER` is no time to do anything at.
+            // A change comes before what happens at the same time. Nothing happens at `NEVER`.
             if self.next_change <= self.channel.next_step() {
                 if self.next_change == Time::NEVER {
                     return;

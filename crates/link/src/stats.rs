@@ -45,7 +45,7 @@ impl Stats {
     }
 }
 
-/// A queue at one instant. What is being sent is not in it.
+/// A queue at one instant. The packet in transmission is not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueSample {
     /// Packets that wait.

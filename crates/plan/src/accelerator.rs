@@ -56,11 +56,11 @@ impl Accelerator {
     }
 }
 
-/// One of an accelerator's two connections, at the accelerator's end. What is not given is as Linux has it.
+/// One of an accelerator's two connections, at the accelerator's end. Settings not given are Linux's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Leg {
-    /// Its congestion control. What a namespace takes by itself depends on the host.
+    /// Its congestion control. The default of a namespace depends on the host.
     pub cc: Cc,
     /// Send buffer in bytes as given to SO_SNDBUF; none: auto-tuned.
     pub send_buffer: Option<u64>,

@@ -1,5 +1,5 @@
-//! A plan in words: what `tcplab check` says would run, and what reports say of links and flows. What a kind says of
-//! itself is its `Display`, beside its type.
+//! A plan in words: what `tcplab check` says would run, and what reports say of links and flows. The words of
+//! each kind are its `Display`, beside its type.
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ pub use netem::effective_loss;
 pub struct Loss {
     /// The process that picks them.
     pub model: LossModel,
-    /// Strike before the queue, so that a lost packet uses no capacity.
+    /// Whether packets are lost before the queue, and so use no capacity.
     pub before_queue: bool,
 }
 

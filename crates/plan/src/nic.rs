@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
-/// How fast each network interface of a host sends. What it has not sent yet is in the host, whose TCP sees it.
+/// How fast each network interface of a host sends. Its backlog is in the host, whose TCP sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nic {

@@ -136,7 +136,8 @@ impl<'d> Reader<'d> {
         if words.contains(&written.as_str()) {
             return Some(json!(written));
         }
-        let message = format!("{} is not {}", read.shown(), words::listed(words, "or"));
+        let choice = if words.len() > 2 { "one of " } else { "" };
+        let message = format!("{} is not {choice}{}", read.shown(), words::listed(words, "or"));
         let near = match words {
             [only] => (*only).to_owned(),
             _ => words::near_word(&written, words),

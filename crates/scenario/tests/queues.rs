@@ -72,7 +72,7 @@ fn cake_takes_the_words_of_tc() {
 fn an_unknown_kind_is_told_with_those_there_are_and_the_nearest() {
     let said = read("{kind: coddel, target: 5 ms}", "{}").expect_err("no such kind");
     assert!(
-        said.contains("`coddel` is not `droptail`, `prio`") && said.ends_with("did you mean `codel`?"),
+        said.contains("`coddel` is not one of `droptail`, `prio`") && said.ends_with("did you mean `codel`?"),
         "{said}"
     );
     assert!(read("fqcodel", "{}").expect_err("no such kind").ends_with("did you mean `fq_codel`?"));

@@ -17,8 +17,8 @@ pub const UDP_HEADER: u32 = 8;
 /// Bytes of an ICMP echo header.
 pub const ICMP_HEADER: u32 = 8;
 
-/// A packet on its way, as links and nodes need to know it: small, for it is moved at every step. What it carries
-/// stays in one place meanwhile.
+/// A packet on its way, as links and nodes need to know it: small, for it is moved at every step. Its
+/// contents stay in one place meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
     /// Its contents.

@@ -226,7 +226,7 @@ fn as_many_equal_paths_are_used_as_are_allowed() {
 
 #[test]
 fn routers_of_one_system_know_networks_beyond_their_neighbours() {
-    // r1, r2 and r4 are a system with OSPF; r3 is another. r1 is no neighbour of it.
+    // r1, r2 and r4 are a system with OSPF; r3 is another. r1 is not its neighbour.
     let routing = |number| match number {
         3 => json!({"bgp": {"as": 200}}),
         4 => json!({"bgp": {"as": 100}, "ospf": {"cost": 50}}),

@@ -323,8 +323,8 @@ table! {
 }
 
 table! {
-    /// One row per request and response. Of an echo flow with more than 1,000,000 of them the first 100 of
-    /// each client and size have a row each, the others a row per client, size and round-trip time.
+    /// One row per request and response. Above 1,000,000 of a flow, the first 100 of each client and size have a
+    /// row each. The others have a row per client, size and round-trip time.
     Echoes, EchoRow, "echoes";
     /// Flow name.
     flow: Symbol,

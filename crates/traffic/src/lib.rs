@@ -2,7 +2,7 @@
 //!
 //! One end of a flow is [prepared](prepare) first, which opens its listening sockets, and started
 //! when the run's zero of time is known. Each stream has a thread of its own, so that its CPU time is known
-//! and a blocking call costs one system call. What happens is handed to a [`Sink`] as plain rows.
+//! and a blocking call costs one system call. Events are handed to a [`Sink`] as plain rows.
 
 mod bulk;
 mod collect;

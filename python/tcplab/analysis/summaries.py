@@ -136,7 +136,7 @@ def summary(run: Run, *, omit: int | str | None = None, level: float = 0.95) -> 
     asked = asked_omit(run.plan, omit)
     samples = [Samples(run, repetition) for repetition in run.repetitions]
     if _copies(run):
-        # Copies of the first, moved in time: where samples fall is no spread.
+        # Copies of the first, moved in time: differences in where samples fall are not a spread.
         samples = [samples[0]] * len(samples)
     names = list(dict.fromkeys(name for one in samples for name in one.flow_names))
     windows = {name: [steady_window(one, name, asked) for one in samples] for name in names}

@@ -74,7 +74,7 @@ class Flows(Sequence[Flow]):
         return Flows(self._core, [self._places[index] for index in indexes])
 
     def frame(self) -> pl.DataFrame:
-        """A row per flow. What one side sent stands in columns that begin with `forward_` and `backward_`.
+        """A row per flow. The columns of each direction begin with `forward_` and `backward_`.
 
         Times are ns (`first` and `last` since 1970), sizes bytes, goodput bit/s; null is what is not known.
         """

@@ -81,7 +81,7 @@ INIT(sk, tp, ca)
 /* `acked` packets were acknowledged: grow the window, tp->snd_cwnd, in packets. */
 CONG_AVOID(sk, tp, ca, ack, acked)
 {
-	/* A window that was not used is no evidence that a larger one would do. */
+	/* An unused window does not justify a larger one (RFC 7661). */
 	if (!tcp_is_cwnd_limited(tp))
 		return;
 	if (tcp_in_slow_start(tp))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tcplab.cli.failure import Code, code_of, guarded
+from tcplab.cli.failure import Code, code_of, guarded, mistakes_text
 from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
 
-EXAMPLE = "tcplab check scenarios/four-controls.yaml"
+if TYPE_CHECKING:
+    from tcplab.engine.base import Problem
+
+EXAMPLE = "tcplab check four-controls"
 
 
 @guarded
@@ -47,7 +50,7 @@ def check(
             worst = Code.INPUT
             found["errors"] = [_error(mistake) for mistake in mistakes.errors]
             if not json:
-                warn(str(mistakes))
+                warn(mistakes_text(mistakes))
             continue
         taken = estimate(plan)
         at_once = 1 if chosen.exclusive else min(plan["repeat"], usable_cores())
@@ -69,7 +72,7 @@ def check(
             found["plan"] = plan
             continue
         for problem in problems:
-            warn(f"{path}: {'' if problem.fatal else 'warning: '}{problem_line(problem)}")
+            warn(f"{path}: {problem_text(problem)}")
         for warning in found["warnings"]:
             warn(f"{path}: warning: {warning}")
         if not fatal:
@@ -91,14 +94,13 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
     """Check a study and print what was found; see `check_study`."""
     from tcplab.cli.check_study import check_study
     from tcplab.cli.output import say, warn
+    from tcplab.engine.base import Problem
 
     code = check_study(path, engine, settings, found)
     if json:
         return code
     for problem in found["problems"]:
-        fix = f" ({problem['fix']})" if problem["fix"] else ""
-        mild = "" if problem["fatal"] else "warning: "
-        warn(f"{path}: {mild}{problem['where']}: {problem['message']}{fix}")
+        warn(f"{path}: {problem_text(Problem(**problem))}")
     for warning in found["warnings"]:
         warn(f"{path}: warning: {warning}")
     for line in found["summary"] if found["ok"] else ():
@@ -106,10 +108,10 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
     return code
 
 
-def problem_line(problem: Any) -> str:
-    """Print what an engine cannot do, and how to fix it."""
-    fix = f" ({problem.fix})" if problem.fix else ""
-    return f"{problem.where}: {problem.message}{fix}"
+def problem_text(problem: Problem) -> str:
+    """A problem of an engine with this plan, and its hint on a line of its own."""
+    hint = f"\nhint: {problem.fix}" if problem.fix else ""
+    return f"{'error' if problem.fatal else 'warning'}: {problem.where}: {problem.message}{hint}"
 
 
 def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from enum import IntEnum
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -90,11 +90,32 @@ def _explain(problem: BaseException) -> tuple[str, Code]:
         return _error("out of memory", "sample less often, or run fewer at a time (--jobs)"), Code.MACHINE
     known = _known(problem)
     if known is not None:
-        # Every mistake of a scenario names its file and line, as compilers do.
-        return (str(problem) if known is Code.INPUT else _error(str(problem))), known
+        return (mistakes_text(problem) if known is Code.INPUT else _error(str(problem))), known
     kind = type(problem).__name__
     first = str(problem).strip().splitlines()[0] if str(problem).strip() else "no message"
     return _error(f"internal error: {kind}: {first}", _REPORT), Code.BUG
+
+
+def mistakes_text(problem: Any) -> str:
+    """The mistakes of `ScenarioErrors`: in a compiler's form, or as any error if they are a whole file's."""
+    return "\n".join(
+        str(mistake) if mistake.line or mistake.path else _error(str(mistake), _missing(mistake))
+        for mistake in problem.errors
+    )
+
+
+def _missing(mistake: Any) -> str:
+    """The hint for a file that is not there."""
+    from difflib import get_close_matches
+
+    from tcplab.shipped import scenario_names
+
+    if mistake.message != os.strerror(errno.ENOENT):
+        return ""
+    near = get_close_matches(mistake.file, scenario_names(), n=1)
+    if near:
+        return f"the shipped scenario with the nearest name is {near[0]}"
+    return "tcplab examples list shows the shipped scenarios"
 
 
 _REPORT = (

@@ -23,6 +23,11 @@ OLD: Mapping[str, Mapping[str, str]] = {
 }
 
 
+def deprecated(old: str, new: str) -> str:
+    """Warn of an old spelling."""
+    return f"{old} is deprecated, use {new}; the next version will not accept it"
+
+
 def respelled(command: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The words of a command line as they are spelled now, and a warning for each that was not."""
     known = OLD.get(command, {})
@@ -33,7 +38,7 @@ def respelled(command: str, words: Sequence[str]) -> tuple[list[str], list[str]]
             return [*found, *words[index:]], warnings
         option, equals, value = word.partition("=")
         if option in known:
-            warnings.append(f"{option} is now {known[option]}; {option} will go with the next version")
+            warnings.append(deprecated(option, known[option]))
             word = known[option] + equals + value
         found.append(word)
     return found, warnings

@@ -104,7 +104,7 @@ def fits(problems: list[Problem]) -> None:
         said = "; ".join(f"{problem.where}: {problem.message}" for problem in fatal)
         raise CommandError(f"this machine has too little: {said}", Code.MACHINE, fatal[0].fix)
     for problem in problems:
-        warn(f"warning: {problem.where}: {problem.message}")
+        warn(f"tcplab: warning: {problem.where}: {problem.message}")
 
 
 def scenario(path: Path, settings: list[str] | None) -> tuple[Scenario, str]:

@@ -11,6 +11,7 @@ import typer
 from tcplab.cli import pcap_views
 from tcplab.cli.command import DefaultGroup
 from tcplab.cli.failure import Code, CommandError, guarded
+from tcplab.cli.old_spellings import deprecated
 from tcplab.cli.options import Json
 from tcplab.cli.output import JSON_VERSION, warn
 from tcplab.cli.pcap_reading import (
@@ -65,7 +66,7 @@ def _with_command(args: list[str]) -> list[str]:
     if view is None:
         return args
     command = _VIEWS[view]
-    warn(f"tcplab: warning: pcap {view} is now pcap {command}; {view} will go with the next version")
+    warn(f"tcplab: warning: {deprecated(f'pcap {view}', f'pcap {command}')}")
     rest = [
         word
         for each in args

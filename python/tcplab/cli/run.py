@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tcplab.results import Run
     from tcplab.runner import Finished, Prepared
 
-EXAMPLE = "tcplab run scenarios/four-controls.yaml --set flows.bbr1.cc=bbr3 --repeat 3"
+EXAMPLE = "tcplab run four-controls --set flows.bbr1.cc=bbr3 --repeat 3"
 
 
 @guarded
@@ -170,7 +170,7 @@ def _prepare(
     paths: list[Path], loaded: list[Any], engine: Any, repeat: int | None, seed: int | None
 ) -> list[Prepared]:
     from tcplab import runner
-    from tcplab.cli.check import problem_line
+    from tcplab.cli.check import problem_text
 
     prepared = []
     refused = []
@@ -189,7 +189,7 @@ def _prepare(
         except runner.UnsupportedError as problem:
             refused.append(problem)
     if refused:
-        lines = [f"{one.scenario}: {problem_line(each)}" for one in refused for each in one.problems]
+        lines = [f"{one.scenario}: {problem_text(each)}" for one in refused for each in one.problems]
         code = code_of(each for one in refused for each in one.problems)
         raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(lines), code)
     return prepared

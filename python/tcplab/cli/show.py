@@ -101,7 +101,7 @@ def _summary(run: Run, level: float) -> None:
     say(f"{run.name}: {plural(len(run.repetitions), 'run')} on {run.engine}{took}, {run.status}")
     say(f"started {manifest.started[:19].replace('T', ' ')}, seed {manifest.seed}, tcplab {manifest.tcplab}")
     for text in run.warnings:
-        warn(f"warning: {text}")
+        warn(f"tcplab: warning: {text}")
     for number, each in run.manifests.items():
         if each.status != "done":
             warn(f"run {number} {each.status}: {each.message}")
@@ -143,7 +143,7 @@ def _chosen(run: Run, name: str, columns: str | None, flow: str | None, where: s
     from tcplab.results import TABLES
 
     if name not in TABLES:
-        raise CommandError(f"no table is called {name!r}: there is {', '.join(TABLES)}", Code.INPUT)
+        raise CommandError(f"unknown table {name!r}", Code.INPUT, f"tables: {', '.join(TABLES)}")
     frame = run.tables[name]
     if flow is not None:
         if "flow" not in frame.columns:

@@ -322,6 +322,7 @@ def change(
     Keys and values are those of a link's `at` in a scenario: rate, delay, loss, corrupt, duplicate, reorder,
     jitter, queue, up.
     """
+    from tcplab.cli.old_spellings import deprecated
     from tcplab.cli.output import say_json, warn
     from tcplab.testbed.link_change import directions
     from tcplab.testbed.testbed import EMULATOR
@@ -330,7 +331,7 @@ def change(
     if not keys:
         raise CommandError(f"--direction is both, forward or reverse, not {direction!r}", Code.INPUT)
     if direction == "backward":
-        warn("warning: --direction backward is now reverse; backward will go with the next version")
+        warn(f"tcplab: warning: {deprecated('--direction backward', 'reverse')}")
     with _naming():
         found = _find(lab)
         facts = found.link(link)
@@ -393,7 +394,7 @@ def _seconds(text: str) -> float:
             raise CommandError(f"--timeout {text}: {problem}", Code.INPUT) from None
     if not seconds >= 0:
         raise CommandError(f"--timeout {text}: not a time", Code.INPUT, "such as '30 s'")
-    warn(f"warning: --timeout {text} has no unit: write '{text} s'")
+    warn(f"tcplab: warning: --timeout {text} has no unit: write '{text} s'")
     return seconds
 
 

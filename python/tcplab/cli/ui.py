@@ -15,7 +15,7 @@ EXAMPLE = "tcplab ui scenarios"
 @guarded
 def ui(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The directory whose scenarios and results are shown.")
+        Path, typer.Argument(metavar="[DIR]", help="Directory of scenarios and results.")
     ] = Path(),
     host: Annotated[
         str, typer.Option("--bind", "--host", metavar="ADDR", help="Address to listen on.")

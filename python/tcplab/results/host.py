@@ -10,7 +10,7 @@ from tcplab.results.manifest import Host
 
 _SYSCTLS = Path("/proc/sys/net")
 _CORE = ("rmem_max", "wmem_max", "rmem_default", "wmem_default", "default_qdisc", "netdev_max_backlog")
-# Entries that are no settings: keys and long lists of names.
+# Entries that are not settings: keys and long lists of names.
 _SKIP = {"tcp_fastopen_key", "tcp_available_ulp", "tcp_mem"}
 
 

@@ -59,7 +59,7 @@ _WHOLE = optional(whole(0, 2**63))
 
 @dataclass
 class Host:
-    """The machine a run was executed on. What could not be read is null."""
+    """The machine a run was executed on. Entries that could not be read are null."""
 
     name: str | None = field(default=None, metadata=_entry("Host name", optional(text)))
     kernel: str | None = field(

@@ -111,7 +111,7 @@ def read(file: str | Path) -> Document:
             text = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise ScenarioErrors.of_file(file, f"cannot be read: {reason}") from None
+        raise ScenarioErrors.of_file(file, str(reason)) from None
     return read_text(text, str(file))
 
 

@@ -48,7 +48,7 @@ def jain(samples: Samples, start: int, end: int) -> Iterator[Made]:
 
 
 def control_gauges(samples: Samples, start: int, end: int) -> Iterator[Made]:
-    """What controls publish of themselves, for each flow the first stream's."""
+    """The figures that controls publish, for each flow the first stream's."""
     for flow in samples.flow_names:
         rows = samples.gauges(flow)
         controls = samples.streams(flow)["cc"].drop_nulls()

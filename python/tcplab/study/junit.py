@@ -18,7 +18,7 @@ from tcplab.study.store import Done
 def write_junit(path: Path, name: str, judgements: Sequence[Judgement], done: Sequence[Done]) -> None:
     """One test case a statement, and one a run that failed; raises ResultsError.
 
-    An undecided statement is `skipped`, with what would decide it: it is no proof of a fault.
+    An undecided statement is `skipped`, with what would decide it: it does not prove a fault.
     """
     failed = [one for one in done if one.status == "failed"]
     verdicts = [judgement.verdict for judgement in judgements]

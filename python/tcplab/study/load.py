@@ -134,7 +134,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise ScenarioErrors.of_file(source, f"cannot be read: {reason}") from None
+        raise ScenarioErrors.of_file(source, str(reason)) from None
     document = read_text(text, str(source))
     file = _changed(of_document(document), asked)
     axes = _axes(file)

@@ -17,7 +17,7 @@ def find(source: str) -> Path:
         return path / "study.yaml"
     if source in study_names():
         return STUDIES / source / "study.yaml"
-    message = f"no such file, and no shipped study of this name; the studies are {', '.join(study_names())}"
+    message = f"no such file or shipped study; the studies are {', '.join(study_names())}"
     raise ScenarioErrors.of_file(source, message)
 
 

@@ -148,7 +148,7 @@ class Testbed:
             self._wait_for_agents()
 
     def _wait_for_agents(self) -> None:
-        """Wait for the agents too: if the lab was killed, they are no children of ours."""
+        """Wait for the agents too: if the lab was killed, they are not our children."""
         deadline = time.monotonic() + _PATIENCE
         for pid in self.pids.values():
             while Path(f"/proc/{pid}/ns/net").exists() and time.monotonic() < deadline:

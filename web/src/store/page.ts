@@ -3,7 +3,7 @@
 import type { Backend } from "../backend/backend";
 import { INITIAL, type State } from "./state";
 
-// How long what went well is shown, ms. What went wrong stays until it is dismissed.
+// How long a success is shown, ms. A failure stays until it is dismissed.
 const SHOWN = 4000;
 // More would hide the page.
 const MAX_NOTICES = 4;

@@ -150,7 +150,7 @@ function unbegun(text: string): boolean {
   return [nodes, links, mapping(data).flows].every((each) => Array.isArray(each) && !each.length);
 }
 
-/** On an empty canvas it is no mistake that nothing is drawn: the page says what to do first. */
+/** On an empty canvas an empty drawing is not a mistake: the page says what to do first. */
 function begun(checked: Checked): Checked {
   return { ...checked, errors: checked.errors.filter(({ path }) => !/^(network|flows)\b/.test(path)) };
 }

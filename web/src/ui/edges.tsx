@@ -1,4 +1,4 @@
-// Links as lines, flows as arcs around them. What they say is in Labels.
+// Links as lines, flows as arcs around them. Their text is in Labels.
 
 import { BaseEdge, type Edge, type EdgeProps, useInternalNode } from "@xyflow/react";
 import { border, type Bow, flowBow, linkBow, type Point } from "../core/geometry";

@@ -17,7 +17,7 @@ pub(crate) fn directive<'a>(fields: &'a Fields, name: &str) -> Option<&'a str> {
     })
 }
 
-/// A directive's seconds. What is not a number is 0: the response is stale (section 4.2.1).
+/// A directive's seconds. A value that is not a number is 0: the response is stale (section 4.2.1).
 fn seconds(fields: &Fields, name: &str) -> Option<Duration> {
     let digits = directive(fields, name)?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

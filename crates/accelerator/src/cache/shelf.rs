@@ -129,7 +129,7 @@ impl Stored {
     /// The same after a 304 (RFC 9111, section 4.3.4).
     pub(crate) fn confirmed(&self, by: &Response, exchange: Exchange) -> Stored {
         let fields = rules::update(&self.fields, &by.fields);
-        // `by` may bring fields that were not there before. What it leaves out was counted with the first head.
+        // `by` may bring fields that were not there before. Fields that it leaves out were counted with the first head.
         let head = self.head.max(fields.after("HTTP/1.1 200 OK").len() as u64);
         Stored::with(fields, self.body.clone(), head, self.vary.clone(), exchange)
     }

@@ -1,7 +1,7 @@
 //! `tcplab-agent serve`: the agent as a service, for clients with its token.
 //!
 //! Clients speak TLS. Each that is admitted has an agent of its own, a process, and speaks the protocol of `node` with it;
-//! `policy` reads each command first. What comes from outside the allow-list, or beyond the limits, is closed unread.
+//! `policy` reads each command first. Connections from outside the allow-list, or beyond the limits, are closed unread.
 
 mod client;
 mod identity;

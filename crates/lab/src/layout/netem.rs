@@ -4,7 +4,7 @@
 //! packets on their way, the inner one is the queue and serialises at the rate. In this order for two reasons. The limit
 //! of an outer netem counts what the inner one holds with some kernels and not with others (`sch->q.qlen` and `q->t_len`
 //! in `netem_enqueue`); and what the outer one refuses its sender's TCP learns at once, where a loss in a network shows
-//! by what is not delivered. What differs from a link of tcplab's is in docs/kernel-engine.md.
+//! by what is not delivered. The differences from a link of tcplab's are in docs/kernel-engine.md.
 
 use serde::Serialize;
 use tcplab_plan::{Chance, Direction, Distribution, Limit, Loss, LossModel};
@@ -28,7 +28,7 @@ pub struct Unlike {
     pub refused: bool,
 }
 
-/// Arguments of tc, one list a command; none where the direction does nothing. What `unlike` refuses is left out.
+/// Arguments of tc, one list a command; none where the direction does nothing. Settings that `unlike` refuses are left out.
 pub(super) fn commands(interface: &str, mtu: u32, direction: &Direction) -> Vec<Vec<String>> {
     let (mut path, queue) = (path(direction), serialisation(direction, mtu));
     if path.is_empty() && queue.is_none() {

@@ -220,7 +220,7 @@ impl Running {
         self.sent < self.train.frames && now < self.closing
     }
 
-    /// Sends what is due. What comes late is not made up for: a burst would fill a queue that frames at their pace do not.
+    /// Sends what is due. A late frame is not made up for: a burst would fill a queue that frames at their pace do not.
     fn send(&mut self, probe: &mut Probe) -> io::Result<()> {
         for _ in 0..AT_ONCE {
             let now = Instant::now();

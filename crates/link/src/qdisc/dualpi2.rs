@@ -277,7 +277,7 @@ mod tests {
             queue.dequeue(Time::ZERO + Span::from_us(us), &mut notified);
             marks.push(notified == [Notified::Marked]);
         }
-        // The last one waits alone: it is no queue.
+        // The last one waits alone, without a queue.
         assert_eq!(marks, [false, false, true, false]);
     }
 

@@ -1,4 +1,4 @@
-//! Numbers in network order. What lies beyond the bytes is 0; callers have looked before.
+//! Numbers in network order. Bytes beyond the end are 0; callers have looked before.
 
 pub(super) fn u8_at(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(0)

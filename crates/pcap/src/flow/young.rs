@@ -154,7 +154,7 @@ impl Young {
         }
     }
 
-    /// When an RST closed it. What closes otherwise is analyzed.
+    /// When an RST closed it. Flows closed otherwise are analyzed.
     #[inline]
     pub fn closed_at(&self) -> Option<i64> {
         let brief = self.more.last().or(self.first.as_ref())?;

@@ -151,8 +151,8 @@ impl Matched {
         let mut dictionary = Dictionary::default();
         let mut pairs = Pairs::default();
         let mut halves: HashMap<u64, [PairedHalf; 2]> = HashMap::new();
-        // By the first clock: while both captures ran. What was sent later than the longest delay before the end
-        // may have been on its way.
+        // By the first clock: while both captures ran. Packets sent later than the longest delay before the
+        // end may have been on their way.
         let longest = self.longest_delay(first, second, clock);
         let begin = first.first.max(clock.by_first(second.first));
         let end = first.last.min(clock.by_first(second.last));

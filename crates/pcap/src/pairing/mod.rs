@@ -1,8 +1,8 @@
 //! The captures of both ends of a path, matched packet by packet: one-way delays, and what was truly lost.
 //!
 //! A TCP segment is recognised by its addresses, ports, numbers, flags, window, length, timestamps and IPv4
-//! identification: all that routers leave alone and a retransmission changes some of. What offloads cut or merged
-//! between the two captures is recognised by the sequence numbers and the timestamp it carries.
+//! identification: all that routers leave alone and a retransmission changes some of. Packets that offloads cut
+//! or merged between the two captures are recognised by their sequence numbers and timestamps.
 
 mod clock;
 mod matching;

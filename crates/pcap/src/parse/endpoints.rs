@@ -19,8 +19,8 @@ impl Ends {
         Ends { source, destination, source_port, destination_port }
     }
 
-    /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] tells none. What has ends may
-    /// still turn out to be malformed.
+    /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] tells none. A packet that
+    /// has ends may still turn out to be malformed.
     #[inline]
     pub(crate) fn from_fixed_headers(link: LinkType, bytes: &[u8]) -> Option<Ends> {
         let (ends, _) = Ends::in_ip(bytes.get(ip_header(link, bytes).ok()?..)?)?;

@@ -120,7 +120,7 @@ fn a_burst_ends_with_psh_and_a_lone_segment_in_the_middle_has_none() {
     assert_eq!(t.sent(), ["10001:11001"]);
     t.until(299.0);
     t.sent();
-    // Sent again, the end of a burst is a lone segment.
+    // Retransmitted, the end of a burst is a lone segment.
     t.at(300.0, ack(3001).sacks(&[(4001, 10_001)]));
     assert_eq!(t.sent()[0], "3001:4001");
 }

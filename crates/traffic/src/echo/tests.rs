@@ -369,7 +369,7 @@ fn a_server_that_is_not_there_is_said_within_the_timeout() {
 
 #[test]
 fn an_address_that_does_not_answer_is_given_up_after_the_timeout() {
-    // Linux drops the request of a connection for which forward is no room in the queue.
+    // Linux drops the request of a connection for which there is no room in the queue.
     let listener = Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     listener.bind(&loopback(0).into()).unwrap();
     listener.listen(0).unwrap();

@@ -63,7 +63,7 @@ def autocorrelation(values: ArrayLike, lag: int = 1) -> float:
     """Sample autocorrelation at a lag; NaN for a series without variation."""
     x = finite(values)
     centred = x - x.mean() if len(x) else x
-    # The variance that rounding leaves in a constant series is no variation.
+    # Rounding leaves a variance in a constant series, which counts as none.
     if len(x) <= lag or np.ptp(x) <= 1e-12 * float(np.abs(x).max()):
         return math.nan
     return float((centred[lag:] * centred[:-lag]).sum() / (centred * centred).sum())

@@ -29,7 +29,7 @@ def grade(values: ArrayLike) -> Grade:
 
     high: at least 3, varying by at most 10 % (coefficient of variation); medium: at least 3 varying by at
     most 30 %, or 2 varying by at most 10 %; low: all else, a single run included. Repetitions that all gave
-    the same value are no evidence, so they are not graded but called deterministic.
+    the same value prove nothing, so they are not graded but called deterministic.
     """
     if deterministic(values):
         return "deterministic"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Json = dict[str, Any]
-# A socket that has sent less than this is no sender of data: its peer is.
+# A socket that has sent less than this does not send data: its peer does.
 _SENT = 1000
 
 

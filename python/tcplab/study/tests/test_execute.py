@@ -419,5 +419,5 @@ def test_all_mistakes_of_the_axes_are_told_at_once(tmp_path: Path) -> None:
     text = STUDY.replace("[10 ms, 40 ms]", "[10, 40 mss]").replace("[reno, cubic]", "[reno, 7]")
     with pytest.raises(ScenarioErrors) as refused:
         load(written(tmp_path, text))
-    # Two times, a control, and a baseline that is no value of its axis.
+    # Two times, a control, and a baseline that is not a value of its axis.
     assert len(refused.value.errors) == 4

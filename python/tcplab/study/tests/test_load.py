@@ -75,7 +75,7 @@ study.yaml:9:8: cells: `every` is neither `full`, `zip` nor a list of grids (`fu
 study.yaml:10:9: repeat: `0` must be at least 1 (`1`)
 study.yaml:11:6: gap: `5` has no unit (`5 ms`)
 study.yaml:12:10: expect.0: `that` is missing (`that: goodput(cc=bbr1) > goodput(cc=cubic)`)
-study.yaml:13:16: plots.0.kind: `bar` is not `bars`, `curve`, `laws`, `heatmap`, `map`, `tradeoff`, \
+study.yaml:13:16: plots.0.kind: `bar` is not one of `bars`, `curve`, `laws`, `heatmap`, `map`, `tradeoff`, \
 `improvement`, `fairness`, `cpu` or `queue` (`bars`)
 study.yaml:13:29: plots.0.metric: `Goodput` is not the name of a metric: small letters, digits and `_`
 study.yaml:14:9: quick.skip: `reno` stands where a list belongs

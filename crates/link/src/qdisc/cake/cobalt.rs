@@ -261,7 +261,7 @@ mod tests {
         let drops = (0..u32::MAX - 1)
             .step_by(1 << 24)
             .filter(|draw| cobalt.clone().judge((Span::ZERO, true), &LAW, *draw, ms(100)) == Verdict::Drop);
-        // Marks are no answer to it.
+        // Marks do not stop it.
         assert_eq!(drops.count(), 16);
         cobalt.resume(&LAW, ms(100 + 5 * 256));
         assert!(cobalt.blue.probability < STEP_UP, "{}", cobalt.blue.probability);
