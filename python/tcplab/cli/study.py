@@ -309,7 +309,7 @@ def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> N
 
 def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None = None) -> None:
     """Print a study's results and write its report; CommandError and Exit carry the outcome."""
-    from tcplab.cli.output import say, say_json, show
+    from tcplab.cli.output import quiet, say, say_json
     from tcplab.study.judge import Verdict
 
     study, outcome, judged = found.study, found.outcome, found.judgements
@@ -322,20 +322,17 @@ def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None 
     if json:
         say_json(_json(found))
     else:
-        from tcplab.study.remedies import recommendation
-        from tcplab.study.summary import flows_of
-
-        show(found.summary())
-        for flow in flows_of(found.results):
-            show(found.summary(flow=flow).grid())
+        if not quiet():
+            _print_summary(found)
         _print_verdicts(judged)
-        for line in recommendation(found.summary()):
-            say(line)
-        say(f"results  {found.path}")
+        if not quiet():
+            say(f"results  {found.path}")
         if report and not outcome.interrupted:
             from tcplab.study.report import write_study_report
 
-            say(f"report   {write_study_report(found)}")
+            written = write_study_report(found)
+            if not quiet():
+                say(f"report   {written}")
     if outcome.interrupted:
         from tcplab.study.shipped import called
 
@@ -349,6 +346,18 @@ def answer(found: StudyResults, *, json: bool, report: bool, junit: Path | None 
         raise CommandError(f"{runs}; the first: {failed[0].cell}: {failed[0].message}", Code.FAILED)
     if any(judgement.verdict is Verdict.FAILS for judgement in judged):
         raise typer.Exit(Code.NO)
+
+
+def _print_summary(found: StudyResults) -> None:
+    from tcplab.cli.output import say, show
+    from tcplab.study.remedies import recommendation
+    from tcplab.study.summary import flows_of
+
+    show(found.summary())
+    for flow in flows_of(found.results):
+        show(found.summary(flow=flow).grid())
+    for line in recommendation(found.summary()):
+        say(line)
 
 
 def _print_verdicts(judged: list[Judgement]) -> None:

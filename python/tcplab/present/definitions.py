@@ -70,6 +70,34 @@ DEFINITIONS = (
         "same, 1/n when one gets everything.",
     ),
     Definition(
+        "Fair share",
+        "A flow's goodput, of its max-min share of the bottleneck's rate; a flow with a rate of its own "
+        "is entitled to no more than that rate.",
+    ),
+    Definition(
+        "Verdict",
+        "Fair: 80 to 125 % of the fair share. Above share and squeezed: more and less. Starved: less "
+        "than 5 % of it for a tenth of the time or more.",
+    ),
+    Definition(
+        "Limited by",
+        "The limit of the sender for most of its time, such as the link, loss, marks (ECN), the receive "
+        "window, the send buffer or the application.",
+    ),
+    Definition(
+        "Window",
+        "Effective window: goodput times mean RTT. A flow limited by its window has just this one.",
+    ),
+    Definition(
+        "Change",
+        "Difference from the baseline's mean, in percent; * where p < 0.05 by Welch's t-test, corrected by "
+        "Holm's method.",
+    ),
+    Definition(
+        "CPU",
+        "CPU of the sender or the receiver while the flow was active; 1 is one core.",
+    ),
+    Definition(
         "Converged",
         "Time from the last start of a bulk TCP flow on the bottleneck until each stays within 20 % "
         "of the fair share for 5 s, goodput taken over the second before; – when that never "  # noqa: RUF001

@@ -29,6 +29,8 @@ def page_environment() -> Environment:
     environment.filters["verified"] = certificate.described
     environment.filters["measured"] = lambda value, what: certificate.shown(what, value)
     environment.filters["term"] = anchor
+    environment.filters["code"] = _code
+    environment.filters["grouped"] = lambda count: f"{count:,}"
     environment.globals["definitions"] = DEFINITIONS
     environment.filters["bytes"] = lambda size: bytes_text(float(f"{size:.3g}"))
     return environment
@@ -68,4 +70,11 @@ def _fact(value: Any, name: str) -> str:
         return time_text(value)
     if name == "wall_time":
         return f"{value:.3g} s"
-    return f"{value:,}".replace(",", "\N{NO-BREAK SPACE}") if isinstance(value, int) else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _code(text: str) -> Markup:
+    """Text whose `commands` stand between backticks."""
+    parts = visible(text, lines=True).split("`")
+    code = Markup("<code>{}</code>")
+    return Markup().join(code.format(part) if at % 2 else part for at, part in enumerate(parts))

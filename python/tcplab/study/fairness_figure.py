@@ -37,7 +37,7 @@ def over_time(rows: list[CellSummary], store: Store, name: str) -> Chart | None:
         kind="curve",
         name=name,
         title="Fairness over time",
-        x_label="time (s)",
+        x_label="Time (s)",
         y_label="Jain's index",
         traces=tuple(traces),
         notes=("Of all sources that were active, each stream one; first repetition; 1 is equal.", *more),

@@ -65,7 +65,8 @@ def _chart(
         case "heatmap":
             return _heatmap(plot, rows, study, name)
         case "map":
-            return best_by_field(plot, rows, study.file.baseline, name)
+            titles = tuple(_axis_title(study, axis) for axis in (plot.over, plot.by) if axis is not None)
+            return best_by_field(plot, rows, study.file.baseline, name, titles)
         case "improvement":
             return _improvement(plot, rows, name)
         case "tradeoff":
@@ -338,7 +339,7 @@ def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | 
         name=name,
         title=f"{_title(plot.metric)}: change from the baseline",
         x_label="",
-        y_label="change (%)",
+        y_label="Change (%)",
         traces=(
             Trace(
                 plot.metric,
@@ -380,6 +381,9 @@ def _cloud(
     other = METRICS[metric]
     scale = metric_scale(other.unit, other.share, done[metric].to_list())
     keys = list(dict.fromkeys(_label(row, by) if by else _rest(row) for row in shown))
+    if len(keys) > _MAX_LINES and by is None:
+        by = _coarse(shown)
+        keys = list(dict.fromkeys(_label(row, by) for row in shown)) if by else keys
     if len(keys) > _MAX_LINES:
         keys = ["every cell"]
     traces, outlines = [], []
@@ -402,12 +406,18 @@ def _cloud(
         name=name,
         title="Goodput against delay" if falling else "Goodput against CPU",
         x_label=_axis_label(metric, scale.unit),
-        y_label=f"goodput ({goodput_scale.unit})",
+        y_label=f"Goodput ({goodput_scale.unit})",
         traces=tuple(traces),
         outlines=tuple(outlines),
         x_reversed=falling,
         notes=(notes + (" Up and to the right is better." if falling else ""),),
     )
+
+
+def _coarse(rows: Sequence[CellSummary]) -> str | None:
+    """The first axis that divides the cells into few series; None: no axis does."""
+    axes = dict.fromkeys(axis for row in rows for axis in row.cell.labels)
+    return next((axis for axis in axes if 1 < len({_label(row, axis) for row in rows}) <= _MAX_LINES), None)
 
 
 def _trace(

@@ -43,10 +43,10 @@ def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[s
     verdicts = [judgement.verdict for judgement in judged]
     if verdicts:
         counts = {verdict: verdicts.count(verdict) for verdict in Verdict}
-        yield (
-            f"Of {len(verdicts)} expectations {counts[Verdict.HOLDS]} hold, {counts[Verdict.FAILS]} fail and "
-            f"{counts[Verdict.UNDECIDED]} are undecided."
-        )
+        rest = [f"{counts[Verdict.FAILS]} failed"] if counts[Verdict.FAILS] else []
+        rest += [f"{counts[Verdict.UNDECIDED]} undecided"] if counts[Verdict.UNDECIDED] else []
+        holding = f"Expectations: {counts[Verdict.HOLDS]} of {len(verdicts)} hold"
+        yield ", ".join([holding, *rest]) + "."
     low = [row for row in known if row.figures["goodput"].grade == "low"]
     if low:
         yield (

@@ -18,9 +18,15 @@ _SIGNIFICANT = 0.05
 
 
 def best_by_field(
-    plot: Plot, rows: Sequence[CellSummary], baseline: Mapping[str, object], name: str
+    plot: Plot,
+    rows: Sequence[CellSummary],
+    baseline: Mapping[str, object],
+    name: str,
+    titles: Sequence[str],
 ) -> Heatmap | None:
     """The cell with the greatest gain over its baseline in each field; None without axes or changes.
+
+    `titles` are the labels of the two axes.
 
     A cell is called by its values of the axes that the baseline fixes. A gain below 10 %, or one that chance
     explains (Welch's p of 0.05 or more), leaves the baseline's name in the field.
@@ -30,6 +36,7 @@ def best_by_field(
         return None
     columns = list(dict.fromkeys(row.cell.labels.get(plot.over, "unchanged") for row in known))
     lines = list(dict.fromkeys(row.cell.labels.get(plot.by, "unchanged") for row in known))
+    over, by = titles
     plain = ", ".join(str(label) for label in baseline.values()) or "baseline"
     gains = np.full((len(lines), len(columns)), math.nan)
     names = [[plain] * len(columns) for _ in lines]
@@ -44,16 +51,16 @@ def best_by_field(
     metric = METRICS[plot.metric]
     return Heatmap(
         name=name,
-        title=f"Greatest gain over {plain} by {plot.over} and {plot.by}",
-        x_label=plot.over,
-        y_label=plot.by,
-        z_label=f"{plot.metric.replace('_', ' ')} over that of {plain}",
+        title=f"Greatest gain in {plot.metric.replace('_', ' ')} over {plain}",
+        x_label=over,
+        y_label=by,
+        z_label="Gain (factor)",
         columns=tuple(columns),
         rows=tuple(lines),
         values=gains,
         texts=tuple(
             tuple(
-                "" if math.isnan(gain) else f"{label} {gain:.1f} times" if gain > 1 else label
+                "" if math.isnan(gain) else f"{label} {gain:.1f}x" if gain > 1 else label
                 for gain, label in zip(gain_line, name_line, strict=True)
             )
             for gain_line, name_line in zip(gains, names, strict=True)

@@ -32,13 +32,15 @@ def queue_over_time(rows: list[CellSummary], store: Store, metric: str, name: st
     if not traces:
         return None
     words = metric.replace("_", " ")
+    # A gauge keeps its name.
+    label = "Queueing delay" if metric == DELAY else words
     unit = ", ".join(unit for unit in units if unit)
     return Chart(
         kind="curve",
         name=name,
         title=f"The bottleneck's queue: {words} over time",
-        x_label="time (s)",
-        y_label=f"{words} ({unit})" if unit else words,
+        x_label="Time (s)",
+        y_label=f"{label} ({unit})" if unit else label,
         traces=tuple(traces),
         notes=("First repetition.",),
     )

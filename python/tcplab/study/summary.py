@@ -231,7 +231,7 @@ _COLUMNS: tuple[tuple[str, str, _Scaler, bool, int], ...] = (
     ("rtt_mean", "RTT mean", time_scale, True, 1),
     ("rtt_p95", "RTT p95", time_scale, False, 6),
     ("effective_window", "Window", size_scale, False, 8),
-    ("share", "Of fair share", percent_scale, False, 4),
+    ("share", "Fair share", percent_scale, False, 4),
     ("starvation", "Starved", seconds_scale, False, 4),
     ("starvation_began", "from", seconds_scale, False, 8),
     ("starvation_ended", "to", seconds_scale, False, 8),
@@ -267,7 +267,9 @@ def _grid(table: StudySummary) -> Grid:
     if table.flow is not None:
         rows = tuple(row for row in rows if any(figure.known for figure in row.figures.values()))
     return Grid(
-        f"{table.name}: the flow {table.flow}" if table.flow else f"{table.name}: every cell",
+        f"{table.name}: flow {table.flow}, steady state"
+        if table.flow
+        else f"{table.name}: every cell, steady state",
         tuple(headings),
         tuple(_cells(table, row, groups, axes, engines, columns, scales, compared) for row in rows),
     )

@@ -159,7 +159,7 @@ def _buffers() -> Iterator[Finding]:
         if text is None:
             yield Finding(f"net.core.{name}", Grade.WARN, "cannot be read", "mount /proc")
             continue
-        size = f"{int(text):,} B".replace(",", " ")
+        size = f"{int(text):,} B"
         if forced:
             yield Finding(
                 f"net.core.{name}", Grade.OK, f"{size}; does not bind this process, which is privileged"

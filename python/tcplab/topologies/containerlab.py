@@ -83,14 +83,14 @@ def _impaired(node: dict[str, Any]) -> Iterator[tuple[str, tuple[str, impairment
 
 
 def _link(link: dict[str, Any], ends: list[_End], impaired: list[impairments.Settings]) -> dict[str, Any]:
-    """A link. What an end does to the packets that it sends is `forward` or `reverse`, or common to both."""
+    """A link. Settings of an end act on the packets that it sends: `forward`, `reverse`, or both if equal."""
     found: dict[str, Any] = {"ends": [name_of(name) for name, _ in ends]}
     if link.get("mtu"):
         found["mtu"] = f"{link['mtu']} B"
-    there, back = impaired
-    if there == back:
-        return found | there
-    return found | {key: own for key, own in (("forward", there), ("reverse", back)) if own}
+    forward, reverse = impaired
+    if forward == reverse:
+        return found | forward
+    return found | {key: own for key, own in (("forward", forward), ("reverse", reverse)) if own}
 
 
 def _node(made: Imported, name: str, node: dict[str, Any], links: int) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from tcplab.figures.charts.model import Chart, Heatmap, Trace
 from tcplab.figures.draw_matplotlib import DASHES
@@ -19,7 +21,10 @@ _MAX_COLUMNS = 4
 # Of a legend: characters that the figure's width holds at its size, and inches a row takes.
 _LONGEST_KEY = 100
 _KEY_HEIGHT = 0.17
+# Inches that a character of an axis label takes.
+_CHARACTER = 0.075
 _FAINT, _GRID = "#777777", "#dddddd"
+_FEW_DECADES = 300
 _SCALE = LinearSegmentedColormap.from_list("blues", ["#eef4f9", "#7db3d8", "#0072B2"])
 
 
@@ -49,8 +54,10 @@ def draw(chart: Chart | Heatmap) -> Canvas:
         )
     if chart.x_log:
         axis.set_xscale("log")
+        _label_log(axis.xaxis)
     if chart.y_log:
         axis.set_yscale("log")
+        _label_log(axis.yaxis)
     elif chart.y_zero:
         # Down to 0 the margin of a narrow range of values is nothing: points at the top would be cut.
         low, high = axis.get_ylim()
@@ -64,6 +71,15 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     if len(chart.traces) > 1:
         _legend(canvas, axis)
     return canvas
+
+
+def _label_log(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade, for a range of few decades; else at each decade."""
+    low, high = axis.get_view_interval()
+    few = high / low < _FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _legend(canvas: Canvas, axis: Axes) -> None:
@@ -107,7 +123,9 @@ def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
 
 
 def _heatmap(chart: Heatmap) -> Canvas:
-    canvas = Canvas(figsize=(_SIZE[0], 1.1 + 0.32 * len(chart.rows)), layout="constrained")
+    # Tall enough for the label of the color bar.
+    height = max(1.1 + 0.32 * len(chart.rows), 0.9 + _CHARACTER * len(chart.z_label))
+    canvas = Canvas(figsize=(_SIZE[0], height), layout="constrained")
     axis = canvas.subplots()
     image = axis.imshow(np.ma.masked_invalid(chart.values), cmap=_SCALE, aspect="auto")
     finite = chart.values[np.isfinite(chart.values)]
@@ -122,5 +140,7 @@ def _heatmap(chart: Heatmap) -> Canvas:
     axis.set_yticks(range(len(chart.rows)), chart.rows, fontsize=8)
     axis.set_xlabel(chart.x_label, fontsize=9)
     axis.set_ylabel(chart.y_label, fontsize=9)
-    canvas.colorbar(image, ax=axis, label=chart.z_label)
+    bar = canvas.colorbar(image, ax=axis)
+    bar.set_label(chart.z_label, fontsize=9)
+    bar.ax.tick_params(labelsize=8)
     return canvas

@@ -14,6 +14,8 @@ from tcplab.figures.plotly_theme import AXIS, layout, rgba, room_above
 # Pixels: axes with their labels below, these labels alone, a row of a heat map. One of fewer rows is as
 # high as one of `_MIN_ROWS`, so that the title of its scale has room.
 _HEIGHT, _BOTTOM, _ROW, _MIN_ROWS = 360, 60, 34, 5
+# Characters that fit below the axis on one line.
+_LONG_NAMES = 90
 # Light to dark for little to much, readable in grey; the second end is the palette's blue.
 _SCALE = ((0.0, "#eef4f9"), (0.5, "#7db3d8"), (1.0, "#0072B2"))
 
@@ -63,6 +65,8 @@ def _chart(chart: Chart) -> go.Figure:
             "tickvals": list(range(len(chart.categories))),
             "ticktext": list(chart.categories),
             "automargin": True,
+            # Long names end at their bars.
+            "tickangle": -30 if sum(map(len, chart.categories)) > _LONG_NAMES else 0,
         }
     x_axis |= {"type": "log", "dtick": 1} if chart.x_log else {}
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}

@@ -127,3 +127,29 @@ def test_comparing_needs_two_runs(tmp_path: Path) -> None:
     run = load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))
     with pytest.raises(ValueError, match="two runs or more, not 1"):
         compare([run])
+
+
+def test_every_heading_of_a_studys_table_has_a_definition() -> None:
+    from tcplab.present.definitions import anchor
+    from tcplab.study.summary import _COLUMNS
+
+    labels = {label for _, label, *_ in _COLUMNS if label not in ("from", "to")}
+    assert {
+        label for label in labels | {"Change", "Limited by", "Verdict", "n", "Grade"} if not anchor(label)
+    } == set()
+
+
+def test_counts_are_grouped_and_commands_are_code(tmp_path: Path) -> None:
+    run = load(write_result(tmp_path, plan({"one": "reno"}, seconds=3)))
+    run.manifest.facts["events"] = 1234567
+    page = visible(report_html(run))
+    assert "<tr><th>Events</th><td>1,234,567</td></tr>" in page
+    notes = "".join(re.findall(r'<ul class="notes">.*?</ul>', page, re.DOTALL))
+    assert "`" not in notes
+
+
+def test_a_note_may_name_a_command_and_cannot_break_the_page() -> None:
+    from tcplab.present.page import page_environment
+
+    page = page_environment().from_string("{{ note|code }}").render(note="run `a <b>` <i>")
+    assert page == "run <code>a &lt;b&gt;</code> &lt;i&gt;"

@@ -16,7 +16,15 @@ def drawn(directory: Path, plots: str, text: str = STUDY) -> list[Chart | Heatma
     """The figures of the small study, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells."""
     study = load(written(directory, f"{text}plots: {plots}\n"))
     done = [
-        Done(cell.id, 1, "done", "", None, 1.0, ({"flow": None, "goodput": number * 1e6},))
+        Done(
+            cell.id,
+            1,
+            "done",
+            "",
+            None,
+            1.0,
+            ({"flow": None, "goodput": number * 1e6, "rtt_p95": number * 1e6},),
+        )
         for number, cell in enumerate(study.cells, start=1)
     ]
     results = dataset(study.cells, done, [axis.name for axis in study.axes])
@@ -47,3 +55,12 @@ def test_a_curve_without_an_axis_takes_an_amount(tmp_path: Path, kind: str) -> N
     assert isinstance(made, Chart)
     assert made.kind == "curve"
     assert made.x_label == "RTT (ms)"
+
+
+def test_a_cloud_of_many_cells_is_coloured_by_an_axis_of_few_values(tmp_path: Path) -> None:
+    text = STUDY.replace(
+        "repeat: 2", "  loss: {set: network.path.loss, values: [0 %, 1 %, 2 %, 3 %]}\nrepeat: 2"
+    )
+    (made,) = drawn(tmp_path, "[{kind: tradeoff}]", text)
+    assert isinstance(made, Chart)
+    assert [trace.key for trace in made.traces] == ["reno", "cubic"]

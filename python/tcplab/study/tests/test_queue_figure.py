@@ -43,7 +43,7 @@ def test_the_delay_is_that_of_the_packet_at_the_head(tmp_path: Path) -> None:
     assert chart is not None
     (trace,) = chart.traces
     assert (trace.x.tolist(), trace.y.tolist()) == ([1, 2], [10, 20])
-    assert chart.y_label == "queueing delay (ms)"
+    assert chart.y_label == "Queueing delay (ms)"
 
 
 def test_a_gauge_is_drawn_of_the_cells_whose_discipline_has_it_in_their_colours(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_containerlabs_netem_commands(tmp_path: Path, command: str, forward: dic
     found = read(path)
     first = found.scenario()["network"]["links"][0]
     assert first.get("forward") == forward
-    # What is not taken over is said.
+    # Settings that are left out are listed.
     assert bool(found.left_out) == (forward is None)
     expand(
         from_data(
