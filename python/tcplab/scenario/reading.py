@@ -110,9 +110,15 @@ def read(file: str | Path) -> Document:
         with Path(file).open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise ScenarioErrors.of_file(file, str(reason)) from None
+        raise unreadable(file, problem) from None
     return read_text(text, str(file))
+
+
+def unreadable(file: object, problem: OSError | ValueError) -> ScenarioErrors:
+    """The error of a file that cannot be read."""
+    reason = str(getattr(problem, "strerror", None) or problem)
+    is_missing = isinstance(problem, FileNotFoundError)
+    return ScenarioErrors.of_file(file, reason if is_missing else f"cannot be read: {reason}")
 
 
 def read_text(text: str | bytes, name: str) -> Document:

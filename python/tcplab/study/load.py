@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tcplab.engine.base import Plan
 from tcplab.scenario import ScenarioError, ScenarioErrors, expand, from_document, read, read_text
 from tcplab.scenario.quantity import show
-from tcplab.scenario.reading import declares_scenario
+from tcplab.scenario.reading import declares_scenario, unreadable
 from tcplab.study.definition import AXES_NEEDED, RESERVED, StudyFile, of_document
 from tcplab.study.expect import ExpectationError, Statement, parse
 from tcplab.study.grid import AxisValues, Cell, Value, as_yaml, cell_of, cells, label_of
@@ -133,8 +133,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
-        raise ScenarioErrors.of_file(source, str(reason)) from None
+        raise unreadable(source, problem) from None
     document = read_text(text, str(source))
     file = _changed(of_document(document), asked)
     axes = _axes(file)

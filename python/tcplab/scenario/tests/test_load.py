@@ -111,10 +111,14 @@ def test_a_file_that_is_not_utf8_says_where(tmp_path: Path) -> None:
     assert (refused.value.errors[0].line, refused.value.errors[0].column) == (2, 10)
 
 
-@pytest.mark.parametrize("name", ["missing.yaml", "", ".", "a\0b"])
+@pytest.mark.parametrize("name", ["", ".", "a\0b"])
 def test_a_file_that_cannot_be_read_is_one_error(name: str, tmp_path: Path) -> None:
     (message,) = refusals(tmp_path / name)
     assert message.startswith("cannot be read")
+
+
+def test_a_file_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+    assert refusals(tmp_path / "missing.yaml") == ["No such file or directory"]
 
 
 @pytest.mark.parametrize(
