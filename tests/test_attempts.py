@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tcplab import runner
-from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.base import Outcome, Problem, Progress, Status
+from tcplab.plan.types import Plan
 from tcplab.progress import Silent
 from tcplab.results.manifest import Manifest, read_manifest
 from tcplab.scenario import from_data

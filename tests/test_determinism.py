@@ -24,7 +24,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "absent"
 
 
-def anything_random(plan: dict[str, Any]) -> bool:
+def anything_random(plan: Any) -> bool:
     """Whether a random stream is ever drawn from.
 
     That is: a chance to lose, damage, repeat, reorder or delay; random pauses; BBR, which begins PROBE_BW in
@@ -44,7 +44,7 @@ def anything_random(plan: dict[str, Any]) -> bool:
     )
 
 
-def _random_flow(flow: dict[str, Any]) -> bool:
+def _random_flow(flow: Any) -> bool:
     pauses = (flow.get("pattern") or {}).get("distribution")
     return pauses == "exponential" or (flow.get("cc") or {}).get("name") == "bbr1"
 

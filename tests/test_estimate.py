@@ -36,7 +36,7 @@ def simulated(file: Path) -> bool:
     return not any(problem.fatal for problem in engine.load("sim").check(expand(load(file))))
 
 
-def taken(scenario: Path, out: Path) -> dict[str, Any]:
+def taken(scenario: Path, out: Path) -> Any:
     ended = subprocess.run(
         [sys.executable, "-c", _RUN, str(scenario), str(out)], capture_output=True, text=True, check=True
     )
@@ -98,7 +98,7 @@ def test_so_does_what_they_do_not_have(more: dict[str, Any], tmp_path: Path) -> 
     assert_within_a_factor_of_two(estimate(expand(load(file))), taken(file, tmp_path / "out"))
 
 
-def planned(*flows: dict[str, Any], **more: Any) -> dict[str, Any]:
+def planned(*flows: dict[str, Any], **more: Any) -> Any:
     return expand(from_data({"tcplab": 1, "name": "t", "network": PATH, "flows": list(flows), **more}))
 
 
@@ -130,7 +130,7 @@ def test_an_estimate_takes_no_longer_for_more() -> None:
     few = planned({"name": "e", "kind": "echo", "iterations": 10})
     many = planned({"name": "e", "kind": "echo", "iterations": 10**9, "clients": 100_000})
 
-    def spent(plan: dict[str, Any]) -> float:
+    def spent(plan: Any) -> float:
         began = time.process_time()
         for _ in range(50):
             estimate(plan)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path as File
-from typing import Any
 
 from tcplab import _core
 from tcplab.engine.base import Problem
+from tcplab.plan.types import Plan
 from tcplab.quantities import count, size
 
 MANY_ROWS = 10_000_000
@@ -44,7 +44,7 @@ class Estimate:
         )
 
 
-def estimate(plan: Mapping[str, Any]) -> Estimate:
+def estimate(plan: Plan) -> Estimate:
     """The resources of one run of `plan`. The time to compute them does not grow with duration or streams."""
     return Estimate(**json.loads(_core.estimate(json.dumps(plan))))
 

@@ -20,7 +20,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tcplab.attempts import best_of
-from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Problem, Progress, Status
+from tcplab.plan.types import Plan
 
 if TYPE_CHECKING:
     from tcplab.scenario import Scenario
@@ -139,9 +140,9 @@ def prepare(
 
     plan = expand(scenario.checked(Controls()))
     if seed is not None:
-        plan["seed"] = seed
+        plan = {**plan, "seed": seed}
     if repeat is not None:
-        plan["repeat"] = repeat
+        plan = {**plan, "repeat": repeat}
     problems = engine.check(plan)
     fatal = [problem for problem in problems if problem.fatal]
     if fatal:
@@ -185,10 +186,12 @@ def execute(
     watcher: Watcher,
     jobs: int | None = None,
     attempts: int = ATTEMPTS,
+    meanwhile: Callable[[], object] | None = None,
 ) -> list[Finished]:
     """Run every repetition of every scenario into its directory, which `claim` has made.
 
-    A run that is overloaded is made again, `attempts` times at most (`tcplab.attempts`).
+    A run that is overloaded is made again, `attempts` times at most (`tcplab.attempts`). `meanwhile` is
+    called once they run, unless it could disturb them: for an engine whose time is not the clock's.
 
     On Ctrl-C the running repetitions stop, write what they have and are marked interrupted, and the others
     are not started; a second Ctrl-C raises KeyboardInterrupt at once. Raises ResultsError when results
@@ -207,6 +210,8 @@ def execute(
         with stopping_on_signals(stop):
             for prepared, run in tasks:
                 futures[pool.submit(_repeat, prepared, run, watcher, stop, attempts)] = run.result_dir
+            if meanwhile is not None and not any(prepared.engine.exclusive for prepared, _ in batch):
+                meanwhile()
             pending = set(futures)
             while pending:
                 ended, pending = wait(pending, timeout=_TICK, return_when=FIRST_COMPLETED)

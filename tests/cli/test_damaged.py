@@ -110,9 +110,9 @@ def damage(path: Path, chance: random.Random) -> None:
         change(manifest, chance)
         path.write_text(json.dumps(manifest))
     elif path.suffix == ".yaml":
-        from tcplab.plan.yaml_text import load_plan_yaml
+        from tcplab.plan.yaml_text import load_mapping
 
-        plan = load_plan_yaml(data.decode())
+        plan = load_mapping(data.decode())
         change(plan, chance)
         path.write_text(json.dumps(plan))
     else:

@@ -6,6 +6,7 @@ import re
 import signal
 import zipfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
@@ -443,7 +444,7 @@ def test_kinds_of_queues_and_what_routers_do_have_their_settings(page: Page, ser
     expect(page.locator(".cm-content")).to_contain_text("accelerate: {}")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".notice")).to_contain_text("Saved")
-    plan = expand(load(served.root / "small.yaml"))
+    plan: Any = expand(load(served.root / "small.yaml"))
     assert plan["links"][0]["forward"]["queue"]["kind"] == "codel"
     assert plan["links"][0]["forward"]["queue"]["target"] == 10_000_000
     expect(page.get_by_label("Mistakes and warnings")).to_have_count(0)

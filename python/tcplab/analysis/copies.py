@@ -6,9 +6,9 @@ differ by where samples fall, which is not how another run would differ.
 
 from __future__ import annotations
 
-from typing import Any
-
 import polars as pl
+
+from tcplab.plan.types import Plan
 
 # Of a stream, what moving it in time does not change.
 _COUNTS = ("bytes_sent", "bytes_received", "segments_sent", "retransmits", "rtos")
@@ -16,7 +16,7 @@ _COUNTS = ("bytes_sent", "bytes_received", "segments_sent", "retransmits", "rtos
 _CHANGING = ("jitter", "reorder", "corrupt", "duplicate", "trace", "changes")
 
 
-def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str | None:
+def fingerprint(plan: Plan, engine: str, flows: pl.DataFrame) -> str | None:
     """The fingerprint that repetitions which are copies share; None where no copy is possible.
 
     `flows` is the table of one repetition. Controls may draw random numbers: their runs have different
@@ -28,10 +28,10 @@ def fingerprint(plan: dict[str, Any], engine: str, flows: pl.DataFrame) -> str |
     return str(rows)
 
 
-def _alone(plan: dict[str, Any]) -> bool:
+def _alone(plan: Plan) -> bool:
     flows = plan.get("flows", ())
     if len(flows) != 1 or any(flows[0].get(key) for key in ("response", "web", "pattern")):
         return False
     ways = [link[way] for link in plan.get("links", ()) for way in ("forward", "backward")]
-    losses = [way["loss"]["model"]["kind"] for way in ways if way.get("loss")]
+    losses = [loss["model"]["kind"] for way in ways if (loss := way.get("loss"))]
     return not any(way.get(key) for way in ways for key in _CHANGING) and {*losses} <= {"list", "every"}

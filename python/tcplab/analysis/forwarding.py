@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import Any
+from typing import Literal
 
 import polars as pl
 
-Plan = Mapping[str, Any]
+from tcplab.plan.types import Flow, Link, Node, Plan
+
 Network = IPv4Network | IPv6Network
+_Key = Literal["addresses", "addresses6"]
+_KEYS: tuple[_Key, ...] = ("addresses", "addresses6")
 
 # Of equal-cost paths no more than this are distinguished.
 _MAX = 4
@@ -23,9 +26,9 @@ class Forwarding:
     plan: Plan
     routes: pl.DataFrame
     """The table `routes`, by time."""
-    _links: dict[str, list[Mapping[str, Any]]] = field(init=False)
+    _links: dict[str, list[Link]] = field(init=False)
     """Of each node, in the order of its interfaces."""
-    _nodes: dict[str, Mapping[str, Any]] = field(init=False)
+    _nodes: dict[str, Node] = field(init=False)
 
     def __post_init__(self) -> None:
         self._nodes = {node["name"]: node for node in self.plan["nodes"]}
@@ -38,12 +41,12 @@ class Forwarding:
         """When any table changed."""
         return sorted(set(self.routes.filter(pl.col("time") > 0)["time"].to_list()))
 
-    def path(self, flow: Mapping[str, Any], time: int) -> str:
+    def path(self, flow: Flow, time: int) -> str:
         """The nodes between a flow's ends at a time, `r1 r2 r3`.
 
         Paths of equal cost are joined by `or`; a path that ends early says where.
         """
-        key = "addresses6" if flow.get("ip") == 6 else "addresses"
+        key: _Key = "addresses6" if flow.get("ip") == 6 else "addresses"
         address = self._address(flow["to"], key)
         if address is None:
             return ""
@@ -63,11 +66,11 @@ class Forwarding:
                     found.append([*path[1:], "no route"])
         return " or ".join(dict.fromkeys(" ".join(path) for path in found))
 
-    def _address(self, node: str, key: str) -> str | None:
+    def _address(self, node: str, key: _Key) -> str | None:
         for link in self._links[node]:
-            address = (link.get(key) or [None, None])[link["ends"].index(node)]
+            address = _own(link, key, node)
             if address is not None:
-                return str(address).split("/")[0]
+                return address.split("/")[0]
         return None
 
     def _tables(self, time: int) -> dict[str, dict[Network, list[str]]]:
@@ -89,12 +92,7 @@ class Forwarding:
         return tables
 
     def _connected(self, node: str) -> set[Network]:
-        own = [
-            address
-            for link in self._links[node]
-            for key in ("addresses", "addresses6")
-            if (address := (link.get(key) or [None, None])[link["ends"].index(node)])
-        ]
+        own = [address for link in self._links[node] for key in _KEYS if (address := _own(link, key, node))]
         return {ip_network(address, strict=False) for address in own}
 
     def _next(
@@ -113,6 +111,12 @@ class Forwarding:
         return [_far(links[number], node) for number in numbers if number < len(links)]
 
 
-def _far(link: Mapping[str, Any], node: str) -> str:
+def _own(link: Link, key: _Key, node: str) -> str | None:
+    """A node's address at a link, with the prefix length."""
+    addresses = link.get(key)
+    return addresses[link["ends"].index(node)] if addresses else None
+
+
+def _far(link: Link, node: str) -> str:
     first, second = link["ends"]
     return str(second if first == node else first)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from tcplab.analysis.laws import Path
-from tcplab.plan.paths import Plan, base_rtt, bottlenecks, nominal_rate, settings
+from tcplab.plan.paths import base_rtt, bottlenecks, nominal_rate, settings
+from tcplab.plan.types import Plan
 
 # A flow is limited by what it spent this share of its busy time on.
 _MOSTLY = 0.5
@@ -69,7 +69,7 @@ def split_limit(limit: str, utilization: float | None) -> str:
 
 def path_of(plan: Plan, flow: str) -> Path | None:
     """The path of a flow of the plan, as the laws need it; None without a rate or a route."""
-    planned: dict[str, Any] | None = next((f for f in plan["flows"] if f["name"] == flow), None)
+    planned = next((f for f in plan["flows"] if f["name"] == flow), None)
     if planned is None:
         return None
     rtt = base_rtt(plan, planned)
@@ -79,6 +79,8 @@ def path_of(plan: Plan, flow: str) -> Path | None:
         return None
     kept = 1.0
     for hop in hops:
-        model = (settings(plan, hop).get("loss") or {}).get("model") or {}
-        kept *= 1 - float((model.get("chance") or {}).get("rate") or 0) / 1e9
-    return Path(rate, max(rtt / 1e9, 1e-6), 1 - kept, int(planned.get("sender", {}).get("mss") or 1460))
+        loss = settings(plan, hop).get("loss")
+        chance = loss["model"].get("chance") if loss else None
+        kept *= 1 - float((chance or {}).get("rate") or 0) / 1e9
+    sender = planned.get("sender") or {}
+    return Path(rate, max(rtt / 1e9, 1e-6), 1 - kept, int(sender.get("mss") or 1460))

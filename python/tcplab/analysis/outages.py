@@ -6,7 +6,7 @@ counted is from the failure to the link's next change, or to the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.forwarding import Forwarding
+from tcplab.plan.types import Plan
 from tcplab.results.run import Run
 
 # Goodput before a failure and after it, over so much time, ns; recovered is so much of what it was.
@@ -181,9 +182,7 @@ def _after(arrivals: np.ndarray, ended: int, at: int) -> int | None:
     return max(0, ended - at) if bool((arrivals >= ended).any()) else None
 
 
-def _failures(
-    changes: pl.DataFrame, plan: Mapping[str, Any], duration: int
-) -> Iterator[tuple[str, int, int]]:
+def _failures(changes: pl.DataFrame, plan: Plan, duration: int) -> Iterator[tuple[str, int, int]]:
     """Link, when it failed, and when it changed next, or the run ended."""
     seen: set[tuple[str, int]] = set()
     for link, at, detail in changes.select("link", "time", "detail").iter_rows():
@@ -196,7 +195,7 @@ def _failures(
         yield link, at, int(later[0]) if len(later) else duration
 
 
-def _loses_all(plan: Mapping[str, Any], link: str, at: int) -> bool:
+def _loses_all(plan: Plan, link: str, at: int) -> bool:
     """Whether the link was planned to lose every packet from about then on."""
     planned = [
         change

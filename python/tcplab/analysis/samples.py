@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from tcplab.plan.flow_direction import data_ends, goes_both_ways
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.paths import Hop, bottlenecks, data_path, rate_at, settings, trace_frame_bits
+from tcplab.plan.types import DirectionKey, Flow
 from tcplab.results.run import Run
 
 Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Samples:
         """Sockets of the ends that send most of their flows' payload."""
         parts = _parts(self._table("sockets"), "flow")
         for name, part in parts.items():
-            if goes_both_ways(flow := self.plan_flow(name)):
+            if (flow := self.plan_flow(name)) and goes_both_ways(flow):
                 parts[name] = part.filter(pl.col("node") == data_ends(flow)[0])
         return parts
 
@@ -81,9 +81,12 @@ class Samples:
         return _parts(self._table("gauges"), "flow")
 
     @cached_property
-    def _queues(self) -> dict[tuple[str, str], pl.DataFrame]:
+    def _queues(self) -> dict[tuple[str, DirectionKey], pl.DataFrame]:
         parts = self._table("queues").partition_by("link", "direction", as_dict=True, maintain_order=True)
-        return {(str(key[0]), str(key[1])): part.sort("time") for key, part in parts.items()}
+        return {
+            (str(link), "forward" if direction == "forward" else "backward"): part.sort("time")
+            for (link, direction), part in parts.items()
+        }
 
     @cached_property
     def flow_names(self) -> list[str]:
@@ -91,9 +94,9 @@ class Samples:
         planned = [flow["name"] for flow in self.plan.get("flows", ())]
         return [*planned, *(name for name in self._flows if name not in planned)]
 
-    def plan_flow(self, flow: str) -> dict[str, Any]:
-        """The flow's entry in the plan; empty when it has none."""
-        return next((f for f in self.plan.get("flows", ()) if f["name"] == flow), {})
+    def plan_flow(self, flow: str) -> Flow | None:
+        """The flow's entry in the plan; None when it has none."""
+        return next((f for f in self.plan.get("flows", ()) if f["name"] == flow), None)
 
     def streams(self, flow: str) -> pl.DataFrame:
         """The flow's rows of the flows table."""
@@ -129,7 +132,8 @@ class Samples:
         A receiver knows of a loss by the next datagram. Where none comes of a stream, all that it sent
         is lost.
         """
-        payload = self.plan_flow(flow).get("payload")
+        planned = self.plan_flow(flow)
+        payload = planned.get("payload") if planned else None
         rows = self._intervals.get(flow)
         if rows is None or not payload:
             return math.nan
@@ -239,9 +243,9 @@ class Samples:
         if rows is None:
             return self._table("gauges").clear()
         first = rows.filter(pl.col("stream") == pl.col("stream").min())
-        flow_plan = self.plan_flow(flow)
-        if goes_both_ways(flow_plan):
-            first = first.filter(pl.col("node") == data_ends(flow_plan)[0])
+        planned = self.plan_flow(flow)
+        if planned and goes_both_ways(planned):
+            first = first.filter(pl.col("node") == data_ends(planned)[0])
         return first.sort("time", maintain_order=True)
 
     def gauge(self, rows: pl.DataFrame) -> Series:
@@ -338,9 +342,9 @@ class Samples:
         if len(time) < 2:
             return EMPTY
         direction = settings(self.plan, hop)
-        if direction.get("trace"):
+        if trace := direction.get("trace"):
             # Of what the trace delivered meanwhile; in single sample periods that is often nothing.
-            rate = np.asarray(trace_frame_bits(direction, time[0], time[-1]) * 1e9 / (time[-1] - time[0]))
+            rate = np.asarray(trace_frame_bits(trace, time[0], time[-1]) * 1e9 / (time[-1] - time[0]))
         elif (found := rate_at(direction, time[:-1])) is not None:
             rate = found
         else:

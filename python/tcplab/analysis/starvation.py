@@ -100,9 +100,11 @@ def _fair(capacity: float, demands: Vector, sources: Vector, active: NDArray[np.
 
 def _demand(samples: Samples, flow: str) -> float:
     """The rate of each source of a flow while it sends, bit/s of payload; `inf`: as fast as it may."""
-    rate = samples.plan_flow(flow).get("rate")
+    planned = samples.plan_flow(flow)
+    rate = planned.get("rate") if planned else None
     return math.inf if rate is None else float(rate)
 
 
 def _sources(samples: Samples, flow: str) -> int:
-    return int(samples.plan_flow(flow).get("streams") or 1)
+    planned = samples.plan_flow(flow)
+    return (planned["streams"] if planned else 0) or 1

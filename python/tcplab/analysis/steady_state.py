@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import mser5
+from tcplab.plan.types import Plan
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Window:
         return self.end - self.start
 
 
-def asked_omit(plan: dict[str, Any], omit: int | str | None) -> int | str:
+def asked_omit(plan: Plan, omit: int | str | None) -> int | str:
     """The warm-up asked for, ns from a flow's start or `auto`: the caller's, else the plan's, else none."""
     if omit is not None:
         return omit

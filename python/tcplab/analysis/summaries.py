@@ -23,6 +23,7 @@ from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.plan.describe import describe_direction
 from tcplab.plan.kinds import traffic_kind
 from tcplab.plan.paths import Hop, nominal_rate, settings
+from tcplab.plan.types import Plan
 from tcplab.results.run import Run
 
 
@@ -180,8 +181,9 @@ def _flow_summary(
     active = [(one, window) for one, window in zip(samples, windows, strict=True) if window]
     first = active[0][0].streams(name)
     planned = active[0][0].plan_flow(name)
-    kind = str(planned.get("kind") or (first["kind"][0] if len(first) else ""))
-    cc = first["cc"][0] if len(first) else (planned.get("cc") or {}).get("name")
+    kind = planned["kind"] if planned else first["kind"][0] if len(first) else ""
+    control = planned.get("cc") if planned else None
+    cc = first["cc"][0] if len(first) else control["name"] if control else None
     goodputs = [one.goodput(name).between(window.start, window.end) for one, window in active]
     rtts = [one.rtt(name).between(window.start, window.end) for one, window in active]
     delays = [
@@ -349,7 +351,7 @@ def _notes(
     return notes
 
 
-def _changes(plan: dict[str, Any]) -> bool:
+def _changes(plan: Plan) -> bool:
     return any(
         link[direction].get("changes")
         for link in plan.get("links", ())

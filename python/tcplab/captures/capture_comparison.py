@@ -15,6 +15,7 @@ from tcplab.captures.flow import Flow, Half, TcpHalf
 from tcplab.captures.run_captures import captures_in
 from tcplab.captures.summary import Summary, summarise
 from tcplab.figures.model import Figure
+from tcplab.plan.types import Plan
 from tcplab.present.report import CapturePart
 from tcplab.present.text_table import Grid, Heading
 from tcplab.quantities import NONE, Scale, count_scale, time_scale
@@ -133,7 +134,7 @@ def _is_of(flow: Flow, row: dict[str, Any], addresses: dict[str, set[IPv4Address
     return (is_at(one, "from") and is_at(other, "to")) or (is_at(other, "from") and is_at(one, "to"))
 
 
-def _addresses(plan: dict[str, Any]) -> dict[str, set[IPv4Address | IPv6Address]]:
+def _addresses(plan: Plan) -> dict[str, set[IPv4Address | IPv6Address]]:
     """By node, the addresses of its interfaces; a switch's have none."""
     found: dict[str, set[IPv4Address | IPv6Address]] = {node["name"]: set() for node in plan["nodes"]}
     for link in plan["links"]:
@@ -220,8 +221,8 @@ def _notes(run: Run, rows: Sequence[_Row], remarks: Sequence[str]) -> Iterator[s
         "counted, packets that the links dropped. Where more were retransmitted than lost, some were "
         "spurious. A super-packet counts as the segments it is cut into."
     )
-    capture = run.plan.get("capture") or {}
-    if capture.get("at") == "wire":
+    capture = run.plan.get("capture")
+    if capture and capture["at"] == "wire":
         yield (
             "A capture at the wire sees a packet when it leaves its host's queue. So the capture's RTT lacks "
             "the wait in that queue. It never sees packets that the queue dropped: the SACKs "

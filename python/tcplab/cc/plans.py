@@ -9,6 +9,7 @@ from typing import Any
 from tcplab.cc.compiler import Source, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
+from tcplab.plan.types import Plan
 
 FOLDER = "controls"
 """Where in a result directory the C files are."""
@@ -19,18 +20,18 @@ def source_of(cc: Mapping[str, Any]) -> Source | None:
     return Source(Path(cc["file"]), str(cc["source"])) if cc.get("file") else None
 
 
-def sources(plan: Mapping[str, Any]) -> list[Source]:
+def sources(plan: Plan) -> list[Source]:
     """Every file that a plan names, once."""
     found = (source_of(flow["cc"]) for flow in plan["flows"] if flow.get("cc"))
     return list(dict.fromkeys(source for source in found if source is not None))
 
 
-def libraries(plan: Mapping[str, Any]) -> dict[str, str]:
+def libraries(plan: Plan) -> dict[str, str]:
     """The shared object of each file; raises ControlFileError and NoCompilerError."""
     return {str(source.file): str(native(source)) for source in sources(plan)}
 
 
-def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+def obstacles(plan: Plan) -> Iterator[tuple[str, str, str]]:
     """Mistakes that keep the files from being controls of the simulator: where, what, and how to fix it."""
     for flow in plan["flows"]:
         source = source_of(flow["cc"]) if flow.get("cc") else None
@@ -47,7 +48,7 @@ def obstacles(plan: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
                 yield f"flows.{flow['name']}.cc", wrong, "change it or leave it out"
 
 
-def keep(plan: Mapping[str, Any], result_dir: Path) -> None:
+def keep(plan: Plan, result_dir: Path) -> None:
     """Write the plan's files into a result directory; raises ResultsError."""
     from tcplab.results.errors import ResultsError
     from tcplab.results.files import write_text

@@ -13,6 +13,7 @@ from typing import Any
 from tcplab.cc.apart import Apart
 from tcplab.cc.compiler import Source, native
 from tcplab.cc.errors import ControlCrashError, ControlFileError, NoCompilerError
+from tcplab.plan.types import Control
 
 SECONDS = 5
 # Loss, a queue that overflows, and an idle second, so that each operation has something to do.
@@ -80,8 +81,8 @@ def _once(apart: Apart, source: Source, libraries: Mapping[str, str]) -> dict[st
     from tcplab.scenario import expand, from_data
 
     plan = expand(from_data(scenario(Path("reno"))))
-    for flow in plan["flows"]:
-        flow["cc"] = {"name": "smoke", "params": {}, "file": str(source.file), "source": source.text}
+    cc: Control = {"name": "smoke", "params": {}, "file": str(source.file), "source": source.text}
+    plan = {**plan, "flows": [{**flow, "cc": cc} for flow in plan["flows"]]}
     apart.open(json.dumps(plan), None, libraries)
     while not apart.advance(1000).done:
         pass

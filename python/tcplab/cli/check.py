@@ -10,6 +10,7 @@ import typer
 from tcplab.cli.failure import Code, code_of, guarded, mistakes_text
 from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
+from tcplab.plan.types import Plan
 
 if TYPE_CHECKING:
     from tcplab.engine.base import Problem
@@ -114,7 +115,7 @@ def problem_text(problem: Problem) -> str:
     return f"{'error' if problem.fatal else 'warning'}: {problem.where}: {problem.message}{hint}"
 
 
-def summary_lines(plan: dict[str, Any], repeat: int, engine: str) -> list[str]:
+def summary_lines(plan: Plan, repeat: int, engine: str) -> list[str]:
     """Describe in words what would run."""
     from tcplab.plan.describe import describe_plan
     from tcplab.quantities import plural, seconds

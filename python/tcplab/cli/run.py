@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,7 +133,9 @@ def run(
     batch = _claim(prepared, output)
     try:
         with watcher(quiet=quiet() or (json and not sys.stderr.isatty())) as display:
-            finished = runner.execute(batch, watcher=display, jobs=jobs, attempts=attempts)
+            finished = runner.execute(
+                batch, watcher=display, jobs=jobs, attempts=attempts, meanwhile=_load_summary
+            )
     except KeyboardInterrupt:
         _quit()
     stopped = [ended for ended in finished if ended.status.value == "interrupted"]
@@ -150,6 +153,11 @@ def run(
     if stopped:
         kept = ", ".join(str(one.path) for one in stopped)
         raise CommandError(f"interrupted; what was recorded is in {kept}", Code.INTERRUPTED)
+
+
+def _load_summary() -> None:
+    """Import what the summary needs: as long as many a simulation takes."""
+    import_module("tcplab.present.summary_table")
 
 
 def _keep(one: Prepared, *, quiet: bool) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, code_of, guarded
 from tcplab.cli.options import Json, Settings
+from tcplab.plan.types import Change, Direction
 
 if TYPE_CHECKING:
     from tcplab.testbed.held import Held
@@ -398,7 +399,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _change(now: dict[str, Any], settings: list[str]) -> dict[str, Any]:
+def _change(now: Direction, settings: list[str]) -> Change:
     """The new settings of a direction, as in a plan."""
     from tcplab.safe_text import visible
     from tcplab.scenario import ScenarioErrors

@@ -8,8 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
-# A plan is plain JSON data: what `tcplab.scenario.expand` returns, in the shape of crates/plan.
-Plan = dict[str, Any]
+from tcplab.plan.types import Plan
 
 ATTEMPTS = 3
 """Default number of executions of a run that is overloaded each time."""

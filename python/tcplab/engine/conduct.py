@@ -6,9 +6,10 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from tcplab.engine.base import Plan, Progress, Status
+from tcplab.engine.base import Progress, Status
 from tcplab.plan.kinds import kind_of
-from tcplab.testbed.agents import Agents, Event, Json, called, failure
+from tcplab.plan.types import Flow, Plan
+from tcplab.testbed.agents import Agents, Event, called, failure
 
 # How often progress is shown and Ctrl-C looked for, seconds.
 _TICK = 0.1
@@ -164,12 +165,12 @@ class _Goodput:
         return dict(self._rates)
 
 
-def roles_of(flow: Json) -> tuple[str, ...]:
+def roles_of(flow: Flow) -> tuple[str, ...]:
     """The ends that end by themselves: a web server serves until the run's end."""
     return ("client",) if not kind_of(flow).served or "web" in flow else ("server", "client")
 
 
-def agent_seed(seed: int, flow: Json) -> int:
+def agent_seed(seed: int, flow: Flow) -> int:
     """A flow as an agent gets it; an http flow with the run's seed, from which the simulator draws, too."""
     return seed if "web" in flow else seed_of(seed, flow["name"])
 

@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tcplab.engine.base import Plan, Problem
+from tcplab.engine.base import Problem
+from tcplab.plan.types import Plan
 
 # Reading takes vtysh some 20 ms, seconds.
 _PATIENCE = 30.0

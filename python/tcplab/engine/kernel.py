@@ -13,12 +13,13 @@ from typing import Any
 import polars as pl
 
 from tcplab.engine import kernel_ecn, kernel_routing
-from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.engine.conduct import RunMonitor, agent_seed
 from tcplab.engine.kernel_check import problems
 from tcplab.engine.kernel_facts import Findings
 from tcplab.engine.kernel_tables import name_captures, write_tables
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow, Plan
 from tcplab.results.manifest import plan_digest
 from tcplab.testbed import controls, verification
 from tcplab.testbed.agents import Json
@@ -195,7 +196,7 @@ class _Execution:
             asked = {"do": "capture", "what": capture["what"], "interfaces": []}
             agents.ask((node, asked) for node in capture["nodes"])
 
-    def _flow(self, flow: Json, role: str, ports: list[int]) -> Json:
+    def _flow(self, flow: Flow, role: str, ports: list[int]) -> Json:
         arrival = self.layout.arrival(flow["from"], flow["to"])
         ours = dict(flow)
         if flow.get("cc"):

@@ -6,13 +6,13 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tcplab.engine import frr_files, kernel_ecn
-from tcplab.engine.base import Plan, Problem
+from tcplab.engine.base import Problem
 from tcplab.plan.kinds import node_kind
+from tcplab.plan.types import Flow, Plan
 from tcplab.testbed import netem
 from tcplab.testbed.agent import agent_missing
 from tcplab.testbed.agents import Json
@@ -219,11 +219,11 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
         if node.get("nic"):
             where = f"nodes.{node['name']}.nic"
             yield Problem(where, "netem takes the place of the queue of a host's interface", own)
-    if (plan["capture"] or {}).get("at") == "wire":
+    if plan["capture"] and plan["capture"]["at"] == "wire":
         yield Problem("capture.at", "netem cannot be captured on the wire", "use `capture: {at: host}`")
 
 
-def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Iterator[Problem]:
+def _control(flow: Flow, there_are: list[str], loading: Json) -> Iterator[Problem]:
     cc = flow.get("cc")
     if cc is None:
         return
@@ -254,7 +254,7 @@ def _control(flow: dict[str, Any], there_are: list[str], loading: Json) -> Itera
         )
 
 
-def _family(flow: dict[str, Any], probed: Probed) -> Iterator[Problem]:
+def _family(flow: Flow, probed: Probed) -> Iterator[Problem]:
     if flow["ip"] == 6 and probed.ipv6:
         yield Problem(
             f"flows.{flow['name']}.ip",
@@ -263,7 +263,7 @@ def _family(flow: dict[str, Any], probed: Probed) -> Iterator[Problem]:
         )
 
 
-def _windows(flows: list[dict[str, Any]]) -> Iterator[Problem]:
+def _windows(flows: Sequence[Flow]) -> Iterator[Problem]:
     limits = {name: _limit(name) for name in _BUFFERS}
     # One command shall do for all flows.
     needed = {name: max(_buffer(flow, name) for flow in flows) for name in _BUFFERS}
@@ -285,13 +285,13 @@ def _windows(flows: list[dict[str, Any]]) -> Iterator[Problem]:
                 )
 
 
-def _buffer(flow: dict[str, Any], name: str) -> int:
+def _buffer(flow: Flow, name: str) -> int:
     """The larger buffer that the two ends of a flow ask for; 0 where the kernel tunes it."""
     ends = (flow.get("sender") or {}, flow.get("receiver") or {})
     return max(int(end.get(_BUFFERS[name]) or 0) for end in ends)
 
 
-def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
+def _generator(flow: Flow) -> Iterator[Problem]:
     if flow.get("generator") != "iperf3":
         return
     where = f"flows.{flow['name']}.generator"
@@ -308,7 +308,7 @@ def _generator(flow: dict[str, Any]) -> Iterator[Problem]:
         )
 
 
-def _polling(flow: dict[str, Any]) -> Iterator[Problem]:
+def _polling(flow: Flow) -> Iterator[Problem]:
     ends, cpus = 2 * flow["streams"], len(os.sched_getaffinity(0))
     if flow.get("busy_poll") and ends > cpus:
         yield Problem(

@@ -8,8 +8,9 @@ from typing import Any
 
 from tcplab.cc.describe import known_as, shipped
 from tcplab.cc.plans import source_of
-from tcplab.engine.base import Plan, Problem
+from tcplab.engine.base import Problem
 from tcplab.plan.kinds import node_kind
+from tcplab.plan.types import Node, Plan
 from tcplab.testbed.probe import Probed
 
 _ASKED = "accecn"
@@ -25,7 +26,7 @@ def asks(plan: Plan) -> bool:
 
 def without(plan: Plan) -> Plan:
     """The plan with classic ECN (RFC 3168) wherever it has accurate ECN."""
-    nodes = [
+    nodes: list[Node] = [
         {**node, "tcp": node["tcp"] | {"ecn": _INSTEAD}} if _asks(node) else node for node in plan["nodes"]
     ]
     return {**plan, "nodes": nodes}
@@ -55,7 +56,7 @@ def _kernel() -> str:
     return f"Linux {platform.release()} here"
 
 
-def _asks(node: dict[str, Any]) -> bool:
+def _asks(node: Node) -> bool:
     return node_kind(node["kind"]).ends_flows and bool(node["tcp"]["ecn"] == _ASKED)
 
 

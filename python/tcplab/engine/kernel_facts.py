@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcplab.engine.base import Plan
 from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.plan.kinds import node_kind
+from tcplab.plan.types import Plan
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout

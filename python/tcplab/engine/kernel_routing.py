@@ -15,7 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from tcplab.engine.base import Plan, Progress
+from tcplab.engine.base import Progress
+from tcplab.plan.types import Plan
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout
 from tcplab.testbed.testbed import Testbed

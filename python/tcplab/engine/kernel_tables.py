@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from tcplab.engine.base import Plan
 from tcplab.engine.kernel_events import changes
 from tcplab.plan.flow_direction import data_ends
+from tcplab.plan.types import Plan
 from tcplab.results.schema import TABLES
 from tcplab.results.streams import remove_streams
 from tcplab.results.tables import read_table, write_table

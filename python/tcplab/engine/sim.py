@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 from tcplab.cc.apart import Apart
 from tcplab.cc.errors import ControlCrashError
 from tcplab.cc.plans import libraries, obstacles
-from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.base import Outcome, Problem, Progress, Status
+from tcplab.plan.types import Flow, Plan
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from tcplab import _core
 
 # How long the simulator goes on between two looks at Ctrl-C and the progress display, milliseconds.
@@ -48,7 +47,6 @@ class SimEngine:
         A control of the user's own that crashes or does not return makes it FAILED.
         """
         from tcplab import _core
-        from tcplab.results import write_table
 
         began = time.monotonic()
         state = Progress(0, plan["duration"])
@@ -66,8 +64,7 @@ class SimEngine:
                     status = Status.INTERRUPTED
                     message = f"stopped at {state.time / 1e9:.3f} s of {state.duration / 1e9:g} s"
                 facts |= simulation.facts()
-                for name, frame in _tables(simulation.finish()):
-                    write_table(run_dir, name, frame)
+                _write(run_dir, simulation.finish())
         except ControlCrashError as problem:
             # The recorded tables were in the process that is gone.
             message = f"{message}; {problem}" if message else str(problem)
@@ -89,11 +86,15 @@ def _simulation(plan: Plan, run_dir: Path, waiting: Callable[[], None]) -> Itera
         yield apart
 
 
-def _tables(written: dict[str, bytes]) -> Iterator[tuple[str, pl.DataFrame]]:
+def _write(run_dir: Path, tables: dict[str, bytes]) -> None:
+    """Write the tables, which are Arrow files."""
+    # Not before the simulation, which needs none of it.
     import polars as pl
 
-    for name, data in written.items():
-        yield name, pl.read_ipc(BytesIO(data))
+    from tcplab.results.tables import write_table
+
+    for name, data in tables.items():
+        write_table(run_dir, name, pl.read_ipc(BytesIO(data)))
 
 
 def _flows(plan: Plan) -> Iterator[Problem]:
@@ -108,7 +109,7 @@ def _flows(plan: Plan) -> Iterator[Problem]:
                 f"{flow['generator']} is a program and needs a real network stack",
                 "leave `generator` out",
             )
-        cc: dict[str, Any] | None = flow.get("cc")
+        cc = flow.get("cc")
         if cc is not None and not cc.get("file") and cc["name"].removeprefix("tl_") not in controls:
             message = f"the simulator has no control called {cc['name']!r}"
             yield Problem(f"{where}.cc", message, f"use one of {', '.join(controls)}, or a C file: ./mine.c")
@@ -123,7 +124,7 @@ def _built(plan: Plan) -> Iterator[Problem]:
     """
     from tcplab import _core
 
-    def built_in(flow: dict[str, Any]) -> dict[str, Any]:
+    def built_in(flow: Flow) -> Flow:
         cc = flow.get("cc")
         return {**flow, "cc": {"name": "reno", "params": {}}} if cc and cc.get("file") else flow
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcplab import _core
+from tcplab.plan.types import Direction, Flow, Plan
 
 
 @dataclass(frozen=True)
@@ -38,18 +39,18 @@ class FlowWords:
     """When it runs."""
 
 
-def describe_plan(plan: Mapping[str, Any]) -> list[str]:
+def describe_plan(plan: Plan) -> list[str]:
     """Lines that say what would run: network, traffic, measurement. Raises ValueError: not a plan."""
     lines: list[str] = json.loads(_core.describe("plan", json.dumps(plan)))
     return lines
 
 
-def describe_direction(direction: Mapping[str, Any]) -> DirectionWords:
+def describe_direction(direction: Direction) -> DirectionWords:
     """A direction of a link in words; raises ValueError."""
     return DirectionWords(**json.loads(_core.describe("direction", json.dumps(direction))))
 
 
-def describe_flow(flow: Mapping[str, Any]) -> FlowWords:
+def describe_flow(flow: Flow) -> FlowWords:
     """A flow in words; raises ValueError."""
     return FlowWords(**json.loads(_core.describe("flow", json.dumps(flow))))
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow
 
 
-def goes_both_ways(flow: Mapping[str, Any]) -> bool:
+def goes_both_ways(flow: Flow) -> bool:
     """Whether both of a flow's nodes send payload, so that its figures are those of both together."""
     return kind_of(flow).both_ways
 
 
-def data_ends(flow: Mapping[str, Any]) -> tuple[str, str]:
+def data_ends(flow: Flow) -> tuple[str, str]:
     """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
     source, target = flow["from"], flow["to"]
     answers = flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0)

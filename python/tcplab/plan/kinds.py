@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from tcplab import _core
+from tcplab.plan.types import Flow
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ def traffic_kind(name: str) -> TrafficKind:
     return _kinds().get(name) or TrafficKind(name, served=True, moves_payload=True)
 
 
-def kind_of(flow: Mapping[str, Any]) -> TrafficKind:
-    """The kind of traffic of a flow."""
-    return traffic_kind(flow.get("kind", ""))
+def kind_of(flow: Flow | None) -> TrafficKind:
+    """The kind of traffic of a flow; None: one that the plan does not have."""
+    return traffic_kind(flow["kind"] if flow is not None else "")
 
 
 def traffic_kinds() -> tuple[TrafficKind, ...]:

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tcplab.plan.flow_direction import data_ends
-
-Plan = Mapping[str, Any]
+from tcplab.plan.types import Direction, DirectionKey, Flow, Plan, Trace
 
 # One delivery opportunity of a mahimahi trace carries 1500 bytes.
 _OPPORTUNITY_BITS = 1500 * 8
 FRAME_BYTES = 1514
 """Ethernet frame of a full-size packet: 1500 bytes of IP and 14 of header."""
 
-DIRECTIONS = {"forward": "forward", "backward": "reverse"}
+DIRECTIONS: dict[DirectionKey, str] = {"forward": "forward", "backward": "reverse"}
 """The directions of a link: their keys in a plan and in tables, and the words for them."""
+
+
+_BARE: Direction = {
+    "rate": None,
+    "queue": {"kind": "droptail", "limit": None},
+    "delay": 0,
+    "jitter": None,
+    "reorder": None,
+    "loss": None,
+    "corrupt": None,
+    "duplicate": None,
+    "up": True,
+    "trace": None,
+    "changes": [],
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -27,7 +40,7 @@ class Hop:
     """One direction of a link."""
 
     link: str
-    direction: str
+    direction: DirectionKey
     """Its key in a plan and in tables: forward or backward."""
 
     @property
@@ -43,7 +56,7 @@ def path(plan: Plan, source: str, target: str) -> list[Hop]:
     hops: list[Hop] = []
     here = source
     while here != target:
-        link = links.get(nodes.get(here, {}).get("routes", {}).get(target))
+        link = links.get(nodes[here].get("routes", {}).get(target, "")) if here in nodes else None
         # A loop can be no longer than the number of nodes.
         if link is None or len(hops) > len(nodes):
             return []
@@ -53,20 +66,20 @@ def path(plan: Plan, source: str, target: str) -> list[Hop]:
     return hops
 
 
-def data_path(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
+def data_path(plan: Plan, flow: Flow) -> list[Hop]:
     """The path of most of a flow's payload."""
     return path(plan, *data_ends(flow))
 
 
-def settings(plan: Plan, hop: Hop) -> dict[str, Any]:
-    """A link direction's settings; empty when the plan has no such link."""
+def settings(plan: Plan, hop: Hop) -> Direction:
+    """A link direction's settings; those of a link without any when the plan has no such link."""
     for link in plan.get("links", ()):
         if link["name"] == hop.link:
-            return dict(link[hop.direction])
-    return {}
+            return link[hop.direction]
+    return _BARE
 
 
-def nominal_rate(direction: Mapping[str, Any]) -> float | None:
+def nominal_rate(direction: Direction) -> float | None:
     """Rate at the run's start, bit/s; a trace's mean; None when unlimited."""
     trace = direction.get("trace")
     if trace and trace["opportunities_ms"]:
@@ -76,7 +89,7 @@ def nominal_rate(direction: Mapping[str, Any]) -> float | None:
     return None if rate is None else float(rate)
 
 
-def rate_at(direction: Mapping[str, Any], times: ArrayLike) -> NDArray[np.float64] | None:
+def rate_at(direction: Direction, times: ArrayLike) -> NDArray[np.float64] | None:
     """Rate at each time (ns), following the link's changes, bit/s; None when unlimited."""
     rate = nominal_rate(direction)
     if rate is None:
@@ -89,9 +102,9 @@ def rate_at(direction: Mapping[str, Any], times: ArrayLike) -> NDArray[np.float6
     return rates
 
 
-def trace_frame_bits(direction: Mapping[str, Any], start: float, end: float) -> float:
+def trace_frame_bits(trace: Trace, start: float, end: float) -> float:
     """Bits of full frames that a trace delivers in (start, end], ns."""
-    times = np.asarray(direction["trace"]["opportunities_ms"], dtype=np.float64) * 1e6
+    times = np.asarray(trace["opportunities_ms"], dtype=np.float64) * 1e6
     period = float(times[-1])
 
     def until(time: float) -> float:
@@ -101,7 +114,7 @@ def trace_frame_bits(direction: Mapping[str, Any], start: float, end: float) -> 
     return (until(end) - until(start)) * FRAME_BYTES * 8
 
 
-def bottlenecks(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
+def bottlenecks(plan: Plan, flow: Flow) -> list[Hop]:
     """The slowest hops of a flow's path: usually one, several when rates are alike, none when unlimited."""
     rated = [
         (rate, hop)
@@ -112,7 +125,7 @@ def bottlenecks(plan: Plan, flow: Mapping[str, Any]) -> list[Hop]:
     return [hop for rate, hop in rated if rate <= slowest * 1.001]
 
 
-def base_rtt(plan: Plan, flow: Mapping[str, Any]) -> int | None:
+def base_rtt(plan: Plan, flow: Flow) -> int | None:
     """Propagation there and back at the run's start, ns; None when there is no route."""
     there = path(plan, flow["from"], flow["to"])
     back = path(plan, flow["to"], flow["from"])
@@ -121,9 +134,11 @@ def base_rtt(plan: Plan, flow: Mapping[str, Any]) -> int | None:
     return sum(int(settings(plan, hop).get("delay") or 0) for hop in (*there, *back))
 
 
-def queue_limit_packets(direction: Mapping[str, Any], which: str = "limit") -> float | None:
+def queue_limit_packets(
+    direction: Direction, which: Literal["limit", "mark_above"] = "limit"
+) -> float | None:
     """The queue's limit, or `mark_above`, at the start in full-size packets; None when not to be had."""
-    limit = (direction.get("queue") or {}).get(which)
+    limit = direction["queue"].get(which)
     if not limit:
         return None
     if "packets" in limit:

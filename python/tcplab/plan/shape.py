@@ -6,8 +6,9 @@ that is wrong, rather than by whichever figure stumbles over it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from tcplab.plan.types import Plan
 from tcplab.shapes import (
     ShapeError,
     by_name,
@@ -88,19 +89,17 @@ _PLAN = fields(
 )
 
 
-def mistake(plan: dict[str, Any]) -> str | None:
-    """The first place of a plan that is not as tcplab writes it, and what is wrong there; None: none."""
-    try:
-        _PLAN(plan)
-    except ShapeError as wrong:
-        return str(wrong)
+def checked(data: dict[str, Any]) -> Plan:
+    """The plan that data are; raises ShapeError with the first place that is not as tcplab writes it."""
+    _PLAN(data)
+    plan = cast("Plan", data)
     nodes = {node["name"] for node in plan.get("nodes", ())}
     for link in plan.get("links", ()):
         for end in link["ends"]:
             if nodes and end not in nodes:
-                return f"link {link['name']!r} ends at {end!r}, and no node is called so"
+                raise ShapeError(f"link {link['name']!r} ends at {end!r}, and no node is called so")
     for flow in plan.get("flows", ()):
         for end in (flow["from"], flow["to"]):
             if nodes and end not in nodes:
-                return f"flow {flow['name']!r} names {end!r}, and no node is called so"
-    return None
+                raise ShapeError(f"flow {flow['name']!r} names {end!r}, and no node is called so")
+    return plan

@@ -8,10 +8,14 @@ as it is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from typing_extensions import ReadOnly
+
+
+DirectionKey = Literal["forward", "backward"]
+"""Key of a direction in a link."""
 
 
 class Limit(TypedDict, total=False):

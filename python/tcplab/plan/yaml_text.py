@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
+
+from tcplab.plan.shape import checked
+from tcplab.plan.types import Plan
 
 _WIDTH = 110
 # Text that YAML reads the same without quotes, and no reader takes for a number, switch or null.
@@ -16,27 +20,32 @@ _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*", re.ASCII)
 _WORDS = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
 
-def dump_plan_yaml(plan: dict[str, Any]) -> str:
+def dump_plan_yaml(plan: Mapping[str, object]) -> str:
     """The plan as YAML, keys in the order of the plan."""
     lines: list[str] = []
     _mapping(plan, 0, "", lines)
     return "\n".join(lines) + "\n"
 
 
-def load_plan_yaml(text: str) -> dict[str, Any]:
+def load_plan_yaml(text: str) -> Plan:
     """The plan of a YAML text that `dump_plan_yaml` wrote.
 
-    Raises ValueError when it is not YAML, or holds no mapping.
+    Raises ValueError when it is not YAML, and ShapeError, a ValueError too, when it is no plan of tcplab's.
     """
+    return checked(load_mapping(text))
+
+
+def load_mapping(text: str) -> dict[str, Any]:
+    """The mapping of a YAML text of any kind; raises ValueError."""
     from tcplab import _core
 
-    plan = json.loads(_core.plan_yaml(text))
-    if not isinstance(plan, dict):
+    data = json.loads(_core.plan_yaml(text))
+    if not isinstance(data, dict):
         raise ValueError("a mapping is expected")
-    return plan
+    return data
 
 
-def _mapping(data: dict[str, Any], indent: int, lead: str, lines: list[str]) -> None:
+def _mapping(data: Mapping[str, object], indent: int, lead: str, lines: list[str]) -> None:
     """One line a key; the first line starts with `lead` instead of the indent."""
     for key, value in data.items():
         start = f"{lead or ' ' * indent}{_scalar(key)}:"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
@@ -13,6 +12,7 @@ from tcplab.analysis.echo.table import Table
 from tcplab.figures import echo as drawn
 from tcplab.figures.model import Figure
 from tcplab.plan.paths import base_rtt, nominal_rate, path, settings
+from tcplab.plan.types import Flow, Plan
 from tcplab.present.text_table import Grid, Heading
 from tcplab.results.run import Run
 
@@ -92,7 +92,7 @@ def echo_flows(run: Run) -> list[EchoFlow]:
     return flows
 
 
-def _label(flow: dict[str, Any], flows: Sequence[dict[str, Any]]) -> str:
+def _label(flow: Flow, flows: Sequence[Flow]) -> str:
     """By the number of clients where that tells the flows apart."""
     counts = [one["streams"] for one in flows]
     clients = _clients(flow["streams"])
@@ -114,7 +114,7 @@ def echo_figures(tests: Sequence[Echoes], title: str) -> list[tuple[str, Figure]
     return [(name, figure) for name, figure in figures if figure.panels]
 
 
-def way(plan: dict[str, Any], flow: dict[str, Any]) -> Path:
+def way(plan: Plan, flow: Flow) -> Path:
     """A flow's path, from its plan."""
     sender, receiver = flow.get("sender") or {}, flow.get("receiver") or {}
     options = _TIMESTAMPS if sender.get("timestamps", True) and receiver.get("timestamps", True) else 0

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tcplab.plan.describe import describe_direction
 from tcplab.plan.flow_direction import data_ends
-from tcplab.plan.paths import DIRECTIONS, Plan
+from tcplab.plan.paths import DIRECTIONS
+from tcplab.plan.types import DirectionKey, Link, Plan
 
 MAX_NODES = 24
 """Larger networks are listed, not drawn."""
@@ -130,9 +131,9 @@ def _distances(root: str, near: dict[str, list[str]]) -> dict[str, int]:
     return distance
 
 
-def _link(link: Plan, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnLink:
+def _link(link: Link, drawn: dict[str, DrawnNode], ends: Counter[str]) -> DrawnLink:
     a, b = (drawn[end] for end in link["ends"])
-    forward = "forward"
+    forward: DirectionKey = "forward"
     if a.x > b.x:
         a, b, forward = b, a, "backward"
     words = describe_direction(link[forward])

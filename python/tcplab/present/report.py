@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tcplab.analysis.event_counts import event_rows
 from tcplab.figures.model import Figure
 from tcplab.plan.describe import describe_direction, describe_flow
 from tcplab.plan.paths import DIRECTIONS
+from tcplab.plan.types import Direction, DirectionKey, Plan
 from tcplab.present.comparison import Comparison, compare
 from tcplab.present.echo import EchoPart, echo_part
 from tcplab.present.network_drawing import draw_network
@@ -197,11 +198,11 @@ def _list(values: Sequence[Any]) -> str:
     return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]} to {texts[-1]}"
 
 
-def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+def _link_rows(plan: Plan) -> list[dict[str, str]]:
     """A row per distinct link direction, with the names of the links that share its settings."""
-    groups: dict[str, tuple[list[str], dict[str, Any], str]] = {}
+    groups: dict[str, tuple[list[str], Direction, DirectionKey]] = {}
     for link in plan.get("links", ()):
-        for direction in ("forward", "backward"):
+        for direction in DIRECTIONS:
             settings = link[direction]
             key = direction + json.dumps(settings, sort_keys=True)
             groups.setdefault(key, ([], settings, direction))[0].append(link["name"])
@@ -220,7 +221,7 @@ def _link_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
     ]
 
 
-def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
+def _flow_rows(plan: Plan) -> list[dict[str, str]]:
     return [
         {
             "name": flow["name"],
@@ -236,10 +237,12 @@ def _flow_rows(plan: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def _sampling(run: Run) -> str:
-    sample = run.plan.get("sample") or {}
+    sample = run.plan["sample"]
+    names: list[Literal["sockets", "queues", "flows", "hosts"]] = ["sockets", "queues", "flows"]
     # Simulated hosts have neither CPU nor memory.
-    names = ("sockets", "queues", "flows", *(() if run.engine == "sim" else ("hosts",)))
-    parts = [f"{name} every {time_text(sample[name])}" for name in names if sample.get(name)]
+    if run.engine != "sim":
+        names.append("hosts")
+    parts = [f"{name} every {time_text(every)}" for name in names if (every := sample.get(name))]
     if sample.get("packets"):
         parts.append("every packet event")
     return ", ".join(parts) or "nothing"

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
 from tcplab.safe_text import visible_data
 from tcplab.shapes import (
@@ -201,7 +202,7 @@ def _known(of: type, data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if key in names}
 
 
-def plan_digest(plan: dict[str, Any]) -> str:
+def plan_digest(plan: Plan) -> str:
     """SHA-256 of a plan without what differs between repetitions: its seed and phases."""
     rest = {key: value for key, value in plan.items() if key not in ("seed", "phases")}
     text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

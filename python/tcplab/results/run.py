@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
+from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
 from tcplab.results.manifest import FILE, Manifest, read_manifest
 from tcplab.results.schema import TABLES
@@ -52,12 +52,10 @@ class Run:
     Each table is an attribute too: `run.flows`, `run.intervals`, `run.sockets`, `run.queues`, ...
     """
 
-    def __init__(
-        self, path: Path, run_dirs: Mapping[int, Path], plan: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, path: Path, run_dirs: Mapping[int, Path], plan: Plan | None = None) -> None:
         """Results in run directories by repetition; `plan` saves reading it back where it is at hand."""
         if plan is not None:
-            self.__dict__["plan"] = dict(plan)
+            self.__dict__["plan"] = plan
         self.path = path
         """The directory it was loaded from."""
         self.run_dirs = dict(run_dirs)
@@ -84,7 +82,7 @@ class Run:
         return next(iter(self.manifests.values()))
 
     @cached_property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> Plan:
         """The plan of the first repetition; the others differ in seed and phases."""
         return _read_plan(next(iter(self.run_dirs.values())) / PLAN_FILE)
 
@@ -128,7 +126,7 @@ class Run:
         return f"<Run {self.name!r}: {self.engine}, {n} repetition{'s' if n > 1 else ''}, {self.status}>"
 
 
-def load(path: Path | str, *, plan: Mapping[str, Any] | None = None) -> Run:
+def load(path: Path | str, *, plan: Plan | None = None) -> Run:
     """Load a result directory (every repetition) or one run directory; `plan` saves reading it back.
 
     Raises ResultsError when the path holds neither.
@@ -158,19 +156,18 @@ def find_run_dirs(path: Path) -> dict[int, Path]:
     }
 
 
-def _read_plan(path: Path) -> dict[str, Any]:
-    from tcplab.plan.shape import mistake
+def _read_plan(path: Path) -> Plan:
     from tcplab.plan.yaml_text import load_plan_yaml
+    from tcplab.shapes import ShapeError
 
     try:
         plan = load_plan_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ResultsError.from_os(path, error) from error
+    except ShapeError as wrong:
+        raise ResultsError(path, f"not a plan of tcplab: {wrong}") from wrong
     except ValueError as error:
         raise ResultsError(path, f"not a plan: {error}") from error
-    wrong = mistake(plan)
-    if wrong is not None:
-        raise ResultsError(path, f"not a plan of tcplab: {wrong}")
-    text = plan.pop("description", "")
-    names: dict[str, Any] = visible_data(plan)
-    return {**names, "description": visible_data(text, lines=True)} if text else names
+    description = plan.get("description")
+    shown: Plan = visible_data(plan)
+    return {**shown, "description": visible_data(description, lines=True)} if description else shown

@@ -9,12 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.plan.types import Plan
 from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.host import describe_host
 from tcplab.results.manifest import FILE, Manifest, check, plan_digest
-from tcplab.results.tables import write_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,7 +54,7 @@ class RunWriter:
     `finish` (or `write_manifest`) replaces it by the final one.
     """
 
-    def __init__(self, run_dir: Path, plan: dict[str, Any], *, engine: str = "", repetition: int = 1) -> None:
+    def __init__(self, run_dir: Path, plan: Plan, *, engine: str = "", repetition: int = 1) -> None:
         self.run_dir = Path(run_dir)
         try:
             self.run_dir.mkdir(parents=True, exist_ok=True)
@@ -80,6 +80,8 @@ class RunWriter:
 
     def write_table(self, name: str, frame: pl.DataFrame) -> Path:
         """Write one table; see `tcplab.results.tables.write_table`."""
+        from tcplab.results.tables import write_table
+
         return write_table(self.run_dir, name, frame)
 
     def write_manifest(self, manifest: Manifest) -> Path:

@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tcplab.plan.types import Plan
+
 from .errors import ScenarioErrors
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ def declares_scenario(text: bytes) -> bool:
     return re.search(rb"""^[\s{]*["']?tcplab["']?\s*:""", text, re.MULTILINE) is not None
 
 
-def expand(scenario: Scenario) -> dict[str, Any]:
+def expand(scenario: Scenario) -> Plan:
     """The plan: every default filled in, every shorthand expanded, base units."""
-    plan: dict[str, Any] = json.loads(scenario.plan_json)
+    plan: Plan = json.loads(scenario.plan_json)
     return plan

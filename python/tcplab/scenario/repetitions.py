@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+
+from tcplab.plan.types import Plan
 
 
-def repetition(plan: Mapping[str, Any], number: int) -> dict[str, Any]:
+def repetition(plan: Plan, number: int) -> Plan:
     """The plan of a repetition, counted from 1: its seed and, from the second on, its `phases`.
 
     `phases` is by flow name in ns, uniform from 0 to the flow's base RTT, decided by (seed, flow name) alone.
@@ -15,11 +15,11 @@ def repetition(plan: Mapping[str, Any], number: int) -> dict[str, Any]:
     """
     from tcplab import _core
 
-    own: dict[str, Any] = json.loads(_core.repetition(json.dumps(plan), number))
+    own: Plan = json.loads(_core.repetition(json.dumps(plan), number))
     return own
 
 
-def with_phases(plan: dict[str, Any]) -> dict[str, Any]:
+def with_phases(plan: Plan) -> Plan:
     """The plan as an engine executes it: each flow starts and stops later by its phase.
 
     The run ends later by the largest phase, so that no flow is cut short.
@@ -28,5 +28,5 @@ def with_phases(plan: dict[str, Any]) -> dict[str, Any]:
 
     if not plan.get("phases"):
         return plan
-    own: dict[str, Any] = json.loads(_core.with_phases(json.dumps(plan)))
+    own: Plan = json.loads(_core.with_phases(json.dumps(plan)))
     return own

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+
+from tcplab.plan.types import Plan
 
 
-def warnings(plan: Mapping[str, Any]) -> list[str]:
+def warnings(plan: Plan) -> list[str]:
     """Warnings about a plan before a run, one sentence each."""
     from tcplab import _core
 

@@ -21,6 +21,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from tcplab.plan.types import Plan
 from tcplab.server import curves, frames, library, studies
 from tcplab.server.folder import Folder, FolderError
 from tcplab.server.labs.routes import Labs
@@ -379,7 +380,7 @@ class Server:
             raise RequestError(f"no engine is called {engine}")
         return text, name, self.folder.path(name).parent, str(engine), body
 
-    def _run(self, request: Request) -> tuple[Path, dict[str, Any], str | None]:
+    def _run(self, request: Request) -> tuple[Path, Plan, str | None]:
         """The run directory and plan that a request names, and the run's overload verdict."""
         name = request.query_params.get("run", "")
         if name.startswith("preview-"):
@@ -499,7 +500,7 @@ def _number(value: Any, least: float, most: float) -> int:
         raise RequestError("a number is needed") from None
 
 
-def _window(request: Request, plan: dict[str, Any]) -> tuple[int, int]:
+def _window(request: Request, plan: Plan) -> tuple[int, int]:
     """The window of time that a request asks for, ns."""
     duration = int(plan["duration"])
     start = _number(float(_query(request, "from", 0)) * 1e9, 0, duration)

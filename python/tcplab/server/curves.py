@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcplab.plan.types import Plan
 from tcplab.server import library, samples
 from tcplab.server.derived import DERIVED, Derived
 from tcplab.server.frames import encode
@@ -78,7 +79,7 @@ class Window:
 
 def curves(
     run_dir: Path,
-    plan: dict[str, Any],
+    plan: Plan,
     *,
     panels: tuple[str, ...] = DEFAULT_PANELS,
     start: int = 0,

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from tcplab.plan.types import Plan
 from tcplab.server import library
 from tcplab.server.frames import encode
 
@@ -38,7 +39,7 @@ class Journeys:
     """The longest flight, ns."""
 
 
-def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
+def packets(run_dir: Path, plan: Plan, start: int, end: int) -> bytes:
     """The packets on any link from `start` to `end` ns, as one message (`frames.encode`).
 
     Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
@@ -82,7 +83,7 @@ def packets(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> bytes:
     return encode(header, arrays)
 
 
-def _changes(run_dir: Path, plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _changes(run_dir: Path, plan: Plan) -> Iterator[dict[str, Any]]:
     """How links change, in order of time: at first those that are down from the beginning."""
     for number, link in enumerate(plan["links"]):
         for direction in ("forward", "backward"):

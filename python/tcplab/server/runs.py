@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tcplab.plan.types import Plan
 from tcplab.server import library
 from tcplab.server.live import Hub
 
@@ -42,7 +43,7 @@ class Preview:
 
     id: str
     run_dir: Path
-    plan: dict[str, Any]
+    plan: Plan
     wall: float
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -11,13 +10,14 @@ from tcplab.analysis.samples import Samples
 from tcplab.analysis.statistics import empirical_cdf, jain_over_time
 from tcplab.figures.runs.source import Source
 from tcplab.plan.paths import Hop
+from tcplab.plan.types import Plan
 from tcplab.results import TABLES, Run, conform
 from tcplab.results.run import Tables
 
 __all__ = ["Hop", "Samples", "bottlenecks", "empirical_cdf", "in_window", "jain_over_time"]
 
 
-def in_window(run_dir: Path, plan: dict[str, Any], start: int, end: int) -> Samples:
+def in_window(run_dir: Path, plan: Plan, start: int, end: int) -> Samples:
     """A run's samples from `start` to `end` ns; rows without a time, such as flows, are all there."""
     run = Run(run_dir, {1: run_dir}, plan)
     run.tables = _Window(run_dir, start, end)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from tcplab.engine.base import Plan
+from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
 from tcplab.runner import stopping_on_signals, usable_cores
 from tcplab.study.grid import Cell

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
-from tcplab.engine.base import Plan
+from tcplab.plan.types import Plan
 from tcplab.scenario import ScenarioError, ScenarioErrors, expand, from_document, read, read_text
 from tcplab.scenario.quantity import show
 from tcplab.scenario.reading import declares_scenario, unreadable
@@ -371,8 +371,7 @@ def _plan(scenario: Document, base: File, sets: Sequence[str], cell: Cell, file:
     # Settings of `--quick` come before a cell's own, those of the command line before both.
     plan = expand(from_document(scenario, base, [*cell.sets, *sets], Controls()))
     # Each repetition is a run of its own here; its number must not change what the plan is recognised by.
-    plan["seed"], plan["repeat"] = file.seed, 1
-    return plan
+    return {**plan, "seed": file.seed, "repeat": 1}
 
 
 def _placed(

@@ -18,8 +18,8 @@ from tcplab.analysis.starvation import faring
 from tcplab.analysis.statistics import jain
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.analysis.summaries import FlowSummary, Summary, summary
-from tcplab.engine.base import Plan
-from tcplab.plan.kinds import kind_of, traffic_kind
+from tcplab.plan.kinds import traffic_kind
+from tcplab.plan.types import Plan
 from tcplab.results.run import Run
 
 Row = dict[str, Any]
@@ -180,7 +180,7 @@ def _all(rows: list[Row], found: Summary, samples: Samples) -> Row:
         if len(values):
             metrics[name] = float(_OF_LINKS.get(name, np.max)(values))
     if "jain" not in metrics:
-        shares = [row["goodput"] for row in rows if kind_of(row).bulk]
+        shares = [row["goodput"] for row in rows if traffic_kind(row["kind"]).bulk]
         if len(shares) > 1:
             metrics["jain"] = jain(shares)
     return _row(None, metrics, kind=None, cc=None, streams=None, limited_by=None)
@@ -227,7 +227,8 @@ def _faring(samples: Samples, flow: str, goodput: float) -> dict[str, float]:
 
 
 def _windows(samples: Samples, row: FlowSummary, found: Row, sockets: pl.DataFrame) -> Windows:
-    sender = samples.plan_flow(row.flow).get("sender") or {}
+    planned = samples.plan_flow(row.flow)
+    sender = (planned.get("sender") if planned else None) or {}
     used = found["effective_window"]
     return Windows(
         used / row.streams if used is not None else None,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcplab.plan.kinds import kind_of, node_kind
+from tcplab.plan.types import Plan
 from tcplab.quantities import rate_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class RemedyError(ValueError):
     """A remedy that the scenario has no place for."""
 
 
-def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat: int, seed: int) -> Settings:
+def study_of(scenario: str, plan: Plan, remedies: Remedies, repeat: int, seed: int) -> Settings:
     """The study, as its file would say it.
 
     `scenario` is the scenario's file and `plan` what it comes to. Raises RemedyError.
@@ -70,13 +70,13 @@ def study_of(scenario: str, plan: Mapping[str, Any], remedies: Remedies, repeat:
     }
 
 
-def _cached(plan: Mapping[str, Any], at: str) -> Settings:
+def _cached(plan: Plan, at: str) -> Settings:
     if not any("web" in flow for flow in plan["flows"]):
         raise RemedyError("no flow of the scenario can be cached: none is of kind http")
     return _at_router(plan, at, "cache", "a cache", {})
 
 
-def _at_router(plan: Mapping[str, Any], at: str, key: str, what: str, settings: Settings) -> Settings:
+def _at_router(plan: Plan, at: str, key: str, what: str, settings: Settings) -> Settings:
     """`key` of the router `at`, or of a path, which then has a gateway beside `left`."""
     nodes = {node["name"]: node for node in plan["nodes"]}
     if any(node.get(key) is not None for node in nodes.values()):
@@ -93,7 +93,7 @@ def _at_router(plan: Mapping[str, Any], at: str, key: str, what: str, settings: 
     raise RemedyError(f"there is no place for {what} at {at!r}: {where}")
 
 
-def _divided(plan: Mapping[str, Any], streams: int) -> Settings:
+def _divided(plan: Plan, streams: int) -> Settings:
     """Each bulk transfer over so many connections, and each object in so many ranges."""
     settings: Settings = {}
     for flow in plan["flows"]:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tcplab.engine.base import Plan, Progress, Status
+from tcplab.engine.base import Progress, Status
+from tcplab.plan.types import Plan
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_text
 from tcplab.results.writer import run_dir_of

@@ -17,6 +17,7 @@ from typing import Any
 from tcplab.cc.compiler import Source, ebpf
 from tcplab.cc.errors import ControlFileError, NoCompilerError
 from tcplab.cc.plans import source_of
+from tcplab.plan.types import Plan
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
@@ -76,13 +77,13 @@ def ours(cc: Mapping[str, Any]) -> Ours | None:
     return Ours(name.removeprefix(_OURS), tuple(sorted(params.items())))
 
 
-def wanted(plan: Mapping[str, Any]) -> list[Ours]:
+def wanted(plan: Plan) -> list[Ours]:
     """The controls to load for a plan, each once."""
     found = map(ours, _chosen(plan))
     return list(dict.fromkeys(control for control in found if control is not None))
 
 
-def _chosen(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _chosen(plan: Plan) -> Iterator[Mapping[str, Any]]:
     """The controls of flows, and of the legs of accelerators."""
     for flow in plan["flows"]:
         if flow.get("cc"):
@@ -103,7 +104,7 @@ def legs(settings: Mapping[str, Any], loaded: Loaded) -> Json:
     }
 
 
-def load(agents: Agents, plan: Mapping[str, Any]) -> Loaded:
+def load(agents: Agents, plan: Plan) -> Loaded:
     """Load what a plan asks for; raises TestbedError for the first that is refused.
 
     There is a loader among the agents if `wanted` names any control.

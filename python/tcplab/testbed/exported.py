@@ -11,6 +11,7 @@ from typing import Any
 
 from tcplab.plan.kinds import node_kind
 from tcplab.plan.paths import DIRECTIONS
+from tcplab.plan.types import Direction, DirectionKey, Limit, Link, Plan
 from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.testbed.layout import Interface, Layout, Namespace, Wire, lay_out
 from tcplab.testbed.netem import unlike
@@ -31,7 +32,7 @@ class Exported:
     """One sentence each."""
 
 
-def mininet(plan: dict[str, Any]) -> Exported:
+def mininet(plan: Plan) -> Exported:
     """A Python script that builds the network in Mininet and opens its console."""
     layout = lay_out(plan)
     made = Exported("")
@@ -68,7 +69,7 @@ def mininet(plan: dict[str, Any]) -> Exported:
     return made
 
 
-def containerlab(plan: dict[str, Any]) -> Exported:
+def containerlab(plan: Plan) -> Exported:
     """A topology file of containerlab; what its links do follows as commands in comments."""
     layout = lay_out(plan)
     made = Exported("")
@@ -124,7 +125,7 @@ def _commands(space: Namespace, called: Any) -> Iterator[str]:
             yield f"ip route replace {route.to} via {route.gateway} dev {names[route.interface]}"
 
 
-def _options(wire: Wire, key: str, made: Exported) -> dict[str, Any]:
+def _options(wire: Wire, key: DirectionKey, made: Exported) -> dict[str, Any]:
     """A direction as options of TCLink: Mbit/s, times with units, percent, packets."""
     direction = wire.plan[key]
     found: dict[str, Any] = {}
@@ -132,8 +133,8 @@ def _options(wire: Wire, key: str, made: Exported) -> dict[str, Any]:
         found["bw"] = direction["rate"] / 1e6
     if direction["delay"]:
         found["delay"] = f"{direction['delay'] / 1e6:g}ms"
-    if direction.get("jitter"):
-        found["jitter"] = f"{direction['jitter']['amount'] / 1e6:g}ms"
+    if jitter := direction.get("jitter"):
+        found["jitter"] = f"{jitter['amount'] / 1e6:g}ms"
     lost = _lost(direction)
     if lost is not None:
         found["loss"] = lost
@@ -152,7 +153,7 @@ def _options(wire: Wire, key: str, made: Exported) -> dict[str, Any]:
 
 def _netem(lab: str, wire: Wire, made: Exported) -> Iterator[str]:
     """Commands of containerlab that impair the ends of a link."""
-    for end, key in zip(wire.ends, ("forward", "backward"), strict=True):
+    for end, key in zip(wire.ends, DIRECTIONS, strict=True):
         options = dict(_options(wire, key, made))
         if options.pop("max_queue_size", None) is not None:
             made.left_out.append(f"link {wire.name} {DIRECTIONS[key]}: the queue's limit")
@@ -164,16 +165,17 @@ def _netem(lab: str, wire: Wire, made: Exported) -> Iterator[str]:
             yield f"containerlab tools netem set -n clab-{lab}-{end.node} -i {_port(end)} {' '.join(words)}"
 
 
-def _lost(direction: dict[str, Any]) -> float | None:
+def _lost(direction: Direction) -> float | None:
     """Independent random loss, percent."""
-    model = (direction.get("loss") or {}).get("model") or {}
+    loss = direction.get("loss")
+    model = loss["model"] if loss else {}
     chance = model.get("chance") or {}
     if model.get("kind") != "random" or chance.get("correlation"):
         return None
     return float(chance["rate"]) / 1e7
 
 
-def _packets(limit: dict[str, Any], rate: int | None, mtu: int) -> int:
+def _packets(limit: Limit, rate: int | None, mtu: int) -> int:
     """A limit in full packets."""
     if "packets" in limit:
         return int(limit["packets"])
@@ -181,12 +183,12 @@ def _packets(limit: dict[str, Any], rate: int | None, mtu: int) -> int:
     return max(1, int(size) // (mtu + 14))
 
 
-def _name_the_rest(plan: dict[str, Any], made: Exported) -> None:
+def _name_the_rest(plan: Plan, made: Exported) -> None:
     made.left_out += [f"{node['name']}: {_SPEAKERS}" for node in plan["nodes"] if node.get("routing")]
     changing = [link["name"] for link in plan["links"] if _changes(link)]
     made.left_out += [f"link {name}: changes over time" for name in changing]
     made.left_out = list(dict.fromkeys(made.left_out))
 
 
-def _changes(link: dict[str, Any]) -> bool:
+def _changes(link: Link) -> bool:
     return bool(link["forward"]["changes"] or link["backward"]["changes"])

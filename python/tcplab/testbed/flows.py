@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow, Plan
 from tcplab.testbed import controls
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents
@@ -23,7 +24,7 @@ _DAY = 86_400_000_000_000
 _LEAD = 200_000_000
 
 
-def start_in(lab: Held, plan: Json, folder: Path, processes: list[subprocess.Popen[bytes]]) -> Agents:
+def start_in(lab: Held, plan: Plan, folder: Path, processes: list[subprocess.Popen[bytes]]) -> Agents:
     """Start a plan's flows in a lab of the same network; raises TestbedError.
 
     A flow that would last to the plan's end lasts a day. Nothing is sampled. Each node's agent is a process
@@ -40,9 +41,9 @@ def start_in(lab: Held, plan: Json, folder: Path, processes: list[subprocess.Pop
     layout = lay_out(plan, emulate_all=True)
     agents.ask((node, {"do": "configure", "node": node, "dir": str(folder), "cpus": []}) for node in nodes)
 
-    def asked(flow: Json, role: str, ports: list[int]) -> Json:
+    def asked(flow: Flow, role: str, ports: list[int]) -> Json:
         ours = dict(flow)
-        if flow["stop"] >= plan["duration"]:
+        if flow["stop"] is not None and flow["stop"] >= plan["duration"]:
             ours["stop"] = _DAY
         if flow.get("cc"):
             ours["cc"] = {**flow["cc"], "name": loaded.name(flow["cc"])}
@@ -69,7 +70,7 @@ def start_in(lab: Held, plan: Json, folder: Path, processes: list[subprocess.Pop
     return agents
 
 
-def fixed_ports(flow: Json) -> list[int]:
+def fixed_ports(flow: Flow) -> list[int]:
     """The ports of a flow's streams that its plan gives; none: the server's kernel chooses them."""
     first = flow.get("port")
     return [] if first is None else list(range(first, first + flow["streams"]))

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tcplab.plan.types import Plan
 from tcplab.results.manifest import plan_digest
 from tcplab.testbed import verification
 from tcplab.testbed.agent import agent_command
@@ -116,7 +117,7 @@ def down(name: str) -> None:
             pass
 
 
-def up(plan: Json, name: str, scenario: str) -> Held:
+def up(plan: Plan, name: str, scenario: str) -> Held:
     """Build the network of a plan as a lab that stays up; raises TestbedError, and leaves nothing then."""
     if not _NAME.fullmatch(name):
         raise NoLabError(
@@ -170,7 +171,7 @@ def _tell(lab: LabProcess, command: Json) -> None:
     lab.ask({"do": "tell", "child": EMULATOR, "command": command})
 
 
-def _emulation(plan: Json, layout: Layout, pids: Mapping[str, int]) -> Json:
+def _emulation(plan: Plan, layout: Layout, pids: Mapping[str, int]) -> Json:
     def end(interface: Interface) -> Json:
         return {
             "node": interface.node,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tcplab import _core
+from tcplab.plan.types import Link, Plan
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Wire:
 
     name: str
     ends: tuple[Interface, Interface]
-    plan: dict[str, Any]
+    plan: Link
 
     @property
     def emulated(self) -> bool:
@@ -98,7 +99,7 @@ class Namespace:
 class Layout:
     """The whole network."""
 
-    plan: dict[str, Any]
+    plan: Plan
     emulate_all: bool
     """Links without settings can change, too."""
     namespaces: tuple[Namespace, ...]
@@ -130,7 +131,7 @@ class Layout:
             node = interface.node
 
 
-def lay_out(plan: dict[str, Any], *, emulate_all: bool = False) -> Layout:
+def lay_out(plan: Plan, *, emulate_all: bool = False) -> Layout:
     """The network of a plan. With `emulate_all` links without settings can change, too."""
     laid = json.loads(_core.lay_out(json.dumps(plan), emulate_all))
     links = {link["name"]: link for link in plan["links"]}
@@ -151,6 +152,6 @@ def lay_out(plan: dict[str, Any], *, emulate_all: bool = False) -> Layout:
     return Layout(plan, emulate_all, tuple(namespaces), tuple(wires))
 
 
-def has_routing(plan: dict[str, Any]) -> bool:
+def has_routing(plan: Plan) -> bool:
     """Whether a router of a plan runs routing protocols."""
     return any(node.get("routing") for node in plan["nodes"])

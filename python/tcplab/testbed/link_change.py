@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tcplab.plan.types import Change, Direction
+
 _KEYS = {
     "both": ("forward", "backward"),
     "forward": ("forward",),
@@ -18,7 +20,7 @@ def directions(word: str) -> tuple[str, ...]:
     return _KEYS.get(word, ())
 
 
-def changed(now: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, Any]:
+def changed(now: Direction, settings: Mapping[str, str]) -> Change:
     """The change of a direction whose plan is `now`; raises ScenarioErrors.
 
     Keys and values are those of a link's `at` in a scenario. Its own words and checks are used: the settings
@@ -36,5 +38,5 @@ def changed(now: Mapping[str, Any], settings: Mapping[str, str]) -> dict[str, An
         "flows": [{"name": "f", "kind": "ping", "from": "a", "to": "b"}],
     }
     plan = expand(from_data(data))
-    found: dict[str, Any] = plan["links"][0]["forward"]["changes"][0]
+    found: Change = plan["links"][0]["forward"]["changes"][0]
     return found

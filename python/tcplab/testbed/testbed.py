@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from tcplab.plan.types import Plan
 from tcplab.testbed import verification
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
@@ -88,7 +89,7 @@ class Testbed:
         built = self._ask(self.layout.build_command())
         self.offloads, self.qdiscs = built["offloads"], built["qdiscs"]
 
-    def route(self, plan: dict[str, Any]) -> dict[str, str]:
+    def route(self, plan: Plan) -> dict[str, str]:
         """Run the routing protocols of a plan; returns the configuration of each router."""
         configurations: dict[str, str] = self._ask({"do": "route", "plan": plan})["configurations"]
         return configurations

@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tcplab.plan.paths import DIRECTIONS
+from tcplab.plan.types import Plan
 from tcplab.results.certificate import deviations
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.layout import Layout
@@ -17,12 +19,12 @@ _MAX_LINKS = 50
 _SHORT_RUN = 10_000_000_000
 
 
-def wanted(plan: Json) -> bool:
+def wanted(plan: Plan) -> bool:
     """Whether the links of a network that stays up are verified: as the plan says, else up to 50 of them."""
     return bool(plan.get("verify", len(plan["links"]) <= _MAX_LINKS))
 
 
-def wanted_before(plan: Json) -> bool:
+def wanted_before(plan: Plan) -> bool:
     """Whether they are verified before a run: as the plan says, else where a flow goes on beyond 10 s."""
     lasts = any((flow["stop"] or 0) > _SHORT_RUN for flow in plan["flows"])
     return bool(plan.get("verify", lasts and len(plan["links"]) <= _MAX_LINKS))
@@ -48,7 +50,7 @@ def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
 
 def _directions(layout: Layout) -> Iterator[Json]:
     for wire in layout.wires:
-        for key, (near, far) in (("forward", wire.ends), ("backward", wire.ends[::-1])):
+        for key, (near, far) in zip(DIRECTIONS, (wire.ends, wire.ends[::-1]), strict=True):
             # Frames through a slower interface do not show the link's own rate.
             if near.limited:
                 continue

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
-from tcplab.plan.yaml_text import load_plan_yaml
+from tcplab.plan.yaml_text import load_mapping
 from tcplab.topologies import impairments
 from tcplab.topologies.imported import Imported, UnreadableError, name_of
 
@@ -26,7 +26,7 @@ _SAID = ("kind", "image", "binds", "labels", "group", "position")
 def read(text: str) -> Imported:
     """The scenario of a file's text; raises UnreadableError."""
     try:
-        data = load_plan_yaml(text)
+        data = load_mapping(text)
     except ValueError as problem:
         raise UnreadableError(f"is not YAML: {' '.join(str(problem).split())}") from None
     try:

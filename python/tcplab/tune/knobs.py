@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tcplab.engine.base import Plan
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Plan
 
 # As the scenario has it: nothing is set.
 UNCHANGED = "unchanged"

@@ -21,7 +21,7 @@ def counted(path: Path, *repetitions: list[dict[str, Any]]) -> Run:
     return load(path)
 
 
-def event(at: int, what: str, flow: str | None = "one", **more: Any) -> dict[str, Any]:
+def event(at: int, what: str, flow: str | None = "one", **more: Any) -> Any:
     return {"time": at * MS, "event": what, "flow": flow, "link": None, "detail": "", **more}
 
 

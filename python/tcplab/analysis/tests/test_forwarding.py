@@ -6,12 +6,12 @@ import polars as pl
 
 from tcplab.analysis.forwarding import Forwarding
 
-FLOW = {"name": "f", "from": "a", "to": "b", "ip": 4}
+FLOW: Any = {"name": "f", "from": "a", "to": "b", "ip": 4}
 # a - r1 - r2 - r3 - b, and r1 - r3.
 ENDS = [("a", "r1"), ("r1", "r2"), ("r2", "r3"), ("r3", "b"), ("r1", "r3")]
 
 
-def plan() -> dict[str, Any]:
+def plan() -> Any:
     links = [
         {"name": "-".join(ends), "ends": list(ends), "addresses": [f"10.0.{n}.1/24", f"10.0.{n}.2/24"]}
         for n, ends in enumerate(ENDS)

@@ -14,7 +14,7 @@ from tcplab.results.writer import create_result_dir, run_dir_of
 
 def finished(path: Path, **tables: list[dict[str, Any]]) -> Run:
     create_result_dir(path, "tcplab: 1\nname: t\n")
-    made = {**plan({"one": "reno"}), "duration": 20_000 * MS}
+    made: Any = {**plan({"one": "reno"}), "duration": 20_000 * MS}
     writer = RunWriter(run_dir_of(path, 1), made, engine="kernel", repetition=1)
     for name, rows in tables.items():
         writer.write_table(name, pl.DataFrame(rows, infer_schema_length=None))
@@ -22,7 +22,7 @@ def finished(path: Path, **tables: list[dict[str, Any]]) -> Run:
     return load(path)
 
 
-def change(at: int, detail: str) -> dict[str, Any]:
+def change(at: int, detail: str) -> Any:
     return {"time": at * MS, "event": "link_change", "link": "path", "detail": detail}
 
 

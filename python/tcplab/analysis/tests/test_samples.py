@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 LINK = Hop("path", "forward")
 
 
-def recorded(path: Path, made: dict[str, Any] | None = None, **tables: Rows) -> Run:
+def recorded(path: Path, made: Any | None = None, **tables: Rows) -> Run:
     """A run of one repetition with these rows."""
     writer = RunWriter(path, made or plan({"one": "reno", "two": "reno"}, shared=True, seconds=10))
     for name, rows in tables.items():
@@ -27,7 +27,7 @@ def recorded(path: Path, made: dict[str, Any] | None = None, **tables: Rows) -> 
     return load(path)
 
 
-def samples(path: Path, made: dict[str, Any] | None = None, **tables: Rows) -> Samples:
+def samples(path: Path, made: Any | None = None, **tables: Rows) -> Samples:
     return Samples(recorded(path, made, **tables), 1)
 
 
@@ -47,7 +47,7 @@ def seconds(flow: str, goodput: dict[int, float], **more: Any) -> Rows:
     ]
 
 
-def span(flow: str, start: float, end: float, **more: Any) -> dict[str, Any]:
+def span(flow: str, start: float, end: float, **more: Any) -> Any:
     ends = {"from": "left", "to": "right"}
     return {"flow": flow, "stream": 0, "kind": "tcp", **ends, "start": int(start), "end": int(end), **more}
 

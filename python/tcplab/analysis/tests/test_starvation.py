@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -44,7 +45,8 @@ def test_a_source_with_a_rate_of_its_own_takes_no_more_than_that_of_the_fair_sha
     found = {}
     for rate in (1e6, 8e6):
         samples = shared(tmp_path / str(rate), [7.0] * 6, [rate / 1e6] * 6)
-        next(flow for flow in samples.plan["flows"] if flow["name"] == "udp")["rate"] = rate
+        flows: Any = samples.plan["flows"]
+        next(flow for flow in flows if flow["name"] == "udp")["rate"] = rate
         found[rate] = [faring(samples, "tcp", 7e6), faring(samples, "udp", rate)]
     slow, fast = found[1e6], found[8e6]
     assert slow[0] is not None
@@ -100,8 +102,9 @@ def test_the_verdict_is_by_share_and_a_tenth_of_the_time(share: float, starved: 
 
 def test_the_streams_of_one_flow_alone_are_neither_squeezed_nor_starved(tmp_path: Path) -> None:
     samples = shared(tmp_path, [0.1] * 6, [7.5] * 6)
-    del samples.plan["flows"][1]
-    samples.plan["flows"][0]["streams"] = 16
+    flows: Any = samples.plan["flows"]
+    del flows[1]
+    flows[0]["streams"] = 16
     found = faring(samples, "tcp", 2e6)
     assert found is not None
     assert found.share == pytest.approx(2e6 / CAPACITY)

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
-from tcplab.engine.base import Outcome, Plan, Problem, Progress, Status
+from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.engine.conduct import RunMonitor, agent_seed, roles_of
 from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import path
@@ -22,6 +23,7 @@ from tcplab.engine.remote.ends import ends_of, ports_of
 from tcplab.engine.remote.findings import SYSCTLS, Findings
 from tcplab.engine.remote.place import Place
 from tcplab.engine.remote.reached import Reached
+from tcplab.plan.types import Flow, Node, Plan
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import kernel_name
 from tcplab.testbed.errors import TestbedError
@@ -51,9 +53,13 @@ class RemoteEngine:
     def executed(self, plan: Plan) -> Plan:
         """Its hosts and flows: the path between real hosts is not the scenario's."""
         used = hosts_of(plan)
-        nodes = [{**node, "routes": {}} for node in plan["nodes"] if node["name"] in used]
-        flows = [{key: value for key, value in flow.items() if key != "base_rtt"} for flow in plan["flows"]]
-        return {**plan, "nodes": nodes, "links": [], "flows": flows}
+        nodes: list[Node] = [{**node, "routes": {}} for node in plan["nodes"] if node["name"] in used]
+        return {
+            **plan,
+            "nodes": nodes,
+            "links": [],
+            "flows": [_of_real_hosts(flow) for flow in plan["flows"]],
+        }
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
@@ -262,7 +268,7 @@ class _Execution:
         others = dict.fromkeys(other for pair in ends if name in pair for other in pair if other != name)
         return [self._addresses[other] for other in others]
 
-    def _flow(self, flow: Json, role: str, ports: list[int]) -> Json:
+    def _flow(self, flow: Flow, role: str, ports: list[int]) -> Json:
         ours = dict(flow)
         if flow.get("cc"):
             ours["cc"] = {"name": kernel_name(str(flow["cc"]["name"]))}
@@ -299,3 +305,9 @@ class _Execution:
         )
         self._findings.started({name: bound for name, (_, bound) in offsets.items()})
         return at
+
+
+def _of_real_hosts(flow: Flow) -> Flow:
+    """A flow whose propagation nobody knows."""
+    known = {key: value for key, value in flow.items() if key != "base_rtt"}
+    return cast("Flow", known)

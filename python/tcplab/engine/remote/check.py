@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tcplab.cc.plans import source_of
-from tcplab.engine.base import Plan, Problem
+from tcplab.engine.base import Problem
 from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.engine.remote.ssh import ssh_missing
 from tcplab.plan.kinds import kind_of
-from tcplab.testbed.agents import Json
+from tcplab.plan.types import Flow, Plan
 
 
 def hosts_of(plan: Plan) -> list[str]:
@@ -58,7 +58,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     )
 
 
-def _ends(flow: Json, source: Place, destination: Place) -> Iterator[Problem]:
+def _ends(flow: Flow, source: Place, destination: Place) -> Iterator[Problem]:
     """Problems that follow from where a flow's hosts are."""
     where = f"flows.{flow['name']}"
     if source.peer is not None and destination.peer is not None:
@@ -87,7 +87,7 @@ def _ends(flow: Json, source: Place, destination: Place) -> Iterator[Problem]:
         )
 
 
-def _control(flow: Json) -> Iterator[Problem]:
+def _control(flow: Flow) -> Iterator[Problem]:
     cc = flow.get("cc")
     if not cc:
         return

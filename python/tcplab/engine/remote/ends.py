@@ -8,7 +8,7 @@ from itertools import islice
 
 from tcplab.engine.remote.place import Place
 from tcplab.plan.kinds import kind_of
-from tcplab.testbed.agents import Json
+from tcplab.plan.types import Flow
 from tcplab.testbed.errors import TestbedError
 
 
@@ -39,7 +39,7 @@ class Ends:
             yield "server", self.other
 
 
-def ends_of(flow: Json, places: Mapping[str, Place]) -> Ends:
+def ends_of(flow: Flow, places: Mapping[str, Place]) -> Ends:
     """Who connects: a flow's source, unless only its destination can."""
     source, destination = flow["from"], flow["to"]
     if not kind_of(flow).served:
@@ -55,13 +55,13 @@ def ends_of(flow: Json, places: Mapping[str, Place]) -> Ends:
     return Ends(source, destination)
 
 
-def turned(flow: Json, places: Mapping[str, Place]) -> bool:
+def turned(flow: Flow, places: Mapping[str, Place]) -> bool:
     """Whether a flow's destination has to connect."""
     return places[flow["to"]].initiate and places[flow["from"]].peer is None
 
 
 def ports_of(
-    flows: Iterable[Json], ends: Mapping[str, Ends], places: Mapping[str, Place]
+    flows: Iterable[Flow], ends: Mapping[str, Ends], places: Mapping[str, Place]
 ) -> dict[str, list[int]]:
     """Ports of flows by stream, where not the kernel chooses them; raises TestbedError."""
     left = {name: iter(place.ports) for name, place in places.items() if place.ports is not None}

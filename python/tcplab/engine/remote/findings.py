@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tcplab.engine.base import Plan
 from tcplab.engine.kernel_facts import held_up
 from tcplab.engine.remote.agents import RemoteAgents
+from tcplab.plan.types import Plan
 from tcplab.testbed.agents import Event, Json
 
 # A start that is uncertain by more is worth a warning, ns.

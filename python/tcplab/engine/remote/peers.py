@@ -6,10 +6,10 @@ it has received, is null.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow
 from tcplab.testbed.agents import Json
 
 
@@ -19,7 +19,7 @@ class Peer(Protocol):
     port: int
     """Where, unless its URL says."""
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """Why a flow cannot begin (`sends`) or end there; none if it can."""
 
     def changes(self, *, sends: bool) -> Json:
@@ -31,7 +31,7 @@ class Discard:
 
     port = 9
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """It only reads."""
         if sends:
             return "discard sends nothing: let the flow end there"
@@ -47,7 +47,7 @@ class Chargen:
 
     port = 19
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """It only sends, and as long as the connection stands."""
         if not sends:
             return "chargen only sends: let the flow begin there"
@@ -65,7 +65,7 @@ class Echo:
 
     port = 7
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """Its answers are as long as what it was sent."""
         if sends:
             return "echo begins nothing: let the flow end there"
@@ -85,7 +85,7 @@ class Iperf3:
 
     port = 5201
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """It tests in both directions, but the agent asks for UDP in one."""
         if not kind_of(flow).bulk:
             return "iperf3 takes flows of kind tcp or udp"
@@ -103,7 +103,7 @@ class Http:
 
     port = 80
 
-    def obstacle(self, flow: Mapping[str, Any], *, sends: bool) -> str | None:
+    def obstacle(self, flow: Flow, *, sends: bool) -> str | None:
         """It answers, with one object."""
         if sends:
             return "a web server begins nothing: let the flow end there"

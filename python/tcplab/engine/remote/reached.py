@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from tcplab.engine.remote.ends import Ends
 from tcplab.engine.remote.place import Place
 from tcplab.plan.kinds import kind_of
-from tcplab.testbed.agents import Event, Json, failure
+from tcplab.plan.types import Flow
+from tcplab.testbed.agents import Event, failure
 from tcplab.testbed.errors import TestbedError
 
 # A flow that the run's end leaves less than this may not have come to its first byte, ns.
@@ -17,7 +18,7 @@ _TIME_TO_BEGIN = 1_000_000_000
 class Reached:
     """Listens to the agents of a run, and says afterwards which path let nothing through."""
 
-    def __init__(self, flows: Iterable[Json], ends: Mapping[str, Ends], duration: int) -> None:
+    def __init__(self, flows: Iterable[Flow], ends: Mapping[str, Ends], duration: int) -> None:
         self._flows = [flow for flow in flows if duration - flow["start"] >= _TIME_TO_BEGIN]
         self._ends = ends
         self._counted: dict[tuple[str, str], tuple[int, int]] = {}
@@ -53,7 +54,7 @@ class Reached:
             )
         return None
 
-    def _nothing_came(self, flow: Json, places: Mapping[str, Place]) -> bool:
+    def _nothing_came(self, flow: Flow, places: Mapping[str, Place]) -> bool:
         name = flow["name"]
         counts = [counted for (of, _), counted in self._counted.items() if of == name]
         received, sent = (sum(count[which] for count in counts) for which in (0, 1))
@@ -63,7 +64,7 @@ class Reached:
         return received == 0 and (name in self._errors or sent > 0)
 
 
-def _hint(server: str, place: Place, protocol: str, flow: Json) -> str:
+def _hint(server: str, place: Place, protocol: str, flow: Flow) -> str:
     if place.peer is not None:
         return (
             f"check that {place.scheme} is served there: nc -zv {place.host} {place.port or place.peer.port}"

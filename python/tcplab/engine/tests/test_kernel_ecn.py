@@ -9,7 +9,7 @@ WITHOUT = Probed(privileged=True, accecn="net.ipv4.tcp_ecn cannot be 3")
 WITH = Probed(privileged=True)
 
 
-def plan(cc: dict[str, Any], ecn: str) -> dict[str, Any]:
+def plan(cc: dict[str, Any], ecn: str) -> Any:
     hosts = [{"name": name, "kind": "host", "tcp": {"ecn": ecn}} for name in ("left", "right")]
     return {"nodes": [*hosts, {"name": "middle", "kind": "switch"}], "flows": [{"name": "bulk", "cc": cc}]}
 

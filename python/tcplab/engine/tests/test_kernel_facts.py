@@ -20,7 +20,7 @@ def test_a_sender_without_a_cpu_is_named_with_how_long_and_when() -> None:
     assert held_up("left", {"waiting": {"total": 0.0, "worst": None}}) is None
 
 
-def facts(late_share: float = 0.0, stall: float = 0.0, overflows: int = 0) -> dict[str, Any]:
+def facts(late_share: float = 0.0, stall: float = 0.0, overflows: int = 0) -> Any:
     still = {"lateness": {"max": int(stall * 5e6), "stall": stall}}
     fluent = {"lateness": {"max": 50_000, "stall": 0.0}}
     return {
@@ -40,7 +40,7 @@ def test_the_verdict_names_what_exceeds_its_limit() -> None:
 
 
 def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
-    plan: dict[str, Any] = {"flows": [], "nodes": []}
+    plan: Any = {"flows": [], "nodes": []}
     findings = Findings(plan, Layout(plan, False, (), ()))
     findings.note(Event(":emulator", "done", {"facts": {**facts(), "excess": 0.2, "overloaded": False}}))
     assert "overload" not in findings.to_facts()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tcplab.figures.palette import Style
 from tcplab.figures.runs.source import Source
 from tcplab.plan.describe import limit_words
 from tcplab.plan.paths import Hop, base_rtt, data_path, nominal_rate, queue_limit_packets, settings
+from tcplab.plan.types import Direction
 from tcplab.quantities import rate_scale, rate_text, time_text
 
 T = TypeVar("T")
@@ -163,17 +164,16 @@ def line_of(
     return Line(key, x, y, style or source.styles[flow], label, steps=steps, faint=faint)
 
 
-def _limit(direction: Mapping[str, Any]) -> tuple[float, str] | None:
+def _limit(direction: Direction) -> tuple[float, str] | None:
     """A queue's limit in packets, and how it is labelled."""
-    packets = queue_limit_packets(direction)
-    if packets is None or _changes(direction, "limit") or _changes(direction, "rate"):
+    limit, packets = direction["queue"].get("limit"), queue_limit_packets(direction)
+    if limit is None or packets is None or _changes(direction, "limit") or _changes(direction, "rate"):
         return None
-    words = limit_words(direction["queue"]["limit"])
-    exact = "packets" in direction["queue"]["limit"]
-    return packets, f"limit\n{words}" if exact else f"limit {words}\n≈ {packets:.0f} packets"
+    words = limit_words(limit)
+    return packets, f"limit\n{words}" if "packets" in limit else f"limit {words}\n≈ {packets:.0f} packets"
 
 
-def _marking(direction: Mapping[str, Any]) -> tuple[float, str] | None:
+def _marking(direction: Direction) -> tuple[float, str] | None:
     """A queue's marking threshold in packets, and how it is labelled."""
     packets = queue_limit_packets(direction, "mark_above")
     if packets is None or _changes(direction, "mark_above") or _changes(direction, "rate"):
@@ -193,7 +193,7 @@ def _steady_base_rtt(source: Source, flow: str) -> int | None:
     return base_rtt(plan, planned)
 
 
-def _changes(direction: Mapping[str, Any], key: str) -> bool:
+def _changes(direction: Direction, key: str) -> bool:
     return any(change.get(key) is not None for change in direction.get("changes") or ())
 
 

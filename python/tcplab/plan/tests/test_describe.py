@@ -1,8 +1,11 @@
 """Rust's tests (`crates/plan/src/describe/tests.rs`) hold the words; these hold the way to them."""
 
+from typing import Any, cast
+
 import pytest
 
 from tcplab.plan.describe import describe_direction, describe_flow, describe_plan, limit_words
+from tcplab.plan.types import Direction
 from tcplab.results.tests.synthetic import MS, SECOND, direction, plan
 
 
@@ -16,12 +19,13 @@ def test_a_direction_in_words() -> None:
 
 
 def test_flows_in_words() -> None:
-    ends = {"name": "f", "from": "a", "to": "b", "start": 0, "stop": None, "streams": 1}
-    udp = {**ends, "kind": "udp", "rate": 20_000_000, "payload": 1472, "bytes": None, "pattern": None}
+    ends: Any = {"name": "f", "from": "a", "to": "b", "start": 0, "stop": None, "streams": 1}
+    udp: Any = {**ends, "kind": "udp", "rate": 20_000_000, "payload": 1472, "bytes": None, "pattern": None}
     assert describe_flow(udp).traffic == "udp at 20 Mbit/s, 1472 B datagrams"
     cc = {"name": "cubic", "params": {"beta": 0.8}}
     sizes = {"request": 100, "response": 10_000, "think": 0, "count": 5}
-    request = describe_flow({**ends, "kind": "request", "cc": cc, **sizes, "sender": {}, "receiver": {}})
+    asking: Any = {**ends, "kind": "request", "cc": cc, **sizes, "sender": {}, "receiver": {}}
+    request = describe_flow(asking)
     assert request.traffic == "requests of 100 B, responses of 10 kB, 5 times"
     assert (request.control, request.time) == ("cubic (beta 0.8)", "from 0 s")
 
@@ -38,4 +42,4 @@ def test_limits_in_words() -> None:
 
 def test_what_is_not_a_direction_is_refused() -> None:
     with pytest.raises(ValueError, match="missing field"):
-        describe_direction({"rate": 1})
+        describe_direction(cast("Direction", {"rate": 1}))

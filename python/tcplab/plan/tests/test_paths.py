@@ -12,10 +12,11 @@ from tcplab.plan.paths import (
     rate_at,
     trace_frame_bits,
 )
+from tcplab.plan.types import Trace
 from tcplab.results.tests.synthetic import MS, SECOND, direction, host
 
 
-def chain(rates: list[int | None]) -> dict[str, Any]:
+def chain(rates: list[int | None]) -> Any:
     """Nodes n0, n1, ... in a row; the links' forward rates are given, backward is 1 Gbit/s."""
     count = len(rates) + 1
     nodes = [
@@ -34,7 +35,7 @@ def chain(rates: list[int | None]) -> dict[str, Any]:
     return {"nodes": nodes, "links": links, "flows": []}
 
 
-FLOW = {"name": "f", "from": "n0", "to": "n3", "kind": "tcp"}
+FLOW: Any = {"name": "f", "from": "n0", "to": "n3", "kind": "tcp"}
 
 
 def test_a_path_names_each_link_with_its_direction() -> None:
@@ -64,7 +65,7 @@ def test_links_without_a_rate_are_no_bottleneck() -> None:
 
 
 def test_large_responses_are_limited_on_the_way_back() -> None:
-    request = {**FLOW, "kind": "request", "request": 100, "response": 100_000}
+    request: Any = {**FLOW, "kind": "request", "request": 100, "response": 100_000}
     assert {hop.direction for hop in bottlenecks(chain([10, 10, 10]), request)} == {"backward"}
 
 
@@ -73,7 +74,7 @@ def test_the_base_rtt_is_the_delay_there_and_back() -> None:
 
 
 def test_a_rate_follows_its_changes() -> None:
-    changing = {
+    changing: Any = {
         **direction(rate=100),
         "changes": [{"at": 2 * SECOND, "rate": 20}, {"at": 1 * SECOND, "delay": 5}],
     }
@@ -84,7 +85,8 @@ def test_a_rate_follows_its_changes() -> None:
 
 def test_a_trace_has_its_mean_rate() -> None:
     # Two opportunities of 1500 bytes in 4 ms.
-    assert nominal_rate({**direction(), "trace": {"opportunities_ms": [1, 4]}}) == 6_000_000
+    traced: Any = {**direction(), "trace": {"opportunities_ms": [1, 4]}}
+    assert nominal_rate(traced) == 6_000_000
 
 
 def test_a_queue_limit_in_time_is_what_drains_in_it() -> None:
@@ -93,9 +95,9 @@ def test_a_queue_limit_in_time_is_what_drains_in_it() -> None:
 
 
 def test_a_trace_delivers_what_it_has_by_its_period() -> None:
-    direction = {"trace": {"opportunities_ms": [1, 1, 5, 10]}}
+    trace: Trace = {"opportunities_ms": [1, 1, 5, 10]}
     frame = 1514 * 8
-    assert trace_frame_bits(direction, 0, 5e6) == 3 * frame
-    assert trace_frame_bits(direction, 5e6, 10e6) == 1 * frame
-    assert trace_frame_bits(direction, 0, 35e6) == (3 * 4 + 3) * frame
-    assert trace_frame_bits(direction, 11e6, 14e6) == 0
+    assert trace_frame_bits(trace, 0, 5e6) == 3 * frame
+    assert trace_frame_bits(trace, 5e6, 10e6) == 1 * frame
+    assert trace_frame_bits(trace, 0, 35e6) == (3 * 4 + 3) * frame
+    assert trace_frame_bits(trace, 11e6, 14e6) == 0

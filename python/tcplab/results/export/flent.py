@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow
 from tcplab.results.export.documents import number, write_documents
 from tcplab.results.run import Run
 
@@ -32,9 +33,9 @@ def write(run: Run, target: Path) -> list[Path]:
 def document(run: Run, repetition: int) -> dict[str, Any]:
     """One repetition in flent's format."""
     flows = [flow for flow in run.plan.get("flows", ()) if kind_of(flow).bulk]
-    step = ((run.plan.get("sample") or {}).get("flows") or 200_000_000) / 1e9
-    length = run.plan.get("duration", 0) / 1e9
-    x = np.arange(1, max(1, round(length / step)) + 1) * step
+    step = (run.plan["sample"]["flows"] or 200_000_000) / 1e9
+    length = run.plan["duration"] / 1e9
+    x: Array = np.arange(1, max(1, round(length / step)) + 1, dtype=np.float64) * step
     started = _started(run, repetition)
     goodput = {flow["name"]: _goodput(run, repetition, flow["name"]) for flow in flows}
     ping = _ping(run, repetition, [flow["name"] for flow in flows])
@@ -63,7 +64,7 @@ def document(run: Run, repetition: int) -> dict[str, Any]:
 
 
 def _metadata(
-    run: Run, repetition: int, flows: list[dict[str, Any]], step: float, length: float, started: datetime
+    run: Run, repetition: int, flows: list[Flow], step: float, length: float, started: datetime
 ) -> dict[str, Any]:
     manifest = run.manifests[repetition]
     hosts = list(dict.fromkeys(flow["to"] for flow in flows))

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from tcplab.plan.kinds import kind_of
+from tcplab.plan.types import Flow
 from tcplab.results.export.documents import write_documents
 from tcplab.results.run import Run
 
@@ -36,7 +37,7 @@ def documents(run: Run) -> dict[str, dict[str, Any]]:
     return found
 
 
-def document(run: Run, flow: dict[str, Any], repetition: int) -> dict[str, Any]:
+def document(run: Run, flow: Flow, repetition: int) -> dict[str, Any]:
     """The JSON that iperf3 would have printed for one flow."""
     tables = {
         name: run.tables[name].filter((pl.col("repetition") == repetition) & (pl.col("flow") == flow["name"]))
@@ -51,7 +52,7 @@ def document(run: Run, flow: dict[str, Any], repetition: int) -> dict[str, Any]:
     }
 
 
-def _start(run: Run, flow: dict[str, Any], repetition: int, sockets: pl.DataFrame) -> dict[str, Any]:
+def _start(run: Run, flow: Flow, repetition: int, sockets: pl.DataFrame) -> dict[str, Any]:
     manifest = run.manifests[repetition]
     tcp = kind_of(flow).bulk_tcp
     started = datetime.fromisoformat(manifest.started) if manifest.started else datetime.fromtimestamp(0, UTC)
@@ -95,7 +96,7 @@ def _start(run: Run, flow: dict[str, Any], repetition: int, sockets: pl.DataFram
 
 
 def _intervals(
-    flow: dict[str, Any], intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
+    flow: Flow, intervals: pl.DataFrame, sockets: pl.DataFrame, begin: int
 ) -> list[dict[str, Any]]:
     rows = intervals.sort("stream", "time")
     if len(sockets):
@@ -111,7 +112,7 @@ def _intervals(
     return result
 
 
-def _stream_interval(flow: dict[str, Any], row: dict[str, Any], begin: int) -> dict[str, Any]:
+def _stream_interval(flow: Flow, row: dict[str, Any], begin: int) -> dict[str, Any]:
     sent = row["bytes_sent"] if row["bytes_sent"] is not None else row["bytes_received"]
     seconds = row["duration"] / 1e9
     interval = {
@@ -146,7 +147,7 @@ def _sum(streams: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _end(
-    flow: dict[str, Any], streams: list[dict[str, Any]], intervals: pl.DataFrame, sockets: pl.DataFrame
+    flow: Flow, streams: list[dict[str, Any]], intervals: pl.DataFrame, sockets: pl.DataFrame
 ) -> dict[str, Any]:
     per_stream = _udp_end if kind_of(flow).datagrams else _tcp_end
     ends = [per_stream(row, *_of_stream(row["stream"], intervals, sockets)) for row in streams]

@@ -14,7 +14,7 @@ MS = 1_000_000
 SECOND = 1_000_000_000
 
 
-def direction(rate: int | None = 10_000_000, delay: int = 50 * MS, limit: Any = None) -> dict[str, Any]:
+def direction(rate: int | None = 10_000_000, delay: int = 50 * MS, limit: Any = None) -> Any:
     return {
         "rate": rate,
         "queue": {"kind": "droptail", "limit": limit},
@@ -30,13 +30,13 @@ def direction(rate: int | None = 10_000_000, delay: int = 50 * MS, limit: Any = 
     }
 
 
-def host(name: str, routes: dict[str, str]) -> dict[str, Any]:
+def host(name: str, routes: dict[str, str]) -> Any:
     return {"name": name, "kind": "host", "tcp": {}, "routes": routes, "sysctls": {}, "cpus": []}
 
 
 def plan(
     flows: dict[str, str], *, shared: bool = False, seconds: int = 20, omit: Any = None, streams: int = 1
-) -> dict[str, Any]:
+) -> Any:
     """Flow name to control; each on a path of its own unless `shared`."""
     pairs = [("client", "server")] if shared else [(f"{name}-a", f"{name}-b") for name in flows]
     links = ["path"] if shared else [f"{name}-path" for name in flows]
@@ -45,7 +45,7 @@ def plan(
         for (a, b), link in zip(pairs, links, strict=True)
         for node in (host(a, {b: link}), host(b, {a: link}))
     ]
-    made: dict[str, Any] = {
+    made: Any = {
         "name": "synthetic",
         "seed": 1,
         "duration": seconds * SECOND,
@@ -86,7 +86,7 @@ def plan(
     return made
 
 
-def write_run(run_dir: Path, plan: dict[str, Any], repetition: int = 1, engine: str = "sim") -> None:
+def write_run(run_dir: Path, plan: Any, repetition: int = 1, engine: str = "sim") -> None:
     """One repetition: every table a simulator would write, with noise that depends on the repetition."""
     rng = np.random.default_rng(repetition)
     writer = RunWriter(run_dir, plan, engine=engine, repetition=repetition)
@@ -188,7 +188,7 @@ def write_run(run_dir: Path, plan: dict[str, Any], repetition: int = 1, engine: 
     writer.finish("done", wall_duration=0.2, facts={"events_processed": 12345})
 
 
-def write_result(path: Path, plan: dict[str, Any], repetitions: int = 1, engine: str = "sim") -> Path:
+def write_result(path: Path, plan: Any, repetitions: int = 1, engine: str = "sim") -> Path:
     """A result directory with its repetitions."""
     create_result_dir(path, "tcplab: 1\nname: synthetic\n")
     for repetition in range(1, repetitions + 1):

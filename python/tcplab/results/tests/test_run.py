@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,8 @@ def test_a_table_that_does_not_exist_is_named(result: Path) -> None:
 
 
 def test_the_plan_comes_back_as_it_was_written(result: Path) -> None:
-    assert load(result).plan == {**plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5), "seed": 1}
+    written: Any = {**plan({"one": "reno", "two": "cubic"}, shared=True, seconds=5), "seed": 1}
+    assert load(result).plan == written
 
 
 def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:

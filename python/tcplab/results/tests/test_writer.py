@@ -8,7 +8,7 @@ import pytest
 
 from tcplab.results import ResultsError, RunWriter, SchemaError, create_result_dir, load, run_dir_of
 
-PLAN: dict[str, Any] = {
+PLAN: Any = {
     "name": "tiny",
     "seed": 7,
     "duration": 1_000_000_000,
@@ -21,7 +21,7 @@ PINGS = pl.DataFrame(
 )
 
 
-def manifest_of(run_dir: Path) -> dict[str, Any]:
+def manifest_of(run_dir: Path) -> Any:
     data: dict[str, Any] = json.loads((run_dir / "manifest.json").read_text())
     return data
 
@@ -119,6 +119,6 @@ def test_a_directory_with_results_is_not_overwritten(tmp_path: Path) -> None:
 
 def test_repetitions_share_a_digest_and_other_plans_do_not(tmp_path: Path) -> None:
     first = RunWriter(tmp_path / "a", PLAN).manifest
-    second = RunWriter(tmp_path / "b", {**PLAN, "seed": 8}).manifest
-    other = RunWriter(tmp_path / "c", {**PLAN, "duration": 2}).manifest
+    second = RunWriter(tmp_path / "b", PLAN | {"seed": 8}).manifest
+    other = RunWriter(tmp_path / "c", PLAN | {"duration": 2}).manifest
     assert first.plan_digest == second.plan_digest != other.plan_digest

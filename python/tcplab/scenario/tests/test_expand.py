@@ -18,16 +18,16 @@ PATH = "network:\n  path: {rate: 10 Mbit/s, rtt: 40 ms}\n"
 BULK = "flows:\n  - {name: bulk, kind: tcp}\n"
 
 
-def plan(text: str, *sets: str) -> dict[str, Any]:
+def plan(text: str, *sets: str) -> Any:
     return expand(load(HEAD + text, sets))
 
 
-def path_plan(settings: str, flows: str = "{name: bulk, kind: tcp}") -> dict[str, Any]:
+def path_plan(settings: str, flows: str = "{name: bulk, kind: tcp}") -> Any:
     return plan(f"network:\n  path: {{rate: 10 Mbit/s, rtt: 40 ms, {settings}}}\nflows: [{flows}]\n")
 
 
-def link(settings: str) -> dict[str, Any]:
-    made: dict[str, Any] = path_plan(settings)["links"][0]
+def link(settings: str) -> Any:
+    made: Any = path_plan(settings)["links"][0]
     return made
 
 

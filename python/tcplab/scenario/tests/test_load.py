@@ -1,6 +1,7 @@
 """Reading: positions, anchors, limits of size, and all mistakes at once."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,7 @@ network:
 flows:
   - {name: bulk, kind: tcp, from: a, to: b}
 """
-    links = expand(load(text, ["network.links.one.queue.limit=99 packets"]))["links"]
+    links: Any = expand(load(text, ["network.links.one.queue.limit=99 packets"]))["links"]
     assert [link["forward"]["queue"]["limit"]["packets"] for link in links] == [99, 10]
 
 
@@ -138,7 +139,7 @@ def test_a_control_in_a_file_is_found_beside_the_scenario(tmp_path: Path) -> Non
     (tmp_path / "mine.c").write_text("its text", encoding="utf-8")
     file = tmp_path / "test.yaml"
     file.write_text(GOOD.replace("kind: tcp", "kind: tcp, cc: ./mine.c"), encoding="utf-8")
-    cc = expand(load(file))["flows"][0]["cc"]
+    cc: Any = expand(load(file))["flows"][0]["cc"]
     assert cc == {"name": "mine.c", "params": {}, "file": str(tmp_path / "mine.c"), "source": "its text"}
     (tmp_path / "mine.c").write_bytes(b"ok\n\xff")
     with pytest.raises(ScenarioErrors, match="is not UTF-8 in line 2"):

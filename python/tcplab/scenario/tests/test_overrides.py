@@ -17,7 +17,7 @@ flows:
 """
 
 
-def plan(*sets: str) -> dict[str, Any]:
+def plan(*sets: str) -> Any:
     return expand(load(TEXT, sets))
 
 

@@ -7,12 +7,12 @@ import pytest
 from tcplab.scenario import ScenarioErrors, expand, load
 
 
-def plan(nodes: str, links: str) -> dict[str, Any]:
+def plan(nodes: str, links: str) -> Any:
     text = f"tcplab: 1\nname: test\nnetwork:\n  nodes: [{nodes}]\n  links: [{links}]\n"
     return expand(load(text + "flows: [{name: bulk, kind: tcp, from: a, to: b}]\n"))
 
 
-def routes(made: dict[str, Any], node: str) -> dict[str, str]:
+def routes(made: Any, node: str) -> dict[str, str]:
     found: dict[str, str] = next(n["routes"] for n in made["nodes"] if n["name"] == node)
     return found
 

@@ -14,7 +14,7 @@ flows: [{name: bulk, kind: tcp, window: 2 BDP}]
 """
 
 
-def made(folder: Path, trace: bytes) -> dict[str, Any]:
+def made(folder: Path, trace: bytes) -> Any:
     (folder / "slow.down").write_bytes(trace)
     (folder / "test.yaml").write_text(FILE, encoding="utf-8")
     return expand(load(folder / "test.yaml"))

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tcplab.plan.types import Plan
 from tcplab.server import library
 from tcplab.testbed import held
 from tcplab.testbed.agent import agent_command
@@ -48,7 +49,7 @@ _TAKE_TERMINAL = (
 )
 
 
-def up(plan: Json, scenario: str) -> Held:
+def up(plan: Plan, scenario: str) -> Held:
     """Build the network of a plan, under the scenario's name or that with a number; raises TestbedError."""
     taken, stem = set(held.names()), str(plan["name"])
     name = next(one for one in (stem, *(f"{stem}-{number}" for number in range(2, 1000))) if one not in taken)
@@ -152,7 +153,7 @@ def _questions(configuration: str) -> list[str]:
 class Traffic:
     """The flows of a scenario in a lab, until they are stopped."""
 
-    def __init__(self, lab: Held, plan: Json, folder: Path, failed: Callable[[str], None]) -> None:
+    def __init__(self, lab: Held, plan: Plan, folder: Path, failed: Callable[[str], None]) -> None:
         """Start them; raises TestbedError. `failed` is notified of a flow that ends early."""
         self._failed = failed
         self._over = threading.Event()
@@ -173,7 +174,7 @@ class Traffic:
         for process in self._processes:
             process.wait()
 
-    def _begin(self, lab: Held, plan: Json, folder: Path) -> None:
+    def _begin(self, lab: Held, plan: Plan, folder: Path) -> None:
         from tcplab.testbed import flows
 
         self._agents = flows.start_in(lab, plan, folder, self._processes)
@@ -188,7 +189,7 @@ class Traffic:
                     return
 
 
-def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> Json:
+def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> Plan:
     """The plan of a text whose network is to stay up; raises TestbedError."""
     found = library.check(text, name, base, "kernel", root, own_code=own_code)
     if found["errors"]:
@@ -197,5 +198,5 @@ def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> 
         # Flows do not start by themselves.
         if problem["fatal"] and not problem["where"].startswith("flows"):
             raise TestbedError(problem["message"], problem["hint"])
-    plan: Json = found["plan"]
+    plan: Plan = found["plan"]
     return plan

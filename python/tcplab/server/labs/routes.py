@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from tcplab.plan.types import Plan
 from tcplab.server import library
 from tcplab.server.folder import Folder
 from tcplab.server.labs import network, sockets
@@ -212,7 +213,7 @@ class Labs:
             about["scenario"] = self._folder.name(scenario)
         return {**about, "traffic": lab.name in self._traffic}
 
-    def _plan(self, text: str, path: str) -> Json:
+    def _plan(self, text: str, path: str) -> Plan:
         base = self._folder.path(path).parent
         return network.plan_of(text, path, base, self._folder.root, own_code=self._may_run)
 

@@ -123,7 +123,7 @@ def test_a_given_order_is_that_of_the_file(tmp_path: Path) -> None:
 def test_what_is_set_by_hand_outdoes_a_quick_run_and_that_the_axes(tmp_path: Path) -> None:
     text = STUDY + "quick: {set: {duration: 1 s, network.path.rtt: 30 ms}}\n"
 
-    def plan(**asked: Any) -> dict[str, Any]:
+    def plan(**asked: Any) -> Any:
         study = load(written(tmp_path, text), Asked(**asked))
         return dict(study.plan_of(study.cells[0]))
 
@@ -303,7 +303,7 @@ def test_a_run_whose_process_dies_names_the_signal(tmp_path: Path, way: str, sai
     study = load(written(tmp_path))
     cell = study.cells[0]
     pool = LocalPool(lambda task: Deadly(tmp_path / "run-1", way), 1)  # type: ignore[arg-type, return-value]
-    (made,) = pool.make([Task(cell.id, "sim", dict(study.plan_of(cell)), 1)], threading.Event())
+    (made,) = pool.make([Task(cell.id, "sim", study.plan_of(cell), 1)], threading.Event())
     assert made.status == "failed"
     assert said in made.message
     if "SIGKILL" not in said:
@@ -377,8 +377,8 @@ def test_a_cell_that_cannot_run_stays_in_the_results_with_its_reason(tmp_path: P
 def test_a_cell_that_crashes_its_engine_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     study = load(written(tmp_path))
     good, bad = study.cells[0], study.cells[1]
-    broken = {**study.plan_of(bad), "nodes": "none"}
-    tasks = [Task(bad.id, "sim", broken, 1), Task(good.id, "sim", dict(study.plan_of(good)), 1)]
+    broken: Any = {**study.plan_of(bad), "nodes": "none"}
+    tasks = [Task(bad.id, "sim", broken, 1), Task(good.id, "sim", study.plan_of(good), 1)]
     pool = LocalPool(lambda task: tmp_path / task.cell / f"run-{task.repetition}", 1)
     made = {one.cell: one for one in pool.make(tasks, threading.Event())}
     assert made[good.id].status == "done"

@@ -1,6 +1,7 @@
 """A scenario beside itself with remedies, and what is recommended."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ def scenario(path: Path, rtt: str, **more: object) -> Path:
 
 
 def answered(tmp_path: Path, file: Path, remedies: Remedies) -> StudyResults:
-    plan = expand(load_scenario(str(file), [], Controls()))
+    plan: Any = expand(load_scenario(str(file), [], Controls()))
     study = tmp_path / "study.yaml"
     study.write_text(dump_plan_yaml(study_of(str(file), plan, remedies, 3, 1)), encoding="utf-8")
     return run_study(study, out=tmp_path / "out")
@@ -54,7 +55,7 @@ def test_a_short_clean_path_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_remedy_without_a_place_is_refused(tmp_path: Path) -> None:
-    plan = expand(load_scenario(str(scenario(tmp_path, "10 ms")), [], Controls()))
+    plan: Any = expand(load_scenario(str(scenario(tmp_path, "10 ms")), [], Controls()))
     with pytest.raises(RemedyError, match="an accelerator on a path is at `left`"):
         study_of("x", plan, Remedies(accelerator="right"), 1, 1)
     plan["flows"][0]["kind"] = "udp"

@@ -8,12 +8,12 @@ from tcplab.scenario import expand, from_data
 from tcplab.testbed.layout import Namespace, lay_out
 
 
-def plan(network: dict[str, Any], flow: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def plan(network: Any, flow: Any | None = None, **more: Any) -> Any:
     flows = [{"name": "f", "kind": "tcp", **(flow or {})}]
     return expand(from_data({"tcplab": 1, "name": "t", "network": network, "flows": flows, **more}))
 
 
-def space(plan_: dict[str, Any], node: str) -> Namespace:
+def space(plan_: Any, node: str) -> Namespace:
     return next(one for one in lay_out(plan_).namespaces if one.node == node)
 
 

@@ -14,7 +14,7 @@ from tcplab.testbed.netem import unlike
 FLOW = {"name": "f", "kind": "tcp", "from": "a", "to": "b"}
 
 
-def planned(**settings: Any) -> dict[str, Any]:
+def planned(**settings: Any) -> Any:
     network = {"nodes": ["a", "b"], "links": [{"ends": ["a", "b"], **settings}]}
     given = {"tcplab": 1, "name": "t", "network": network, "flows": [FLOW], "emulator": "netem"}
     return expand(from_data(given))

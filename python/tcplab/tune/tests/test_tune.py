@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -116,7 +117,7 @@ def test_reliability_is_that_of_goal_and_constraints_together(
     assert ("±" in said[0]) is (len(set(goal)) > 1)
 
 
-PLAN = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
+PLAN: Any = {"flows": [{"name": "bulk", "kind": "tcp"}, {"name": "noise", "kind": "udp"}]}
 
 
 def test_knobs_have_usual_values_and_the_scenario_s_own() -> None:
