@@ -8,22 +8,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tcplab.figures.model import Figure
+from tcplab.figures.model import Drawable, Figure
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_whole
 
 FORMATS = ("svg", "png", "pdf")
 
 
-def write_image(figure: Figure, target: Path) -> None:
+def write_image(figure: Drawable, target: Path) -> None:
     """Draw one figure into one file, in the format its name ends with. Raises ResultsError."""
     from tcplab.figures.draw_matplotlib import draw
 
     with _text_stays_text():
-        write_whole(target, partial(save, draw(figure), target.suffix.removeprefix(".")))
+        write_whole(target, partial(_save, draw(figure), target.suffix.removeprefix(".")))
 
 
-def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+def write_images(
+    figures: Sequence[Drawable], directory: Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
     """Draw figures and write each in every format; empty ones are left out."""
     from tcplab.figures.draw_matplotlib import draw
 
@@ -34,12 +36,12 @@ def write_images(figures: Sequence[Figure], directory: Path, formats: Sequence[s
     written: list[Path] = []
     with _text_stays_text():
         for figure in figures:
-            if not figure.panels:
+            if isinstance(figure, Figure) and not figure.panels:
                 continue
             canvas = draw(figure)
             for kind in formats:
                 path = directory / f"{figure.name}.{kind}"
-                write_whole(path, partial(save, canvas, kind))
+                write_whole(path, partial(_save, canvas, kind))
                 written.append(path)
     return written
 
@@ -51,7 +53,7 @@ def _text_stays_text() -> AbstractContextManager[Any]:
     return mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"})
 
 
-def save(canvas: Any, kind: str, path: Path) -> None:
+def _save(canvas: Any, kind: str, path: Path) -> None:
     """Write a matplotlib figure; the same results give the same file."""
     # Without a date, the same results give the same file.
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)

@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tcplab.figures.model import Figure
+from tcplab.figures.model import Drawable
 from tcplab.present.definitions import DEFINITIONS, anchor
 from tcplab.quantities import bytes_text, time_text
 from tcplab.results import certificate
@@ -36,7 +36,7 @@ def page_environment() -> Environment:
     return environment
 
 
-def figure_json(figure: Figure) -> Markup:
+def figure_json(figure: Drawable) -> Markup:
     """A figure for a script element: `<` is escaped, so that no text can end it."""
     from tcplab.figures.draw_plotly import draw
 

@@ -27,7 +27,7 @@ from tcplab.study.task import Made
 if TYPE_CHECKING:
     import polars as pl
 
-    from tcplab.figures.charts.model import Chart, Heatmap
+    from tcplab.figures.model import Chart, Heatmap
     from tcplab.study.pairs import Pair
     from tcplab.study.summary import StudySummary
 
@@ -68,7 +68,7 @@ class StudyResults:
         ]
 
     def figures(self) -> list[Chart | Heatmap]:
-        """The figures of its report; `tcplab.figures.charts.draw_plotly.draw` makes plotly's of them."""
+        """The figures of its report; `tcplab.figures.draw_plotly.draw` makes plotly's of them."""
         from tcplab.study.figures import figures
 
         return figures(self.study, self.summary(), self.results, self.store)

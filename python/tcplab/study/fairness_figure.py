@@ -6,8 +6,8 @@ import numpy as np
 
 from tcplab.analysis.samples import Samples, Unit
 from tcplab.analysis.statistics import jain_over_time
-from tcplab.figures.charts.model import Chart, Trace
 from tcplab.figures.decimate import decimate
+from tcplab.figures.model import Chart, Trace
 from tcplab.figures.palette import style
 from tcplab.plan.kinds import kind_of
 from tcplab.results import ResultsError, load

@@ -12,8 +12,8 @@ import polars as pl
 from tcplab.analysis.laws import cubic_response, link_limit, mathis, pftk, window_limit
 from tcplab.analysis.limits import path_of
 from tcplab.analysis.statistics import DETERMINISTIC
-from tcplab.figures.charts.model import Chart, Heatmap, Outline, Trace
 from tcplab.figures.ellipse import spread
+from tcplab.figures.model import Chart, Heatmap, Outline, Trace
 from tcplab.figures.palette import style
 from tcplab.plan.kinds import kind_of
 from tcplab.quantities import bytes_text

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tcplab.figures.charts.model import Heatmap
+from tcplab.figures.model import Heatmap
 from tcplab.study.definition import Plot
 from tcplab.study.metrics import METRICS
 from tcplab.study.summary import CellSummary

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tcplab.analysis.samples import Samples, Series
-from tcplab.figures.charts.model import Chart, Trace
 from tcplab.figures.decimate import decimate
+from tcplab.figures.model import Chart, Trace
 from tcplab.figures.palette import style
 from tcplab.plan.paths import Hop
 from tcplab.results import ResultsError, load

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
-from markupsafe import Markup
-
-from tcplab.figures.charts.model import Chart, Heatmap
-from tcplab.figures.images import FORMATS, save
-from tcplab.present.page import page_environment, plotly_script, script_json
+from tcplab.figures.images import FORMATS, write_images
+from tcplab.present.page import figure_json, page_environment, plotly_script
 from tcplab.present.text_table import Grid
-from tcplab.results.errors import ResultsError
-from tcplab.results.files import write_text, write_whole
+from tcplab.results.files import write_text
 from tcplab.study.api import StudyResults
 from tcplab.study.execute import Outcome
 from tcplab.study.findings import findings
@@ -67,7 +61,9 @@ def study_html(found: StudyResults) -> str:
             pair_grid=pair_grid(compared[:_MAX_PAIRS]) if compared else None,
             pairs_left_out=max(0, len(compared) - _MAX_PAIRS),
             notes=whole.notes,
-            charts=[{"title": chart.title, "notes": chart.notes, "spec": _spec(chart)} for chart in charts],
+            charts=[
+                {"title": chart.title, "notes": chart.notes, "spec": figure_json(chart)} for chart in charts
+            ],
             failed=[(one, next(c for c in outcome.cells if c.id == one.cell)) for one in failed],
             results_file=RESULTS_FILE,
             plotly=plotly_script(),
@@ -77,22 +73,7 @@ def study_html(found: StudyResults) -> str:
 
 def write_study_figures(found: StudyResults, directory: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
     """Write every chart in every format, and the table as CSV and Markdown; returns the files."""
-    import matplotlib as mpl
-
-    from tcplab.figures.charts.draw_matplotlib import draw
-
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise ResultsError.from_os(directory, problem) from problem
-    written = []
-    with mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"}):
-        for chart in found.figures():
-            canvas = draw(chart)
-            for kind in formats:
-                path = directory / f"{chart.name}.{kind}"
-                write_whole(path, partial(save, canvas, kind))
-                written.append(path)
+    written = write_images(found.figures(), directory, formats)
     grid = found.summary().grid()
     for name, text in (("table.csv", csv_text(grid)), ("table.md", markdown_text(grid))):
         write_text(directory / name, text)
@@ -118,12 +99,6 @@ def markdown_text(grid: Grid) -> str:
     rules = ["--:" if h.numeric else "---" for h in grid.headings]
     lines = [heads, rules, *[[cell.replace("|", "\\|") for cell in row] for row in grid.rows]]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _spec(chart: Chart | Heatmap) -> Markup:
-    from tcplab.figures.charts.draw_plotly import draw
-
-    return script_json(json.loads(draw(chart).to_json()))
 
 
 def _lead(study: Study, outcome: Outcome) -> str:

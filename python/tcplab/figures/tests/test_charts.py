@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from tcplab.figures.charts import draw_matplotlib as printed
-from tcplab.figures.charts import draw_plotly as interactive
-from tcplab.figures.charts.model import Chart, Heatmap, Trace
+from tcplab.figures import draw_matplotlib as printed
+from tcplab.figures import draw_plotly as interactive
 from tcplab.figures.ellipse import spread
+from tcplab.figures.model import Chart, Heatmap, Trace
 from tcplab.figures.palette import style
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tcplab.figures.charts.model import Chart
+from tcplab.figures.model import Chart
 from tcplab.results import RunWriter
 from tcplab.results.tests.synthetic import MS, plan
 from tcplab.study.fairness_figure import over_time

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tcplab.figures.charts.model import Chart, Heatmap
+from tcplab.figures.model import Chart, Heatmap
 from tcplab.study.figures import figures
 from tcplab.study.load import load
 from tcplab.study.store import Done, Store, dataset

@@ -6,7 +6,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from tcplab.figures.charts.model import Chart
+from tcplab.figures.model import Chart
 from tcplab.results import RunWriter
 from tcplab.results.tests.synthetic import MS, SECOND, plan
 from tcplab.study.queue_figure import queue_over_time

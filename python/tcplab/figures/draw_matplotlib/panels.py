@@ -1,4 +1,4 @@
-"""Drawing a figure with matplotlib, for SVG, PNG and PDF."""
+"""Panels, with matplotlib."""
 
 from __future__ import annotations
 

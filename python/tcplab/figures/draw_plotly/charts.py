@@ -1,4 +1,4 @@
-"""Drawing a chart with plotly."""
+"""Charts and heatmaps, with plotly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tcplab.figures.charts.model import Chart, Heatmap, Trace
+from tcplab.figures.model import Chart, Heatmap, Trace
 from tcplab.figures.plotly_theme import AXIS, layout, rgba, room_above
 
 # Pixels: axes with their labels below, these labels alone, a row of a heat map. One of fewer rows is as

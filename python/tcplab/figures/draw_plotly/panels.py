@@ -1,4 +1,4 @@
-"""Drawing a figure with plotly: zoom, hover, one legend entry per flow."""
+"""Panels, with plotly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing a chart with matplotlib, for SVG, PNG and PDF."""
+"""Charts and heatmaps, with matplotlib."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from tcplab.figures.charts.model import Chart, Heatmap, Trace
-from tcplab.figures.draw_matplotlib import DASHES
+from tcplab.figures.draw_matplotlib.panels import DASHES
+from tcplab.figures.model import Chart, Heatmap, Trace
 
 _SIZE = (7.2, 3.6)
 _MAX_COLUMNS = 4
