@@ -13,7 +13,7 @@ import pytest
 
 import tcplab
 from tcplab.results import Run
-from tcplab.testbed.machine import Grade, examine
+from tcplab.testbed.doctor import Grade, examine
 
 from .beside import Network
 

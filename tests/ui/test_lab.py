@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import tcplab
 from tcplab.testbed import held
-from tcplab.testbed.machine import Grade, examine
+from tcplab.testbed.doctor import Grade, examine
 
 from .conftest import PATIENCE, Served
 from .test_access import AXE, complaints

@@ -80,7 +80,7 @@ def path_of(plan: Plan, flow: str) -> Path | None:
     kept = 1.0
     for hop in hops:
         loss = settings(plan, hop).get("loss")
-        chance = loss["model"].get("chance") if loss else None
+        chance = (loss.get("model") or {}).get("chance") if loss else None
         kept *= 1 - float((chance or {}).get("rate") or 0) / 1e9
     sender = planned.get("sender") or {}
     return Path(rate, max(rtt / 1e9, 1e-6), 1 - kept, int(sender.get("mss") or 1460))

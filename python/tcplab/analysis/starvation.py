@@ -107,4 +107,4 @@ def _demand(samples: Samples, flow: str) -> float:
 
 def _sources(samples: Samples, flow: str) -> int:
     planned = samples.plan_flow(flow)
-    return (planned["streams"] if planned else 0) or 1
+    return (planned.get("streams", 0) if planned else 0) or 1

@@ -222,7 +222,7 @@ def _notes(run: Run, rows: Sequence[_Row], remarks: Sequence[str]) -> Iterator[s
         "spurious. A super-packet counts as the segments it is cut into."
     )
     capture = run.plan.get("capture")
-    if capture and capture["at"] == "wire":
+    if capture and capture.get("at") == "wire":
         yield (
             "A capture at the wire sees a packet when it leaves its host's queue. So the capture's RTT lacks "
             "the wait in that queue. It never sees packets that the queue dropped: the SACKs "

@@ -10,7 +10,7 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 
 if TYPE_CHECKING:
-    from tcplab.testbed.machine import Finding
+    from tcplab.testbed.doctor import Finding
 
 EXAMPLE = "tcplab doctor"
 
@@ -31,7 +31,7 @@ def doctor(
     Exit code 3 if the kernel engine does not work here, 4 if the other machine cannot be reached.
     """
     from tcplab.cli.output import say, say_json, table
-    from tcplab.testbed.machine import Grade, examine
+    from tcplab.testbed.doctor import Grade, examine
 
     found = _examine_there(host) if host else examine()
     missing = [one for one in found if one.grade is Grade.MISSING]

@@ -237,7 +237,9 @@ def _flow_rows(plan: Plan) -> list[dict[str, str]]:
 
 
 def _sampling(run: Run) -> str:
-    sample = run.plan["sample"]
+    sample = run.plan.get("sample")
+    if sample is None:
+        return "nothing"
     names: list[Literal["sockets", "queues", "flows", "hosts"]] = ["sockets", "queues", "flows"]
     # Simulated hosts have neither CPU nor memory.
     if run.engine != "sim":

@@ -10,7 +10,7 @@ from tcplab.engine.remote.connections import connect
 from tcplab.engine.remote.findings import SYSCTLS
 from tcplab.engine.remote.place import Place
 from tcplab.testbed.agents import Json
-from tcplab.testbed.machine import Finding, Grade
+from tcplab.testbed.doctor import Finding, Grade
 
 _NAME = "host"
 # Below it a path of 1 Gbit/s and 100 ms is not filled by a window that a flow asks for, B.

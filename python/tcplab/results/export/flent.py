@@ -33,8 +33,9 @@ def write(run: Run, target: Path) -> list[Path]:
 def document(run: Run, repetition: int) -> dict[str, Any]:
     """One repetition in flent's format."""
     flows = [flow for flow in run.plan.get("flows", ()) if kind_of(flow).bulk]
-    step = (run.plan["sample"]["flows"] or 200_000_000) / 1e9
-    length = run.plan["duration"] / 1e9
+    sample = run.plan.get("sample")
+    step = ((sample.get("flows") if sample else None) or 200_000_000) / 1e9
+    length = run.plan.get("duration", 0) / 1e9
     x: Array = np.arange(1, max(1, round(length / step)) + 1, dtype=np.float64) * step
     started = _started(run, repetition)
     goodput = {flow["name"]: _goodput(run, repetition, flow["name"]) for flow in flows}

@@ -7,8 +7,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from tcplab.testbed import controls, machine
-from tcplab.testbed.machine import Finding, Grade, examine
+from tcplab.testbed import controls, doctor
+from tcplab.testbed.doctor import Finding, Grade, examine
 from tcplab.testbed.probe import Probed
 
 ABLE = Probed(privileged=True)
@@ -17,8 +17,8 @@ NO_TUN = Probed(privileged=True, tun="No such file or directory")
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> dict[str, Finding]:
-    monkeypatch.setattr(machine, "probe", lambda: probed)
-    monkeypatch.setattr(machine, "agent_missing", lambda: None)
+    monkeypatch.setattr(doctor, "probe", lambda: probed)
+    monkeypatch.setattr(doctor, "agent_missing", lambda: None)
     return {one.name: one for one in examine()}
 
 
@@ -38,7 +38,7 @@ def test_controls_that_a_killed_tcplab_had_left_are_named(monkeypatch: pytest.Mo
 
 def test_without_any_namespaces_the_sysctl_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     closed = "run as root, or: sudo sysctl -w user.max_user_namespaces=10000"
-    monkeypatch.setattr(machine, "remedy", lambda: closed)
+    monkeypatch.setattr(doctor, "remedy", lambda: closed)
     found = examined(monkeypatch, UNABLE)
     assert found["network namespaces"].grade is Grade.MISSING
     assert "user.max_user_namespaces" in found["user namespaces"].hint
@@ -59,8 +59,8 @@ def test_a_tun_device_that_is_closed_to_this_user_is_opened_by_chmod(monkeypatch
 
 
 def test_an_extension_module_without_the_agent_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "probe", lambda: ABLE)
-    monkeypatch.setattr(machine, "agent_missing", lambda: "the agent is missing")
+    monkeypatch.setattr(doctor, "probe", lambda: ABLE)
+    monkeypatch.setattr(doctor, "agent_missing", lambda: "the agent is missing")
     found = {one.name: one for one in examine()}
     assert (found["agent"].grade, found["agent"].said) == (Grade.MISSING, "the agent is missing")
 
@@ -71,8 +71,8 @@ def test_the_exit_code_says_whether_the_kernel_engine_works(
 ) -> None:
     from tcplab.cli.app import app
 
-    monkeypatch.setattr(machine, "probe", lambda: probed)
-    monkeypatch.setattr(machine, "agent_missing", lambda: None)
+    monkeypatch.setattr(doctor, "probe", lambda: probed)
+    monkeypatch.setattr(doctor, "agent_missing", lambda: None)
     ended = CliRunner().invoke(app, ["doctor", "--json"])
     assert ended.exit_code == code
     assert json.loads(ended.stdout)["ok"] is (code == 0)
