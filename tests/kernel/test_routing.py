@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -157,3 +163,31 @@ def test_what_bgp_announces_and_to_whom_is_alike_in_both_engines(run: Callable[.
     assert ("r1", "10.9.0.0/16") in found
     assert not [node for node, prefix in found if node == "r0" and prefix == "10.9.0.0/16"]
     assert known("sim") == found
+
+
+def test_a_run_whose_daemon_ends_has_failed(
+    tmp_path: Path, descendants: Callable[[int], dict[int, str]]
+) -> None:
+    """Its figures would be those of a network without it."""
+    scenario = Path(__file__).parents[2] / "scenarios" / "bgp-two-as.yaml"
+    words = [
+        "run",
+        str(scenario),
+        "--engine",
+        "kernel",
+        "--no-report",
+        "--quiet",
+        "-o",
+        str(tmp_path / "out"),
+    ]
+    command = [sys.executable, "-m", "tcplab", *words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        deadline = time.monotonic() + 60
+        victims: list[int] = []
+        while not victims and time.monotonic() < deadline:
+            victims = [pid for pid, line in descendants(running.pid).items() if "/bgpd -N r2" in line]
+            time.sleep(0.05)
+        os.kill(victims[0], signal.SIGKILL)
+        _, said = running.communicate(timeout=120)
+    assert running.returncode == 4, said
+    assert "FRR has ended in r2: bgpd" in said

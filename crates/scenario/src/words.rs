@@ -6,6 +6,7 @@ use crate::nearest::nearest;
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bw", "rate"),
+    ("max_queue_size", "queue"),
     ("speed", "rate"),
     ("latency", "delay"),
     ("buffer", "queue"),

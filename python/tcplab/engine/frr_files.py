@@ -12,7 +12,7 @@ from pathlib import Path
 from tcplab.engine.base import Problem
 from tcplab.plan.types import Plan
 
-# Reading takes vtysh some 20 ms, seconds.
+# How long reading may take, seconds.
 _PATIENCE = 30.0
 # As in `line 4: % Unknown command[25]: ip ospf bogus`; the number is FRR's own for the error.
 _MISTAKE = re.compile(r"line (?P<line>\d+): % (?P<error>[^:[]+)(?:\[\d+\])?: *(?P<text>.*)")
@@ -43,6 +43,7 @@ def _mistakes(vtysh: str, text: str) -> str:
         file = Path(folder) / "frr.conf"
         file.write_text(text, encoding="utf-8")
         # The machine's own settings of vtysh are not for every user to read, and do not matter here.
+        (Path(folder) / "vtysh.conf").touch()
         command = [vtysh, "--config_dir", folder, "-C", "-f", str(file)]
         done = subprocess.run(
             command,

@@ -123,7 +123,10 @@ class _Execution:
         emulator = EMULATOR if self.layout.emulated else None
         try:
             monitor = RunMonitor(self.plan, self.bed.agents, self.progress, self.findings.note, emulator)
-            return monitor.follow(start, self._acting())
+            ending = monitor.follow(start, self._acting())
+            if self.routers and ending[0] is Status.DONE:
+                kernel_routing.expect_all(self.bed)
+            return ending
         finally:
             kernel_routing.keep_logs(self.plan, self.bed, self.run_dir)
 

@@ -59,6 +59,7 @@ def converge(plan: Plan, bed: Testbed, run_dir: Path, progress: Callable[[Progre
     waiting = list(dict.fromkeys([*ends, *((to, source, ip) for source, to, ip in ends)]))
     while silent := bed.silent(waiting, _TICK):
         progress(Progress(0, plan["duration"]))
+        expect_all(bed)
         if time.monotonic() - started > patience:
             source, to, address = silent[0]
             raise TestbedError(
@@ -67,6 +68,15 @@ def converge(plan: Plan, bed: Testbed, run_dir: Path, progress: Callable[[Progre
             )
     now = time.monotonic()
     return {"routing": {"daemons_started": started - began, "converged": now - started}}
+
+
+def expect_all(bed: Testbed) -> None:
+    """Raise TestbedError where a daemon of a router has ended."""
+    ended = bed.ended()
+    if ended:
+        raise TestbedError(
+            f"FRR has ended in {', '.join(ended)}", f"see {_FOLDER}/NODE.DAEMON.log in the run directory"
+        )
 
 
 def keep_logs(plan: Plan, bed: Testbed, run_dir: Path) -> None:

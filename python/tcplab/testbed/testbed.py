@@ -94,6 +94,11 @@ class Testbed:
         configurations: dict[str, str] = self._ask({"do": "route", "plan": plan})["configurations"]
         return configurations
 
+    def ended(self) -> list[str]:
+        """Daemons of routers that have ended, as "node: program"."""
+        found: list[str] = self._ask({"do": "status"})["ended"]
+        return found
+
     def verify(self, pairs: Iterable[tuple[str, str, int]]) -> None:
         """See that hosts reach each other by a version of IP; raises TestbedError for the first pair that
         does not."""
