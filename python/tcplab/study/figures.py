@@ -23,7 +23,7 @@ from tcplab.study.grid import label_of
 from tcplab.study.load import Study, varied_axes
 from tcplab.study.map_figure import best_by_field
 from tcplab.study.metrics import METRICS
-from tcplab.study.queue_figure import DELAY, queue_over_time
+from tcplab.study.queue_figure import DELAY, of_all, queue_over_time
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
 from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
@@ -72,13 +72,14 @@ def _chart(
         case "tradeoff":
             # `goodput` is the key's default, and the other axis.
             delay = "rtt_p95" if plot.metric == "goodput" else plot.metric
-            return _cloud(rows, results, name, delay, falling=True, by=plot.by)
+            return _cloud(plot, rows, results, name, delay, falling=True)
         case "cpu":
-            return _cloud(rows, results, name, "cpu_sender", falling=False, by=plot.by)
+            return _cloud(plot, rows, results, name, "cpu_sender", falling=False)
         case "fairness":
             return over_time(rows, store, name)
         case "queue":
-            return queue_over_time(rows, store, DELAY if plot.metric == "goodput" else plot.metric, name)
+            shown = DELAY if plot.metric == "goodput" else plot.metric
+            return queue_over_time(rows, store, shown, name, fixed=plot.where)
         case _:
             return _bars(plot, rows, name)
 
@@ -294,7 +295,9 @@ def _of_metric(plot: Plot, metric: str) -> Plot:
 
 
 def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> Heatmap | None:
-    rows = [row for row in rows if row.figures[plot.metric].known]
+    # Cells of a group that varies neither axis have no field.
+    axes = (plot.over, plot.by)
+    rows = [row for row in rows if row.figures[plot.metric].known and any(_has(row, axis) for axis in axes)]
     if plot.over is None or plot.by is None:
         return None
     columns = list(dict.fromkeys(_label(row, plot.over) for row in rows))
@@ -363,13 +366,7 @@ def _p(change: Change) -> str:
 
 
 def _cloud(
-    rows: Sequence[CellSummary],
-    results: pl.DataFrame,
-    name: str,
-    metric: str,
-    *,
-    falling: bool,
-    by: str | None,
+    plot: Plot, rows: Sequence[CellSummary], results: pl.DataFrame, name: str, metric: str, *, falling: bool
 ) -> Chart | None:
     """Every repetition's goodput against another metric, with an ellipse around each cell's."""
     done = results.filter((pl.col("status") == "done") & pl.col("flow").is_null())
@@ -380,15 +377,20 @@ def _cloud(
     goodput_scale = metric_scale("bit/s", False, done["goodput"].to_list())
     other = METRICS[metric]
     scale = metric_scale(other.unit, other.share, done[metric].to_list())
-    keys = list(dict.fromkeys(_label(row, by) if by else _rest(row) for row in shown))
+    by = plot.by
+
+    def key_of(row: CellSummary) -> str:
+        return _label(row, by) if by else _rest(row, *plot.where)
+
+    keys = list(dict.fromkeys(key_of(row) for row in shown))
     if len(keys) > _MAX_LINES and by is None:
         by = _coarse(shown)
-        keys = list(dict.fromkeys(_label(row, by) for row in shown)) if by else keys
+        keys = list(dict.fromkeys(key_of(row) for row in shown)) if by else keys
     if len(keys) > _MAX_LINES:
         keys = ["every cell"]
     traces, outlines = [], []
     for index, key in enumerate(keys):
-        own = [row for row in shown if len(keys) == 1 or (_label(row, by) if by else _rest(row)) == key]
+        own = [row for row in shown if len(keys) == 1 or key_of(row) == key]
         points = done.filter(pl.col("cell").is_in([row.cell.id for row in own]))
         titles = {row.cell.id: row.cell.title for row in own}
         x = points[metric].to_numpy() / scale.divisor
@@ -404,7 +406,7 @@ def _cloud(
     return Chart(
         kind="cloud",
         name=name,
-        title="Goodput against delay" if falling else "Goodput against CPU",
+        title=f"Goodput against {'delay' if falling else 'CPU'}{of_all(plot.where)}",
         x_label=_axis_label(metric, scale.unit),
         y_label=f"Goodput ({goodput_scale.unit})",
         traces=tuple(traces),

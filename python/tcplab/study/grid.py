@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,11 @@ class Cell:
     def title(self) -> str:
         """As tables and messages name it."""
         return ", ".join(f"{axis} {label}" for axis, label in self.labels.items()) or "the unchanged scenario"
+
+    def titled_without(self, axes: Container[str]) -> str:
+        """Its title beside others that have the same values of these axes."""
+        own = [f"{axis} {label}" for axis, label in self.labels.items() if axis not in axes]
+        return ", ".join(own) or self.title
 
     @property
     def sets(self) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from tcplab.analysis.samples import Samples, Series
 from tcplab.figures.decimate import decimate
 from tcplab.figures.model import Chart, Trace
@@ -14,10 +17,18 @@ from tcplab.study.summary import CellSummary
 DELAY = "queueing_delay"
 
 
-def queue_over_time(rows: list[CellSummary], store: Store, metric: str, name: str) -> Chart | None:
+def queue_over_time(
+    rows: list[CellSummary],
+    store: Store,
+    metric: str,
+    name: str,
+    *,
+    fixed: Mapping[str, object] = MappingProxyType({}),
+) -> Chart | None:
     """The first repetition's queue in each cell; None: no cell's discipline shows the figure.
 
     `metric` is `queueing_delay` (ms) or the name of a gauge. A line's colour is its cell's, whichever figure.
+    The axes that are `fixed` for all of them stand in the title, not beside each line.
     """
     traces: list[Trace] = []
     units: dict[str, None] = {}
@@ -28,7 +39,8 @@ def queue_over_time(rows: list[CellSummary], store: Store, metric: str, name: st
         unit, series = found
         units[unit] = None
         x, y = decimate(series.time / 1e9, series.value)
-        traces.append(Trace(row.cell.title, x, y, style(number), markers=False))
+        key = row.cell.titled_without(fixed) if fixed else row.cell.title
+        traces.append(Trace(key, x, y, style(number), markers=False))
     if not traces:
         return None
     words = metric.replace("_", " ")
@@ -38,12 +50,17 @@ def queue_over_time(rows: list[CellSummary], store: Store, metric: str, name: st
     return Chart(
         kind="curve",
         name=name,
-        title=f"The bottleneck's queue: {words} over time",
+        title=f"The bottleneck's queue: {words} over time{of_all(fixed)}",
         x_label="Time (s)",
         y_label=f"{label} ({unit})" if unit else label,
         traces=tuple(traces),
         notes=("First repetition.",),
     )
+
+
+def of_all(fixed: Mapping[str, object]) -> str:
+    """The values of the axes that are the same for all that a figure shows, for its title."""
+    return f", {', '.join(str(label) for label in fixed.values())}" if fixed else ""
 
 
 def _series(row: CellSummary, store: Store, metric: str) -> tuple[str, Series] | None:

@@ -41,6 +41,21 @@ def test_a_heatmap_without_axes_takes_those_that_vary(tmp_path: Path) -> None:
     assert (other.columns, other.rows) == (("reno", "cubic"), ("10 ms", "40 ms"))
 
 
+def test_cells_that_vary_neither_axis_of_a_heatmap_have_no_field(tmp_path: Path) -> None:
+    cells = "[{group: main, cc: [reno, cubic], rtt: [10 ms, 40 ms]}, {group: lossy, loss: [0 %, 1 %]}]"
+    text = STUDY.replace("repeat: 2", f"  network.path.loss: [0 %, 1 %]\ncells: {cells}\nrepeat: 2")
+    (made,) = drawn(tmp_path, "[{kind: heatmap, over: rtt, by: cc}]", text)
+    assert isinstance(made, Heatmap)
+    assert (made.columns, made.rows) == (("10 ms", "40 ms"), ("reno", "cubic"))
+
+
+def test_an_axis_that_is_the_same_for_all_points_stands_in_the_title(tmp_path: Path) -> None:
+    (made,) = drawn(tmp_path, "[{kind: tradeoff, where: {rtt: 10 ms}}]")
+    assert isinstance(made, Chart)
+    assert [trace.key for trace in made.traces] == ["reno", "cubic"]
+    assert made.title == "Goodput against delay, 10 ms"
+
+
 def test_cells_that_share_a_heatmap_s_field_are_averaged_and_it_says_so(tmp_path: Path) -> None:
     text = STUDY.replace("repeat: 2", "  network.path.loss: [0 %, 1 %]\nrepeat: 2")
     (made,) = drawn(tmp_path, "[{kind: heatmap, over: rtt, by: cc}]", text)
