@@ -55,7 +55,8 @@ def steady(*, rate: int, seconds: float, load: float, flows: int, tos: int = 0) 
 
 
 ROOT = Path(__file__).parents[2]
-MODULES = ["veth", "sch_tbf", "sch_codel", "sch_fq_codel", "sch_pie", "sch_red", "sch_cake"]
+DISCIPLINES = ["tbf", "codel", "fq", "fq_codel", "pie", "red", "cake"]
+MODULES = ["veth", *(f"sch_{name}" for name in DISCIPLINES)]
 RATE = 10_000_000
 BURST = 1540
 SHAPER = ["root", "handle", "1:", "tbf", "rate", f"{RATE}bit", "burst", str(BURST), "limit", "10000000"]
@@ -134,6 +135,38 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "cake bandwidth 10mbit diffserv4",
         "classes",
     ),
+    "cake, memlimit": (
+        {**_CAKE, "memlimit": 100 * 1514},
+        f"cake bandwidth 10mbit besteffort memlimit {100 * 2304}",
+        "steady",
+    ),
+    "fq": ({"kind": "fq"}, "fq orphan_mask 65535", "varying"),
+    "fq, maxrate": (
+        {"kind": "fq", "maxrate": RATE // 10},
+        "fq orphan_mask 65535 maxrate 1mbit",
+        "varying",
+    ),
+    "tbf": (
+        {
+            "kind": "tbf",
+            "rate": RATE,
+            "burst": 15_000,
+            "queue": {"kind": "droptail", "limit": {"bytes": 100_000}},
+        },
+        "tbf rate 10mbit burst 15000 limit 100000",
+        "varying",
+    ),
+    "tbf, peak": (
+        {
+            "kind": "tbf",
+            "rate": RATE // 10,
+            "burst": 30_000,
+            "peak": RATE,
+            "queue": {"kind": "droptail", "limit": {"bytes": 100_000}},
+        },
+        "tbf rate 1mbit burst 30000 peakrate 10mbit mtu 1540 limit 100000",
+        "slow",
+    ),
     "cake, hosts": (
         {**_CAKE, "isolation": "dual-srchost"},
         "cake bandwidth 10mbit besteffort dual-srchost",
@@ -143,6 +176,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "cake, held out: precedence": (
         {**_CAKE, "bandwidth": 13_000_000, "diffserv": "precedence"},
         "cake bandwidth 13mbit precedence",
+        "other classes",
+    ),
+    "cake, held out: precedence, 8 Mbit/s": (
+        {**_CAKE, "bandwidth": 8_000_000, "diffserv": "precedence", "memlimit": 64_000_000},
+        "cake bandwidth 8mbit precedence memlimit 64000000",
         "other classes",
     ),
     "cake, held out: diffserv3, rtt 40 ms": (
@@ -186,16 +224,21 @@ SHARING = [
 ]
 
 
-def commands(words: str) -> list[list[str]]:
-    """The commands for `tc`: CAKE shapes by itself, the others behind a token bucket."""
-    if words.startswith("cake"):
+def shapes(queue: dict[str, Any]) -> bool:
+    """Whether it has a rate of its own; others stand behind a token bucket."""
+    return queue["kind"] in ("cake", "tbf") or "maxrate" in queue
+
+
+def commands(queue: dict[str, Any], words: str) -> list[list[str]]:
+    """The commands for `tc`."""
+    if shapes(queue):
         return [["root", "handle", "1:", *words.split()]]
     return [SHAPER, ["parent", "1:", "handle", "2:", *words.split()]]
 
 
 def shaped(queue: dict[str, Any]) -> dict[str, Any]:
     """The same of ours."""
-    if queue["kind"] == "cake":
+    if shapes(queue):
         return queue
     return {"kind": "tbf", "rate": RATE, "burst": BURST, "queue": queue}
 
@@ -248,11 +291,11 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
     theirs = [
         {
             "name": run,
-            "qdisc": commands(words),
+            "qdisc": commands(queue, words),
             "arrivals": arrivals_of(arrivals, number),
             "drain": 6,
         }
-        for name, (_, words, arrivals) in CASES.items()
+        for name, (queue, words, arrivals) in CASES.items()
         for number, run in enumerate(runs[name], 1)
     ]
     (folder / "cases.json").write_text(json.dumps(theirs), encoding="utf-8")
