@@ -302,3 +302,12 @@ def _read(terminal: int) -> bytes:
     except OSError:
         # The other side is closed.
         return b""
+
+
+@pytest.mark.parametrize("place", [[], ["left"]])
+def test_remedies_need_no_place(place: list[str], here: Path, tcplab: Command) -> None:
+    """The only place is found."""
+    ended = tcplab("run", "short.yaml", "--with-accelerator", *place, "--output", "out", "--no-report")
+    assert ended.returncode == 0, ended.stderr
+    assert "With accelerator: " in ended.stdout
+    assert "Recommendation: " in ended.stdout

@@ -16,6 +16,17 @@ CLIENT, ROUTER, SERVER = "client", "router", "server"
 # Addresses of the server by IP version, and what a URL has for them.
 ADDRESS = {4: "10.9.2.1", 6: "fd09:2::1"}
 HOST = {4: "10.9.2.1", 6: "[fd09:2::1]"}
+# The client's address, and the router's that face the server and the client.
+CLIENT_ADDRESS = {4: "10.9.1.1", 6: "fd09:1::1"}
+ROUTER_ADDRESS = {4: "10.9.2.2", 6: "fd09:2::2"}
+NEAR_ROUTER_ADDRESS = {4: "10.9.1.2", 6: "fd09:1::2"}
+# Takes a host off the network without a word.
+GONE = """
+table inet gone {
+    chain in { type filter hook input priority 0; policy drop; }
+    chain out { type filter hook output priority 0; policy drop; }
+}
+"""
 _LINKS = (
     (CLIENT, "c0", ("10.9.1.1/24", "fd09:1::1/64"), "r0", ("10.9.1.2/24", "fd09:1::2/64")),
     (SERVER, "s0", ("10.9.2.1/24", "fd09:2::1/64"), "r1", ("10.9.2.2/24", "fd09:2::2/64")),

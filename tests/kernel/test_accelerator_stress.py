@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import os
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .beside import ADDRESS, CLIENT, ROUTER, SERVER, Network, Program
+from .beside import (
+    ADDRESS,
+    CLIENT,
+    CLIENT_ADDRESS,
+    GONE,
+    HOST,
+    NEAR_ROUTER_ADDRESS,
+    ROUTER,
+    ROUTER_ADDRESS,
+    SERVER,
+    Network,
+    Program,
+)
 
-CONNECTIONS = int(os.environ.get("TCPLAB_STRESS_CONNECTIONS", "2000"))
+CONNECTIONS = int(os.environ.get("TCPLAB_STRESS_CONNECTIONS", "10000"))
 # Buffers of both legs, bytes; Linux grants twice as much. A pipe between the legs holds 256 KiB.
 BUFFER, PIPE = 200_000, 256 << 10
 BOUNDED = {
@@ -33,13 +47,6 @@ def buffers(one, size):
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-"""
-# Takes a host off the network without a word.
-GONE = """
-table inet gone {
-    chain in { type filter hook input priority 0; policy drop; }
-    chain out { type filter hook output priority 0; policy drop; }
-}
 """
 # Sends back what it gets, to any number of clients.
 ECHO = (
@@ -104,6 +111,12 @@ say(event="connected")
 sent = received = 0
 right = True
 block = bytes(range(251)) * 100
+
+def acked():
+    # `tcpi_bytes_acked` (linux/tcp.h), which counts the SYN of the end that connected.
+    info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return struct.unpack_from("Q", info, 120)[0] - (sys.argv[2] == "client")
+
 for line in sys.stdin:
     word, *more = line.strip().strip('"').split()
     try:
@@ -135,9 +148,11 @@ for line in sys.stdin:
             one.shutdown(socket.SHUT_WR)
         elif word == "reset":
             reset(one)
-        say(event=word, sent=sent, received=received, right=right)
+            say(event="reset")
+            continue
+        say(event=word, sent=sent, received=received, right=right, acked=acked())
     except OSError as problem:
-        say(event="broken", errno=problem.errno, sent=sent, received=received)
+        say(event="broken", errno=problem.errno, sent=sent, received=received, acked=acked())
 """
 )
 
@@ -262,6 +277,113 @@ def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
     assert client.next(event="read")["received"] == sent + 5_000_000
     do(client, "finish")
     assert counts(proxy, open=0)["broken"] == 0
+
+
+def test_what_it_had_acknowledged_and_not_delivered_is_lost_with_it(net: Network) -> None:
+    """The cost of a split connection, in bytes: the server has been told of their arrival."""
+    proxy = net.proxy("accelerate", BOUNDED)
+    client, server = pair(net)
+    do(client, "read 100000")
+    do(server, "fill")
+    client.next(event="read")
+    acked = server.next(event="fill")["acked"]
+    # The client reads no more: what it has not got waits at the accelerator, or in its own buffer.
+    held = counts(proxy, open=1)["held"]
+    assert held > 0
+    proxy.kill()
+    do(client, "read")
+    # A reset discards what has not been read, too.
+    received = client.next(event="broken")["received"]
+    lost = acked - received
+    assert held <= lost <= held + 2 * 100_000
+    do(server, "send 1")
+    assert server.next(event="broken")["acked"] == acked
+
+
+def test_half_of_a_connection_that_has_ended_leaves_the_other_half(net: Network) -> None:
+    proxy = net.proxy("accelerate", {})
+    client, server = pair(net)
+    do(client, "send 10")
+    do(client, "finish")
+    do(server, "read")
+    assert server.next(event="read")["received"] == 100_000
+    do(server, "send 500")
+    do(client, "read 5000000")
+    assert client.next(event="read")["right"]
+    assert counts(proxy, open=1)["broken"] == 0
+    do(server, "finish")
+    do(client, "read")
+    assert client.next(event="read", received=5_000_000)["right"]
+    assert counts(proxy, open=0)["broken"] == 0
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_without_transparency_the_server_sees_the_router(ip: int, net: Network) -> None:
+    who = """
+import json, socket, sys
+listener = socket.create_server(("", 5000), family=socket.AF_INET6, dualstack_ipv6=True)
+print(json.dumps({"event": "serves"}))
+while True:
+    one, peer = listener.accept()
+    one.sendall(peer[0].removeprefix("::ffff:").encode())
+    one.close()
+"""
+    net.start(SERVER, who).next(event="serves")
+    ask = f"import socket; print(socket.create_connection(({ADDRESS[ip]!r}, 5000), 30).recv(100).decode())"
+    answers = []
+    for settings in ({}, {"transparent": False}):
+        proxy = net.proxy("accelerate", settings)
+        answers.append(net.run(CLIENT, "python3", "-c", ask).strip())
+        counts(proxy, open=0, accepted=1)
+        proxy.end()
+    assert answers == ([CLIENT_ADDRESS[ip], ROUTER_ADDRESS[ip]])
+
+
+def test_it_can_be_addressed_as_a_proxy(net: Network) -> None:
+    """The server sees the router; a connection to the server itself is split as well."""
+    for ip in (4, 6):
+        net.start(SERVER, ECHO, ADDRESS[ip]).next(event="serves")
+    proxy = net.proxy("accelerate", {"forward": {"8443": f"{ADDRESS[4]}:5000", "8446": f"{HOST[6]}:5000"}})
+    ask = """
+import socket, sys
+for to in sys.argv[1:]:
+    host, _, port = to.rpartition(":")
+    one = socket.create_connection((host, int(port)), 30)
+    one.sendall(b"hello")
+    assert one.recv(10) == b"hello"
+    one.close()
+"""
+    places = [f"{NEAR_ROUTER_ADDRESS[4]}:8443", f"{NEAR_ROUTER_ADDRESS[6]}:8446", f"{ADDRESS[4]}:5000"]
+    net.run(CLIENT, "python3", "-c", ask, *places)
+    assert counts(proxy, open=0, accepted=3)["broken"] == 0
+
+
+def test_curl_and_wget_fetch_through_it(net: Network, tmp_path: Path) -> None:
+    """And through a cache and an accelerator in one router."""
+    body = os.urandom(3_000_000)
+    (tmp_path / "file").write_bytes(body)
+    serve = net.command(SERVER, "python3", "-u", "-m", "http.server", "--bind", "::", "80")
+    server = subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for ip in (4, 6):
+            url = f"http://{HOST[ip]}/file"
+            ready = ("--retry", "20", "--retry-connrefused", "--silent", "--output", "/dev/null")
+            net.run(CLIENT, "curl", *ready, url)
+            for cached in (False, True):
+                proxy = net.proxy("accelerate", {})
+                cache = net.proxy("cache", {"ports": [80]}) if cached else None
+                for number, words in enumerate((("curl", "--silent", "-o"), ("wget", "--quiet", "-O"))):
+                    got = tmp_path / f"{ip}-{cached}-{number}"
+                    net.run(CLIENT, *words, str(got), url)
+                    assert got.read_bytes() == body
+                counted = proxy.end()
+                # The cache comes first, and its own connections are not split.
+                assert (counted["accepted"], counted["broken"]) == ((0, 0) if cached else (2, 0))
+                if cache is not None:
+                    assert cache.end()["accepted"] == 2
+    finally:
+        server.kill()
+        server.wait(60)
 
 
 def test_its_death_ends_the_connections_with_a_reset(net: Network) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -14,7 +15,7 @@ import pytest
 
 from tcplab.results import Run
 
-from .beside import CLIENT, HOST, ROUTER, SERVER, Network, Program
+from .beside import CLIENT, GONE, HOST, ROUTER, SERVER, Network, Program
 
 ASKED = ["page", "object", "offset", "cache"]
 
@@ -89,6 +90,34 @@ while True:
     while data := peer.recv(100):
         peer.sendall(data.upper())
     peer.close()
+"""
+
+
+NGINX = """
+user root;
+daemon off;
+pid DIR/pid;
+events {}
+http {
+    log_format asked '$request_method $uri $status';
+    access_log DIR/access asked;
+    client_body_temp_path DIR/t1; proxy_temp_path DIR/t2; fastcgi_temp_path DIR/t3;
+    uwsgi_temp_path DIR/t4; scgi_temp_path DIR/t5;
+    types { text/plain txt; }
+    default_type text/plain;
+    gzip on;
+    gzip_vary on;
+    gzip_types text/plain;
+    gzip_proxied any;
+    server {
+        listen 80;
+        listen [::]:80;
+        root DIR;
+        location / { add_header Cache-Control max-age=60; }
+        location = /file { gzip off; add_header Cache-Control max-age=60; }
+        location /stale/ { gzip off; alias DIR/; add_header Cache-Control max-age=0; }
+    }
+}
 """
 
 
@@ -287,6 +316,140 @@ assert peer.recv(100) == b""
         net.run(CLIENT, "python3", "-c", code, HOST[4])
     counts = proxy.end()
     assert (counts["passed"], counts["broken"]) == (2, 0)
+
+
+def test_a_protocol_in_which_the_server_speaks_first_passes(net: Network) -> None:
+    greeter = """
+import json, socket
+listener = socket.create_server(("0.0.0.0", 80))
+print(json.dumps({"event": "serves"}))
+while True:
+    peer, _ = listener.accept()
+    peer.sendall(b"220 welcome")
+    while data := peer.recv(100):
+        peer.sendall(data.upper())
+    peer.close()
+"""
+    net.start(SERVER, greeter).next(event="serves")
+    proxy = cache(net)
+    talk = """
+import socket, sys
+peer = socket.create_connection((sys.argv[1], 80), 30)
+assert peer.recv(100) == b"220 welcome"
+peer.sendall(b"get x")
+assert peer.recv(100) == b"GET X"
+peer.shutdown(socket.SHUT_WR)
+assert peer.recv(100) == b""
+"""
+    net.run(CLIENT, "python3", "-c", talk, HOST[4])
+    counts = proxy.end()
+    assert (counts["passed"], counts["broken"]) == (1, 0)
+
+
+def test_a_client_that_takes_its_time_is_served(net: Network, origin: Program) -> None:
+    """As a browser that connects before it has anything to ask."""
+    proxy = cache(net)
+    late = """
+import socket, sys, time
+peer = socket.create_connection((sys.argv[1], 80), 30)
+time.sleep(2)
+peer.sendall(b"GET /l/5/60 HTTP/1.1\\r\\nHost: h\\r\\nConnection: close\\r\\n\\r\\n")
+said = b""
+while data := peer.recv(1000):
+    said += data
+assert said.endswith(b"lllll"), said
+"""
+    for _ in range(2):
+        net.run(CLIENT, "python3", "-c", late, HOST[4])
+    counts = proxy.end()
+    assert (counts["passed"], counts["broken"], counts["hits"], counts["misses"]) == (0, 0, 1, 1)
+
+
+@pytest.mark.parametrize("gone", [CLIENT, SERVER])
+def test_an_end_that_vanishes_is_given_up_after_the_user_timeout(
+    gone: str, net: Network, origin: Program
+) -> None:
+    settings = {"size": 10_000_000, "user_timeout": 3 * 10**9}
+    proxy = net.proxy("cache", {"cache": settings, "ports": [80]})
+    slow = net.start(CLIENT, SLOW, HOST[4], "/z/30000000/60")
+    slow.next(event="begun")
+    net.run(gone, "nft", GONE)
+    if gone == SERVER:
+        slow.tell({})
+    # Linux would wait for 15 minutes or longer. Counts come each second.
+    told = (proxy.next(event="counts", accepted=1) for _ in range(60))
+    said = next(said for said in told if said["open"] == 0)
+    assert (said["broken"], said["memory"], said["stored"]) == (1, 0, 0)
+    assert sockets(net) == []
+
+
+def test_nginx_behind_it_is_asked_once(net: Network, tmp_path: Path) -> None:
+    program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
+    if program is None:
+        pytest.skip("nginx is not installed: apt install nginx-light")
+    body = os.urandom(200_000)
+    (tmp_path / "file").write_bytes(body)
+    (tmp_path / "text").write_text("0123456789\n" * 5000, encoding="ascii")
+    (tmp_path / "nginx.conf").write_text(NGINX.replace("DIR", str(tmp_path)), encoding="ascii")
+    command = net.command(SERVER, program, "-c", str(tmp_path / "nginx.conf"), "-e", str(tmp_path / "errors"))
+    nginx = subprocess.Popen(command)
+    try:
+        url = f"http://{HOST[4]}"
+        curl(net, "-o", "/dev/null", "--retry", "20", "--retry-connrefused", f"{url}/ready")
+        proxy = cache(net)
+        assert [status(net, f"{url}/file")[1] for _ in range(2)] == ["fwd=uri-miss", "hit"]
+        assert status(net, f"{url}/file", "-r", "100-199") == ("206", "hit")
+        got = tmp_path / "got"
+        curl(net, "-o", str(got), "-r", "1000-", f"{url}/file")
+        assert got.read_bytes() == body[1000:]
+        # Chunks, and a variant by Accept-Encoding.
+        packed = ("-H", "Accept-Encoding: gzip")
+        assert status(net, f"{url}/text", *packed) == ("200", "fwd=uri-miss")
+        assert status(net, f"{url}/text", *packed) == ("200", "hit")
+        assert curl(net, "--compressed", f"{url}/text") == "0123456789\n" * 5000
+        # Stale at once, and confirmed by its entity tag.
+        assert status(net, f"{url}/stale/file") == ("200", "fwd=uri-miss")
+        assert status(net, f"{url}/stale/file") == ("200", "fwd=stale; fwd-status=304")
+        assert status(net, f"{url}/nothing")[0] == "404"
+        assert proxy.end()["broken"] == 0
+        asked = (tmp_path / "access").read_text(encoding="utf-8").splitlines()
+        assert asked.count("GET /file 200") == 1
+        assert asked.count("GET /stale/file 304") == 1
+    finally:
+        nginx.terminate()
+        nginx.wait(60)
+
+
+def test_a_browser_loads_a_page_from_it(net: Network, tmp_path: Path) -> None:
+    browser = shutil.which("chromium")
+    if browser is None:
+        pytest.skip("chromium is not installed: apt install chromium")
+    names = [f"part{number}.js" for number in range(12)]
+    scripts = "".join(f'<script src="{name}"></script>' for name in names)
+    page = f"<!doctype html><body>{scripts}<p id=sum></p><script>sum.textContent = 'sum ' + total</script>"
+    (tmp_path / "index.html").write_text(page, encoding="ascii")
+    for name in names:
+        code = "globalThis.total = (globalThis.total ?? 0) + 7;" + "/" * 20_000
+        (tmp_path / name).write_text(code, encoding="ascii")
+        past = time.time() - 100_000
+        os.utime(tmp_path / name, (past, past))
+    serve = net.command(SERVER, "python3", "-u", "-m", "http.server", "--bind", "::", "80")
+    server = subprocess.Popen(serve, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        url = f"http://{HOST[4]}/index.html"
+        curl(net, "-o", "/dev/null", "--retry", "20", "--retry-connrefused", url)
+        proxy = cache(net)
+        for number in range(2):
+            words = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/{number}")
+            shown = net.run(CLIENT, browser, *words, "--virtual-time-budget=20000", "--dump-dom", url)
+            assert "sum 84" in shown
+        counts = proxy.end()
+        assert counts["misses"] >= len(names)
+        assert counts["hits"] >= len(names), "the second browser has nothing stored of its own"
+        assert counts["broken"] <= counts["accepted"]
+    finally:
+        server.kill()
+        server.wait(60)
 
 
 def test_without_a_server_there_is_a_502(net: Network, origin: Program) -> None:

@@ -2,143 +2,84 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
-use socket2::Socket;
-use tcplab_plan::{Accelerator as Settings, WhenFull};
+use tcplab_plan::{Accelerator as Settings, Load, WhenFull};
 
 use crate::AcceleratorError;
 use crate::connection::{Connection, Turn};
-use crate::divert::{self, Choice, Diversion};
+use crate::divert::{self, Choice};
 use crate::sample::{Counts, Sample};
-use crate::socket::{self, plain};
+use crate::service::{self, Entrance, Incoming, Service};
+use crate::socket;
 use crate::splice::Pipes;
 
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Events of one wait.
 const EVENTS: usize = 1024;
-/// Of a reached limit this much must be free again, percent, before connections are split anew.
-const FREE: u64 = 10;
-/// How often the memory held is added up at least, and the end looked for.
-const REVIEW: Duration = Duration::from_millis(100);
 
 /// A split-TCP accelerator in the network namespace it was made in.
 #[derive(Debug)]
 pub struct Accelerator {
     settings: Settings,
-    user_timeout: Duration,
-    listener: Socket,
-    diversion: Diversion,
-    poll: Poll,
+    /// They end before the diversion does, so that the kernel forwards nothing of theirs.
     connections: Slab<Connection>,
+    entrance: Entrance,
+    poll: Poll,
+    events: Events,
     /// Connections that have more to do than one turn allows.
     ready: VecDeque<usize>,
     pipes: Pipes,
     counts: Counts,
     /// Payload held, bytes, at the last review.
     held: u64,
-    passing: bool,
 }
 
 impl Accelerator {
     /// Listen, and divert what passes this namespace from now on.
     pub fn open(settings: Settings) -> Result<Accelerator, AcceleratorError> {
-        let (listener, port) = socket::listen(&settings.towards_client)?;
-        // The plan's settings of the other leg are tried before the first connection needs them.
-        drop(socket::listen(&settings.towards_server)?);
-        let poll = Poll::new().map_err(AcceleratorError::Events)?;
-        poll.registry()
-            .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
-            .map_err(AcceleratorError::Events)?;
         let address = |host: &String| host.parse().map_err(|_| AcceleratorError::Host(host.clone()));
         let hosts = settings.hosts.iter().map(address).collect::<Result<_, _>>()?;
         let choice = Choice::Within { hosts, ports: settings.ports.clone() };
-        let diversion = Diversion::new(divert::ACCELERATOR, port, choice)?;
+        let legs = [&settings.towards_client, &settings.towards_server];
+        let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
+        let mut entrance = Entrance::open(divert::ACCELERATOR, legs, choice, user_timeout)?;
+        for (port, to) in &settings.forward {
+            let to = to.parse().map_err(|_| AcceleratorError::Destination(to.clone()))?;
+            entrance.forward(*port, to, &settings.towards_client)?;
+        }
+        let poll = Poll::new().map_err(AcceleratorError::Events)?;
+        for listener in entrance.listeners() {
+            poll.registry()
+                .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
+                .map_err(AcceleratorError::Events)?;
+        }
         Ok(Accelerator {
-            user_timeout: Duration::from_nanos(settings.user_timeout.as_ns()),
             settings,
-            listener,
-            diversion,
-            poll,
             connections: Slab::new(),
+            entrance,
+            poll,
+            events: Events::with_capacity(EVENTS),
             ready: VecDeque::new(),
             pipes: Pipes::default(),
             counts: Counts::default(),
             held: 0,
-            passing: false,
         })
     }
 
-    /// Serve until `over`, which is asked every 100 ms. Every `interval` `observe` is given each open connection.
+    /// Serve until `over`, which is asked every 100 ms or more often. Every `interval`, and at the end, `observe` is given each
+    /// open connection.
     pub fn run(
-        mut self,
+        self,
         interval: Duration,
         over: impl Fn() -> bool,
-        mut observe: impl FnMut(&Counts, &mut dyn Iterator<Item = Sample>),
+        observe: impl FnMut(&Counts, &mut dyn Iterator<Item = Sample>),
     ) -> Result<Counts, AcceleratorError> {
-        let mut events = Events::with_capacity(EVENTS);
-        let interval = interval.min(REVIEW);
-        let mut due = Instant::now() + interval;
-        while !over() {
-            let wait = if self.ready.is_empty() {
-                due.saturating_duration_since(Instant::now())
-            } else {
-                Duration::ZERO
-            };
-            match self.poll.poll(&mut events, Some(wait)) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                    return Err(AcceleratorError::Events(error));
-                }
-                _ => {}
-            }
-            for event in &events {
-                match event.token() {
-                    LISTENER => self.accept()?,
-                    Token(number) => self.ready.push_back(number / 2),
-                }
-            }
-            // Each has one turn before the sockets are asked again.
-            for _ in 0..self.ready.len() {
-                if let Some(number) = self.ready.pop_front() {
-                    self.turn(number);
-                }
-            }
-            if Instant::now() >= due {
-                due = (due + interval).max(Instant::now());
-                // No further event reports a connection that came when no file descriptor was left.
-                self.accept()?;
-                self.look();
-                observe(&self.counts, &mut self.samples());
-            }
-            self.review()?;
-        }
-        Ok(self.counts)
-    }
-
-    /// Adds up what is held, and resets the connections of ends that have vanished.
-    fn look(&mut self) {
-        let (now, mut gone) = (Instant::now(), Vec::new());
-        self.held = 0;
-        for (number, connection) in &mut self.connections {
-            let Some(sample) = connection.sample() else { continue };
-            self.held += sample.exposed_up() + sample.exposed_down();
-            if connection.silence(&sample, now) > self.user_timeout {
-                gone.push(number);
-            }
-        }
-        for number in gone {
-            self.counts.broken += 1;
-            drop(self.remove(number));
-        }
-    }
-
-    fn samples(&self) -> impl Iterator<Item = Sample> {
-        self.connections.iter().filter_map(|(_, connection)| connection.sample())
+        service::run(self, interval, over, observe)
     }
 
     fn turn(&mut self, number: usize) {
@@ -160,34 +101,14 @@ impl Accelerator {
         for socket in connection.sockets() {
             let _ = self.poll.registry().deregister(&mut SourceFd(&socket.as_raw_fd()));
         }
-        self.counts.open = self.connections.len() as u64;
         connection
     }
 
-    fn accept(&mut self) -> Result<(), AcceleratorError> {
-        loop {
-            let (client, from) = match self.listener.accept() {
-                Ok((client, from)) => (client, from),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // The client has gone again, or no file descriptor is left for it (accept(2)).
-                Err(_) => return Ok(()),
-            };
-            if self.is_full() && self.settings.when_full == WhenFull::Reset {
-                self.counts.refused += 1;
-                let _ = client.set_linger(Some(Duration::ZERO));
-                continue;
-            }
-            if self.split(client, from.as_socket()).is_none() {
-                self.counts.broken += 1;
-            }
-        }
-    }
-
     /// None if it came to nothing: the client is reset.
-    fn split(&mut self, client: Socket, from: Option<SocketAddr>) -> Option<()> {
-        socket::prepare(&client, self.user_timeout).ok()?;
-        let (from, to) = (plain(from?), plain(client.local_addr().ok()?.as_socket()?));
-        let server = socket::connect(from, to, &self.settings.towards_server, self.user_timeout).ok()?;
+    fn split(&mut self, Incoming { socket: client, from, to, diverted }: Incoming) -> Option<()> {
+        let name = (diverted && self.settings.transparent).then_some(from);
+        let user_timeout = self.entrance.user_timeout();
+        let server = socket::connect(name, to, &self.settings.towards_server, user_timeout).ok()?;
         let number = self.counts.accepted;
         let entry = self.connections.vacant_entry();
         let key = entry.key();
@@ -203,32 +124,85 @@ impl Accelerator {
             return None;
         }
         self.counts.accepted += 1;
-        self.counts.open = self.connections.len() as u64;
         Some(())
     }
 
-    fn is_full(&self) -> bool {
-        self.connections.len() as u64 >= u64::from(self.settings.connections)
-            || self.held >= self.settings.memory
+    fn fullness(&self) -> Load {
+        self.settings.load(self.connections.len() as u64, self.held)
+    }
+}
+
+impl Service for Accelerator {
+    type Counts = Counts;
+
+    fn entrance(&mut self) -> &mut Entrance {
+        &mut self.entrance
     }
 
-    /// Lets new connections pass while a limit is reached, and for a while after.
-    fn review(&mut self) -> Result<(), AcceleratorError> {
-        if self.settings.when_full == WhenFull::Reset {
-            return Ok(());
+    fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError> {
+        let wait = if self.ready.is_empty() { wait } else { Duration::ZERO };
+        match self.poll.poll(&mut self.events, Some(wait)) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(AcceleratorError::Events(error));
+            }
+            _ => {}
         }
-        let below = |value: u64, limit: u64| value <= limit - limit.div_ceil(100 / FREE);
-        if !self.passing && self.is_full() {
-            self.passing = true;
-            self.counts.passed += 1;
-            self.diversion.open(false)?;
-        } else if self.passing
-            && below(self.connections.len() as u64, u64::from(self.settings.connections))
-            && below(self.held, self.settings.memory)
-        {
-            self.passing = false;
-            self.diversion.open(true)?;
+        let mut arrived = false;
+        for event in &self.events {
+            match event.token() {
+                LISTENER => arrived = true,
+                Token(number) => self.ready.push_back(number / 2),
+            }
+        }
+        if arrived {
+            self.accept();
+        }
+        // Each has one turn before the sockets are asked again.
+        for _ in 0..self.ready.len() {
+            if let Some(number) = self.ready.pop_front() {
+                self.turn(number);
+            }
         }
         Ok(())
+    }
+
+    fn accept(&mut self) {
+        while let Some(incoming) = self.entrance.accept() {
+            // Dropped, it resets the client.
+            if self.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
+                self.counts.refused += 1;
+            } else if self.split(incoming).is_none() {
+                self.counts.broken += 1;
+            }
+        }
+    }
+
+    fn review(&mut self, now: Instant) {
+        let mut gone = Vec::new();
+        self.held = 0;
+        for (number, connection) in &mut self.connections {
+            let Some(sample) = connection.sample() else { continue };
+            self.held += sample.exposed_up() + sample.exposed_down();
+            if connection.silence(&sample, now) > self.entrance.user_timeout() {
+                gone.push(number);
+            }
+        }
+        for number in gone {
+            self.counts.broken += 1;
+            drop(self.remove(number));
+        }
+    }
+
+    fn load(&self) -> Load {
+        // Where those beyond a limit are reset, none passes.
+        if self.settings.when_full == WhenFull::Reset { Load::Low } else { self.fullness() }
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { open: self.connections.len() as u64, passed: self.entrance.passed, ..self.counts }
+    }
+
+    fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.connections.iter().filter_map(|(_, connection)| connection.sample())
     }
 }

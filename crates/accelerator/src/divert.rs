@@ -102,6 +102,11 @@ impl Diversion {
         Ok(diversion)
     }
 
+    /// Whether new connections are diverted.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Divert new connections, or let them pass. Those that are split stay split.
     pub(crate) fn open(&mut self, open: bool) -> Result<(), AcceleratorError> {
         if open == self.open {

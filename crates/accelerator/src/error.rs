@@ -16,6 +16,8 @@ pub enum AcceleratorError {
     Transparent(io::Error),
     #[error("{0:?} is not an IP address")]
     Host(String),
+    #[error("{0:?} is not an IP address and a port")]
+    Destination(String),
     #[error("cannot listen: {0}")]
     Listen(io::Error),
     #[error("cannot wait for events: {0}")]

@@ -84,6 +84,20 @@ impl Sample {
         self.exposed(&self.server.info, &self.client.info)
     }
 
+    /// Bytes that wait to be sent to the client: received from the server, and not sent on yet.
+    pub fn unsent_down(&self) -> u64 {
+        self.unsent(&self.server.info, &self.client.info)
+    }
+
+    /// Likewise to the server.
+    pub fn unsent_up(&self) -> u64 {
+        self.unsent(&self.client.info, &self.server.info)
+    }
+
+    fn unsent(&self, from: &TcpInfo, to: &TcpInfo) -> u64 {
+        if self.carries { from.bytes_received.saturating_sub(to.first_sent()) } else { 0 }
+    }
+
     fn exposed(&self, from: &TcpInfo, to: &TcpInfo) -> u64 {
         if !self.carries {
             return 0;

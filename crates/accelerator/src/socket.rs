@@ -22,11 +22,18 @@ const PROBES: u32 = 6;
 /// the client has the settings of `leg`.
 pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
     // The options of a listening socket are inherited, and buffers must be set before the handshake (tcp(7)).
-    let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
-    let socket = open(any, leg)?;
+    let (socket, port) = listen_at(0, leg)?;
     transparent(&socket, Domain::IPV6).map_err(AcceleratorError::Transparent)?;
+    Ok((socket, port))
+}
+
+/// Listens at a port of this node's own addresses.
+pub(crate) fn listen_at(port: u16, leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
+    let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port);
+    let socket = open(any, leg)?;
     let listened = (|| {
         socket.set_only_v6(false)?;
+        socket.set_reuse_address(true)?;
         socket.bind(&any.into())?;
         socket.listen(BACKLOG)?;
         socket.local_addr()
@@ -35,18 +42,22 @@ pub(crate) fn listen(leg: &Leg) -> Result<(Socket, u16), AcceleratorError> {
     Ok((socket, port))
 }
 
-/// Begins to connect to `server` in the name of `client`.
+/// Begins to connect to `server` in the name of `client`; with none, from this node's own address.
 pub(crate) fn connect(
-    client: SocketAddr,
+    client: Option<SocketAddr>,
     server: SocketAddr,
     leg: &Leg,
     user_timeout: Duration,
 ) -> Result<Socket, AcceleratorError> {
     let socket = open(server, leg)?;
-    transparent(&socket, Domain::for_address(server)).map_err(AcceleratorError::Transparent)?;
+    if client.is_some() {
+        transparent(&socket, Domain::for_address(server)).map_err(AcceleratorError::Transparent)?;
+    }
     let begun = (|| {
-        socket.set_reuse_address(true)?;
-        socket.bind(&client.into())?;
+        if let Some(client) = client {
+            socket.set_reuse_address(true)?;
+            socket.bind(&client.into())?;
+        }
         match socket.connect(&server.into()) {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => Ok(()),
             done => done,
@@ -108,6 +119,18 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V6(ip) => SocketAddr::new(IpAddr::V6(ip).to_canonical(), address.port()),
         IpAddr::V4(_) => address,
+    }
+}
+
+/// Waits until one of them can be read, has ended or broken; which.
+pub(crate) fn wait_either(sockets: [&Socket; 2]) -> io::Result<[bool; 2]> {
+    let mut polled = sockets.map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN));
+    loop {
+        match poll(&mut polled, PollTimeout::NONE) {
+            Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => return Ok(polled.map(|one| one.any().unwrap_or(false))),
+        }
     }
 }
 

@@ -20,11 +20,12 @@ fn facts(counts: &Counts) -> Value {
     json!({"open": open, "accepted": accepted, "broken": broken, "refused": refused, "passed": passed})
 }
 
-/// Starts to split connections, until the process ends.
+/// Starts to split connections, until the process ends or the plan kills it.
 pub fn start(asked: Accelerate) -> Result<Proxy, AcceleratorError> {
+    let kill_at = asked.accelerator.kill_at;
     let accelerator = Accelerator::open(asked.accelerator)?;
-    Proxy::start("accelerator", asked.streams, asked.sample, move |interval, observe| {
-        let done = accelerator.run(interval, || false, |counts, samples| observe(facts(counts), samples));
-        done.map(drop)
+    Proxy::start("accelerator", asked.streams, asked.sample, move |interval, now, observe| {
+        let over = || kill_at.is_some_and(|at| now() >= at.as_ns());
+        accelerator.run(interval, over, |counts, samples| observe(facts(counts), samples)).map(drop)
     })
 }

@@ -37,7 +37,7 @@ fn facts(counts: &CacheCounts) -> Value {
 /// Starts to answer requests, until the process ends.
 pub fn start(asked: protocol::Cache) -> Result<Proxy, AcceleratorError> {
     let cache = open(&asked)?;
-    Proxy::start("cache", asked.streams, asked.sample, move |interval, observe| {
+    Proxy::start("cache", asked.streams, asked.sample, move |interval, _, observe| {
         cache.run(interval, || false, |counts, samples| observe(facts(counts), samples)).map(drop)
     })
 }

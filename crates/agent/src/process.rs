@@ -36,12 +36,20 @@ fn loopback_up() -> io::Result<()> {
     }
 }
 
-/// Raises the soft limit of open files to the hard one: a stream takes one or two.
+/// Open files that 10,000 split connections need, and as many again.
+const MANY_FILES: libc::rlim_t = 40_000;
+
+/// Raises the soft limit of open files to the hard one: a stream takes one or two. The privileged raise that one, too, if it is low.
 pub fn raise_file_limit() {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` is valid for both calls; a refusal leaves the limit as it is.
+    // SAFETY: `limit` is valid for all calls; a refusal leaves the limit as it is.
     unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+            return;
+        }
+        let most = limit.rlim_max.max(MANY_FILES);
+        let raised = libc::rlimit { rlim_cur: most, rlim_max: most };
+        if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) != 0 {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
         }

@@ -80,13 +80,13 @@ pub fn alone<A: DeserializeOwned, P>(
 }
 
 impl Proxy {
-    /// Runs it in a thread: `run` is given the interval of observation, and whom to tell. `streams` say whose a connection is;
-    /// `sample` is the interval of rows, ns.
+    /// Runs it in a thread: `run` is given the interval of observation, the time since the run's start in ns, and whom to tell.
+    /// `streams` say whose a connection is; `sample` is the interval of rows, ns.
     pub fn start(
         name: &'static str,
         streams: Vec<Destination>,
         sample: Option<u64>,
-        run: impl FnOnce(Duration, Observe<'_>) -> Result<(), AcceleratorError> + Send + 'static,
+        run: impl FnOnce(Duration, &dyn Fn() -> u64, Observe<'_>) -> Result<(), AcceleratorError> + Send + 'static,
     ) -> Result<Proxy, AcceleratorError> {
         let known: HashMap<SocketAddr, (String, u64)> = streams
             .into_iter()
@@ -95,7 +95,8 @@ impl Proxy {
         let proxy = Proxy { name, state: Arc::default() };
         let (reported, interval) = (proxy.clone(), sample.map_or(UNSEEN, Duration::from_nanos));
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            let ended = run(interval, &mut |counts, samples| {
+            let now = || reported.lock().run.as_ref().map_or(0, |(_, clock)| clock.now());
+            let ended = run(interval, &now, &mut |counts, samples| {
                 reported.lock().observe(counts, samples, &known, sample.is_some());
             });
             if let Err(error) = ended {
@@ -149,12 +150,13 @@ impl State {
         let mut held = 0;
         for sample in samples {
             let (up, down) = (sample.exposed_up(), sample.exposed_down());
+            let (to_client, to_server) = (sample.unsent_down(), sample.unsent_up());
             held += up + down;
             if rows_wanted {
                 let owner = known.get(&sample.server.peer);
                 let owner = owner.map(|(flow, stream)| (rows.symbol(flow), *stream));
-                push(&mut rows, time, owner, sample.connection, "client", sample.client, up);
-                push(&mut rows, time, owner, sample.connection, "server", sample.server, down);
+                push(&mut rows, time, owner, sample.connection, "client", sample.client, up, to_client);
+                push(&mut rows, time, owner, sample.connection, "server", sample.server, down, to_server);
             }
         }
         self.held = self.held.max(held);
@@ -169,6 +171,7 @@ fn push(
     leg: &str,
     LegSample { info, .. }: LegSample,
     exposed: u64,
+    unsent: u64,
 ) {
     let (node, leg) = (rows.node(), rows.symbol(leg));
     rows.leg(LegRow {
@@ -181,6 +184,7 @@ fn push(
         bytes_received: info.bytes_received,
         bytes_acked: info.bytes_acked,
         exposed,
+        unsent,
         cwnd: u64::from(info.snd_cwnd),
         srtt: info.srtt(),
         retransmits: u64::from(info.total_retrans),

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use tcplab_units::Span;
+use tcplab_units::{Span, Time};
 
 use crate::Cc;
 
 /// Ends each TCP connection that passes the node and opens a second one to its destination.
 ///
-/// Each leg has a congestion control and buffers of its own. The addresses and ports of both ends stay as they are.
+/// Each leg has a congestion control and buffers of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Accelerator {
@@ -31,6 +31,14 @@ pub struct Accelerator {
     pub when_full: WhenFull,
     /// How long an end may leave unacknowledged what it was sent before its connection is reset (RFC 9293, section 3.9.1).
     pub user_timeout: Span,
+    /// Whether the server sees the client's address and port. Else it sees an address of the node, and a port of its own.
+    pub transparent: bool,
+    /// By port of the node itself, the address and port that connections to it go on to: it is addressed as a proxy there. These come
+    /// from an address of the node.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub forward: BTreeMap<u16, String>,
+    /// When it dies: the connections that it has split are reset, and later ones pass. None: never.
+    pub kill_at: Option<Time>,
 }
 
 impl Default for Accelerator {
@@ -44,15 +52,50 @@ impl Default for Accelerator {
             memory: 1 << 30,
             when_full: WhenFull::Pass,
             user_timeout: Span::from_secs(120),
+            transparent: true,
+            forward: BTreeMap::new(),
+            kill_at: None,
         }
     }
 }
 
 impl Accelerator {
+    /// How it stands to its limits with so many connections, and so much payload held.
+    pub fn load(&self, connections: u64, held: u64) -> Load {
+        Load::of(connections, u64::from(self.connections)).max(Load::of(held, self.memory))
+    }
+
     /// Whether it splits connections to this node and port.
     pub fn splits(&self, host: &str, port: u16) -> bool {
         (self.hosts.is_empty() || self.hosts.iter().any(|name| name == host))
             && (self.ports.is_empty() || self.ports.contains(&port))
+    }
+}
+
+/// How a figure stands to its limit. New connections pass once it is reached, and until it is well below.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Load {
+    /// A tenth of the limit is free, or more.
+    Low,
+    /// Less is free.
+    High,
+    /// It is reached.
+    Full,
+}
+
+impl Load {
+    /// Of the limit that must be free again, percent.
+    const FREE: u64 = 10;
+
+    /// How `figure` stands to `limit`.
+    pub fn of(figure: u64, limit: u64) -> Load {
+        if figure >= limit {
+            Load::Full
+        } else if figure > limit - limit.div_ceil(100 / Load::FREE) {
+            Load::High
+        } else {
+            Load::Low
+        }
     }
 }
 
@@ -85,4 +128,22 @@ pub enum WhenFull {
     Pass,
     /// It is reset.
     Reset,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Load::{Full, High, Low};
+    use super::*;
+
+    #[test]
+    fn a_limit_that_was_reached_is_well_below_again_with_a_tenth_free() {
+        let of = |figure| Load::of(figure, 1000);
+        assert_eq!([of(0), of(900), of(901), of(999), of(1000)], [Low, Low, High, High, Full]);
+        assert_eq!([Load::of(0, 1), Load::of(1, 1)], [Low, Full]);
+        let accelerator = Accelerator { connections: 10, memory: 1000, ..Accelerator::default() };
+        assert_eq!(
+            [accelerator.load(10, 0), accelerator.load(0, 950), accelerator.load(9, 0)],
+            [Full, High, Low]
+        );
+    }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tcplab_units::Span;
 
 use crate::describe::Bytes;
 
@@ -19,11 +20,13 @@ pub use store::{Found, Store};
 pub struct Cache {
     /// Most bytes stored: heads and bodies.
     pub size: u64,
+    /// How long an end may leave unacknowledged what it was sent before its connection is reset.
+    pub user_timeout: Span,
 }
 
 impl Default for Cache {
     fn default() -> Cache {
-        Cache { size: 256 << 20 }
+        Cache { size: 256 << 20, user_timeout: Span::from_secs(120) }
     }
 }
 

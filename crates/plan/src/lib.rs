@@ -29,7 +29,7 @@ mod routing;
 mod tcp_settings;
 mod trace;
 
-pub use accelerator::{Accelerator, Leg, WhenFull};
+pub use accelerator::{Accelerator, Leg, Load, WhenFull};
 pub use cache::{Cache, Found, Store};
 pub use cc::Cc;
 pub use chance::Chance;

@@ -94,7 +94,7 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
         nic: settings.nic.as_ref().and_then(nic),
         routing: routing(layout, node),
         accelerate: node.accelerate.as_ref().map(|given| accelerator(layout, given)),
-        cache: node.cache.as_ref().map(|given| Cache { size: given.size.unwrap_or(Cache::default().size) }),
+        cache: node.cache.as_ref().map(cache),
     }
 }
 
@@ -125,6 +125,17 @@ fn accelerator(layout: &Layout<'_>, given: &Accelerate) -> Accelerator {
         connections: given.connections.unwrap_or(default.connections),
         memory: given.memory.unwrap_or(default.memory),
         when_full: given.when_full.unwrap_or(default.when_full),
+        user_timeout: given.user_timeout.map_or(default.user_timeout, Span::from_ns),
+        transparent: given.transparent.unwrap_or(default.transparent),
+        forward: default.forward,
+        kill_at: given.kill_at.map(Time::from_ns),
+    }
+}
+
+fn cache(given: &language::Cache) -> Cache {
+    let default = Cache::default();
+    Cache {
+        size: given.size.unwrap_or(default.size),
         user_timeout: given.user_timeout.map_or(default.user_timeout, Span::from_ns),
     }
 }

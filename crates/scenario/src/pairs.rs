@@ -51,5 +51,5 @@ fn hosts(network: &Network) -> Vec<String> {
     let own = named.into_iter().filter(|name| !graph.joints.contains(name) && !graph.hosts.contains(name));
     let own: Vec<String> = own.collect();
     let hosts = graph.hosts.into_iter().chain(own);
-    hosts.filter(|name| of_kind(name).is_none_or(|kind| kind == NodeKind::Host)).collect()
+    hosts.filter(|name| of_kind(name).is_none_or(|role| role.kind() == NodeKind::Host)).collect()
 }

@@ -12,7 +12,7 @@ use crate::document::Step;
 use crate::generate::{self, Graph};
 use crate::language::{
     Accelerate, At, Cache, Chance, Direction, HostSettings, Impairments, Jitter, Joint, Link, LinkChange,
-    Loss, Network, Node, Overhead, PathNetwork, Policer, QueueTree, Reorder, Scenario,
+    Loss, Network, Node, Overhead, PathNetwork, Policer, QueueTree, Reorder, Role, Scenario,
 };
 use crate::reader::Path;
 
@@ -265,7 +265,8 @@ fn nodes(network: &Network, graph: &Graph) -> Vec<NodeSpec> {
     };
     let routing = network.topology.as_ref().and_then(|given| given.routing.as_ref());
     let spec = |name: &str, own: Option<&Node>, generated: NodeKind, routing: Option<&Routing>| {
-        let kind = own.and_then(|own| own.kind).unwrap_or(generated);
+        let role = own.and_then(|own| own.kind);
+        let kind = role.map_or(generated, Role::kind);
         let place = own.map_or(at!["network", "topology"], |own| at!["network", "nodes", own.number]);
         let common = if kind == NodeKind::Host { common.clone() } else { HostSettings::default() };
         let settings = own.map(|own| own.settings.clone()).unwrap_or_default();
@@ -273,8 +274,12 @@ fn nodes(network: &Network, graph: &Graph) -> Vec<NodeSpec> {
             routing: own.and_then(|own| own.routing.clone()).or(routing.cloned()),
             frr: own.and_then(|own| own.frr.clone()),
             ecmp: own.and_then(|own| own.ecmp),
-            accelerate: own.and_then(|own| own.accelerate.clone()),
-            cache: own.and_then(|own| own.cache.clone()),
+            accelerate: own
+                .and_then(|own| own.accelerate.clone())
+                .or_else(|| (role == Some(Role::Accelerator)).then(Accelerate::default)),
+            cache: own
+                .and_then(|own| own.cache.clone())
+                .or_else(|| (role == Some(Role::Cache)).then(Cache::default)),
             ..node_spec(name, kind, common, &settings, place)
         }
     };

@@ -22,6 +22,7 @@ use crate::ping_stream::PingStream;
 use crate::plan::{self, Accelerator, Cc, Flow, Pattern, Plan, Traffic};
 use crate::relay::{self, Relay};
 use crate::request::Request;
+use crate::splitter::Splitter;
 use crate::stream::{FlowEndpoints, Interval, Relays, Stream, StreamKind};
 use crate::tcp_stream::{Settings, TcpStream};
 use crate::udp::Pacer;
@@ -112,6 +113,11 @@ pub(crate) fn browsers(plan: &Plan) -> Vec<Option<Browser>> {
 /// The stores of the nodes' caches: nothing yet.
 pub(crate) fn caches(plan: &Plan) -> Vec<Stored> {
     plan.nodes.iter().map(|node| Stored::new(node.cache.as_ref().map_or(0, |cache| cache.size))).collect()
+}
+
+/// The accelerators of nodes.
+pub(crate) fn splitters(plan: &Plan) -> Vec<Option<Splitter>> {
+    plan.nodes.iter().map(|node| node.accelerate.clone().map(Splitter::new)).collect()
 }
 
 fn min_mtu(plan: &Plan, path: &[DirectionId]) -> u32 {
@@ -342,6 +348,7 @@ impl Builder<'_> {
         let ((client, client_config), (server, server_config)) = (towards_client?, towards_server?);
         Ok(relay::Settings {
             node: place.node,
+            name: self.plan.nodes[usize::from(place.node)].name.clone(),
             controls: [client, server],
             configs: [client_config, server_config],
             max_age: place.max_age,

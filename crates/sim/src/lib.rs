@@ -28,6 +28,7 @@ mod samplers;
 mod schedule;
 mod sim_context;
 mod simulation;
+mod splitter;
 mod stream;
 mod tcp_stream;
 mod udp;

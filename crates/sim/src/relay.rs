@@ -15,7 +15,9 @@ use crate::network::NodeId;
 use crate::packet::{Body, is_opening};
 use crate::plan::REQUEST_BYTES;
 use crate::recorder::Mode;
+use crate::samplers;
 use crate::sim_context::{SimContext, Timer};
+use crate::splitter::Admission;
 use crate::stream::FlowEndpoints;
 use crate::tcp_stream::{CLIENT, SERVER};
 
@@ -26,6 +28,8 @@ const PIPE: u64 = 256 << 10;
 pub(crate) struct Settings {
     /// Where it is.
     pub(crate) node: NodeId,
+    /// The name of that node.
+    pub(crate) name: String,
     /// The specification of each leg's control.
     pub(crate) controls: [Control; 2],
     /// Settings of the leg towards the client, and towards the server.
@@ -47,6 +51,12 @@ pub(crate) struct Relay {
     ended: [bool; 2],
     /// No more is written to a leg.
     closed: [bool; 2],
+    /// A leg is closed, or was reset.
+    over: [bool; 2],
+    /// The client is reset once its connection is established.
+    refuses: bool,
+    /// Payload held, bytes, as the accelerator counts it; none: it does not count this connection.
+    held: Option<u64>,
 }
 
 /// Where in a connection a relay is, and what the connection is for.
@@ -65,6 +75,8 @@ pub(crate) struct Leg {
     pub(crate) retransmits: u64,
     /// Received from its far end, and not acknowledged by that of the other leg.
     pub(crate) exposed: u64,
+    /// Received from the other leg's far end, and not sent to its own.
+    pub(crate) unsent: u64,
 }
 
 impl Relay {
@@ -78,7 +90,25 @@ impl Relay {
             read: [0; 2],
             ended: [false; 2],
             closed: [false; 2],
+            over: [false; 2],
+            refuses: false,
+            held: None,
         }
+    }
+
+    /// Whether it takes the connection that a client's segment opens, if it opens one.
+    pub(crate) fn admits(&mut self, segment: &Segment, sim: &mut SimContext) -> bool {
+        let now = sim.now();
+        if self.caching.is_some() || self.legs[CLIENT].is_some() || !is_opening(segment) {
+            return true;
+        }
+        let Some(splitter) = sim.splitter(self.settings.node) else { return true };
+        match splitter.admit(now) {
+            Admission::Split => self.held = Some(0),
+            Admission::Reset => self.refuses = true,
+            Admission::Pass => return false,
+        }
+        true
     }
 
     /// Where it is.
@@ -130,6 +160,13 @@ impl Relay {
     /// Does all that follows from what happened to a leg.
     fn drive<M: Mode>(&mut self, hop: &mut Hop<'_>, sim: &mut SimContext) {
         let now = sim.now();
+        let kill_at = match self.held {
+            Some(_) => sim.splitter(self.settings.node).map_or(Time::NEVER, |splitter| splitter.kill_at()),
+            None => Time::NEVER,
+        };
+        if now >= kill_at {
+            self.die(hop, sim);
+        }
         loop {
             let mut acted = false;
             for leg in [CLIENT, SERVER] {
@@ -144,8 +181,38 @@ impl Relay {
                 break;
             }
         }
+        self.account(sim);
         let timer = self.legs.iter().flatten().map(|connection| connection.poll_timeout()).min();
-        sim.set_timer_no_later(hop.endpoints.stream, Timer::Relay, timer.unwrap_or(Time::NEVER));
+        let timer = timer.unwrap_or(Time::NEVER).min(if self.held.is_some() { kill_at } else { Time::NEVER });
+        sim.set_timer_no_later(hop.endpoints.stream, Timer::Relay, timer);
+    }
+
+    /// The accelerator is killed: what it holds is lost, and its host resets both legs.
+    fn die(&mut self, hop: &Hop<'_>, sim: &mut SimContext) {
+        let now = sim.now();
+        if let Some(legs) = self.legs(now) {
+            samplers::legs(sim, now, hop.endpoints.stream, &self.settings.name, &legs);
+        }
+        for connection in self.legs.iter_mut().flatten() {
+            connection.reset(now);
+        }
+    }
+
+    /// Tells the accelerator what this connection holds, and its end.
+    fn account(&mut self, sim: &mut SimContext) {
+        let Some(before) = self.held else { return };
+        let over = self.over[CLIENT] && (self.over[SERVER] || self.legs[SERVER].is_none());
+        let held = match &self.legs {
+            [Some(client), Some(server)] if !over => exposed(client, server) + exposed(server, client),
+            _ => 0,
+        };
+        let Some(splitter) = sim.splitter(self.settings.node) else { return };
+        splitter.hold(before, held);
+        self.held = Some(held);
+        if over {
+            splitter.leave();
+            self.held = None;
+        }
     }
 
     /// Sends what a leg has to send, and takes its notices; whether there was any of them.
@@ -159,9 +226,15 @@ impl Relay {
         while let Some(notice) = self.legs[leg].as_mut().and_then(|connection| connection.poll_notice()) {
             acted = true;
             match notice {
+                Notice::Established if leg == CLIENT && self.refuses => self.reset(leg, now),
                 Notice::Established if leg == CLIENT && self.caching.is_none() => self.connect(now),
                 Notice::PeerClosed => self.ended[leg] = true,
-                Notice::Aborted => return self.abort(1 - leg, now),
+                Notice::Closed => self.over[leg] = true,
+                Notice::Aborted => {
+                    self.over[leg] = true;
+                    // One leg was reset or given up: so is the other.
+                    self.reset(1 - leg, now);
+                }
                 _ => {}
             }
         }
@@ -230,28 +303,33 @@ impl Relay {
         moved
     }
 
-    /// One leg was reset or given up: so is the other.
-    fn abort(&mut self, leg: usize, now: Time) -> bool {
+    fn reset(&mut self, leg: usize, now: Time) {
         if let Some(connection) = &mut self.legs[leg] {
             connection.reset(now);
         }
-        false
     }
 
-    /// Figures of both legs, once there are two.
+    /// Figures of both legs, once there are two, and while there are.
     pub(crate) fn legs(&self, now: Time) -> Option<[Leg; 2]> {
         let [Some(client), Some(server)] = &self.legs else { return None };
+        if client.is_aborted() || server.is_aborted() {
+            return None;
+        }
+        // A request that a cache has not answered is asked again: nothing is lost with it, and nothing waits.
+        let carried = |bytes| if self.caching.is_some() { 0 } else { bytes };
         let leg = |own: &Connection, other: &Connection| Leg {
             info: own.info(now),
             bytes_received: own.bytes_received(),
             bytes_acked: own.bytes_acked(),
             retransmits: own.counters().retransmits,
-            // A request that a cache has not answered is asked again: nothing is lost with it.
-            exposed: match self.caching {
-                Some(_) => 0,
-                None => own.bytes_received().saturating_sub(other.bytes_acked()),
-            },
+            exposed: carried(exposed(own, other)),
+            unsent: carried(other.bytes_received().saturating_sub(own.counters().bytes_sent)),
         };
         Some([leg(client, server), leg(server, client)])
     }
+}
+
+/// Payload that was acknowledged to one end, and not yet by the other.
+fn exposed(from: &Connection, to: &Connection) -> u64 {
+    from.bytes_received().saturating_sub(to.bytes_acked())
 }

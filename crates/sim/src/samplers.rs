@@ -59,11 +59,11 @@ pub(crate) fn sockets(plan: &Plan, streams: &[Stream], sim: &mut SimContext, now
 }
 
 /// One row for each leg of every connection that an accelerator has split.
-fn legs(sim: &mut SimContext, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) {
+pub(crate) fn legs(sim: &mut SimContext, now: Time, stream: u32, node: &str, legs: &[Leg; 2]) {
     let (flow, number) = sim.recorder.stream(stream);
     let node = sim.recorder.symbol(node);
     for (leg, name) in legs.iter().zip(["client", "server"]) {
-        let Leg { info, bytes_received, bytes_acked, retransmits, exposed } = leg;
+        let Leg { info, bytes_received, bytes_acked, retransmits, exposed, unsent } = leg;
         let row = LegRow {
             time: now.as_ns(),
             flow: Some(flow),
@@ -74,6 +74,7 @@ fn legs(sim: &mut SimContext, now: Time, stream: u32, node: &str, legs: &[Leg; 2
             bytes_received: *bytes_received,
             bytes_acked: *bytes_acked,
             exposed: *exposed,
+            unsent: *unsent,
             cwnd: u64::from(info.cwnd),
             srtt: (info.srtt > Span::ZERO).then_some(info.srtt.as_ns()),
             retransmits: *retransmits,

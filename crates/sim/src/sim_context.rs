@@ -14,6 +14,7 @@ use crate::packet::{Body, Packet};
 use crate::plan::Medium;
 use crate::recorder::{LinkObserver, Mode, Recorder};
 use crate::schedule::{Schedule, Slot};
+use crate::splitter::Splitter;
 
 /// Timers of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,8 @@ pub(crate) struct SimContext {
     pub(crate) browsers: Vec<Option<Browser>>,
     /// The stores of the nodes' caches, by the node's place in the plan.
     pub(crate) caches: Vec<Stored>,
+    /// The accelerators of nodes, likewise.
+    pub(crate) splitters: Vec<Option<Splitter>>,
     pub(crate) discarded: Discarded,
 }
 
@@ -71,6 +74,11 @@ impl SimContext {
     #[inline]
     pub(crate) fn timer_slot(&self, stream: u32, timer: Timer) -> Slot {
         self.network.components() as Slot + stream * Timer::COUNT + timer as u32
+    }
+
+    /// The accelerator of a node.
+    pub(crate) fn splitter(&mut self, node: NodeId) -> Option<&mut Splitter> {
+        self.splitters.get_mut(usize::from(node)).and_then(Option::as_mut)
     }
 
     /// A stream's timer fires at `time` and not at any other.

@@ -104,6 +104,7 @@ impl Simulation {
             browsers: crate::build::browsers(plan),
             discarded: Discarded::default(),
             caches: crate::build::caches(plan),
+            splitters: crate::build::splitters(plan),
         };
         for stream in &streams {
             sim.set_timer(stream.endpoints.stream, Timer::Application, stream.start);

@@ -54,6 +54,12 @@ impl Relays {
         &self.nodes[..self.count]
     }
 
+    /// The one of this number relays no more.
+    fn remove(&mut self, number: usize) {
+        self.nodes.copy_within(number + 1.., number);
+        self.count -= 1;
+    }
+
     /// Which of them is at `node`.
     #[inline]
     pub(crate) fn at(&self, node: NodeId) -> Option<usize> {
@@ -171,7 +177,11 @@ impl Stream {
 
     /// A packet of the stream arrived at the relay of this number.
     pub(crate) fn relay<M: Mode>(&mut self, number: usize, body: &Body, forward: bool, sim: &mut SimContext) {
-        if let StreamKind::Tcp(tcp) = &mut self.kind {
+        let StreamKind::Tcp(tcp) = &mut self.kind else { return };
+        if tcp.passes(number, body, forward, sim) {
+            self.endpoints.relay::<M>(number, *body, forward, sim);
+            self.endpoints.relays.remove(number);
+        } else {
             tcp.relay::<M>(number, body, forward, &self.endpoints, sim);
         }
     }

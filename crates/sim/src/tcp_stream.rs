@@ -202,6 +202,17 @@ impl TcpStream {
         }
     }
 
+    /// Whether a segment that arrived at the relay of this number opens a connection that the relay does not take. It is
+    /// none of this stream's from then on.
+    pub(crate) fn passes(&mut self, number: usize, body: &Body, forward: bool, sim: &mut SimContext) -> bool {
+        let (Some(relay), Body::Tcp(segment)) = (self.relays.get_mut(number), body) else { return false };
+        if !forward || relay.admits(segment, sim) {
+            return false;
+        }
+        self.relays.remove(number);
+        true
+    }
+
     /// A segment arrived at the relay of this number.
     pub(crate) fn relay<M: Mode>(
         &mut self,

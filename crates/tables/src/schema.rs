@@ -218,6 +218,8 @@ table! {
     /// Payload acknowledged to the far end that the other leg's has not acknowledged: lost if the accelerator
     /// dies.
     exposed: u64 ["B"],
+    /// Payload that waits to be sent to the far end: received from the other leg's, and not sent on yet.
+    unsent: u64 ["B"],
     /// Congestion window.
     cwnd: u64 ["segments"],
     /// Smoothed RTT; null before the first.

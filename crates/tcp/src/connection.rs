@@ -409,6 +409,11 @@ impl Connection {
         self.counters
     }
 
+    /// Whether it was reset or given up, by either end.
+    pub fn is_aborted(&self) -> bool {
+        self.state == State::Aborted
+    }
+
     /// Whether there is nothing left to poll for.
     pub(crate) fn is_drained(&self) -> bool {
         self.out.is_empty() && self.notices.is_empty()

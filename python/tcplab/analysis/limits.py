@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import polars as pl
+
 from tcplab.analysis.laws import Path
+from tcplab.analysis.leg_summaries import slower_leg
 from tcplab.plan.paths import base_rtt, bottlenecks, nominal_rate, settings
 from tcplab.plan.types import Plan
 
@@ -56,15 +59,21 @@ def limited_by(metrics: Mapping[str, float | None], windows: Windows, utilizatio
     return longest if (waited[longest] or 0.0) > _OFTEN else "slow start"
 
 
-def split_limit(limit: str, utilization: float | None) -> str:
-    """The limit of a flow that an accelerator splits, from the limit of its sender.
+def split_limit(limit: str, utilization: float | None, legs: pl.DataFrame) -> str:
+    """The limit of a flow that an accelerator splits, from that of its sender and figures of the legs.
 
     Where the sender waits for the accelerator's receive window, the other leg is the slower one: its link
-    where that is filled, else the leg itself.
+    where that is filled, else its losses where it has any, else the leg itself.
     """
     if limit != "receive window":
         return limit
-    return "link" if (utilization or 0.0) >= _FULL else "the accelerator's other leg"
+    if (utilization or 0.0) >= _FULL:
+        return "link"
+    slower = slower_leg(legs)
+    if slower is None:
+        return limit
+    losses = legs.filter(leg=slower)["retransmits"].sum() > 0
+    return f"{'loss on ' if losses else ''}the leg towards the {slower}"
 
 
 def path_of(plan: Plan, flow: str) -> Path | None:

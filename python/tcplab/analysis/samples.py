@@ -257,7 +257,7 @@ class Samples:
 
     def legs(self, flow: str) -> pl.DataFrame:
         """The legs at an accelerator of the flow's first stream: rows of the table `legs`, by time."""
-        rows = self._table("legs").filter(pl.col("flow") == flow)
+        rows = self.rows("legs", flow)
         return rows.filter(pl.col("stream") == pl.col("stream").min()).sort("time")
 
     def mss(self, flow: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Common parts of all commands: --quiet and --verbose, usage errors, and earlier spellings of options."""
+"""Common parts of all commands: --quiet, --verbose, usage errors, earlier spellings, optional values."""
 
 from __future__ import annotations
 
@@ -57,6 +57,9 @@ class Command(TyperCommand):
         """Parse the words behind the command's name."""
         name = ctx.command_path.partition(" ")[2]
         current, warnings = respelled(name, args)
+        current = _with_defaults(
+            current, {name: word for param in self.params for name, word in _words(param)}
+        )
         for text in () if ctx.resilient_parsing else warnings:
             warn(f"tcplab: warning: {text}")
         try:
@@ -84,6 +87,23 @@ class DefaultGroup(TyperGroup):
         if args and args[0].startswith("-") and args[0] not in ("-h", "--help"):
             args = [self.default, *args]
         return super().parse_args(ctx, args)
+
+
+def _words(param: Any) -> Iterator[tuple[str, str]]:
+    """The names of an option whose value may be left out, and the value that it then has."""
+    metavar = param.metavar or ""
+    if metavar.startswith("["):
+        yield from ((name, "auto") for name in param.opts if name.startswith("--"))
+
+
+def _with_defaults(args: list[str], words: dict[str, str]) -> list[str]:
+    """Arguments in which each of these options has a value."""
+    made: list[str] = []
+    for arg, following in zip(args, [*args[1:], "-"], strict=True):
+        made.append(arg)
+        if arg in words and following.startswith("-"):
+            made.append(words[arg])
+    return made
 
 
 @contextmanager

@@ -72,15 +72,15 @@ def run(
     with_accelerator: Annotated[
         str | None,
         typer.Option(
-            metavar="NODE",
-            help="Compare the scenario with itself accelerated, at a router or at `left` of a path.",
+            metavar="[NODE]",
+            help="Compare the scenario with itself accelerated, at this router or at each that flows pass.",
         ),
     ] = None,
     with_cache: Annotated[
         str | None,
         typer.Option(
-            metavar="NODE",
-            help="Compare it with a cache for http flows, at a router or at `left` of a path.",
+            metavar="[NODE]",
+            help="Compare it with a cache for http flows, likewise.",
         ),
     ] = None,
     streams: Annotated[

@@ -9,7 +9,15 @@ from tcplab.analysis.fetches import Fetches
 from tcplab.analysis.leg_summaries import LegSummary
 from tcplab.analysis.statistics import mean_interval
 from tcplab.present.text_table import Grid, Heading
-from tcplab.quantities import Scale, bytes_text, count_scale, percent_scale, size_scale, time_scale
+from tcplab.quantities import (
+    Scale,
+    bytes_text,
+    count_scale,
+    percent_scale,
+    rate_scale,
+    size_scale,
+    time_scale,
+)
 
 
 def fetch_grid(rows: Sequence[Fetches]) -> Grid:
@@ -40,9 +48,16 @@ def fetch_grid(rows: Sequence[Fetches]) -> Grid:
 def leg_grid(rows: Sequence[LegSummary]) -> Grid:
     """One row per flow, accelerator and leg."""
     columns = (
+        ("Goodput", rate_scale, "Payload that the leg carried", [row.goodput for row in rows]),
         ("RTT", time_scale, "Smoothed round-trip time of the leg", [row.rtt for row in rows]),
         ("Window", count_scale, "Mean congestion window, segments", [row.window for row in rows]),
         ("Retransmitted", count_scale, "Segments, by the accelerator", [row.retransmits for row in rows]),
+        (
+            "Waiting",
+            time_scale,
+            "Mean time that payload waits at the accelerator before it is sent on the leg",
+            [row.queueing for row in rows],
+        ),
         (
             "Exposed",
             size_scale,
@@ -50,8 +65,11 @@ def leg_grid(rows: Sequence[LegSummary]) -> Grid:
             [row.exposed for row in rows],
         ),
     )
-    texts = [(row.flow, row.node, f"towards the {row.leg}") for row in rows]
-    headings = tuple(Heading(label, numeric=False) for label in ("Flow", "Accelerator", "Leg"))
+    texts = [(row.flow, row.node, f"towards the {row.leg}", "yes" if row.bottleneck else "") for row in rows]
+    headings = (
+        *(Heading(label, numeric=False) for label in ("Flow", "Accelerator", "Leg")),
+        Heading("Bottleneck", numeric=False, about="The slower of the two legs"),
+    )
     return _grid("Legs", headings, texts, columns)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from tcplab.analysis.copies import fingerprint
+from tcplab.analysis.leg_summaries import leg_figures
 from tcplab.analysis.limits import Windows, limited_by, split_limit
 from tcplab.analysis.samples import Samples, Series
 from tcplab.analysis.starvation import faring
@@ -19,6 +20,7 @@ from tcplab.analysis.statistics import jain
 from tcplab.analysis.steady_state import Window, asked_omit, steady_window
 from tcplab.analysis.summaries import FlowSummary, Summary, summary
 from tcplab.plan.kinds import traffic_kind
+from tcplab.plan.paths import data_path
 from tcplab.plan.types import Plan
 from tcplab.results.run import Run
 
@@ -146,9 +148,17 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
     }
     found = _row(row.flow, metrics, kind=row.kind, cc=row.cc, streams=row.streams)
     limit = limited_by(found, _windows(samples, row, found, sockets), found["utilization"])
-    if len(samples.legs(row.flow)):
-        limit = split_limit(limit, found["utilization"])
+    if len(rows := samples.rows("legs", row.flow)):
+        limit = split_limit(limit, found["utilization"], leg_figures(_nearest(samples, row.flow, rows)))
     return {**found, "limited_by": limit if kind.bulk_tcp else None}
+
+
+def _nearest(samples: Samples, flow: str, legs: pl.DataFrame) -> pl.DataFrame:
+    """Of several accelerators, the legs at the one next to the sender, which waits for it."""
+    links = {link["name"]: link["ends"] for link in samples.plan["links"]}
+    passed = [end for hop in data_path(samples.plan, samples.plan_flow(flow)) for end in links[hop.link]]
+    nodes = set(legs["node"])
+    return legs.filter(node=next((node for node in passed if node in nodes), next(iter(nodes))))
 
 
 def _failures(flow: str, found: Summary) -> dict[str, float | None]:

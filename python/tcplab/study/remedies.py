@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tcplab.plan.kinds import kind_of, node_kind
+from tcplab.plan.paths import data_path
 from tcplab.plan.types import Plan
 from tcplab.quantities import rate_text
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from tcplab.study.summary import CellSummary, StudySummary
 
 AXIS, AS_IS, TOGETHER = "remedy", "as is", "all together"
+# In place of a node: wherever there is a place.
+AUTO = "auto"
+_BESIDE_PATH = "left"
+_MAX_PLACES = 4
 # The accelerator tried: a control that does not take every loss for congestion, and auto-tuned buffers.
 _ACCELERATOR = {"towards_client": {"cc": "bbr1"}, "towards_server": {"cc": "bbr1"}}
 # A remedy pays from here on, and another one is worth more effort from here on, as shares of the goodput.
@@ -28,7 +33,7 @@ class Remedies:
     """The remedies asked for."""
 
     accelerator: str | None = None
-    """Where: a router, or `left` on a path."""
+    """Where: a router, or `left` on a path; AUTO tries each router that flows pass."""
     streams: int | None = None
     """Connections, or ranges of an object, that each transfer is divided into."""
     cache: str | None = None
@@ -48,12 +53,10 @@ def study_of(scenario: str, plan: Plan, remedies: Remedies, repeat: int, seed: i
     `scenario` is the scenario's file and `plan` what it comes to. Raises RemedyError.
     """
     values: dict[str, Settings] = {AS_IS: {}}
-    if remedies.accelerator is not None:
-        values["accelerator"] = _at_router(
-            plan, remedies.accelerator, "accelerate", "an accelerator", _ACCELERATOR
-        )
-    if remedies.cache is not None:
-        values["cache"] = _cached(plan, remedies.cache)
+    for name, at in _places(plan, "accelerator", remedies.accelerator):
+        values[name] = _at_router(plan, at, "accelerate", "an accelerator", _ACCELERATOR)
+    for name, at in _places(plan, "cache", remedies.cache):
+        values[name] = _cached(plan, at)
     if remedies.streams is not None:
         values[f"{remedies.streams} streams"] = _divided(plan, remedies.streams)
     if len(values) > 2:
@@ -68,6 +71,24 @@ def study_of(scenario: str, plan: Plan, remedies: Remedies, repeat: int, seed: i
         "seed": seed,
         "baseline": {AXIS: AS_IS},
     }
+
+
+def _places(plan: Plan, what: str, asked: str | None) -> list[tuple[str, str]]:
+    """The names of remedies, and where each of them is."""
+    if asked is None:
+        return []
+    if asked != AUTO:
+        return [(what, asked)]
+    nodes = {node["name"]: node for node in plan["nodes"]}
+    links = {link["name"]: link["ends"] for link in plan["links"]}
+    flows = [flow for flow in plan["flows"] if kind_of(flow).connected]
+    passed = [end for flow in flows for hop in data_path(plan, flow) for end in links[hop.link]]
+    routers = list(dict.fromkeys(name for name in passed if node_kind(nodes[name]["kind"]).forwards))
+    if len(routers) > _MAX_PLACES:
+        raise RemedyError(f"flows pass {len(routers)} routers: name the one for the {what}")
+    if len(routers) > 1:
+        return [(f"{what} at {name}", name) for name in routers]
+    return [(what, routers[0] if routers else _BESIDE_PATH)]
 
 
 def _cached(plan: Plan, at: str) -> Settings:
@@ -87,7 +108,7 @@ def _at_router(plan: Plan, at: str, key: str, what: str, settings: Settings) -> 
     if routers:
         raise RemedyError(f"{at!r} is not a router; there is {', '.join(routers)}")
     on_path = {name.partition("-")[0] for name in nodes} == {"left", "right"}
-    if on_path and at == "left":
+    if on_path and at == _BESIDE_PATH:
         return {f"network.path.{key}": settings}
     where = f"{what} on a path is at `left`" if on_path else "the network has no router"
     raise RemedyError(f"there is no place for {what} at {at!r}: {where}")

@@ -56,7 +56,7 @@ export function draw(data: unknown): Drawing {
     const kind = mapping(node).kind;
     drawing.nodes.push({
       name,
-      kind: kind === "router" || kind === "switch" ? kind : "host",
+      kind: drawnKind(kind),
       path: ["network", "nodes", index],
     });
   });
@@ -80,12 +80,18 @@ export function draw(data: unknown): Drawing {
   return drawing;
 }
 
+/** How a node of this kind is drawn: accelerators and caches are routers. */
+function drawnKind(kind: unknown): NodeKind {
+  if (kind === "accelerator" || kind === "cache") return "router";
+  return kind === "router" || kind === "switch" ? kind : "host";
+}
+
 /** A drawing whose network is made from `topology`, with the nodes and links that its plan has. */
 export function drawPlan(drawing: Drawing, plan: unknown): Drawing {
   const path: Path = ["network", "topology"];
   const nodes = list(mapping(plan).nodes).map((node) => {
     const { name, kind } = mapping(node);
-    return { name: String(name), kind: kind === "router" || kind === "switch" ? kind : ("host" as NodeKind), path };
+    return { name: String(name), kind: drawnKind(kind), path };
   });
   const links = list(mapping(plan).links).map((link) => {
     const { name, ends, forward } = mapping(link);

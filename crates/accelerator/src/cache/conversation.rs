@@ -2,23 +2,21 @@
 
 use std::io;
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use mio::unix::SourceFd;
-use mio::{Events, Interest, Poll, Token};
 use nix::poll::PollFlags;
 use socket2::Socket;
 use tcplab_traffic::http::{Fields, Framing, Method, Request, Response, Wanted, wanted};
 
+use super::blocking::{fill, send};
 use super::chunks::Chunks;
 use super::rules;
 use super::shelf::{Body, Exchange, Found, Key, Stored};
-use super::{Open, Shared, USER_TIMEOUT};
-use crate::connection::{Connection, Turn};
+use super::{Open, Shared};
 use crate::socket;
-use crate::splice::Pipes;
+
+mod passing;
 
 /// Size of one read from a client: requests are small.
 const REQUEST: usize = 16 << 10;
@@ -41,6 +39,8 @@ enum End {
     Cache,
     /// The rest is passed on as it is.
     PassedOn,
+    /// The server has spoken first, and all is passed on as it is.
+    Greeted,
 }
 
 /// A connection to the server.
@@ -92,6 +92,7 @@ impl Conversation {
             End::Client => self.client.set_linger(None),
             End::Cache => self.close(),
             End::PassedOn => self.pass_on(),
+            End::Greeted => self.pass_on_greeting(),
         });
         if ended.is_err() {
             self.cache.count(|counts| counts.broken += 1);
@@ -99,6 +100,9 @@ impl Conversation {
     }
 
     fn answer_all(&mut self) -> io::Result<End> {
+        if self.server_speaks_first()? {
+            return Ok(End::Greeted);
+        }
         loop {
             match Request::parse(&self.input) {
                 Ok(Some((request, length))) => {
@@ -247,8 +251,9 @@ impl Conversation {
     fn connect(&self) -> io::Result<Server> {
         // The client's address, but not its port: the server may still know a connection from there.
         let client = SocketAddr::new(self.from.ip(), 0);
-        let connected = socket::connect(client, self.to, &self.cache.towards_server, USER_TIMEOUT)
-            .map_err(io::Error::other)?;
+        let connected =
+            socket::connect(Some(client), self.to, &self.cache.towards_server, self.cache.user_timeout)
+                .map_err(io::Error::other)?;
         if !socket::wait(&connected, PollFlags::POLLOUT, CONNECT)? {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -423,51 +428,6 @@ impl Conversation {
         }
         Ok(())
     }
-
-    /// Carries on what comes from either end, as it is.
-    fn pass_on(&mut self) -> io::Result<()> {
-        self.cache.count(|counts| counts.passed += 1);
-        // Not the connection of former requests: what cannot be repeated must not meet its end.
-        self.forget_server();
-        let server = match self.connect() {
-            Ok(server) => server.socket,
-            Err(error) => {
-                let Ok(Some((request, _))) = Request::parse(&self.input) else { return Err(error) };
-                let problem = format!("cannot connect to {}: {error}", self.to);
-                self.refuse(&request, "502 Bad Gateway", "fwd=method", &problem)?;
-                return self.close();
-            }
-        };
-        self.seen(|open| open.carries = true);
-        send(&server, &[&self.input])?;
-        let legs = [&self.client, &server];
-        let poll = Poll::new()?;
-        for (side, socket) in legs.into_iter().enumerate() {
-            socket.set_nonblocking(true)?;
-            // Edge-triggered; an event for what is ready already comes with the registration.
-            let both = Interest::READABLE | Interest::WRITABLE;
-            poll.registry().register(&mut SourceFd(&socket.as_raw_fd()), Token(side), both)?;
-        }
-        carry(poll, Connection::new(0, (self.client.clone(), self.from), (server, self.to)))
-    }
-}
-
-/// Carries on both directions of a connection until they have ended.
-fn carry(mut poll: Poll, mut connection: Connection) -> io::Result<()> {
-    let (mut events, mut pipes) = (Events::with_capacity(2), Pipes::default());
-    loop {
-        match connection.advance(&mut pipes)? {
-            Turn::Ready => {}
-            Turn::Waits => match poll.poll(&mut events, None) {
-                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-                _ => {}
-            },
-            Turn::Over => {
-                connection.close();
-                return Ok(());
-            }
-        }
-    }
 }
 
 /// Whether a cache has a part in it: a GET or HEAD of HTTP alone.
@@ -489,35 +449,4 @@ fn say_whether_open(fields: &mut Fields, request: &Request, keeps_open: bool) {
     } else if !request.is_1_1 {
         fields.set("Connection", "keep-alive");
     }
-}
-
-/// Reads what there is, up to `most` bytes; 0: the other end has closed.
-fn fill(socket: &Socket, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-    buffer.reserve(most);
-    loop {
-        match socket.recv(&mut buffer.spare_capacity_mut()[..most]) {
-            Ok(bytes) => {
-                // SAFETY: the kernel has written so many bytes there.
-                unsafe { buffer.set_len(buffer.len() + bytes) };
-                return Ok(bytes);
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Writes all parts, one after the other.
-fn send(socket: &Socket, parts: &[&[u8]]) -> io::Result<()> {
-    let mut slices: Vec<io::IoSlice<'_>> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
-    let mut left = slices.as_mut_slice();
-    io::IoSlice::advance_slices(&mut left, 0);
-    while !left.is_empty() {
-        match socket.send_vectored(left) {
-            Ok(sent) => io::IoSlice::advance_slices(&mut left, sent),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

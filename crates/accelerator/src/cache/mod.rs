@@ -8,6 +8,7 @@
 //!
 //! As there, sockets linger for zero seconds, so that a client gets a reset and not half an object if the cache dies.
 
+mod blocking;
 mod chunks;
 mod conversation;
 mod rules;
@@ -20,25 +21,20 @@ use std::time::{Duration, Instant};
 
 use slab::Slab;
 use socket2::Socket;
-use tcplab_plan::Leg;
+use tcplab_plan::{Leg, Load};
 use tcplab_probe::TcpInfo;
 use tcplab_units::Time;
 
 use crate::AcceleratorError;
-use crate::divert::{self, Choice, Diversion};
+use crate::divert::{self, Choice};
 use crate::sample::{LegSample, Sample, Silence};
-use crate::socket::{self, plain};
+use crate::service::{self, Entrance, Incoming, Service};
+use crate::socket;
 use conversation::Conversation;
 use shelf::{Memory, Shelf};
 
 /// Connections at a time; further ones pass.
-const MAX_OPEN: usize = 2048;
-/// So many connections must be left before new ones are diverted again.
-const FREE: usize = MAX_OPEN / 10;
-/// How often connections are counted at least, and the end looked for.
-const REVIEW: Duration = Duration::from_millis(100);
-/// How long an end may leave unacknowledged what it was sent before its connection is ended.
-const USER_TIMEOUT: Duration = Duration::from_secs(120);
+const MAX_OPEN: u64 = 2048;
 /// Stack of a connection's thread.
 const STACK: usize = 128 << 10;
 
@@ -69,6 +65,7 @@ pub struct CacheCounts {
 #[derive(Debug)]
 struct Shared {
     size: u64,
+    user_timeout: Duration,
     towards_server: Leg,
     shelf: Mutex<Shelf>,
     memory: Arc<Memory>,
@@ -90,10 +87,10 @@ struct Open {
 
 impl Open {
     /// Ends the connection if one of its ends has vanished: its thread finds it shut down, and resets it.
-    fn end_if_vanished(&mut self, now: Instant) {
+    fn end_if_vanished(&mut self, now: Instant, user_timeout: Duration) {
         let sockets = [Some(&self.client), self.server.as_ref()];
         let vanished = sockets.iter().flatten().zip(&mut self.silences).any(|((socket, _), silence)| {
-            TcpInfo::of(socket.as_raw_fd()).is_ok_and(|info| silence.lasting(&info, now) > USER_TIMEOUT)
+            TcpInfo::of(socket.as_raw_fd()).is_ok_and(|info| silence.lasting(&info, now) > user_timeout)
         });
         if vanished {
             for (socket, _) in sockets.into_iter().flatten() {
@@ -147,9 +144,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Cache {
     shared: Arc<Shared>,
-    listener: Socket,
-    diversion: Diversion,
-    diverts: bool,
+    entrance: Entrance,
 }
 
 impl Cache {
@@ -162,12 +157,12 @@ impl Cache {
         ports: Vec<u16>,
         servers: Vec<SocketAddr>,
     ) -> Result<Cache, AcceleratorError> {
-        let (listener, port) = socket::listen(&towards_client)?;
-        // The plan's settings of the other leg are tried before the first connection needs them.
-        drop(socket::listen(&towards_server)?);
-        let diversion = Diversion::new(divert::CACHE, port, Choice::To { ports, servers })?;
+        let user_timeout = Duration::from_nanos(settings.user_timeout.as_ns());
+        let legs = [&towards_client, &towards_server];
+        let entrance = Entrance::open(divert::CACHE, legs, Choice::To { ports, servers }, user_timeout)?;
         let shared = Shared {
             size: settings.size,
+            user_timeout,
             towards_server,
             shelf: Mutex::new(Shelf::new(settings.size)),
             memory: Memory::new(settings.size.saturating_mul(2)),
@@ -175,39 +170,42 @@ impl Cache {
             counts: Mutex::default(),
             began: Instant::now(),
         };
-        Ok(Cache { shared: Arc::new(shared), listener, diversion, diverts: true })
+        Ok(Cache { shared: Arc::new(shared), entrance })
     }
 
-    /// Serve until `over`, which is asked every 100 ms. Every `interval` `observe` is given each open connection that has two legs.
+    /// Serve until `over`, which is asked every 100 ms or more often. Every `interval`, and at the end, `observe` is given each
+    /// open connection that has two legs.
     pub fn run(
-        mut self,
+        self,
         interval: Duration,
         over: impl Fn() -> bool,
-        mut observe: impl FnMut(&CacheCounts, &mut dyn Iterator<Item = Sample>),
+        observe: impl FnMut(&CacheCounts, &mut dyn Iterator<Item = Sample>),
     ) -> Result<CacheCounts, AcceleratorError> {
-        let interval = interval.min(REVIEW);
-        let mut due = Instant::now() + interval;
-        while !over() {
-            let wait = due.saturating_duration_since(Instant::now());
-            if socket::wait(&self.listener, nix::poll::PollFlags::POLLIN, wait)
-                .map_err(AcceleratorError::Events)?
-            {
-                self.accept();
-            }
-            if Instant::now() >= due {
-                due = (due + interval).max(Instant::now());
-                self.shared.open().iter_mut().for_each(|(_, open)| open.end_if_vanished(due));
-                observe(&self.shared.counts(), &mut self.shared.samples().into_iter());
-            }
-            self.review()?;
+        service::run(self, interval, over, observe)
+    }
+}
+
+impl Service for Cache {
+    type Counts = CacheCounts;
+
+    fn entrance(&mut self) -> &mut Entrance {
+        &mut self.entrance
+    }
+
+    fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError> {
+        if socket::wait(self.entrance.listener(), nix::poll::PollFlags::POLLIN, wait)
+            .map_err(AcceleratorError::Events)?
+        {
+            self.accept();
         }
-        Ok(self.shared.counts())
+        Ok(())
     }
 
     fn accept(&mut self) {
-        // Any error speaks of the client, which has gone again, or of file descriptors, of which none is left (accept(2)).
-        while let Ok((client, from)) = self.listener.accept() {
-            let Some((client, from, to)) = accepted(client, from.as_socket()) else { continue };
+        while let Some(Incoming { socket: client, from, to, .. }) = self.entrance.accept() {
+            if client.set_nonblocking(false).is_err() {
+                continue;
+            }
             let client = Arc::new(client);
             let mut number = 0;
             self.shared.count(|counts| {
@@ -229,17 +227,20 @@ impl Cache {
         }
     }
 
-    /// Lets new connections pass while there are too many.
-    fn review(&mut self) -> Result<(), AcceleratorError> {
-        let open = self.shared.open().len();
-        self.diverts = if self.diverts { open < MAX_OPEN } else { open <= MAX_OPEN - FREE };
-        self.diversion.open(self.diverts)
+    fn review(&mut self, now: Instant) {
+        let user_timeout = self.shared.user_timeout;
+        self.shared.open().iter_mut().for_each(|(_, open)| open.end_if_vanished(now, user_timeout));
     }
-}
 
-/// An accepted connection whose reads and writes block, and its ends; none: it has gone again.
-fn accepted(client: Socket, from: Option<SocketAddr>) -> Option<(Socket, SocketAddr, SocketAddr)> {
-    socket::prepare(&client, USER_TIMEOUT).and_then(|()| client.set_nonblocking(false)).ok()?;
-    let to = client.local_addr().ok()?.as_socket()?;
-    Some((client, plain(from?), plain(to)))
+    fn load(&self) -> Load {
+        Load::of(self.shared.open().len() as u64, MAX_OPEN)
+    }
+
+    fn counts(&self) -> CacheCounts {
+        self.shared.counts()
+    }
+
+    fn samples(&self) -> impl Iterator<Item = Sample> {
+        self.shared.samples().into_iter()
+    }
 }

@@ -9,9 +9,8 @@ use super::kinds;
 
 /// A split-TCP accelerator (a performance-enhancing proxy, RFC 3135).
 ///
-/// It ends each TCP connection that passes the router and opens a second one to its destination, in the name of the
-/// first.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+/// It ends each TCP connection that passes the router and opens a second one to its destination.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Accelerate {
     /// The leg to the end that opened the connection.
@@ -37,6 +36,12 @@ pub(crate) struct Accelerate {
     /// How long an end may leave unacknowledged what it was sent before its connection is reset (default 120 s).
     #[schemars(with = "Option<kinds::PositiveTime>")]
     pub(crate) user_timeout: Option<u64>,
+    /// Whether the server sees the client's address (default on). Off, it sees the router's, as behind a NAT.
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) transparent: Option<bool>,
+    /// Time of its death: split connections are reset, and later ones pass (default never).
+    #[schemars(with = "Option<kinds::PositiveTime>")]
+    pub(crate) kill_at: Option<u64>,
 }
 
 /// One of the two connections, at the accelerator's end.

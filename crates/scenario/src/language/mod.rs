@@ -23,7 +23,7 @@ pub(crate) use flows::{Between, Control, Flow, Kind, Pattern, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
 pub(crate) use network::{
     Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Nic,
-    Node, Overhead, PathNetwork, Policer, RandomModel, Reorder,
+    Node, Overhead, PathNetwork, Policer, RandomModel, Reorder, Role,
 };
 pub(crate) use study::Study;
 

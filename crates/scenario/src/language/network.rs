@@ -346,6 +346,33 @@ pub(crate) struct HostSettings {
     pub(crate) cpus: Option<Vec<u32>>,
 }
 
+/// The kind of a node, or of a router with a purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    /// It discards packets for other nodes.
+    Host,
+    /// It forwards frames.
+    Switch,
+    /// It forwards packets along shortest paths.
+    Router,
+    /// A router that splits the TCP connections that pass.
+    Accelerator,
+    /// A router that answers requests of http flows that pass.
+    Cache,
+}
+
+impl Role {
+    /// The kind of node it is.
+    pub(crate) fn kind(self) -> NodeKind {
+        match self {
+            Role::Host => NodeKind::Host,
+            Role::Switch => NodeKind::Switch,
+            Role::Router | Role::Accelerator | Role::Cache => NodeKind::Router,
+        }
+    }
+}
+
 /// A host, switch or router; TCP settings are for hosts. Short form: the name of a host.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(extend("x-short" = "name"))]
@@ -357,8 +384,9 @@ pub(crate) struct Node {
     /// Name of the node.
     #[schemars(with = "kinds::Name")]
     pub(crate) name: String,
-    /// `host` (default) sends and receives, `switch` forwards within a subnet, `router` between subnets.
-    pub(crate) kind: Option<NodeKind>,
+    /// `host` (default) sends and receives, `switch` forwards within a subnet, `router` between subnets. `accelerator` is a router
+    /// with `accelerate: {}`, and `cache` one with `cache: {}`.
+    pub(crate) kind: Option<Role>,
     /// Routing protocols of a router, in place of static routes along shortest paths.
     pub(crate) routing: Option<Routing>,
     /// File in FRR's own language that extends what `routing` says, or is all of it; relative to the scenario.

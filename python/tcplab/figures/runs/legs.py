@@ -15,9 +15,13 @@ from tcplab.figures.runs.timeseries import end_of, moments
 from tcplab.results.run import Run
 
 _MAX_FLOWS = 8
+# Payload arrives in bursts: rates over a shorter time are noise.
+_GOODPUT_INTERVAL = 200_000_000
 _LEGS = (("client", "towards the client", "solid"), ("server", "towards the server", "dash"))
 _PANELS = (
+    ("goodput", "Goodput", "Mbit/s", 1e6),
     ("exposed", "Held", "kB", 1e3),
+    ("unsent", "Waiting to be sent", "kB", 1e3),
     ("cwnd", "Congestion window", "segments", 1.0),
     ("srtt", "RTT", "ms", 1e6),
     ("retransmits", "Retransmitted so far", "segments", 1.0),
@@ -25,7 +29,7 @@ _PANELS = (
 
 
 def legs(run: Run, repetition: int | None = None) -> Figure:
-    """Window, RTT and retransmissions of each leg, and the payload held; without panels where there is none.
+    """Goodput, window, RTT and retransmissions of each leg, and the payload held; no panels without any.
 
     One repetition is shown, the first unless another is given; of a flow its first stream, of many flows the
     first eight.
@@ -47,14 +51,23 @@ def legs(run: Run, repetition: int | None = None) -> Figure:
         notes=(
             "Solid: the leg towards the end that opened the connection; dashed: towards the other. "
             "Held data have been acknowledged to one end and not yet by the other: they are lost if the "
-            "accelerator dies.",
+            "accelerator dies. Those that wait have come by the other leg and not left by this one.",
         ),
     )
+
+
+def _with_goodput(leg: pl.DataFrame) -> pl.DataFrame:
+    """With the payload that the leg has carried per second since _GOODPUT_INTERVAL before, bit/s."""
+    carried = (pl.col("bytes_received") + pl.col("bytes_acked")).cast(pl.Float64)
+    bins = (pl.col("time") // _GOODPUT_INTERVAL).alias("bin")
+    ends = leg.group_by(bins, maintain_order=True).agg(pl.col("time").last(), carried.last().alias("carried"))
+    rates = ends.select("time", goodput=pl.col("carried").diff() * 8e9 / pl.col("time").diff())
+    return leg.join(rates, on="time", how="left")
 
 
 def _lines(source: Source, rows: dict[str, pl.DataFrame], column: str, divisor: float) -> Iterator[Line]:
     for flow, found in rows.items():
         for leg, words, dash in _LEGS:
-            part = found.filter(pl.col("leg") == leg).drop_nulls(column)
+            part = _with_goodput(found.filter(pl.col("leg") == leg)).drop_nulls(column)
             x, y = decimate(part["time"].to_numpy() / 1e9, part[column].to_numpy() / divisor)
             yield Line(flow, x, y, Style(source.styles[flow].color, dash), f"{source.label(flow)} {words}")

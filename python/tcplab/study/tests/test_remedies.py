@@ -1,5 +1,6 @@
 """A scenario beside itself with remedies, and what is recommended."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from tcplab.scenario import expand
 from tcplab.scenario import load as load_scenario
 from tcplab.study.api import StudyResults
 from tcplab.study.api import run as run_study
-from tcplab.study.remedies import AS_IS, Remedies, RemedyError, recommendation, study_of
+from tcplab.study.remedies import AS_IS, AUTO, AXIS, Remedies, RemedyError, recommendation, study_of
 from tcplab.testbed.known_controls import Controls
 
 
@@ -46,6 +47,37 @@ def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path)
     assert said[0].startswith("As is: ")
     assert said[0].endswith("limited by loss.")
     assert said[-1].startswith("Recommendation: accelerator")
+
+
+def routed(tmp_path: Path, *routers: str) -> Path:
+    """A transfer past routers in a row."""
+    file = tmp_path / "routed.yaml"
+    names = ["client", *routers, "server"]
+    nodes = [name if name in ("client", "server") else {"name": name, "kind": "router"} for name in names]
+    links = [{"ends": list(ends), "rate": "20 Mbit/s", "delay": "20 ms"} for ends in pairwise(names)]
+    data = {
+        "tcplab": 1,
+        "name": "routed",
+        "network": {"nodes": nodes, "links": links},
+        "flows": [{"name": "bulk", "kind": "tcp", "from": "client", "to": "server", "bytes": "1 MB"}],
+        "duration": "60 s",
+    }
+    file.write_text(dump_plan_yaml(data), encoding="utf-8")
+    return file
+
+
+def test_without_a_place_each_router_on_the_way_is_tried(tmp_path: Path) -> None:
+    def remedies(file: Path, asked: Remedies) -> list[str]:
+        plan = expand(load_scenario(str(file), [], Controls()))
+        return list(study_of(str(file), plan, asked, 3, 1)["grid"][AXIS]["values"])
+
+    everywhere = Remedies(accelerator=AUTO)
+    assert remedies(scenario(tmp_path, "10 ms"), everywhere) == [AS_IS, "accelerator"]
+    assert remedies(routed(tmp_path, "r"), everywhere) == [AS_IS, "accelerator"]
+    several = [AS_IS, "accelerator at r", "accelerator at s", "all together"]
+    assert remedies(routed(tmp_path, "r", "s"), everywhere) == several
+    with pytest.raises(RemedyError, match="flows pass 5 routers: name the one for the accelerator"):
+        remedies(routed(tmp_path, *"rstuv"), everywhere)
 
 
 def test_a_short_clean_path_is_left_as_it_is(tmp_path: Path) -> None:

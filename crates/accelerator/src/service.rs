@@ -1,0 +1,163 @@
+//! What an accelerator and a cache have in common: an entrance for connections, and a loop that serves and reviews them.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+use tcplab_plan::{Leg, Load};
+
+use crate::AcceleratorError;
+use crate::divert::{Choice, Diversion, Names};
+use crate::sample::Sample;
+use crate::socket::{self, plain};
+
+/// How often limits are looked at, at least.
+const REVIEW: Duration = Duration::from_millis(100);
+
+/// Where connections come in: a listening socket, and what diverts to it those that pass the node.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    // In this order: the kernel forwards what has no listener.
+    listener: Socket,
+    diversion: Diversion,
+    forwards: Vec<Forward>,
+    user_timeout: Duration,
+    /// Times at which new connections began to pass.
+    pub(crate) passed: u64,
+}
+
+/// A port of the node itself, and where its connections go on to.
+#[derive(Debug)]
+struct Forward {
+    listener: Socket,
+    to: SocketAddr,
+}
+
+/// A connection that was accepted.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) socket: Socket,
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    /// In the name of its destination; else the client addressed the node itself.
+    pub(crate) diverted: bool,
+}
+
+impl Entrance {
+    /// Listen, and divert what is chosen from now on. The legs are the one towards the client and the one towards the server.
+    pub(crate) fn open(
+        names: Names,
+        [towards_client, towards_server]: [&Leg; 2],
+        choice: Choice,
+        user_timeout: Duration,
+    ) -> Result<Entrance, AcceleratorError> {
+        let (listener, port) = socket::listen(towards_client)?;
+        // The plan's settings of the other leg are tried before the first connection needs them.
+        drop(socket::listen(towards_server)?);
+        let diversion = Diversion::new(names, port, choice)?;
+        Ok(Entrance { listener, diversion, forwards: Vec::new(), user_timeout, passed: 0 })
+    }
+
+    /// Accept connections to a port of the node itself, too, which go on to `to`.
+    pub(crate) fn forward(&mut self, port: u16, to: SocketAddr, leg: &Leg) -> Result<(), AcceleratorError> {
+        let (listener, _) = socket::listen_at(port, leg)?;
+        self.forwards.push(Forward { listener, to });
+        Ok(())
+    }
+
+    /// Where diverted connections come.
+    pub(crate) fn listener(&self) -> &Socket {
+        &self.listener
+    }
+
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = &Socket> {
+        std::iter::once(&self.listener).chain(self.forwards.iter().map(|forward| &forward.listener))
+    }
+
+    pub(crate) fn user_timeout(&self) -> Duration {
+        self.user_timeout
+    }
+
+    /// The next connection that waits. One that cannot be used is reset.
+    pub(crate) fn accept(&self) -> Option<Incoming> {
+        let forwarded = || self.forwards.iter().find_map(|one| self.accept_at(&one.listener, Some(one.to)));
+        self.accept_at(&self.listener, None).or_else(forwarded)
+    }
+
+    fn accept_at(&self, listener: &Socket, forward: Option<SocketAddr>) -> Option<Incoming> {
+        loop {
+            // An error speaks of a client that has gone again, or of file descriptors, of which none is left (accept(2)).
+            let (socket, from) = listener.accept().ok()?;
+            let named = || socket.local_addr().ok().and_then(|to| to.as_socket());
+            let ends = from.as_socket().zip(forward.or_else(named));
+            if let Some((from, to)) = ends
+                && socket::prepare(&socket, self.user_timeout).is_ok()
+            {
+                let diverted = forward.is_none();
+                return Some(Incoming { socket, from: plain(from), to: plain(to), diverted });
+            }
+        }
+    }
+
+    /// Lets new connections pass while a limit is reached, and until it is well below.
+    fn admit(&mut self, load: Load) -> Result<(), AcceleratorError> {
+        match load {
+            Load::Full if self.diversion.is_open() => {
+                self.passed += 1;
+                self.diversion.open(false)
+            }
+            Load::Low => self.diversion.open(true),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What serves the connections of an entrance.
+pub(crate) trait Service {
+    /// What it counts.
+    type Counts;
+
+    fn entrance(&mut self) -> &mut Entrance;
+
+    /// Serves what there is to serve; waits for so long at most if there is nothing.
+    fn serve(&mut self, wait: Duration) -> Result<(), AcceleratorError>;
+
+    /// Takes the connections that have come.
+    fn accept(&mut self);
+
+    /// Looks at all connections, and ends those of ends that have vanished.
+    fn review(&mut self, now: Instant);
+
+    fn load(&self) -> Load;
+
+    fn counts(&self) -> Self::Counts;
+
+    fn samples(&self) -> impl Iterator<Item = Sample>;
+}
+
+/// Serve until `over`, which is asked every 100 ms or more often. Every `interval`, and at the end, `observe` is given each open
+/// connection that has two legs.
+pub(crate) fn run<S: Service>(
+    mut service: S,
+    interval: Duration,
+    over: impl Fn() -> bool,
+    mut observe: impl FnMut(&S::Counts, &mut dyn Iterator<Item = Sample>),
+) -> Result<S::Counts, AcceleratorError> {
+    let interval = interval.min(REVIEW);
+    let mut due = Instant::now() + interval;
+    while !over() {
+        service.serve(due.saturating_duration_since(Instant::now()))?;
+        let now = Instant::now();
+        if now >= due {
+            due = (due + interval).max(now);
+            // No further event reports a connection that came when no file descriptor was left.
+            service.accept();
+            service.review(now);
+            observe(&service.counts(), &mut service.samples());
+        }
+        let load = service.load();
+        service.entrance().admit(load)?;
+    }
+    observe(&service.counts(), &mut service.samples());
+    Ok(service.counts())
+}

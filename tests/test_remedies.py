@@ -1,0 +1,130 @@
+"""Remedies for long paths in the simulator: what each costs, what it does to others, what limits a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import tcplab
+
+Simulate = Callable[..., tcplab.Run]
+
+FAST = {"rate": "100 Mbit/s", "delay": "1 ms"}
+SLOW = {"rate": "10 Mbit/s", "delay": "20 ms"}
+
+
+@pytest.fixture
+def simulate(tmp_path: Path) -> Simulate:
+    """Simulate flows past a router between `client` and `server`."""
+
+    def simulated(
+        router: dict[str, Any], near: dict[str, Any], far: dict[str, Any], *flows: dict[str, Any], **more: Any
+    ) -> tcplab.Run:
+        nodes = ["client", {"name": "r", "kind": "router", **router}, "server"]
+        links = [{"ends": ["client", "r"], **near}, {"ends": ["r", "server"], **far}]
+        common = {"from": "client", "to": "server", "kind": "tcp", "cc": "cubic"}
+        given = [{"name": f"f{number}", **common, **flow} for number, flow in enumerate(flows)]
+        network = {"nodes": nodes, "links": links}
+        scenario = {"tcplab": 1, "name": "t", "network": network, "flows": given, **more}
+        number = sum(1 for _ in tmp_path.glob("run-*"))
+        return tcplab.run(scenario, out=tmp_path / f"run-{number}")
+
+    return simulated
+
+
+@pytest.mark.parametrize(
+    ("near", "far", "ends", "bottleneck", "queues"),
+    [
+        # The flow sends faster than the router can go on.
+        (FAST, SLOW, {}, "server", True),
+        # It sends slower.
+        (SLOW, FAST, {}, "client", False),
+        # A download: payload comes by the leg towards the server.
+        (FAST, SLOW, {"from": "server", "to": "client"}, "client", False),
+        (SLOW, FAST, {"from": "server", "to": "client"}, "server", True),
+    ],
+)
+def test_the_slower_leg_is_named(
+    near: dict[str, Any],
+    far: dict[str, Any],
+    ends: dict[str, str],
+    bottleneck: str,
+    queues: bool,
+    simulate: Simulate,
+) -> None:
+    # The end that opens the connection is `from`: its leg is the client's.
+    if ends:
+        near, far = far, near
+    run = simulate({"accelerate": {}}, near, far, ends, duration="20 s")
+    legs = {row.leg: row for row in run.summary().legs}
+    assert {leg: row.bottleneck for leg, row in legs.items()} == {
+        leg: leg == bottleneck for leg in ("client", "server")
+    }
+    for row in legs.values():
+        assert row.goodput.value == pytest.approx(10e6 * 1448 / 1514, rel=0.05)
+    onwards = legs["server"].queueing.value
+    assert (onwards > 50e6) == queues
+    assert legs["client"].queueing.value < 5e6
+
+
+def test_what_waits_is_part_of_what_is_exposed(simulate: Simulate) -> None:
+    run = simulate({"accelerate": {}}, FAST, SLOW, {}, duration="10 s")
+    rows = run.legs.pivot("leg", index="time", values=["exposed", "unsent"]).drop_nulls()
+    assert len(rows) > 100
+    # Of what came from the client, some is on its way to the server, and the rest waits.
+    assert (rows["unsent_server"] <= rows["exposed_client"]).all()
+    assert np.mean(rows["unsent_server"]) > 0
+
+
+@pytest.mark.parametrize("kind", ["accelerator", "cache"])
+def test_a_node_of_that_kind_is_a_router_with_it(kind: str, simulate: Simulate) -> None:
+    web = {"kind": "http", "sizes": ["20 kB"], "objects": 4, "count": 20, "connections": 1}
+    run = simulate({"kind": kind}, FAST, SLOW, web, duration="30 s")
+    assert run.plan["nodes"][1]["kind"] == "router"
+    assert set(run.legs["node"]) == {"r"}
+    assert set(run.fetches["cache"]) == ({"hit", "miss"} if kind == "cache" else {None})
+
+
+def test_a_hit_comes_at_the_speed_of_the_lan(simulate: Simulate) -> None:
+    far = {"rate": "10 Mbit/s", "delay": "150 ms"}
+    web = {"kind": "http", "sizes": ["100 kB"], "objects": 5, "count": 40, "connections": 1}
+    run = simulate({"cache": {}}, FAST, far, web, duration="60 s")
+    hits = run.fetches.filter(pl.col("cache") == "hit")
+    misses = run.fetches.filter(pl.col("cache") == "miss")
+    assert len(misses) == 5
+    # A round trip of 2 ms, and 100 kB at 100 Mbit/s take 8 ms; from afar, 300 ms and more.
+    assert np.median(hits["first_byte"]) < 3e6
+    assert np.median(hits["completion"]) < 20e6
+    assert np.min(misses["first_byte"]) > 300e6
+
+
+def test_parallel_ranges_are_faster_and_take_from_others(simulate: Simulate) -> None:
+    """One of three shares of a link becomes eight of ten. Where losses limit each connection, they add up."""
+    rates: dict[int, dict[str, float]] = {}
+    lossy: dict[int, float] = {}
+    web = {"kind": "http", "from": "server", "to": "client", "sizes": ["5 MB"], "objects": 50}
+    for ranges in (1, 8):
+        asked = {**web, "ranges": ranges, "connections": ranges}
+        path = {"rate": "20 Mbit/s", "delay": "10 ms", "queue": "1 BDP"}
+        others = {"streams": 2, "from": "client", "to": "server"}
+        run = simulate({}, FAST, path, asked, others, duration="60 s")
+        rates[ranges] = {row.flow: row.figures["goodput"].value for row in run.summary().flows}
+        far = {"rate": "20 Mbit/s", "delay": "100 ms", "loss": "0.5 %"}
+        run = simulate({}, FAST, far, asked, duration="60 s")
+        lossy[ranges] = run.summary().flows[0].figures["goodput"].value
+    assert lossy[8] > 3 * lossy[1]
+    assert rates[8]["f0"] > 1.5 * rates[1]["f0"]
+    assert rates[8]["f1"] < 0.75 * rates[1]["f1"]
+
+
+def test_a_thousand_connections_at_a_time_are_split(simulate: Simulate) -> None:
+    many = {"streams": 1000, "bytes": "20 kB"}
+    run = simulate({"accelerate": {"connections": 400}}, {"rate": "1 Gbit/s", "delay": "5 ms"}, FAST, many)
+    assert run.flows["complete"].all()
+    split = run.legs["stream"].n_unique()
+    assert 400 <= split < 1000
