@@ -155,8 +155,10 @@ def _flow(row: FlowSummary, samples: Samples) -> Row:
 
 def _nearest(samples: Samples, flow: str, legs: pl.DataFrame) -> pl.DataFrame:
     """Of several accelerators, the legs at the one next to the sender, which waits for it."""
+    planned = samples.plan_flow(flow)
+    hops = data_path(samples.plan, planned) if planned else []
     links = {link["name"]: link["ends"] for link in samples.plan["links"]}
-    passed = [end for hop in data_path(samples.plan, samples.plan_flow(flow)) for end in links[hop.link]]
+    passed = [end for hop in hops for end in links[hop.link]]
     nodes = set(legs["node"])
     return legs.filter(node=next((node for node in passed if node in nodes), next(iter(nodes))))
 
