@@ -37,39 +37,21 @@ def simulate(tmp_path: Path) -> Simulate:
     return simulated
 
 
-@pytest.mark.parametrize(
-    ("near", "far", "ends", "bottleneck", "queues"),
-    [
-        # The flow sends faster than the router can go on.
-        (FAST, SLOW, {}, "server", True),
-        # It sends slower.
-        (SLOW, FAST, {}, "client", False),
-        # A download: payload comes by the leg towards the server.
-        (FAST, SLOW, {"from": "server", "to": "client"}, "client", False),
-        (SLOW, FAST, {"from": "server", "to": "client"}, "server", True),
-    ],
-)
-def test_the_slower_leg_is_named(
-    near: dict[str, Any],
-    far: dict[str, Any],
-    ends: dict[str, str],
-    bottleneck: str,
-    queues: bool,
-    simulate: Simulate,
-) -> None:
-    # The end that opens the connection is `from`: its leg is the client's.
-    if ends:
-        near, far = far, near
-    run = simulate({"accelerate": {}}, near, far, ends, duration="20 s")
+@pytest.mark.parametrize("client", ["client", "server"])
+@pytest.mark.parametrize("fast_first", [True, False])
+def test_the_slower_leg_is_named(client: str, fast_first: bool, simulate: Simulate) -> None:
+    """Whichever end opens the connection: payload goes from there to the other."""
+    server = "server" if client == "client" else "client"
+    first, second = (FAST, SLOW) if fast_first else (SLOW, FAST)
+    near, far = (first, second) if client == "client" else (second, first)
+    run = simulate({"accelerate": {}}, near, far, {"from": client, "to": server}, duration="20 s")
     legs = {row.leg: row for row in run.summary().legs}
-    assert {leg: row.bottleneck for leg, row in legs.items()} == {
-        leg: leg == bottleneck for leg in ("client", "server")
-    }
-    for row in legs.values():
-        assert row.goodput.value == pytest.approx(10e6 * 1448 / 1514, rel=0.05)
-    onwards = legs["server"].queueing.value
-    assert (onwards > 50e6) == queues
-    assert legs["client"].queueing.value < 5e6
+    bottleneck = "server" if fast_first else "client"
+    assert {leg for leg, row in legs.items() if row.bottleneck} == {bottleneck}
+    assert legs["server"].goodput.value == pytest.approx(10e6 * 1448 / 1514, rel=0.05)
+    # The first leg carries what waits in the router, too.
+    assert (legs["client"].goodput.value > 1.1 * legs["server"].goodput.value) == fast_first
+    assert (legs["server"].queueing.value > 50e6) == fast_first
 
 
 def test_what_waits_is_part_of_what_is_exposed(simulate: Simulate) -> None:
@@ -78,7 +60,7 @@ def test_what_waits_is_part_of_what_is_exposed(simulate: Simulate) -> None:
     assert len(rows) > 100
     # Of what came from the client, some is on its way to the server, and the rest waits.
     assert (rows["unsent_server"] <= rows["exposed_client"]).all()
-    assert np.mean(rows["unsent_server"]) > 0
+    assert np.mean(rows["unsent_server"].to_numpy()) > 0
 
 
 @pytest.mark.parametrize("kind", ["accelerator", "cache"])
@@ -99,7 +81,7 @@ def test_a_hit_comes_at_the_speed_of_the_lan(simulate: Simulate) -> None:
     assert len(misses) == 5
     # A round trip of 2 ms, and 100 kB at 100 Mbit/s take 8 ms; from afar, 300 ms and more.
     assert np.median(hits["first_byte"]) < 3e6
-    assert np.median(hits["completion"]) < 20e6
+    assert np.median(hits["duration"]) < 20e6
     assert np.min(misses["first_byte"]) > 300e6
 
 

@@ -11,8 +11,8 @@ from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.results.run import Run
 
 LEGS = ("client", "server")
-# A leg is the slower one where payload waits for it for more than this share of its RTT.
-_WAITS = 0.1
+# A leg is the slower one where payload waits for it for more than this share of its RTT, and most of the time.
+_WAITS, _MOSTLY = 0.1, 0.5
 _FIGURES = ("goodput", "srtt", "cwnd", "retransmits", "queueing", "exposed")
 
 
@@ -73,6 +73,7 @@ def leg_figures(table: pl.DataFrame) -> pl.DataFrame:
             pl.col("time").first().alias("begin"),
             pl.col("time").last().alias("end"),
             pl.col("unsent").mean(),
+            (pl.col("unsent") > 0).mean().alias("waiting"),
             pl.col("srtt").mean(),
             pl.col("cwnd").mean(),
             pl.col("retransmits").max(),
@@ -93,6 +94,7 @@ def leg_figures(table: pl.DataFrame) -> pl.DataFrame:
             pl.when(pl.col("unsent").is_not_null().any())
             .then(pl.col("unsent").sum() * lasted / pl.col("sent").sum())
             .alias("queueing"),
+            pl.col("waiting").mean(),
             pl.col("sent").sum(),
             pl.col("srtt").mean(),
             pl.col("cwnd").mean(),
@@ -108,14 +110,15 @@ def slower_leg(figures: pl.DataFrame) -> str | None:
 
     None where nothing was carried, or where it is not known what waited.
     """
-    means = figures.group_by("leg").agg(pl.col("queueing", "srtt", "sent").mean())
+    means = figures.group_by("leg").agg(pl.col("queueing", "waiting", "srtt", "sent").mean())
     legs = {row["leg"]: row for row in means.to_dicts()}
     if set(legs) != set(LEGS) or not any(row["sent"] for row in legs.values()):
         return None
     onwards, before = _ordered([legs[leg] for leg in LEGS])
     if onwards["queueing"] is None:
         return None
-    waits = onwards["queueing"] > _WAITS * (onwards["srtt"] or 0.0)
+    # A burst waits, too: what a loss on the way here had held back.
+    waits = onwards["queueing"] > _WAITS * (onwards["srtt"] or 0.0) and onwards["waiting"] > _MOSTLY
     return str((onwards if waits else before)["leg"])
 
 

@@ -99,7 +99,7 @@ def _words(param: Any) -> Iterator[tuple[str, str]]:
 def _with_defaults(args: list[str], words: dict[str, str]) -> list[str]:
     """Arguments in which each of these options has a value."""
     made: list[str] = []
-    for arg, following in zip(args, [*args[1:], "-"], strict=True):
+    for arg, following in zip(args, [*args[1:], "-"], strict=False):
         made.append(arg)
         if arg in words and following.startswith("-"):
             made.append(words[arg])
