@@ -155,8 +155,8 @@ impl State {
             if rows_wanted {
                 let owner = known.get(&sample.server.peer);
                 let owner = owner.map(|(flow, stream)| (rows.symbol(flow), *stream));
-                push(&mut rows, time, owner, sample.connection, "client", sample.client, up, to_client);
-                push(&mut rows, time, owner, sample.connection, "server", sample.server, down, to_server);
+                push(&mut rows, time, owner, sample.connection, "client", sample.client, [up, to_client]);
+                push(&mut rows, time, owner, sample.connection, "server", sample.server, [down, to_server]);
             }
         }
         self.held = self.held.max(held);
@@ -170,8 +170,7 @@ fn push(
     connection: u64,
     leg: &str,
     LegSample { info, .. }: LegSample,
-    exposed: u64,
-    unsent: u64,
+    [exposed, unsent]: [u64; 2],
 ) {
     let (node, leg) = (rows.node(), rows.symbol(leg));
     rows.leg(LegRow {

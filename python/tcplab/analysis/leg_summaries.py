@@ -11,7 +11,7 @@ from tcplab.analysis.estimate import Estimate, estimate
 from tcplab.results.run import Run
 
 LEGS = ("client", "server")
-# A leg is the slower one where payload waits for it for more than this share of its RTT, and most of the time.
+# A leg is the slower one where payload waits most of the time, for more than this share of its RTT.
 _WAITS, _MOSTLY = 0.1, 0.5
 _FIGURES = ("goodput", "srtt", "cwnd", "retransmits", "queueing", "exposed")
 
