@@ -58,7 +58,7 @@ fn connections_beyond_the_limit_are_reset_where_asked() {
     let flows = vec![transfer("first", 0, json!({"streams": 3}))];
     let run = run(&plan_of(json!({"connections": 2, "when_full": "reset"}), flows));
     assert_eq!(complete(&run), [true, true, false]);
-    assert_eq!(run.tables.flows.bytes_received.iter().next_back(), Some(Some(0)));
+    assert_eq!(run.tables.flows.bytes_received.iter().last(), Some(Some(0)));
 }
 
 #[test]
