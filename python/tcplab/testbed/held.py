@@ -225,7 +225,7 @@ def _about(layout: Layout, scenario: str, routers: Json, certificate: Json | Non
 def _unknown(name: str) -> NoLabError:
     there_are = names()
     hint = f"labs that are up: {', '.join(there_are)}" if there_are else _BUILD
-    return NoLabError(f"no lab is called {name!r}", hint)
+    return NoLabError(f"unknown lab {name!r}", hint)
 
 
 def _connected(name: str) -> socket.socket:

@@ -131,7 +131,7 @@ def _settings(url: str, parts: SplitResult) -> dict[str, Any]:
     keys = _KEYS[parts.scheme]
     unknown = next((key for key in settings if key not in keys), None)
     if unknown is not None:
-        raise PlaceError(f"{url!r}: unknown setting {unknown!r}; there is {', '.join(keys) or 'none'}")
+        raise PlaceError(f"{url!r}: unknown setting {unknown!r} (settings: {', '.join(keys) or 'none'})")
     if "address" in settings:
         try:
             settings["address"] = str(ipaddress.ip_address(str(settings["address"])))
