@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tcplab
-from tcplab.engine.base import Plan
+from tcplab.plan.types import Plan
 from tcplab.results import Run, load
 from tcplab.scenario import expand, from_data
 from tcplab.testbed import held

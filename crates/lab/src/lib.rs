@@ -13,7 +13,6 @@ mod frr;
 mod layout;
 mod namespace;
 mod netlink;
-mod offload;
 mod ping;
 mod probe;
 mod routes;
@@ -23,7 +22,7 @@ mod verify;
 
 pub use child::Role;
 pub use enter::{Entry, enter, join};
-pub use layout::{Layout, Unlike, unlike};
+pub use layout::{Layout, Unlike, netems, unlike};
 pub use probe::probe;
 pub use routes::{RouteChange, RouteMonitor};
 pub use session::{Options, serve};

@@ -19,13 +19,13 @@ use nix::unistd::{Pid, getppid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tcplab_plan::Plan;
+use tcplab_probe::interface::{self, Offloads};
 
 use crate::child::{self, Role};
 use crate::control::Control;
 use crate::enter::pidfd;
 use crate::layout::{Layout, Namespace};
 use crate::netlink::{self, Kernel};
-use crate::offload::Offloads;
 use crate::{LabError, configure, frr, namespace, ping, sysctl, verify};
 
 /// How long children may take to end once their input has ended.
@@ -386,12 +386,15 @@ impl Lab<'_> {
         let (mut offloads, mut qdiscs) = (BTreeMap::new(), BTreeMap::new());
         for node in namespaces {
             self.within(&node.node, || -> io::Result<()> {
-                let known = Kernel::new()?.interfaces()?;
+                let known = interface::interfaces()?;
                 let read = Offloads::new()?;
                 for one in &node.interfaces {
                     let name = format!("{}.{}", node.node, one.name);
                     offloads.insert(name.clone(), read.on(&one.name)?);
-                    qdiscs.insert(name, known.get(&one.name).map_or("", |(_, qdisc)| qdisc).to_owned());
+                    qdiscs.insert(
+                        name,
+                        known.get(&one.name).map_or_else(String::new, |found| found.qdisc.clone()),
+                    );
                 }
                 Ok(())
             })??;
