@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tcplab_plan::{Generator, PatternDistribution};
 
 use super::Amount;
@@ -11,7 +11,7 @@ use super::http::Http;
 use super::kinds;
 
 /// A congestion control; short form: its name.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Control {
     /// Name of the control, or the path of a C file relative to the scenario.
@@ -153,7 +153,7 @@ pub(crate) struct Udp {
     #[schemars(with = "Option<kinds::Streams>")]
     pub(crate) streams: u32,
     /// Rate of UDP payload per stream.
-    #[schemars(with = "kinds::Rate")]
+    #[schemars(with = "kinds::Rate", extend("examples" = ["10 Mbit/s"]))]
     pub(crate) rate: u64,
     /// Payload of a datagram; default: what fills the path's MTU (1472 B; 1452 B over IPv6).
     #[schemars(with = "Option<kinds::PositiveSize>")]
@@ -181,10 +181,10 @@ pub(crate) struct Request {
     #[schemars(with = "Option<kinds::Control>")]
     pub(crate) cc: Control,
     /// Size of a request.
-    #[schemars(with = "kinds::PositiveSize")]
+    #[schemars(with = "kinds::PositiveSize", extend("examples" = ["200 B"]))]
     pub(crate) request: u64,
     /// Size of a response.
-    #[schemars(with = "kinds::PositiveSize")]
+    #[schemars(with = "kinds::PositiveSize", extend("examples" = ["100 kB"]))]
     pub(crate) response: u64,
     /// Pause between a response and the next request.
     #[serde(default)]
