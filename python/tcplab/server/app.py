@@ -248,7 +248,7 @@ class Server:
             try:
                 summary = library.summary(run)
             except Exception as problem:  # noqa: BLE001, RUF100 - a run cut short may have too little for it
-                summary = {"text": "", "problem": str(problem)}
+                summary = {"tables": [], "notes": [str(problem)]}
             return {
                 "path": request.query_params.get("path", ""),
                 "name": run.name,

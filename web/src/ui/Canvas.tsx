@@ -22,13 +22,14 @@ import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, spanned } from "../core/labels";
+import { fitted } from "../core/names";
 import type { NodeKind } from "../core/network";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
-import { middle, ranks, scene, twins } from "../core/scene";
+import { centre, middle, ranks, scene, twins } from "../core/scene";
 import { Begin } from "./Begin";
 import { FlowEdge, LinkEdge } from "./edges";
-import { Labels } from "./Labels";
+import { Labels, measuredName } from "./Labels";
 import { automatic, type Layout } from "./layout";
 import { DeviceNode, type Device } from "./nodes";
 import { PacketLayer } from "./PacketLayer";
@@ -59,6 +60,8 @@ function Overview() {
   return partly ? <MiniMap pannable zoomable ariaLabel="Overview" /> : null;
 }
 
+const roomOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
+
 /** The link or flow that an edge stands for. */
 function lineOf(id: string): Drawn {
   const [kind, ...rest] = id.split(" ");
@@ -86,17 +89,21 @@ function Inner() {
   const [tool, setTool] = useState<"link" | "flow">("link");
   const wrong = useMemo(() => byObject(checked, drawing), [checked, drawing]);
 
+  const fits = useMemo(() => {
+    const boxes = drawing.nodes.map(({ name }) => ({ name, ...centre(placed[name] ?? { x: 0, y: 0 }), width: NODE_WIDTH, height: NODE_HEIGHT }));
+    return fitted(boxes, measuredName);
+  }, [drawing, placed]);
   const derived = useMemo<Device[]>(
     () =>
-      drawing.nodes.map((node) => ({
+      drawing.nodes.map((node, index) => ({
         id: node.name,
         type: "device" as const,
         position: placed[node.name] ?? { x: 0, y: 0 },
         selected: selection.some((one) => one.kind === "node" && one.name === node.name),
-        data: { kind: node.kind, name: node.name, wrong: wrong.get(`node ${node.name}`) },
+        data: { kind: node.kind, name: node.name, fit: fits[index]!, wrong: wrong.get(`node ${node.name}`) },
         ariaLabel: `${node.kind} ${node.name}`,
       })),
-    [drawing, placed, selection, wrong],
+    [drawing, placed, fits, selection, wrong],
   );
   const [nodes, setNodes] = useState<Device[]>(derived);
   // Sizes that React Flow has measured stay; everything else is the store's.
@@ -209,7 +216,7 @@ function Inner() {
       const host = (name: string) => drawing.nodes.find((node) => node.name === name)?.kind === "host";
       if (what === "flow") {
         if (!host(a) || !host(b)) return store.notice("A flow goes from one host to another.", true);
-        const made = addFlow(store.state.text, a, b);
+        const made = addFlow(store.state.text, a, b, store.state.kinds.flows[0]!);
         store.documents.edit(made.text, store.state.placed);
         store.set({ selection: [{ kind: "flow", name: made.name }], sidebar: "settings" });
       } else {
@@ -240,7 +247,7 @@ function Inner() {
   const arrange = async (layout: Layout) => {
     const { now } = store.documents;
     const number = ++arrangements.current;
-    const found = await automatic(drawing, frame.current!.clientWidth, layout);
+    const found = await automatic(drawing, roomOf(frame.current!), layout);
     // Objects edited or chosen while the layout was worked out stay.
     if (now !== store.documents.now || number !== arrangements.current) return;
     store.documents.move(found);
@@ -262,7 +269,7 @@ function Inner() {
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
-    void automatic(drawing, frame.current!.clientWidth, drawing.generated ? "down" : "right").then((found) => {
+    void automatic(drawing, roomOf(frame.current!), drawing.generated ? "down" : "right").then((found) => {
       if (stale) return;
       store.documents.arrange(found);
       window.setTimeout(() => (whole(), setLaidOut(network)), 30);
