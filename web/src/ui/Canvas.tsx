@@ -2,8 +2,6 @@
 
 import {
   applyNodeChanges,
-  Background,
-  BackgroundVariant,
   type Connection,
   ConnectionMode,
   type Edge,
@@ -40,6 +38,8 @@ import { use, useStore } from "./use";
 const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
 const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.05, 3, 1.2];
+// Nodes stand on a grid of so many units; its dots are never closer on the screen than this, px.
+const [GRID, MIN_GRID] = [20, 12];
 // A network of so many nodes needs no map.
 const MANY = 12;
 // Around what is seen whole, px.
@@ -47,6 +47,16 @@ const MARGIN = "18px";
 // Nodes that were copied, to be put into this scenario or the next that is opened.
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
+
+/**
+ * Dots that move with the drawing. Painted by CSS: at every layout of the page Chromium paints an SVG with a pattern anew,
+ * and the drawing with it.
+ */
+function Grid() {
+  const [x, y, zoom] = useCanvas(({ transform }) => transform);
+  const gap = GRID * zoom * 2 ** Math.max(0, Math.ceil(Math.log2(MIN_GRID / (GRID * zoom))));
+  return <div className="grid-dots" style={{ backgroundSize: `${gap}px ${gap}px`, backgroundPosition: `${x - gap / 2}px ${y - gap / 2}px` }} />;
+}
 
 /** A map of a network of which only a part is seen. */
 function Overview() {
@@ -362,7 +372,7 @@ function Inner() {
         snapGrid={[10, 10]}
         proOptions={{ hideAttribution: true }}
       >
-        <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
+        <Grid />
         <Overview />
         <Labels places={standing} middle={centreOfAll} wrong={wrong} pointed={pointed} />
         <PacketLayer />
