@@ -471,7 +471,7 @@ def test_a_flow_becomes_any_kind_there_is(page: Page, served: Served) -> None:
     for name in names[1:] + names[:1]:
         kinds.select_option(name)
         expect(page.locator(".cm-content")).to_contain_text(f"kind: {name}")
-        # What it must have is there: it can be run.
+        # Settings that it must have are there: it can be run.
         expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
         expect(page.locator(".mistakes .error")).to_have_count(0)
         # Settings that every flow has are among its own.

@@ -1,5 +1,5 @@
-// What the page has to know of the language's kinds, read from its JSON Schema: no kind of traffic, of queue or of
-// impairment has its name here.
+// Kinds of traffic and of impairments, as the language's JSON Schema has them: the page names none of them, and no kind of
+// queue.
 
 import { flowKinds, long, resolved, type Schema, schemaOf } from "./schema";
 import type { Value } from "./text";
@@ -9,7 +9,7 @@ export interface FlowKind {
   about: string;
   /** Whether a congestion control carries it. */
   controlled: boolean;
-  /** What it must have, with values to begin with. */
+  /** Required settings, with values to begin with. */
   first: Record<string, Value>;
 }
 

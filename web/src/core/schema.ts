@@ -95,7 +95,7 @@ export function flowKinds(root: Schema): string[] {
   return (oneOf ?? []).map((variant) => String(variant.properties?.kind?.const));
 }
 
-/** What every kind has and what this one has besides, in one object. */
+/** Settings of every kind and those of this one, in one object. */
 export function joined(common: Schema, variant: Schema, root: Schema): Schema {
   const own = resolved(variant, root);
   return {

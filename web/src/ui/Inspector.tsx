@@ -54,7 +54,7 @@ export function Inspector() {
   const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to", ...(one.kind === "flow" ? ["kind"] : [])]);
   const node = one.kind === "node" ? drawing.nodes.find((other) => other.name === one.name) : undefined;
   if (node) all.splice(0, all.length, ...all.filter((field) => field.key === "kind" || (node.kind !== "switch" && kinds.ofRouters.includes(field.key) === (node.kind === "router"))));
-  // What must be there is not below what may be.
+  // Required settings are not below optional ones.
   const order = [...all.flatMap(({ key, required }) => (required && !FIRST[one.kind]!.includes(key) ? [key] : [])), ...FIRST[one.kind]!];
   const first = order.flatMap((key) => all.filter((field) => field.key === key));
   const rest = all.filter((field) => !order.includes(field.key));
@@ -236,7 +236,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   );
 }
 
-/** What holds where nothing is set. */
+/** The value of a setting that is not made. */
 const byDefault = ({ initial }: Field) => (initial === undefined ? "" : `${initial} (default)`);
 
 /** A key that may go on in the next line after an underscore. */

@@ -2,17 +2,17 @@
 
 import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
 
-// The menu keeps so far from the window's edge, and is no wider than this, px.
+// Distance of a menu from the window's edge, and its maximum width, px.
 const [EDGE, WIDEST] = [12, 330];
 
 interface Props {
-  /** What stands on the button. */
+  /** The button's content. */
   button: ReactNode;
   /** The button's name where it has no text. */
   label?: string;
   title?: string;
   className?: string;
-  /** What is in the menu; `close` ends it. */
+  /** The menu's content; `close` ends it. */
   children: (close: () => void) => ReactNode;
 }
 
