@@ -383,10 +383,10 @@ def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
     with page.expect_download() as started:
         page.get_by_role("button", name="Download the scenario").click()
     assert started.value.path().read_text(encoding="utf-8") == SCENARIO
+    page.get_by_label("Share").click()
     page.get_by_role("button", name="Copy a link to it").click()
     expect(page.locator(".notice")).to_contain_text("clipboard")
     scenario = str(page.evaluate("navigator.clipboard.readText()"))
-    page.get_by_label("Share").click()
     page.locator(".result .item").first.click()
     page.get_by_role("button", name="Copy a link").click()
     page.wait_for_function(

@@ -42,8 +42,9 @@ const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.05, 3, 1.2];
 const [GRID, MIN_GRID] = [20, 12];
 // A network of so many nodes needs no map.
 const MANY = 12;
-// Around what is seen whole, px.
+// Around a drawing that is seen whole, and below it where a hint stands.
 const MARGIN = "18px";
+const MARGIN_WITH_HINT = { top: MARGIN, left: MARGIN, right: MARGIN, bottom: "56px" } as const;
 // Nodes that were copied, to be put into this scenario or the next that is opened.
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
@@ -203,7 +204,8 @@ function Inner() {
       const { nodes, links, flows } = scene(drawing, placed);
       const bounds = spanned(nodes, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
       const { clientWidth, clientHeight } = element;
-      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, MARGIN), { duration });
+      const margin = drawing.generated || !drawing.flows.length ? MARGIN_WITH_HINT : MARGIN;
+      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, margin), { duration });
     },
     [store, flow],
   );
