@@ -70,7 +70,7 @@ def test_each_host_impairs_what_it_sends_to_the_other_and_nothing_else(hosts: Ho
         lost = " loss random 1.0000000%" if name == "left" else ""
         assert netems[0] == f"delay 10000.000us{lost} limit 1000000"
         assert netems[1].startswith("rate 100000000bit limit ")
-    # What is applied is the scenario's path.
+    # The scenario's path is applied.
     assert "links: []" not in (run.out / "run-1/plan.yaml").read_text()
 
 

@@ -52,7 +52,7 @@ pub enum ImpairError {
 }
 
 impl ImpairError {
-    /// What to do about it.
+    /// The way to fix it.
     pub fn hint(&self) -> &'static str {
         match self {
             ImpairError::Route { .. } | ImpairError::Interface(_) => "check the route: ip route get",
