@@ -47,7 +47,7 @@ class Held:
     """`scenario`, `started` (seconds since 1970), `nodes` by name, `links` by name."""
     pids: dict[str, int]
     ended: list[str]
-    """Programs of the lab that have ended since it was asked last, as "node: program"."""
+    """Programs of the lab that have ended, as "node: program"."""
 
     def node(self, name: str) -> int:
         """The process that holds a node; raises NoLabError."""
