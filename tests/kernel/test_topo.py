@@ -132,7 +132,7 @@ def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
     changes = json.loads(printed.stdout)["changes"]
     assert [(key, change["delay"]) for key, change in changes.items()] == [("backward", 7_000_000)]
     old = topo("set", "a-r", "delay=8 ms", "--direction", "backward")
-    assert (old.returncode, "--direction backward is now reverse" in old.stderr) == (0, True)
+    assert (old.returncode, "--direction backward is deprecated, use reverse" in old.stderr) == (0, True)
     assert "both, forward or reverse" in topo("set", "a-r", "delay=8 ms", "--direction", "back").stderr
 
 

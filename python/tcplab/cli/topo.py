@@ -126,7 +126,7 @@ def list_labs(json: Json = False) -> None:
         table(("lab", "node", "kind", "addresses"), rows)
     for lab in labs:
         for program in lab.ended:
-            warn(f"warning: {lab.name}: FRR has ended in {program}")
+            warn(f"tcplab: warning: {lab.name}: FRR has ended in {program}")
 
 
 @app.command(
