@@ -102,7 +102,7 @@ mod tests {
         let said = [zebra.to_owned(), bgpd.to_owned()];
         let found = refused(&file, &said).unwrap();
         assert_eq!(found, "line 1: no daemon takes `router bgp 300`: BGP is already running; AS is 100");
-        // What the settings of the scenario give is before the file.
+        // The configuration by the settings of the scenario is before the file.
         assert_eq!(refused(&File { offset: 4, ..file.clone() }, &said), None);
         let remark = "Command returned Warning on config line 4: router bgp 300\n".to_owned();
         assert_eq!(refused(&file, &[zebra.to_owned(), remark]), None);
