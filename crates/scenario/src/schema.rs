@@ -16,6 +16,16 @@ pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(marked::<Scenario>);
 /// The same of a study's own keys.
 pub(crate) static STUDY: LazyLock<Json> = LazyLock::new(marked::<Study>);
 
+/// Whether queues of this kind have this key.
+pub(crate) fn queue_has(kind: &str, key: &str) -> bool {
+    let kinds = MARKED["$defs"]["Queue"]["oneOf"].as_array().into_iter().flatten();
+    let Some(own) = kinds.into_iter().find(|one| one["properties"]["kind"]["const"] == kind) else {
+        return false;
+    };
+    let shared = own["$ref"].as_str().and_then(|name| MARKED.pointer(name.trim_start_matches('#')));
+    [Some(own), shared].into_iter().flatten().any(|part| part["properties"].get(key).is_some())
+}
+
 fn marked<T: JsonSchema>() -> Json {
     SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>().to_value()
 }
