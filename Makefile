@@ -53,7 +53,7 @@ test-python: setup-develop ui
 	$(RUN)/pytest -n $$(($$(nproc) + 1)) --dist loadgroup -m 'not alone'
 
 test-alone: setup-develop
-	$(RUN)/pytest -rs -m alone tests/kernel
+	$(RUN)/pytest -rs -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)

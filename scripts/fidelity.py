@@ -179,13 +179,13 @@ IMPAIRMENTS: tuple[tuple[str, dict[str, Any], float, str], ...] = (
     ("corrupt 2 %", {"corrupt": "2 %"}, 0.02, "lost"),
     ("duplicate 5 %", {"duplicate": "5 %"}, 0.05, "duplicates"),
     # By one and a half of the distance between two: each overtakes one, unless that overtakes too.
-    ("reorder 2 % by 900 us", {"reorder": {"rate": "2 %", "by": "900 us"}}, 0.02 * 0.98, "out_of_order"),
+    ("reorder 2 % by 900 µs", {"reorder": {"rate": "2 %", "by": "900 us"}}, 0.02 * 0.98, "out_of_order"),
 )
 
 
 def impairments(folder: Path) -> Iterator[Row]:
     """The datagrams of 16,666 that arrive, counted at the receiver."""
-    # One in 600 us.
+    # One in 600 µs.
     flow = {"name": "udp", "kind": "udp", "rate": "4 Mbit/s", "payload": "300 B", "duration": "10 s"}
     for name, settings, share, column in IMPAIRMENTS:
         path = {"rate": "1 Gbit/s", "rtt": "20 ms", **settings}

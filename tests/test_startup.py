@@ -67,3 +67,9 @@ def test_a_quiet_run_does_not_summarize(tmp_path: Path) -> None:
     found = imported(tmp_path, "run", SCENARIO, *settings)
     assert rooms(found) & {"present", "figures"} == set()
     assert not any(name.startswith("tcplab.analysis.statistics") for name in found)
+
+
+def test_the_parts_of_the_library_are_attributes() -> None:
+    command = "import tcplab; print(tcplab.study.run.__name__, tcplab.captures.read.__name__)"
+    ended = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["run", "read"]

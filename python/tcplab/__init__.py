@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tcplab import captures, study
     from tcplab.api import Run, RunFailedError, check, compare, load, run
     from tcplab.results import ResultsError
     from tcplab.runner import UnsupportedError
@@ -27,10 +28,12 @@ __all__ = [
     "Scenario",
     "ScenarioErrors",
     "UnsupportedError",
+    "captures",
     "check",
     "compare",
     "load",
     "run",
+    "study",
 ]
 
 _HOMES = {
@@ -47,7 +50,13 @@ _HOMES = {
 }
 
 
+# Parts of the library that are named as `tcplab.study.run`.
+_MODULES = ("captures", "study")
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"tcplab.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

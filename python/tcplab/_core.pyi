@@ -216,6 +216,9 @@ def node_kinds() -> str:
 def lay_out(plan: str, emulate_all: bool) -> str:
     """Give what each namespace of a plan (JSON) holds, as JSON; raises ValueError."""
 
+def netems(mtu: int, direction: str) -> list[list[str]]:
+    """Give each netem's arguments for a link direction (JSON), the outer one first; raises ValueError."""
+
 def netem_unlike(mtu: int, direction: str) -> str:
     """Give what of a link direction (JSON) netem does not do as the plan says, as JSON; raises ValueError."""
 

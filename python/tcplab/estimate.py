@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path as File
+from typing import TYPE_CHECKING
 
 from tcplab import _core
 from tcplab.engine.base import Problem
-from tcplab.plan.types import Plan
 from tcplab.quantities import count, size
+
+if TYPE_CHECKING:
+    from tcplab.plan.types import Plan
 
 MANY_ROWS = 10_000_000
 # The process that makes a run, before its first row.

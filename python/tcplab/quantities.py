@@ -156,7 +156,7 @@ def seconds(value: float) -> str:
     if value >= 1e-3:
         return f"{_three(value * 1e3)} ms"
     if value >= 1e-6:
-        return f"{_three(value * 1e6)} us"
+        return f"{_three(value * 1e6)} µs"
     return f"{_three(value * 1e9)} ns"
 
 

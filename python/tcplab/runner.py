@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tcplab.attempts import best_of
 from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Problem, Progress, Status
-from tcplab.plan.types import Plan
 
 if TYPE_CHECKING:
+    from tcplab.plan.types import Plan
     from tcplab.scenario import Scenario
 
 _LOG = logging.getLogger(__name__)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pty
+import select
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +78,53 @@ def test_bash_completes_with_the_packaged_file(here: Path) -> None:
     )
     ended = subprocess.run(["bash", "-c", script], cwd=here, capture_output=True, text=True, check=True)
     assert ended.stdout.split() == ["sim"]
+
+
+def installed(shell: str) -> str:
+    """A directory with the program, in which the shell finds it."""
+    program = shutil.which("tcplab", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if program is None or shutil.which(shell) is None:
+        pytest.skip(f"tcplab or {shell} is not installed")
+    return str(Path(program).parent)
+
+
+def test_fish_completes_with_the_packaged_file(here: Path) -> None:
+    directory = installed("fish")
+    file = FILES / "fish/vendor_completions.d/tcplab.fish"
+    ended = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {file}; complete -C 'tcplab run --engine k'"],
+        cwd=here,
+        env={**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.split() == ["kernel"]
+
+
+def test_zsh_completes_with_the_packaged_file(here: Path) -> None:
+    directory = installed("zsh")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(here)
+        os.environ["PATH"] = f"{directory}:{os.environ['PATH']}"
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    try:
+        loads = f"fpath=({FILES / 'zsh/site-functions'} $fpath); autoload -Uz compinit; compinit -u -D"
+        os.write(terminal, f"{loads}; print -r -- re''ady\n".encode())
+        until(terminal, b"ready")
+        os.write(terminal, b"tcplab run --engine k\t")
+        until(terminal, b"kernel")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(terminal)
+
+
+def until(terminal: int, wanted: bytes) -> None:
+    """Wait until a terminal shows it."""
+    shown = b""
+    while wanted not in shown:
+        ready, _, _ = select.select([terminal], [], [], 120)
+        assert ready, shown
+        shown += os.read(terminal, 65536)

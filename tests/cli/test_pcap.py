@@ -217,7 +217,7 @@ def test_plots_are_pages_and_images(capture: Path, here: Path, tcplab: Command) 
 
 def test_segmentation_and_both_ends(made: Path, tcplab: Command) -> None:
     left, right = (made / "run-1" / f"{end}-path.pcapng" for end in ("left", "right"))
-    assert "headers 66.0 bytes per packet, so 95.6% of" in tcplab("pcap", "segmentation", left).stdout
+    assert "headers 66.0 bytes per packet, so 95.6 % of" in tcplab("pcap", "segmentation", left).stdout
     ended = tcplab("pcap", "match", left, right)
     assert "both timed by one clock" in ended.stdout
     assert "lost ACKs" in ended.stdout

@@ -191,7 +191,8 @@ def test_a_capture_that_was_cut_does_not_have_a_captures_name(
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+        # Blocks are of four bytes each: one is cut wherever this falls.
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_001, 100_001)),
     )
     assert ended.returncode != 0
     assert "left-path.pcapng" in ended.stderr, ended.stderr

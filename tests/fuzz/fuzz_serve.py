@@ -36,6 +36,8 @@ COMMANDS: list[dict[str, Any]] = [
     {"do": "path", "address": STRANGER, "port": 9, "token": 1},
     {"do": "capture", "what": "full"},
     {"do": "accelerate", "accelerator": {}},
+    {"do": "load", "name": "tl_reno", "params": {}},
+    {"do": "impair", "towards": [{"address": "127.0.0.1", "netem": [["delay", "1s"]]}]},
     {"do": "probe", "sockets": 1, "hosts": 1, "processes": {"a": 1}},
     {"do": "start", "at": 0, "duration": 1000},
     {

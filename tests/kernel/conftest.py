@@ -18,12 +18,8 @@ from tcplab.testbed.doctor import Grade, examine
 from .beside import Network
 
 Scenario = dict[str, Any]
-# How a run that is not overloaded says that its times and rates are the machine's: see `Run.warnings`.
-DISTURBED = ("for want of a reader", "not sent in time")
 # Fixtures of tests that judge times or rates.
 JUDGING = {"undisturbed", "usual_goodput"}
-# How often a run that was disturbed is made before a test gives up.
-ATTEMPTS = 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,28 +59,6 @@ def run(tmp_path: Path) -> Callable[..., Run]:
         return tcplab.run(scenario, engine=engine, attempts=1, out=tmp_path / f"results-{number}")
 
     return run_it
-
-
-def disturbance(done: Run) -> str | None:
-    """The disturbances that a run reports of its machine; none if its figures are the network's and TCP's."""
-    said = [one for one in done.warnings if any(word in one for word in DISTURBED)]
-    return done.manifest.overload or next(iter(said), None)
-
-
-@pytest.fixture(scope="session")
-def undisturbed() -> Callable[[Callable[[], Run]], Run]:
-    """Make a run, again where it says that it was disturbed; in the end skip with what it said."""
-
-    def make_it(make: Callable[[], Run]) -> Run:
-        said = None
-        for _ in range(ATTEMPTS):
-            done = make()
-            said = disturbance(done)
-            if said is None:
-                return done
-        pytest.skip(f"{ATTEMPTS} times: {said}")
-
-    return make_it
 
 
 @pytest.fixture(scope="session")

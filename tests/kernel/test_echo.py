@@ -13,8 +13,6 @@ import tcplab
 from tcplab.present.echo import echo_flows
 from tcplab.results import Run
 
-from .conftest import disturbance
-
 pytestmark = pytest.mark.alone
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "echo-100mbit.yaml"
@@ -75,7 +73,7 @@ def quantile(run: Run, share: float) -> dict[int, float]:
 
 
 def test_an_echo_takes_what_the_simulator_says_and_what_the_machine_needs_besides(
-    runs: dict[str, Run],
+    runs: dict[str, Run], disturbance: Callable[[Run], str | None]
 ) -> None:
     sim, fastest = quantile(runs["sim"], 0), quantile(runs["kernel"], 0)
     # The fastest of a hundred waited least for a CPU: less than a tenth of those that did nothing but wait.

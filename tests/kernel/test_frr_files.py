@@ -84,6 +84,19 @@ def test_a_line_that_frr_does_not_know_is_wrong_input(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_line_that_no_daemon_takes_is_named(command: Command) -> None:
+    """vtysh knows each of them. A neighbor needs `remote-as` first."""
+    broken = WHOLE.replace(" neighbor 10.0.1.1 remote-as 100\n", " neighbor 10.0.1.1 passive\n")
+    code, said = command(*UP, file=broken)
+    assert code == 2, said
+    assert "r2: r2.conf: line 4: no daemon takes `neighbor 10.0.1.1 passive`" in said
+    assert "Specify remote-as or peer-group commands first" in said
+    assert LAB not in command("topo", "list", file=broken)[1]
+    code, said = command(*RUN, file=broken)
+    assert code == 4
+    assert "r2: r2.conf: line 4: no daemon takes" in said
+
+
 def test_a_file_adds_to_the_configuration_or_is_all_of_it(command: Command, tmp_path: Path) -> None:
     code, said = command(*RUN, file=WHOLE)
     assert code == 0, said

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -131,7 +132,7 @@ def test_a_direction_is_forward_or_reverse(topo: Topo) -> None:
     changes = json.loads(printed.stdout)["changes"]
     assert [(key, change["delay"]) for key, change in changes.items()] == [("backward", 7_000_000)]
     old = topo("set", "a-r", "delay=8 ms", "--direction", "backward")
-    assert (old.returncode, "--direction backward is now reverse" in old.stderr) == (0, True)
+    assert (old.returncode, "--direction backward is deprecated, use reverse" in old.stderr) == (0, True)
     assert "both, forward or reverse" in topo("set", "a-r", "delay=8 ms", "--direction", "back").stderr
 
 
@@ -187,6 +188,16 @@ def test_kill_9_of_any_process_leaves_nothing(topo: Topo, name: str, victim: str
         os.kill(there[victim], signal.SIGKILL)
         assert inside.wait(20) != 0
     assert gone(there)
+
+
+def _daemons(node: int) -> dict[str, int]:
+    """The programs in a node besides the process that holds it."""
+    found = {}
+    for process in map(int, _same_network(node)):
+        with suppress(OSError):
+            if process != node:
+                found[Path(f"/proc/{process}/comm").read_text(encoding="ascii").strip()] = process
+    return found
 
 
 def _same_network(process: int) -> list[str]:
@@ -256,6 +267,22 @@ class TestTwoAutonomousSystems:
         assert {at: (one["remoteAs"], one["state"]) for at, one in peers.items()} == {
             "10.0.1.2": (200, "Established")
         }
+
+    @pytest.mark.parametrize("daemon", ["zebra", "bgpd"])
+    def test_a_daemon_that_has_ended_is_named_and_nothing_outlives_down(
+        self, topo: Topo, name: str, daemon: str
+    ) -> None:
+        inside = _daemons(processes(topo, name)["r1"])
+        assert set(inside) == {"zebra", "bgpd"}
+        os.kill(inside[daemon], signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while "has ended" not in (said := topo("list").stderr) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert f"{name}: FRR has ended in r1: {daemon}" in said
+        labs = {lab["name"]: lab for lab in json.loads(topo("list", "--json").stdout)["labs"]}
+        assert labs[name]["ended"] == [f"r1: {daemon}"]
+        assert topo("down", name).returncode == 0
+        assert gone(inside)
 
     @pytest.mark.parametrize("victim", ["lab", "r1"])
     def test_no_daemon_survives_its_lab(self, topo: Topo, name: str, victim: str) -> None:

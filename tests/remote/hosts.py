@@ -1,4 +1,4 @@
-"""Hosts with sshd on this machine: a network, mount and time namespace each, joined by a bridge.
+"""Hosts with sshd on this machine: each has a network, files and a clock of its own; a bridge joins them.
 
 Each has files of its own where a test looks for what was left: /tmp, /run, /dev/shm and the homes.
 """
@@ -43,12 +43,15 @@ class Host:
     """Seconds that its clock is ahead."""
     room: str = "64m"
     """Size of its /tmp."""
+    within: int | None = None
+    """A process in whose network namespace it is; none: in one of its own."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
     def pid(self) -> int:
         """The process that holds its namespaces."""
         # unshare waits for the shell that it has forked into the time namespace.
+        # nsenter became unshare.
         children = Path(f"/proc/{self.processes[0].pid}/task/{self.processes[0].pid}/children")
         return int(children.read_text().split()[0])
 
@@ -88,7 +91,7 @@ class Host:
             mount --bind {at}/passwd /etc/passwd
             mount --bind {at}/shadow /etc/shadow
             mount -t tmpfs -o mode=755 none /run && mkdir /run/sshd
-            mount -t tmpfs -o size=1m none /dev/shm
+            mkdir -p /dev/shm && mount -t tmpfs -o size=1m none /dev/shm
             mkdir /run/keep && mount --bind {at} /run/keep
             mkdir /run/checkout && mount --rbind {ROOT} /run/checkout
             mount -t tmpfs -o size={self.room},mode=1777 none /tmp
@@ -99,9 +102,11 @@ class Host:
             echo up >/run/keep/up
             exec sleep 3600
         """
+        net = ("--net",) if self.within is None else ()
         held = subprocess.Popen(
             [
-                *("unshare", "--net", "--mount", "--uts", "--time", f"--monotonic={self.ahead}"),
+                *(() if self.within is None else ("nsenter", "-t", str(self.within), "--net", "--")),
+                *("unshare", *net, "--mount", "--uts", *self._time("--time", f"--monotonic={self.ahead}")),
                 *("--kill-child", "--fork", "sh", "-c", script),
             ],
             stdin=subprocess.DEVNULL,
@@ -174,7 +179,11 @@ class Host:
                 process.wait()
 
     def _enter(self) -> list[str]:
-        return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--uts", "--time", "--"]
+        return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--uts", *self._time("--time"), "--"]
+
+    def _time(self, *options: str) -> tuple[str, ...]:
+        """Options for a namespace of its own, which not every kernel has."""
+        return options if self.ahead else ()
 
 
 class Hosts:
@@ -190,6 +199,18 @@ class Hosts:
         for host in self.all.values():
             host.folder.mkdir()
             host.boot()
+        if self.us.within is None:
+            self._join()
+        ssh = self.us.folder / "home/root/.ssh"
+        ssh.mkdir(mode=0o700)
+        keygen(ssh / "id_ed25519")
+        for name, host in self.all.items():
+            if name != "us":
+                host.serve_ssh((ssh / "id_ed25519.pub").read_text())
+        self.trust()
+
+    def _join(self) -> None:
+        """Connect them by a bridge."""
         bridge = self.us
         bridge.run("ip", "link", "add", "name", "lan", "type", "bridge")
         for number, host in enumerate(self.all.values()):
@@ -211,13 +232,6 @@ class Hosts:
             host.run("ip", "link", "set", "eth0", "up")
             host.run("ip", "link", "set", "lo", "up")
         bridge.run("ip", "link", "set", "lan", "up")
-        ssh = self.us.folder / "home/root/.ssh"
-        ssh.mkdir(mode=0o700)
-        keygen(ssh / "id_ed25519")
-        for name, host in self.all.items():
-            if name != "us":
-                host.serve_ssh((ssh / "id_ed25519.pub").read_text())
-        self.trust()
 
     def trust(self) -> None:
         """Have `us` know the hosts' keys."""

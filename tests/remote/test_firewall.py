@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from .hosts import Host, Hosts, wait_for
 from .running import Run
 from .test_remote import ONE
@@ -76,6 +78,44 @@ def test_a_firewall_with_a_hole_for_the_range_of_ports_lets_all_kinds_through(ho
     flows = run.table("flows")
     assert (flows["bytes_received"] > 0).all()
     assert flows.filter(flows["flow"] == "bulk").height == 2
+
+
+HOLES = (
+    ("udp", "udp dport 5300-5305 accept"),
+    ("tcp", "tcp dport 5300-5305 accept"),
+    ("icmp", "icmp type echo-request accept"),
+)
+
+
+@pytest.mark.parametrize(("by", "hole"), HOLES)
+def test_the_path_is_measured_by_what_a_firewall_lets_through(hosts: Hosts, by: str, hole: str) -> None:
+    with firewall(hosts.all["right"], hole):
+        run = Run(hosts, ONE % "2 s", at={"right": "ssh://10.77.0.3?ports=5300-5305"})
+        run.end()
+    [path] = run.manifest["facts"]["paths"]
+    assert (path["by"], path["hops"], path["routers"]) == (by, 1, [])
+    assert path["rtt"] > 0
+    # Only datagrams find out how large a packet may be.
+    assert path["mtu"] == (1500 if by == "udp" else None)
+
+
+def test_routers_on_the_way_are_named_by_each_protocol(hosts: Hosts) -> None:
+    us, left, right = hosts.us, hosts.all["left"], hosts.all["right"]
+    # A detour: `us` forwards.
+    redirects = [f"net.ipv4.conf.{one}.send_redirects=0" for one in ("all", "eth0")]
+    us.run("sysctl", "-qw", "net.ipv4.ip_forward=1", *redirects)
+    left.run("ip", "route", "add", "10.77.0.3/32", "via", "10.77.0.1")
+    try:
+        paths = {}
+        for by, hole in HOLES:
+            with firewall(right, hole):
+                run = Run(hosts, ONE % "2 s", at={"right": "ssh://10.77.0.3?ports=5300-5305"})
+                run.end()
+            [paths[by]] = run.manifest["facts"]["paths"]
+    finally:
+        left.run("ip", "route", "delete", "10.77.0.3/32")
+    for by, path in paths.items():
+        assert (path["by"], path["hops"], path["routers"]) == (by, 2, ["10.77.0.1"])
 
 
 def test_ports_are_a_key_of_the_scenario_too(hosts: Hosts) -> None:

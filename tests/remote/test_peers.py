@@ -92,6 +92,15 @@ def test_echo_answers_requests_as_long_as_its_answers(hosts: Hosts) -> None:
     assert made.table("echoes").height == 50
 
 
+def test_this_machine_sends_to_a_peer(hosts: Hosts) -> None:
+    text = FLOW % "{name: bulk, kind: tcp, cc: reno, duration: 1 s}"
+    made = Run(hosts, text, at={"left": "local:", "right": "discard://10.77.0.3"}, default_places=False)
+    status, said = made.end()
+    assert status == 0, said
+    assert made.table("flows")["bytes_sent"].sum() > 0
+    assert made.manifest["facts"]["hosts"]["left"]["address"] == "10.77.0.1"
+
+
 def test_an_iperf3_server_is_tested_in_both_directions(hosts: Hosts) -> None:
     if shutil.which("iperf3") is None:
         pytest.skip("iperf3 is not installed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from .hosts import Host, Hosts, obstacle, wait_for
+from .hosts import ROOT, Host, Hosts, obstacle, wait_for
+from .test_firewall import firewall
 
 pytestmark = pytest.mark.skipif(obstacle() is not None, reason=str(obstacle()))
 
@@ -28,12 +30,15 @@ class Served:
         self.state = self.server.folder / "state"
         self.log = self.server.folder / "serve.log"
 
-    def start(self, *options: str) -> None:
-        """Run the service until `stop`."""
+    def start(self, *options: str, by: tuple[str, ...] = ()) -> None:
+        """Run the service until `stop`, `by` a program that gives it fewer rights."""
         self.log.unlink(missing_ok=True)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*self.server._enter(), *TCPLAB, "serve", "--state", "/run/keep/state", "--json", *options],
+                [
+                    *(*self.server._enter(), *by, *TCPLAB, "serve"),
+                    *("--state", "/run/keep/state", "--json", *options),
+                ],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         wait_for(lambda: self.events("listening") or self.process.poll() is not None)
@@ -202,6 +207,43 @@ def test_more_clients_than_places_are_told_so(served: Served) -> None:
     finally:
         held.terminate()
         held.wait(20)
+
+
+def test_flows_arrive_at_the_ports_that_its_owner_has_named(served: Served) -> None:
+    served.stop()
+    served.start("--ports", "5300-5303")
+    opened = "tcp dport {5230, 5300-5303} accept; udp dport 5300-5303 accept"
+    with firewall(served.server, opened):
+        for options in (("--streams", "3"), ("--reverse",), ("--udp", "10 Mbit/s")):
+            done = served.client("bulk", "run", served.url, "--duration", "1 s", "--json", *options)
+            assert done.returncode == 0, done.stderr
+        # One more is for measuring the path.
+        done = served.client("bulk", "run", served.url, "--duration", "1 s", "--streams", "5")
+        assert done.returncode == 4
+        assert "all of this service's ports are in use" in done.stderr
+
+
+UNIT = ROOT / "packaging/systemd/tcplab-serve.service"
+
+
+def test_it_serves_without_privileges_as_its_unit_has_it(served: Served) -> None:
+    served.stop()
+    served.start(by=("setpriv", "--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"))
+    capabilities = Path(f"/proc/{served.events('listening')[0]['pid']}/status").read_text()
+    assert "CapEff:\t0000000000000000" in capabilities
+    for options in ((), ("--reverse",), ("--udp", "10 Mbit/s")):
+        done = served.client(
+            "bulk", "run", served.url, "--duration", "1 s", "--cc", "reno", "--json", *options
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_its_unit_exposes_little() -> None:
+    words = ("systemd-analyze", "security", "--offline=yes", "--threshold=18", "--no-pager", UNIT)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    # In tenths of its scale from 0 to 10. It exits with 1 above the threshold.
+    assert done.returncode == 0, done.stdout
 
 
 def test_who_is_not_on_the_list_is_not_answered(served: Served) -> None:

@@ -19,13 +19,26 @@ PROBLEMS = """() => {
     const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
     const said = (one) => one.innerText.replaceAll("\\n", " ");
     const frame = box(document.querySelector(".drawing"));
+    const zoom = new DOMMatrix(getComputedStyle(document.querySelector(".react-flow__viewport")).transform).a;
     const aside = (a) => a.left < frame.left || a.right > frame.right;
     const within = (a) => !aside(a) && a.top >= frame.top && a.bottom <= frame.bottom;
     const nodes = [...document.querySelectorAll(".device")];
+    const names = [...document.querySelectorAll(".device .called")];
     const found = [];
+    names.forEach((one, index) => {
+        // A name is whole, apart from every other, and read.
+        if (one.scrollWidth > one.clientWidth + 1) found.push(`${said(one)} is cut`);
+        if (!(box(one).height > 0)) found.push(`${said(one)} is not seen`);
+        for (const other of names.slice(index + 1)) {
+            if (meet(box(one), box(other))) found.push(`${said(one)} meets ${said(other)}`);
+        }
+        if (parseFloat(getComputedStyle(one).fontSize) * zoom < 8) found.push(`${said(one)} is small`);
+    });
     seen.forEach((one, index) => {
         const mine = box(one);
-        for (const node of nodes) if (meet(mine, box(node))) found.push(`${said(one)} is upon ${said(node)}`);
+        for (const node of [...nodes, ...names]) {
+            if (meet(mine, box(node))) found.push(`${said(one)} is upon ${said(node)}`);
+        }
         for (const other of seen.slice(index + 1)) {
             if (meet(mine, box(other))) found.push(`${said(one)} is upon ${said(other)}`);
         }

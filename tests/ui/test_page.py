@@ -383,10 +383,10 @@ def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
     with page.expect_download() as started:
         page.get_by_role("button", name="Download the scenario").click()
     assert started.value.path().read_text(encoding="utf-8") == SCENARIO
+    page.get_by_label("Share").click()
     page.get_by_role("button", name="Copy a link to it").click()
     expect(page.locator(".notice")).to_contain_text("clipboard")
     scenario = str(page.evaluate("navigator.clipboard.readText()"))
-    page.get_by_label("Share").click()
     page.locator(".result .item").first.click()
     page.get_by_role("button", name="Copy a link").click()
     page.wait_for_function(
@@ -395,7 +395,7 @@ def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
     result = str(page.evaluate("navigator.clipboard.readText()"))
     assert TOKEN not in scenario + result
     with page.expect_download() as started:
-        page.get_by_role("link", name="Download the result").click()
+        page.get_by_role("link", name="Download result").click()
     with zipfile.ZipFile(started.value.path()) as archive:
         archive.extractall(tmp_path / "handed")
     [handed] = (tmp_path / "handed").iterdir()
@@ -461,6 +461,67 @@ def group(page: Page, name: str) -> Locator:
     return found
 
 
+def test_a_flow_becomes_any_kind_there_is(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.locator(".arc-label").click()
+    kinds = page.locator(".inspector").get_by_label(re.compile(r"^kind"))
+    expect(kinds).to_have_value("tcp")
+    names = kinds.locator("option").all_inner_texts()
+    assert {"tcp", "udp", "request", "http", "echo", "ping"} <= set(names)
+    for name in names[1:] + names[:1]:
+        kinds.select_option(name)
+        expect(page.locator(".cm-content")).to_contain_text(f"kind: {name}")
+        # Settings that it must have are there: it can be run.
+        expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
+        expect(page.locator(".mistakes .error")).to_have_count(0)
+        # Settings that every flow has are among its own.
+        expect(page.locator(".inspector").get_by_label("start", exact=True)).to_have_attribute(
+            "placeholder", "0 s"
+        )
+
+
+def test_defaults_are_shown(page: Page, served: Served) -> None:
+    opened(page, served, ROUTED, nodes=3)
+    page.locator("[data-node=h1]").click()
+    settings = page.locator(".inspector")
+    expect(settings.get_by_label("initial_window")).to_have_attribute("placeholder", "10 packets")
+    expect(settings.get_by_label("ecn").locator("option").first).to_have_text("passive (default)")
+    page.get_by_label("Link h1-r1").focus()
+    page.keyboard.press("Enter")
+    queue = group(page, "queue")
+    queue.get_by_label("kind").select_option("codel")
+    expect(queue.get_by_label("target", exact=True)).to_have_attribute("placeholder", "5 ms")
+
+
+def test_a_menu_is_closed_by_escape_by_a_choice_and_by_a_press_elsewhere(page: Page, served: Served) -> None:
+    opened(page, served)
+    menu = page.locator(".menu")
+    for name, opener in (
+        ("New", page.get_by_role("button", name="New", exact=True)),
+        ("Share", page.get_by_role("button", name="Share", exact=True)),
+        ("Panels", page.get_by_role("button", name="Panels", exact=True)),
+        ("layouts", page.get_by_role("button", name="Arrange automatically", exact=True)),
+    ):
+        opener.click()
+        expect(menu, name).to_have_count(1)
+        # All of it is within the window.
+        box, size = menu.bounding_box(), page.viewport_size
+        assert box is not None
+        assert size is not None
+        assert box["x"] >= 0 <= box["y"], name
+        assert box["x"] + box["width"] <= size["width"], name
+        assert box["y"] + box["height"] <= size["height"], name
+        page.keyboard.press("Escape")
+        expect(menu, name).to_have_count(0)
+        expect(opener).to_be_focused()
+        opener.click()
+        page.locator(".react-flow__pane").click(position={"x": 10, "y": 10})
+        expect(menu, name).to_have_count(0)
+    page.get_by_role("button", name="New", exact=True).click()
+    menu.get_by_text("dumbbell").click()
+    expect(menu).to_have_count(0)
+
+
 MINIEDIT = """{"version": "2", "application": {"startCLI": "0"}, "controllers": [],
 "hosts": [{"number": "1", "x": "100", "y": "100", "opts": {"hostname": "h1", "nodeNum": 1}},
           {"number": "2", "x": "500", "y": "100", "opts": {"hostname": "h2", "nodeNum": 2}}],
@@ -504,7 +565,7 @@ def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
     expect(page.locator(".heat td")).to_have_count(2)
     expect(page.locator(".study [role=status]")).to_contain_text("done")
     with page.expect_download() as started:
-        page.get_by_role("link", name="Download the report").click()
+        page.get_by_role("link", name="Download report").click()
     assert "<html" in started.value.path().read_text(encoding="utf-8").lower()
     page.locator(".heat td button").first.click()
     expect(page.get_by_label("Summary")).to_contain_text("bulk")

@@ -1,91 +1,47 @@
-//! `tcplab-agent controls`: congestion controls of tcplab in the running kernel, for as long as this process lives.
+//! Congestion controls of tcplab in the running kernel, for as long as this process lives: the command `load`, of a node
+//! and of the loader.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::PathBuf;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tcplab_kernelcc::{Gauge, KernelccError, Loaded, Place};
-use tcplab_probe::clock;
 
 use crate::output;
-use crate::process;
-use crate::protocol::VERSION;
 
-/// One line of input.
+/// A control to offer.
 #[derive(Debug, Deserialize)]
-struct Request {
-    id: Option<u64>,
-    #[serde(flatten)]
-    command: Command,
+pub struct Load {
+    /// Its name, with or without `tl_`; of a control that is in `object`, what messages call it.
+    name: String,
+    /// The eBPF object of a control that is not among tcplab's own, in base64.
+    object: Option<String>,
+    /// Parameters that differ from their defaults.
+    #[serde(default)]
+    params: BTreeMap<String, f64>,
 }
 
-/// The command.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case")]
-enum Command {
-    /// Offer a control to the whole machine.
-    Load {
-        /// Its name, with or without `tl_`; of a control that is in `object`, what messages call it.
-        name: String,
-        /// The eBPF object of a control that is not among tcplab's own.
-        object: Option<PathBuf>,
-        /// Parameters that differ from their defaults.
-        #[serde(default)]
-        params: BTreeMap<String, f64>,
-    },
+/// Why no control can be loaded here; null if one can.
+pub fn obstacle() -> Value {
+    tcplab_kernelcc::obstacle().as_ref().map(in_words).into()
 }
 
-/// Serves until the input ends. The kernel takes the controls away with the process, whatever ends it.
-pub fn main() -> u8 {
-    if let Err(error) = process::on_end(|| std::process::exit(0)) {
-        output::refuse(None, &format!("cannot wait for signals: {error}"), "end other programs");
-        return 3;
-    }
-    let said = |why: KernelccError| json!({"message": why.to_string(), "hint": why.hint()});
-    let obstacle = tcplab_kernelcc::obstacle().map(said);
-    let swept = if obstacle.is_none() { tcplab_kernelcc::sweep() } else { Vec::new() };
-    output::emit(&json!({
-        "event": "hello",
-        "protocol": VERSION,
-        "version": env!("CARGO_PKG_VERSION"),
-        "pid": std::process::id(),
-        "monotonic": clock::now(),
-        "controls": tcplab_kernelcc::names().collect::<Vec<_>>(),
-        "obstacle": obstacle,
-        "not_built": tcplab_kernelcc::built().err().map(said),
-        "swept": swept,
-    }));
-    let mut held = Vec::new();
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
-        if !line.trim().is_empty() {
-            held.extend(serve(&line));
-        }
-    }
-    0
+/// An error, as `message` and `hint`.
+pub fn in_words(why: &KernelccError) -> Value {
+    json!({"message": why.to_string(), "hint": why.hint()})
 }
 
-fn serve(line: &str) -> Option<Loaded> {
-    let request: Request = match serde_json::from_str(line) {
-        Ok(request) => request,
-        Err(error) => {
-            let id = serde_json::from_str::<Value>(line).ok().and_then(|v| v["id"].as_u64());
-            let hint = "docs/agent-protocol.md lists the commands";
-            output::refuse(id, &format!("cannot understand the command: {error}"), hint);
-            return None;
-        }
-    };
-    let Command::Load { name, object, params } = request.command;
-    let params = params.iter().map(|(name, value)| (name.as_str(), *value));
-    let loaded = match object {
-        None => Loaded::load(&name, params),
-        Some(path) => match std::fs::read(&path) {
-            Ok(object) => Loaded::load_object(&object, &name, params),
+/// Loads a control and answers; it stays as long as what is returned.
+pub fn load(id: Option<u64>, asked: &Load) -> Option<Loaded> {
+    let params = asked.params.iter().map(|(name, value)| (name.as_str(), *value));
+    let loaded = match &asked.object {
+        None => Loaded::load(&asked.name, params),
+        Some(text) => match STANDARD.decode(text) {
+            Ok(object) => Loaded::load_object(&object, &asked.name, params),
             Err(error) => {
-                let message = format!("cannot read {}: {error}", path.display());
-                output::refuse(request.id, &message, "compile the control again");
+                output::refuse(id, &format!("the object of {} is not base64: {error}", asked.name), "");
                 return None;
             }
         },
@@ -99,11 +55,11 @@ fn serve(line: &str) -> Option<Loaded> {
                 "phases": loaded.phases(),
                 "gauges": loaded.gauges().iter().map(describe).collect::<Vec<_>>(),
             });
-            output::ok(request.id, answer);
+            output::ok(id, answer);
             Some(loaded)
         }
         Err(error) => {
-            refuse(request.id, &error);
+            refuse(id, &error);
             None
         }
     }

@@ -4,13 +4,22 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use tcplab_probe::interface::{Interface, Offloads, interfaces};
 
 /// The machine, with the values of `sysctls`; what it does not tell is null.
 pub fn describe(sysctls: &[String]) -> Value {
     let settings: Map<String, Value> =
         sysctls.iter().map(|name| (name.clone(), sysctl(name).into())).collect();
-    let interfaces: Map<String, Value> =
-        names("/sys/class/net").into_iter().map(|name| (name.clone(), interface(&name))).collect();
+    let offloads = Offloads::new().ok();
+    let interfaces: Map<String, Value> = interfaces()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, found)| {
+            let on = offloads.as_ref().and_then(|offloads| offloads.on(&name).ok());
+            let described = interface(&name, &found, on);
+            (name, described)
+        })
+        .collect();
     json!({
         "name": text("/proc/sys/kernel/hostname"),
         "kernel": text("/proc/sys/kernel/osrelease"),
@@ -20,8 +29,23 @@ pub fn describe(sysctls: &[String]) -> Value {
         "cpu_governor": text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "sysctls": settings,
         "interfaces": interfaces,
+        "loads_controls": loads_controls(),
         "reached": control_connection().map(|connection| connection.reached),
     })
+}
+
+/// Whether controls of tcplab can be loaded into this kernel: true, or why not, as `message` and `hint`.
+#[cfg(feature = "controls")]
+fn loads_controls() -> Value {
+    match crate::controls::obstacle() {
+        Value::Null => true.into(),
+        obstacle => obstacle,
+    }
+}
+
+#[cfg(not(feature = "controls"))]
+fn loads_controls() -> Value {
+    json!({"message": "this agent was built without the loader of controls", "hint": "scripts/agent"})
 }
 
 /// The connection over which the caller talks to this machine.
@@ -40,7 +64,7 @@ pub fn control_connection() -> Option<ControlConnection> {
     Some(ControlConnection { reached: reached.to_owned(), ports: (from.parse().ok()?, to.parse().ok()?) })
 }
 
-fn interface(name: &str) -> Value {
+fn interface(name: &str, found: &Interface, offloads: Option<Vec<&str>>) -> Value {
     let at = Path::new("/sys/class/net").join(name);
     let link = |what: &str| {
         let target = fs::read_link(at.join(what)).ok()?;
@@ -48,9 +72,11 @@ fn interface(name: &str) -> Value {
     };
     json!({
         "driver": link("device/driver"),
-        "mtu": number(&at.join("mtu")),
+        "mtu": found.mtu,
         // Mbit/s; a device without a speed says -1, or refuses to be read.
         "speed": number(&at.join("speed")).filter(|speed| *speed > 0),
+        "offloads": offloads,
+        "qdisc": found.qdisc,
         "queues": names(at.join("queues")).len(),
     })
 }

@@ -8,7 +8,7 @@ mod cache;
 mod capture;
 mod command_timeout;
 mod config;
-#[cfg(feature = "local")]
+#[cfg(feature = "controls")]
 mod controls;
 mod datagram;
 mod destination;
@@ -16,6 +16,9 @@ mod echo;
 #[cfg(feature = "local")]
 mod emu;
 mod host;
+mod impair;
+#[cfg(feature = "local")]
+mod loader;
 #[cfg(feature = "local")]
 mod local;
 mod node;
@@ -33,6 +36,7 @@ mod run_delay;
 mod sampling;
 #[cfg(feature = "local")]
 mod serve;
+mod trace;
 #[cfg(feature = "local")]
 mod watch;
 

@@ -4,7 +4,7 @@
 use tcplab_lab::Role;
 
 use crate::watch::{self, Watched};
-use crate::{controls, emu, node, serve};
+use crate::{emu, loader, node, serve};
 
 /// Does what `command` says with the words after it; returns the exit code. `None`: unknown command.
 pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Result<Option<u8>, String> {
@@ -15,7 +15,7 @@ pub fn run<'a>(command: &str, mut words: impl Iterator<Item = &'a str>) -> Resul
         }
         "controls" => {
             crate::nothing_more(command, words)?;
-            controls::main()
+            loader::main()
         }
         "probe" => {
             let sysctls: Vec<String> = words.map(str::to_owned).collect();
@@ -44,7 +44,7 @@ fn lab(options: &tcplab_lab::Options) -> u8 {
     tcplab_lab::serve(options, &|role| match role {
         Role::Node => node::main(false, None),
         Role::Emulator => emu::main(),
-        Role::Controls => controls::main(),
+        Role::Controls => loader::main(),
         // The lab itself does that.
         Role::Hold => 0,
     })

@@ -16,8 +16,11 @@ use crate::cache;
 use crate::capture::choice::Choice;
 use crate::capture::{self, Capture, What};
 use crate::command_timeout::CommandTimeout;
+#[cfg(feature = "controls")]
+use crate::controls;
 use crate::destination::Destination;
 use crate::host;
+use crate::impair::{Impairment, Towards};
 use crate::output;
 use crate::path::{self, Reflector};
 use crate::process;
@@ -49,6 +52,10 @@ struct Session {
     /// The accelerator and the cache, while there are.
     proxies: Vec<Proxy>,
     reflector: Option<Reflector>,
+    impairment: Option<Impairment>,
+    /// Controls that were loaded into the kernel.
+    #[cfg(feature = "controls")]
+    controls: Vec<tcplab_kernelcc::Loaded>,
 }
 
 /// The run in progress, for whoever must end it.
@@ -132,14 +139,27 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
         Command::Path { address, port, token } => {
             return measure(request.id, SocketAddr::new(address, port), token);
         }
-        Command::Reflect { address, token, from } => match Reflector::start(address, token, from) {
-            Ok(reflector) => {
-                let port = reflector.port;
-                session.reflector = Some(reflector);
-                Ok(json!({"port": port}))
+        #[cfg(feature = "controls")]
+        Command::Load(asked) => {
+            if session.controls.is_empty() {
+                tcplab_kernelcc::sweep();
             }
-            Err(error) => Err(refusal(format!("cannot listen on {address}: {error}"), "check the address")),
-        },
+            session.controls.extend(controls::load(request.id, &asked));
+            return;
+        }
+        Command::Reflect { address, ports, token, from } => {
+            match Reflector::start(address, &ports, token, from) {
+                Ok(reflector) => {
+                    let port = reflector.port;
+                    session.reflector = Some(reflector);
+                    Ok(json!({"port": port}))
+                }
+                Err(error) => {
+                    Err(refusal(format!("cannot listen on {address}: {error}"), "check the address"))
+                }
+            }
+        }
+        Command::Impair { towards } => session.impair(&towards),
         Command::Configure { node, dir, cpus } => session.configure(&node, dir, &cpus),
         Command::Flow(end) => session.flow(*end),
         Command::Accelerate(asked) => {
@@ -227,6 +247,15 @@ impl Session {
         }
         self.proxies.push(start().map_err(|error| refusal(&error, error.hint()))?);
         Ok(json!({}))
+    }
+
+    fn impair(&mut self, towards: &[Towards]) -> Answer {
+        // The one before must have been removed.
+        self.impairment = None;
+        let made = Impairment::start(towards).map_err(|error| refusal(&error, error.hint()))?;
+        let answer = json!({"commands": made.commands()});
+        self.impairment = Some(made);
+        Ok(answer)
     }
 
     fn probe(&mut self, probe: Probe) -> Answer {

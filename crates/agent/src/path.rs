@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::datagram::{self, Arrived};
+use crate::trace;
 
 /// Token, number and, in an answer, arrival: 8 bytes each.
 const SHORTEST: usize = 24;
@@ -34,6 +35,10 @@ const MAX_HOPS: u32 = 30;
 /// Datagrams of a train, and trains.
 const TRAIN: u64 = 32;
 const TRAINS: usize = 3;
+/// How often a port is chosen that the other protocol may not have free.
+const ANY_TRIES: usize = 8;
+/// Handshakes that nobody takes: those of a trace.
+const MAX_HANDSHAKES: libc::c_int = 128;
 /// UDP's header, and that of IPv4 or IPv6.
 const HEADERS: [usize; 2] = [28, 48];
 const ETHERNET_HEADER: usize = 14;
@@ -43,14 +48,16 @@ const ETHERNET_HEADER: usize = 14;
 pub struct Reflector {
     /// Where it listens.
     pub port: u16,
+    /// At the same port: the kernel answers handshakes, which nobody takes.
+    _listener: Socket,
     stop: Arc<AtomicBool>,
 }
 
 impl Reflector {
-    /// Listens at `address` for questions that carry `token`, and come from `asker` where one is named.
-    pub fn start(address: IpAddr, token: u64, asker: Option<IpAddr>) -> io::Result<Reflector> {
-        let socket = open(address)?;
-        socket.bind(&SocketAddr::new(address, 0).into())?;
+    /// Listens at `address` for questions that carry `token`, and come from `asker` where one is named. At the first of
+    /// `ports` that is free; none given: at one that the kernel chooses.
+    pub fn start(address: IpAddr, ports: &[u16], token: u64, asker: Option<IpAddr>) -> io::Result<Reflector> {
+        let (socket, listener) = bound(address, ports)?;
         socket.set_read_timeout(Some(Duration::from_millis(100)))?;
         datagram::stamp_arrivals(&socket)?;
         let port = socket.local_addr()?.as_socket().map_or(0, |at| at.port());
@@ -71,7 +78,7 @@ impl Reflector {
                 }
             }
         })?;
-        Ok(Reflector { port, stop })
+        Ok(Reflector { port, _listener: listener, stop })
     }
 }
 
@@ -85,11 +92,21 @@ impl Drop for Reflector {
 pub fn measure(reflector: SocketAddr, token: u64) -> io::Result<Value> {
     let mut prober = Prober::new(reflector, token)?;
     let Some(rtt) = prober.round_trip()? else {
-        return Ok(json!({"rtt": null, "mtu": null, "hops": null, "routers": [], "bandwidth": null}));
+        // A firewall may let other packets through.
+        let found = trace::trace(reflector);
+        return Ok(json!({
+            "by": found.as_ref().map(|found| found.by),
+            "rtt": found.as_ref().map(|found| found.rtt),
+            "mtu": null,
+            "hops": found.as_ref().and_then(|found| found.hops),
+            "routers": found.map_or(Vec::new(), |found| found.routers),
+            "bandwidth": null,
+        }));
     };
     let mtu = prober.largest()?;
     let (hops, routers) = prober.hops()?;
     Ok(json!({
+        "by": "udp",
         "rtt": rtt,
         "mtu": mtu,
         "hops": hops,
@@ -259,6 +276,23 @@ impl Prober {
     }
 }
 
+/// A socket of UDP and a listening one of TCP at the first of `ports` that is free for both; none given: at any.
+fn bound(address: IpAddr, ports: &[u16]) -> io::Result<(Socket, Socket)> {
+    let both = |port| {
+        let (udp, tcp) = (
+            open(address)?,
+            Socket::new(Domain::for_address(SocketAddr::new(address, 0)), Type::STREAM, Some(Protocol::TCP))?,
+        );
+        udp.bind(&SocketAddr::new(address, port).into())?;
+        tcp.bind(&udp.local_addr()?)?;
+        tcp.listen(MAX_HANDSHAKES)?;
+        Ok((udp, tcp))
+    };
+    let any = [0; ANY_TRIES];
+    let mut ports = if ports.is_empty() { &any[..] } else { ports }.iter();
+    ports.find_map(|&port| both(port).ok()).map_or_else(|| both(0), Ok)
+}
+
 fn open(address: IpAddr) -> io::Result<Socket> {
     let domain = if address.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
     Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))
@@ -272,7 +306,7 @@ mod tests {
     #[test]
     fn loopback_is_one_hop_away_and_carries_what_it_says() {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let reflector = Reflector::start(address, 7, None).expect("a socket");
+        let reflector = Reflector::start(address, &[], 7, None).expect("a socket");
         let found = measure(SocketAddr::new(address, reflector.port), 7).expect("loopback");
         assert!(found["rtt"].as_u64() > Some(0), "{found}");
         assert_eq!(found["hops"], 1, "{found}");
@@ -287,7 +321,7 @@ mod tests {
     #[test]
     fn another_token_gets_no_answer() {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let reflector = Reflector::start(address, 7, None).expect("a socket");
+        let reflector = Reflector::start(address, &[], 7, None).expect("a socket");
         let mut prober = Prober::new(SocketAddr::new(address, reflector.port), 8).expect("a socket");
         prober.patience = Duration::from_millis(300);
         assert_eq!(prober.round_trip().expect("loopback"), None);

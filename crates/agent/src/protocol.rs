@@ -9,6 +9,7 @@ use tcplab_plan::{Accelerator, Leg};
 use tcplab_traffic::End;
 
 use crate::capture::What;
+use crate::impair::Towards;
 
 /// The protocol's version. A change that an older caller would misunderstand raises it.
 pub const VERSION: u32 = 1;
@@ -45,6 +46,9 @@ pub enum Command {
     Cache(Box<Cache>),
     /// Prepare sampling.
     Probe(Probe),
+    /// Offer a congestion control to the whole machine, until the agent ends.
+    #[cfg(feature = "controls")]
+    Load(crate::controls::Load),
     /// Prepare captures.
     Capture {
         /// How much of each packet is kept.
@@ -77,11 +81,19 @@ pub enum Command {
     Reflect {
         /// Address to listen on.
         address: IpAddr,
+        /// Ports to listen on, of which it takes the first free one; empty: any.
+        #[serde(default)]
+        ports: Vec<u16>,
         /// Payload of each request.
         token: u64,
         /// Whose questions are answered; none: anyone's who knows the token.
         #[serde(default)]
         from: Option<IpAddr>,
+    },
+    /// Put netem in front of hosts, until the agent ends.
+    Impair {
+        /// The hosts.
+        towards: Vec<Towards>,
     },
     /// Say what the path to an agent that reflects is like.
     Path {

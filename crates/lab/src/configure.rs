@@ -1,16 +1,15 @@
 //! Fills the network namespaces of a lab.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tcplab_plan::{NodeKind, Offloads as Wanted};
+use tcplab_probe::interface::Offloads;
 
 use crate::LabError;
 use crate::layout::{Interface, Namespace};
 use crate::netlink::{self, Kernel, Refusal, RouteSettings};
-use crate::offload::Offloads;
 use crate::sysctl;
 
 const BRIDGE: &str = "br0";
@@ -25,8 +24,7 @@ pub(crate) fn fill(node: &Namespace) -> Result<(), LabError> {
     if node.kind == NodeKind::Switch {
         kernel.carry_out(vec![netlink::bridge(BRIDGE)])?.map_err(refused)?;
     }
-    let index: BTreeMap<String, u32> =
-        kernel.interfaces()?.into_iter().map(|(name, (index, _))| (name, index)).collect();
+    let index = kernel.interfaces()?;
     let at = |name: &str| {
         index.get(name).copied().ok_or_else(|| LabError::Refused {
             node: node.node.clone(),

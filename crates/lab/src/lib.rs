@@ -13,7 +13,6 @@ mod frr;
 mod layout;
 mod namespace;
 mod netlink;
-mod offload;
 mod ping;
 mod probe;
 mod routes;
@@ -23,7 +22,7 @@ mod verify;
 
 pub use child::Role;
 pub use enter::{Entry, enter, join};
-pub use layout::{Layout, Unlike, unlike};
+pub use layout::{Layout, Unlike, netems, unlike};
 pub use probe::probe;
 pub use routes::{RouteChange, RouteMonitor};
 pub use session::{Options, serve};
@@ -56,6 +55,9 @@ pub enum LabError {
     Ended(String),
     #[error("{message}")]
     Explained { message: String, hint: String },
+    /// A file of the scenario is wrong.
+    #[error("{message}")]
+    Input { message: String, hint: String },
     #[error("{node}: cannot write {path}: {source}")]
     Write { node: String, path: String, source: io::Error },
     #[error("cannot talk to the kernel: {0}")]
@@ -71,7 +73,7 @@ impl LabError {
             LabError::Name { name, .. } => {
                 format!("choose another with --name, or end it: tcplab topo down {name}")
             }
-            LabError::Explained { hint, .. } => hint.clone(),
+            LabError::Explained { hint, .. } | LabError::Input { hint, .. } => hint.clone(),
             _ => String::new(),
         }
     }

@@ -329,8 +329,8 @@ impl Kernel {
         }
     }
 
-    /// By name, every interface's index and queue discipline.
-    pub(crate) fn interfaces(&self) -> io::Result<BTreeMap<String, (u32, String)>> {
+    /// Every interface's index, by its name.
+    pub(crate) fn interfaces(&self) -> io::Result<BTreeMap<String, u32>> {
         let mut bytes = Vec::new();
         append(&mut bytes, RouteNetlinkMessage::GetLink(LinkMessage::default()), NLM_F_DUMP, 0);
         self.0.send(&bytes, 0)?;
@@ -342,15 +342,11 @@ impl Kernel {
                     NetlinkPayload::Done(_) | NetlinkPayload::Error(_) => return Ok(found),
                     _ => continue,
                 };
-                let (mut name, mut qdisc) = (String::new(), String::new());
-                for attribute in link.attributes {
-                    match attribute {
-                        LinkAttribute::IfName(text) => name = text,
-                        LinkAttribute::Qdisc(text) => qdisc = text,
-                        _ => {}
-                    }
-                }
-                found.insert(name, (link.header.index, qdisc));
+                let index = link.header.index;
+                found.extend(link.attributes.into_iter().find_map(|attribute| match attribute {
+                    LinkAttribute::IfName(name) => Some((name, index)),
+                    _ => None,
+                }));
             }
         }
     }

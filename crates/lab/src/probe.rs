@@ -84,7 +84,7 @@ fn accecn() -> io::Result<()> {
 
 fn ask_netem() -> io::Result<()> {
     let known = Kernel::new()?.interfaces()?;
-    let index = known.get("v0").map(|(index, _)| *index).ok_or(io::ErrorKind::NotFound)?;
+    let index = known.get("v0").copied().ok_or(io::ErrorKind::NotFound)?;
     ask(|_| netlink::netem("v0", index))
 }
 

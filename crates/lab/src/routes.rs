@@ -49,7 +49,7 @@ impl RouteMonitor {
         socket.set_non_blocking(true)?;
         let _ = socket.set_rx_buf_sz(RECEIVE_BUFFER as i32);
         let interfaces = Kernel::new()?.interfaces()?;
-        let interfaces = interfaces.into_iter().map(|(name, (index, _))| (index, name)).collect();
+        let interfaces = interfaces.into_iter().map(|(name, index)| (index, name)).collect();
         Ok(RouteMonitor { socket, interfaces })
     }
 

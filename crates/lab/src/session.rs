@@ -19,13 +19,13 @@ use nix::unistd::{Pid, getppid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tcplab_plan::Plan;
+use tcplab_probe::interface::{self, Offloads};
 
 use crate::child::{self, Role};
 use crate::control::Control;
 use crate::enter::pidfd;
 use crate::layout::{Layout, Namespace};
 use crate::netlink::{self, Kernel};
-use crate::offload::Offloads;
 use crate::{LabError, configure, frr, namespace, ping, sysctl, verify};
 
 /// How long children may take to end once their input has ended.
@@ -93,6 +93,8 @@ struct Lab<'a> {
     partners: BTreeMap<String, Partner>,
     /// Programs by node and name.
     daemons: BTreeMap<(String, String), Pid>,
+    /// Those of them that have ended, as "node: program".
+    ended: Vec<String>,
     /// The lab's description, once it stays up.
     about: Option<Value>,
     act: &'a dyn Fn(Role) -> u8,
@@ -111,6 +113,7 @@ pub fn serve(options: &Options, act: &dyn Fn(Role) -> u8) -> u8 {
         children: BTreeMap::new(),
         partners: BTreeMap::new(),
         daemons: BTreeMap::new(),
+        ended: Vec::new(),
         about: None,
         act,
     };
@@ -235,12 +238,11 @@ impl Lab<'_> {
                 self.about = Some(about);
                 Ok(json!({}))
             }
-            Command::Status => Ok(json!({
-                "about": self.about,
-                "lab": std::process::id(),
-                "pids": self.pids(),
-                "ended": self.ended(),
-            })),
+            Command::Status => {
+                let pids = self.pids();
+                let ended = self.ended().to_vec();
+                Ok(json!({"about": self.about, "lab": std::process::id(), "pids": pids, "ended": ended}))
+            }
             Command::Down => Ok(json!({})),
         }
     }
@@ -291,17 +293,17 @@ impl Lab<'_> {
         Value::Object(self.children.iter().map(|(name, pid)| (name.clone(), pid.as_raw().into())).collect())
     }
 
-    /// The programs that have ended, each reported once, as "node: program".
-    fn ended(&mut self) -> Vec<String> {
-        let mut gone = Vec::new();
+    /// The programs that have ended so far.
+    fn ended(&mut self) -> &[String] {
+        let ended = &mut self.ended;
         self.daemons.retain(|(node, name), pid| {
-            let alive = matches!(waitpid(*pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive));
-            if !alive {
-                gone.push(format!("{node}: {name}"));
+            let is_alive = matches!(waitpid(*pid, Some(WaitPidFlag::WNOHANG)), Ok(WaitStatus::StillAlive));
+            if !is_alive {
+                ended.push(format!("{node}: {name}"));
             }
-            alive
+            is_alive
         });
-        gone
+        ended
     }
 
     /// Serves the control socket until `down`, or until a process that holds a part of the lab has ended.
@@ -386,12 +388,15 @@ impl Lab<'_> {
         let (mut offloads, mut qdiscs) = (BTreeMap::new(), BTreeMap::new());
         for node in namespaces {
             self.within(&node.node, || -> io::Result<()> {
-                let known = Kernel::new()?.interfaces()?;
+                let known = interface::interfaces()?;
                 let read = Offloads::new()?;
                 for one in &node.interfaces {
                     let name = format!("{}.{}", node.node, one.name);
                     offloads.insert(name.clone(), read.on(&one.name)?);
-                    qdiscs.insert(name, known.get(&one.name).map_or("", |(_, qdisc)| qdisc).to_owned());
+                    qdiscs.insert(
+                        name,
+                        known.get(&one.name).map_or_else(String::new, |found| found.qdisc.clone()),
+                    );
                 }
                 Ok(())
             })??;
@@ -461,7 +466,8 @@ impl Lab<'_> {
 }
 
 fn refusal(error: &LabError) -> Value {
-    json!({"error": error.to_string(), "hint": error.hint()})
+    let is_input = matches!(error, LabError::Input { .. });
+    json!({"error": error.to_string(), "hint": error.hint(), "input": is_input})
 }
 
 fn answer(answer: &Value) {

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod diag;
 mod filter;
 pub mod hosts;
+pub mod interface;
 pub mod published;
 pub mod scheduling;
 pub mod sockets;

@@ -35,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     scenario::register(module)?;
     module.add_function(wrap_pyfunction!(lab::lay_out, module)?)?;
     module.add_function(wrap_pyfunction!(lab::netem_unlike, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::netems, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control, module)?)?;
     module.add_function(wrap_pyfunction!(controls::control_files, module)?)?;
     module.add_function(wrap_pyfunction!(controls::controls, module)?)

@@ -2,17 +2,16 @@
 
 use serde_json::{Value as Json, json};
 use tcplab_plan::{
-    Accelerator, Cache, Capture, CaptureWhat, Cc, Chance, Change, Direction, Echo, ExpectPath, Flow, FrrFile,
-    Http, IpVersion, Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Pattern,
-    Ping, Plan, Policer, Queue, Reorder, Request, Routing, Sample, Tcp, TcpSettings, Trace, Traffic, Udp,
-    Web,
+    Accelerator, Cache, Capture, CaptureWhat, Cc, Chance, Change, Direction, ExpectPath, Flow, FrrFile,
+    IpVersion, Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Plan, Policer,
+    Queue, Reorder, Routing, Sample, TcpSettings, Trace,
 };
 use tcplab_units::{Probability, Rate, Span, Time};
 
 use crate::addresses::{self, Pool};
-use crate::check::{TCP_HEADER, UDP_HEADER, ip_header, source};
+use crate::check::{TCP_HEADER, ip_header, source};
 use crate::document::Step;
-use crate::language::{self, Accelerate, Amount, HostSettings, Kind, RandomModel, SocketSettings};
+use crate::language::{self, Accelerate, Amount, HostSettings, RandomModel, SocketSettings};
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
@@ -152,7 +151,7 @@ fn routing(layout: &Layout<'_>, node: &NodeSpec) -> Option<Routing> {
 }
 
 /// A whole number of bytes that fits what Linux counts segments in.
-fn segment(bytes: u64) -> u32 {
+pub(crate) fn segment(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
@@ -294,11 +293,13 @@ fn resolved(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, tree: &Json,
 fn with_defaults(mut queue: Json) -> Json {
     if let Json::Object(keys) = &mut queue {
         let kind = keys.entry("kind").or_insert_with(|| json!("droptail"));
-        if *kind == "pie"
-            && keys.get("docsis") == Some(&json!(true))
-            && let Ok(Json::Object(preset)) = serde_json::to_value(tcplab_plan::Pie::docsis())
-        {
-            preset.into_iter().for_each(|(key, value)| _ = keys.entry(key).or_insert(value));
+        let kind = kind.as_str().unwrap_or_default().to_owned();
+        let switches: Vec<String> =
+            keys.iter().filter(|(_, value)| **value == true).map(|(key, _)| key.clone()).collect();
+        for preset in switches.iter().filter_map(|switch| Queue::preset(&kind, switch)) {
+            if let Ok(Json::Object(preset)) = serde_json::to_value(preset) {
+                preset.into_iter().for_each(|(key, value)| _ = keys.entry(key).or_insert(value));
+            }
         }
     }
     queue
@@ -418,91 +419,57 @@ fn loss(given: &language::Loss) -> Loss {
 
 fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
     let flow = &layout.scenario.flows[index];
-    let mtu = layout.path_mtu(index);
-    let below_tcp = mtu - ip_header(flow.common.ip);
     let [from, to] = layout.topology.ends[index].clone().map(Option::unwrap_or_default);
-    let end = |node: &str, sockets: &SocketSettings| {
-        Box::new(endpoint(layout, index, sockets, node, below_tcp - TCP_HEADER))
-    };
-    let traffic = match &flow.kind {
-        Kind::Tcp(tcp) => Traffic::Tcp(Tcp {
-            cc: control(layout, &tcp.cc),
-            bytes: tcp.bytes,
-            pattern: tcp.pattern.as_ref().map(pattern),
-            sender: end(&from, &tcp.sockets),
-            receiver: end(&to, &tcp.sockets),
-            generator: tcp.generator,
-        }),
-        Kind::Udp(udp) => Traffic::Udp(Udp {
-            rate: Rate::from_bits_per_sec(udp.rate.max(1)).unwrap_or(ONE_BIT),
-            payload: udp.payload.map_or(below_tcp - UDP_HEADER, segment),
-            bytes: udp.bytes,
-            pattern: udp.pattern.as_ref().map(pattern),
-            generator: udp.generator,
-        }),
-        Kind::Request(request) => Traffic::Request(Request {
-            cc: control(layout, &request.cc),
-            request: request.request,
-            response: request.response,
-            think: Span::from_ns(request.think),
-            count: request.count,
-            sender: end(&from, &request.sockets),
-            receiver: end(&to, &request.sockets),
-        }),
-        Kind::Http(http) => Traffic::Http(Http {
-            cc: control(layout, &http.cc),
-            web: Web {
-                objects: http.objects,
-                sizes: http.sizes.clone(),
-                popularity: http.popularity,
-                page: http.page,
-                ranges: http.ranges,
-                think: Span::from_ns(http.think),
-                count: http.count,
-                max_age: Span::from_ns(http.max_age),
-            },
-            sender: end(&from, &http.sockets),
-            receiver: end(&to, &http.sockets),
-        }),
-        Kind::Echo(echo) => Traffic::Echo(Echo {
-            cc: control(layout, &echo.cc),
-            sizes: echo.sizes.clone(),
-            iterations: echo.iterations,
-            warmup: echo.warmup,
-            interval: Span::from_ns(echo.interval),
-            timeout: Span::from_ns(echo.timeout),
-            busy_poll: echo.busy_poll,
-            sender: end(&from, &echo.sockets),
-            receiver: end(&to, &echo.sockets),
-        }),
-        Kind::Ping(ping) => Traffic::Ping(Ping {
-            interval: Span::from_ns(ping.interval),
-            payload: segment(ping.payload),
-            count: ping.count,
-        }),
-    };
+    let traffic = flow.traffic();
     Flow {
         name: flow.common.name.clone(),
-        from,
-        to,
         start: Time::from_ns(flow.common.start),
         stop: stop.map(Time::from_ns),
         base_rtt: Span::from_ns(layout.base_rtt(index, 0)),
-        streams: flow.streams(),
+        streams: traffic.streams(),
         ip: if flow.common.ip == 6 { IpVersion::V6 } else { IpVersion::V4 },
         dscp: flow.common.dscp,
         port: flow.common.port,
-        traffic,
+        traffic: traffic.plan(&Ends { layout, index, from: &from, to: &to }),
+        from,
+        to,
     }
 }
 
-const ONE_BIT: Rate = match Rate::from_bits_per_sec(1) {
-    Some(rate) => rate,
-    None => unreachable!(),
-};
+/// The two ends of a flow, of which its traffic asks what it needs for its plan.
+pub(crate) struct Ends<'a> {
+    layout: &'a Layout<'a>,
+    index: usize,
+    from: &'a str,
+    to: &'a str,
+}
 
-fn pattern(given: &language::Pattern) -> Pattern {
-    Pattern { on: Span::from_ns(given.on), off: Span::from_ns(given.off), distribution: given.distribution }
+impl Ends<'_> {
+    /// A congestion control.
+    pub(crate) fn control(&self, given: &language::Control) -> Cc {
+        control(self.layout, given)
+    }
+
+    /// Settings of the end that opens connections.
+    pub(crate) fn sender(&self, sockets: &SocketSettings) -> Box<TcpSettings> {
+        self.endpoint(sockets, self.from)
+    }
+
+    /// Settings of the other end.
+    pub(crate) fn receiver(&self, sockets: &SocketSettings) -> Box<TcpSettings> {
+        self.endpoint(sockets, self.to)
+    }
+
+    fn endpoint(&self, sockets: &SocketSettings, node: &str) -> Box<TcpSettings> {
+        Box::new(endpoint(self.layout, self.index, sockets, node, self.room(TCP_HEADER)))
+    }
+
+    /// Bytes that fit the path's MTU behind this header.
+    pub(crate) fn room(&self, header: u32) -> u32 {
+        self.layout.path_mtu(self.index)
+            - ip_header(self.layout.scenario.flows[self.index].common.ip)
+            - header
+    }
 }
 
 fn control(layout: &Layout<'_>, given: &language::Control) -> Cc {

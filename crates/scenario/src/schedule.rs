@@ -33,15 +33,15 @@ pub(crate) fn schedule(scenario: &Scenario) -> Schedule {
         Some(duration) => (duration, duration),
         None => {
             let without_stop = || flows().filter(|(_, stop)| stop.is_none());
-            let any_open = without_stop().any(|(flow, _)| flow.ends_by_itself());
-            let any_endless = without_stop().any(|(flow, _)| !flow.ends_by_itself());
+            let any_open = without_stop().any(|(flow, _)| flow.traffic().ends_by_itself());
+            let any_endless = without_stop().any(|(flow, _)| !flow.traffic().ends_by_itself());
             let stated = own.iter().flatten().copied().max();
             let end = stated.or(any_endless.then_some(DEFAULT_DURATION)).unwrap_or(scenario.timeout);
             (end, if any_open { end.max(scenario.timeout) } else { end })
         }
     };
     let stop = |flow: &Flow, stop: Option<u64>| match stop {
-        None if !flow.ends_by_itself() => Some(end),
+        None if !flow.traffic().ends_by_itself() => Some(end),
         None if scenario.duration.is_none() && scenario.timeout < limit => Some(scenario.timeout),
         stop => stop,
     };

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value as Json, json};
+use tcplab_plan::Limit;
+use tcplab_units::{Probability, Rate, Span};
 
 use crate::language::{Scenario, Study};
 use crate::quantity::Dimension;
@@ -13,6 +15,16 @@ use crate::quantity::Dimension;
 pub(crate) static MARKED: LazyLock<Json> = LazyLock::new(marked::<Scenario>);
 /// The same of a study's own keys.
 pub(crate) static STUDY: LazyLock<Json> = LazyLock::new(marked::<Study>);
+
+/// Whether queues of this kind have this key.
+pub(crate) fn queue_has(kind: &str, key: &str) -> bool {
+    let kinds = MARKED["$defs"]["Queue"]["oneOf"].as_array().into_iter().flatten();
+    let Some(own) = kinds.into_iter().find(|one| one["properties"]["kind"]["const"] == kind) else {
+        return false;
+    };
+    let shared = own["$ref"].as_str().and_then(|name| MARKED.pointer(name.trim_start_matches('#')));
+    [Some(own), shared].into_iter().flatten().any(|part| part["properties"].get(key).is_some())
+}
 
 fn marked<T: JsonSchema>() -> Json {
     SchemaSettings::draft2020_12().for_deserialize().into_generator().into_root_schema_for::<T>().to_value()
@@ -99,6 +111,12 @@ fn written(part: &Json) -> Json {
             if let Some(Json::Object(value)) = of_kind(kind) {
                 made.extend(value);
             }
+            if let Some(default) = keys.get("default").and_then(|value| default_written(kind, value)) {
+                made.insert("default".to_owned(), default);
+            }
+            if let Some(examples) = keys.get("examples") {
+                made.insert("examples".to_owned(), examples.clone());
+            }
             return Json::Object(made);
         }
         None => {}
@@ -109,8 +127,11 @@ fn written(part: &Json) -> Json {
                 "description" | "x-short" | "x-short-list" | "x-default" | "x-rule" | "x-noun" | "x-example",
                 _,
             ) => {}
-            // Defaults are in base units; the descriptions say them as people do.
-            ("default", _) => {}
+            ("default", value) => {
+                if let Some(default) = default_written("", value) {
+                    made.insert(key.clone(), default);
+                }
+            }
             ("type", Json::String(one)) if one == "boolean" => {
                 made.extend(of_kind("switch").and_then(|form| form.as_object().cloned()).unwrap_or_default());
             }
@@ -152,6 +173,36 @@ fn written(part: &Json) -> Json {
         Some(short) => with_short_form(keys, short, made),
         None => Json::Object(made),
     }
+}
+
+/// The default of a kind of value, in base units, as people write it; none for null, mappings and lists.
+fn default_written(kind: &str, value: &Json) -> Option<Json> {
+    let text = match (value, kind) {
+        (Json::String(text), _) => return (!text.is_empty()).then(|| value.clone()),
+        (Json::Bool(on), _) => (if *on { "on" } else { "off" }).to_owned(),
+        (Json::Number(number), kind) => {
+            let amount = number.as_u64()?;
+            match kind {
+                "time" | "positive-time" | "moment" | "positive-moment" | "interval" | "omit" => {
+                    Span::from_ns(amount).to_string()
+                }
+                "rate" | "link-rate" => Rate::from_bits_per_sec(amount)?.to_string(),
+                "size" | "positive-size" if amount % 1000 == 0 => Limit::Bytes(amount).to_string(),
+                "size" | "positive-size" => format!("{amount} B"),
+                "packets" | "initial-window" => Limit::Packets(amount).to_string(),
+                "probability" | "correlation" => {
+                    Probability::from_ppb(u32::try_from(amount).ok()?).to_string()
+                }
+                _ => return Some(value.clone()),
+            }
+        }
+        (Json::Object(keys), "control") => return keys.get("name").cloned(),
+        (Json::Object(_), "positive-amount" | "queue-limit" | "threshold") => {
+            serde_json::from_value::<Limit>(value.clone()).ok()?.to_string()
+        }
+        _ => return None,
+    };
+    Some(json!(text))
 }
 
 /// A mapping whose `kind` need not be given.
@@ -243,15 +294,22 @@ fn of_kind(kind: &str) -> Option<Json> {
             "type": "object",
             "additionalProperties": {"type": ["string", "number", "boolean"]},
         }),
-        "control" => json!({"anyOf": [
-            {"type": "string", "examples": ["cubic", "reno", "bbr1", "./mine.c"]},
-            {
-                "type": "object",
-                "properties": {"name": {"type": "string", "description": "Name of the control, or the path of a C file."}},
-                "required": ["name"],
-                "additionalProperties": {"type": "number"},
-            },
-        ]}),
+        "control" => {
+            let name = json!({
+                "type": "string",
+                "description": "Name of the control, or the path of a C file.",
+                "examples": ["cubic", "reno", "bbr1", "./mine.c"],
+            });
+            json!({"anyOf": [
+                name,
+                {
+                    "type": "object",
+                    "properties": {"name": name},
+                    "required": ["name"],
+                    "additionalProperties": {"type": "number"},
+                },
+            ]})
+        }
         "file-or-mapping" => json!({"type": ["string", "object"], "examples": ["my-test.yaml"]}),
         "words" => json!({"anyOf": [
             {"type": "string"},

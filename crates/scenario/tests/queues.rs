@@ -69,6 +69,22 @@ fn cake_takes_the_words_of_tc() {
 }
 
 #[test]
+fn only_settings_that_its_kind_has_change() {
+    for kind in ["droptail", "codel", "fq", "pie", "red", "drr", "dualpi2", "fq_codel"] {
+        let given = format!("{{kind: {kind}, limit: 50 packets}}");
+        assert!(read(&given, "{5 s: {queue: 100 packets}}").is_ok(), "{kind}");
+        let marking = read(&given, "{5 s: {queue: {limit: 100 packets, mark_above: 10 packets}}}");
+        assert_eq!(marking.is_ok(), kind == "droptail", "{kind}");
+        if let Err(said) = marking {
+            assert!(
+                said.contains(&format!("a `{kind}` queue has no `mark_above` that could change")),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
 fn an_unknown_kind_is_told_with_those_there_are_and_the_nearest() {
     let said = read("{kind: coddel, target: 5 ms}", "{}").expect_err("no such kind");
     assert!(

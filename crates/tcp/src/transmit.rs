@@ -16,6 +16,8 @@ const TSO_RTT_LOG: u32 = 9;
 const TSO_WINDOW_DIVISOR: u64 = 3;
 /// A burst is deferred only this long after the last one, nanoseconds.
 const TSO_DEFER_NS: u64 = 1_000_000;
+/// And only if the next ACK is due within this time, microseconds (since Linux 6.18; half an RTT before).
+const TSO_DEFER_ACK_US: u64 = 1_000;
 
 /// Why data is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,8 +194,8 @@ impl Connection {
             return false;
         }
         let Some(first) = self.board.first() else { return false };
-        if self.sk.tcp_mstamp - first.sent_us < u64::from(self.sk.srtt_us >> 4) {
-            // The next ACK is likely more than half an RTT away.
+        let srtt_us = u64::from(self.sk.srtt_us >> 3);
+        if first.sent_us + srtt_us > self.sk.tcp_mstamp + TSO_DEFER_ACK_US.min(srtt_us / 2) {
             return false;
         }
         if congestion_window < send_window {

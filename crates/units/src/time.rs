@@ -136,7 +136,7 @@ impl fmt::Display for Span {
         let (unit, scale) = match ns {
             0 | 1_000_000_000.. => ("s", 1_000_000_000),
             1_000_000.. => ("ms", 1_000_000),
-            1_000.. => ("us", 1_000),
+            1_000.. => ("µs", 1_000),
             _ => ("ns", 1),
         };
         crate::rate::write_scaled(f, ns, scale, unit)

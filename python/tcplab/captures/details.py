@@ -71,7 +71,7 @@ def _rows(flow: Flow) -> Iterator[tuple[str, Show]]:
     yield "bytes on the link", lambda half: size(half.frame_bytes)
     yield "payload", lambda half: size(half.payload_bytes)
     yield "goodput", lambda half: rate(half.goodput) if half.goodput else "-"
-    yield "longest IP packet", lambda half: _some(half.largest_ip)
+    yield "longest IP packet", lambda half: f"{half.largest_ip} B" if half.largest_ip else "-"
     yield "IP fragments", lambda half: str(half.fragments)
     yield "without don't-fragment", lambda half: str(half.may_fragment)
     if flow.protocol == "tcp":
@@ -134,7 +134,7 @@ _TCP_ROWS: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("window scale", "window_scale", number),
     ("smallest window", "window_min", _size),
     ("largest window", "window_max", _size),
-    ("most outstanding", "outstanding_max", _some),
+    ("maximum outstanding", "outstanding_max", _some),
     ("ECT(0)", "ect0", number),
     ("ECT(1)", "ect1", number),
     ("CE marks", "ce", number),

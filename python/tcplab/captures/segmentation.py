@@ -154,7 +154,7 @@ def lines(flow: Flow, found: list[Cut], width: int) -> Iterator[str]:
         )
         yield from wrapped(
             "    ",
-            f"headers {cut.overhead:.1f} bytes per packet, so {cut.efficiency:.1%} of "
+            f"headers {cut.overhead:.1f} bytes per packet, so {100 * cut.efficiency:.1f} % of "
             f"{size(cut.frame_bytes)} on the link is payload",
             width,
         )
@@ -171,7 +171,7 @@ def _message_lines(cut: Cut) -> Iterator[str]:
     for message in cut.messages[:_MAX_MESSAGES]:
         yield (
             f"    {message.size:>8}  {message.count:>6}  {message.packets:>7.4g}  "
-            f"{message.frame_bytes:>8.0f}  {message.efficiency:>7.1%}  {pieces_words(message.pieces)}"
+            f"{message.frame_bytes:>8.0f}  {100 * message.efficiency:>5.1f} %  {pieces_words(message.pieces)}"
         )
     if len(cut.messages) > _MAX_MESSAGES:
         yield f"    and {len(cut.messages) - _MAX_MESSAGES} more sizes"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcplab.cc.compiler import Source, native
 from tcplab.cc.describe import described_file
 from tcplab.cc.errors import ControlFileError, NoCompilerError
-from tcplab.plan.types import Plan
+
+if TYPE_CHECKING:
+    from tcplab.plan.types import Plan
 
 FOLDER = "controls"
 """Where in a result directory the C files are."""

@@ -65,9 +65,10 @@ def run(
 def path_line(path: dict[str, Any]) -> str:
     """The measured path as a line of text."""
     if path["rtt"] is None:
-        return "path     UDP is blocked: RTT, MTU and hops are unknown"
+        return "path     UDP, TCP and ICMP are blocked: RTT, MTU and hops are unknown"
     rate = (
         "" if path["bandwidth"] is None else f", about {path['bandwidth'] / 1e6:.3g} Mbit/s at the bottleneck"
     )
     hops = "" if path["hops"] is None else f", {path['hops']} hop{'' if path['hops'] == 1 else 's'}"
-    return f"path     idle RTT {path['rtt'] / 1e6:.3g} ms, MTU {path['mtu']} B{hops}{rate}"
+    mtu = "MTU unknown" if path["mtu"] is None else f"MTU {path['mtu']} B"
+    return f"path     idle RTT {path['rtt'] / 1e6:.3g} ms, {mtu}{hops}{rate}"

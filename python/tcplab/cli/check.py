@@ -10,10 +10,10 @@ import typer
 from tcplab.cli.failure import Code, code_of, guarded, mistakes_text
 from tcplab.cli.options import At, EngineName, Json, Scenarios, Settings, Yes, engine_called
 from tcplab.cli.options import scenario as read
-from tcplab.plan.types import Plan
 
 if TYPE_CHECKING:
     from tcplab.engine.base import Problem
+    from tcplab.plan.types import Plan
 
 EXAMPLE = "tcplab check four-controls"
 

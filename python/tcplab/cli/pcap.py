@@ -282,7 +282,7 @@ def _sorted(flows: Flows, sort: str | None) -> Flows:
     column = named(sort)
     if column is None:
         keys = ", ".join(column.key for column in COLUMNS)
-        raise CommandError(f"--sort: no column is called {sort!r}: there is {keys}", Code.INPUT)
+        raise CommandError(f"--sort: unknown column {sort!r}", Code.INPUT, f"columns: {keys}")
     return ordered(flows, column)
 
 

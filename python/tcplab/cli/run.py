@@ -134,7 +134,11 @@ def run(
     try:
         with watcher(quiet=quiet() or (json and not sys.stderr.isatty())) as display:
             finished = runner.execute(
-                batch, watcher=display, jobs=jobs, attempts=attempts, meanwhile=_load_summary
+                batch,
+                watcher=display,
+                jobs=jobs,
+                attempts=attempts,
+                meanwhile=None if quiet() else _load_summary,
             )
     except KeyboardInterrupt:
         _quit()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tcplab.cli.failure import guarded
+from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 from tcplab.cli.service import addresses_of, listen, value_of_option
 
@@ -20,6 +20,15 @@ def serve(
         str, typer.Option("--bind", metavar="ADDR", help="Address to listen on. [default: all]")
     ] = "",
     port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="Port to listen on.")] = 5230,
+    ports: Annotated[
+        str,
+        typer.Option(
+            "--ports",
+            metavar="FIRST-LAST",
+            help="Ports at which flows arrive, to be opened in a firewall, for TCP and UDP."
+            " [default: those that the kernel chooses]",
+        ),
+    ] = "",
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,6 +87,7 @@ def serve(
         "node": agent_command_of_a_client(),
         "clients": max_clients,
         "allow": allow or [],
+        "ports": _range(ports) if ports else None,
         "limits": {
             "duration": value_of_option(max_duration, "positive-time", "--max-duration"),
             "rate": value_of_option(max_rate, "rate", "--max-rate") if max_rate else None,
@@ -86,6 +96,16 @@ def serve(
         },
     }
     listen("serve", settings, _heard, json=json)
+
+
+def _range(text: str) -> tuple[int, int]:
+    from tcplab.engine.remote.place import PlaceError, ports_in
+
+    try:
+        found = ports_in(text)
+    except PlaceError as problem:
+        raise CommandError(f"--ports: {problem}", Code.INPUT) from None
+    return found[0], found[-1]
 
 
 def _heard(event: dict[str, Any]) -> str:

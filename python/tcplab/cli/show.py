@@ -151,7 +151,7 @@ def _chosen(run: Run, name: str, columns: str | None, flow: str | None, where: s
         found = frame["flow"].unique().drop_nulls().sort().to_list()
         if flow not in found:
             there = ", ".join(found) or "none"
-            raise CommandError(f"--flow {flow}: no rows of this flow; there is {there}", Code.INPUT)
+            raise CommandError(f"--flow: unknown flow {flow!r} in this table", Code.INPUT, f"flows: {there}")
         frame = frame.filter(pl.col("flow") == flow)
     if where is not None:
         try:
@@ -162,10 +162,8 @@ def _chosen(run: Run, name: str, columns: str | None, flow: str | None, where: s
     wanted = [column.strip() for column in (columns or "").split(",") if column.strip()]
     for column in wanted:
         if column not in frame.columns:
-            raise CommandError(
-                f"--columns: the table {name} has no column {column}; there is {', '.join(frame.columns)}",
-                Code.INPUT,
-            )
+            known = f"columns of {name}: {', '.join(frame.columns)}"
+            raise CommandError(f"--columns: unknown column {column!r}", Code.INPUT, known)
     return frame.select(wanted) if wanted else frame
 
 

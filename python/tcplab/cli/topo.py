@@ -108,7 +108,7 @@ def down(
 @guarded
 def list_labs(json: Json = False) -> None:
     """List the labs that are up, with their nodes and addresses."""
-    from tcplab.cli.output import say, say_json, table
+    from tcplab.cli.output import say, say_json, table, warn
     from tcplab.testbed import held
 
     with _naming():
@@ -124,6 +124,9 @@ def list_labs(json: Json = False) -> None:
             for node, facts in lab.about["nodes"].items()
         ]
         table(("lab", "node", "kind", "addresses"), rows)
+    for lab in labs:
+        for program in lab.ended:
+            warn(f"tcplab: warning: {lab.name}: FRR has ended in {program}")
 
 
 @app.command(
@@ -436,18 +439,24 @@ def _become(command: list[str], lab: Held, node: str) -> None:
 
 
 def _as_json(lab: Held) -> dict[str, Any]:
-    return {"name": lab.name, "process": lab.process, "pids": lab.pids, **lab.about}
+    return {
+        "name": lab.name,
+        "process": lab.process,
+        "pids": lab.pids,
+        "ended": lab.ended,
+        **lab.about,
+    }
 
 
 @contextmanager
 def _naming() -> Iterator[None]:
     """Turn errors of a lab into errors of the command."""
-    from tcplab.testbed.errors import TestbedError
+    from tcplab.testbed.errors import InputFileError, TestbedError
     from tcplab.testbed.held import NoLabError
 
     try:
         yield
-    except NoLabError as problem:
+    except (NoLabError, InputFileError) as problem:
         raise CommandError(problem.message, Code.INPUT, problem.hint) from None
     except TestbedError as problem:
         raise CommandError(problem.message, Code.MACHINE, problem.hint) from None

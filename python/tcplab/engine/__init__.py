@@ -20,7 +20,7 @@ class UnknownEngineError(ValueError):
     """There is no engine of this name."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"no engine is called {name!r}: there is {', '.join(names())}")
+        super().__init__(f"unknown engine {name!r} (engines: {', '.join(names())})")
         self.name = name
 
 

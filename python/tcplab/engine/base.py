@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from tcplab.plan.types import Plan
+if TYPE_CHECKING:
+    from tcplab.plan.types import Plan
 
 ATTEMPTS = 3
 """Default number of executions of a run that is overloaded each time."""

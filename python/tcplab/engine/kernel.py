@@ -95,7 +95,7 @@ class _Execution:
         """Bring up, run, and say how it ended. Raises TestbedError when it cannot go on."""
         began = time.monotonic()
         self.bed.start()
-        self.loaded = controls.load(self.bed.agents, self.plan)
+        self.loaded = controls.load(self.bed.agents, controls.wanted(self.plan))
         self.progress(Progress(0, self.plan["duration"]))
         if self.layout.emulated:
             self.bed.agents.ask([(EMULATOR, self._emulation())])

@@ -14,10 +14,10 @@ from tcplab.cc.apart import Apart
 from tcplab.cc.errors import ControlCrashError
 from tcplab.cc.plans import libraries, obstacles
 from tcplab.engine.base import Outcome, Problem, Progress, Status
-from tcplab.plan.types import Flow, Plan
 
 if TYPE_CHECKING:
     from tcplab import _core
+    from tcplab.plan.types import Flow, Plan
 
 # How long the simulator goes on between two looks at Ctrl-C and the progress display, milliseconds.
 _STEP = 50

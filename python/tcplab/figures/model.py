@@ -254,4 +254,4 @@ class Heatmap:
 
 
 Drawable = Figure | Chart | Heatmap
-"""What both renderers draw."""
+"""Input of both renderers."""

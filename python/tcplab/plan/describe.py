@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tcplab import _core
-from tcplab.plan.types import Direction, Flow, Plan
+
+if TYPE_CHECKING:
+    from tcplab.plan.types import Direction, Flow, Plan
 
 
 @dataclass(frozen=True)

@@ -97,9 +97,9 @@ def checked(data: dict[str, Any]) -> Plan:
     for link in plan.get("links", ()):
         for end in link["ends"]:
             if nodes and end not in nodes:
-                raise ShapeError(f"link {link['name']!r} ends at {end!r}, and no node is called so")
+                raise ShapeError(f"link {link['name']!r} ends at the unknown node {end!r}")
     for flow in plan.get("flows", ()):
         for end in (flow["from"], flow["to"]):
             if nodes and end not in nodes:
-                raise ShapeError(f"flow {flow['name']!r} names {end!r}, and no node is called so")
+                raise ShapeError(f"flow {flow['name']!r} names the unknown node {end!r}")
     return plan

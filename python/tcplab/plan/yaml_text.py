@@ -30,7 +30,7 @@ def dump_plan_yaml(plan: Mapping[str, object]) -> str:
 def load_plan_yaml(text: str) -> Plan:
     """The plan of a YAML text that `dump_plan_yaml` wrote.
 
-    Raises ValueError when it is not YAML, and ShapeError, a ValueError too, when it is no plan of tcplab's.
+    Raises ValueError when it is not YAML, and ShapeError, a ValueError too, when it is not a plan.
     """
     return checked(load_mapping(text))
 

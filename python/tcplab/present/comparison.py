@@ -77,6 +77,11 @@ class Comparison:
         """The tables and notes as plain text."""
         return "\n\n".join([*(grid.to_text() for grid in self.grids()), "\n".join(self.notes)]) + "\n"
 
+    def _repr_html_(self) -> str:
+        from tcplab.present.notebook import comparison_html
+
+        return comparison_html(self.grids(), self.notes)
+
     def to_rich(self) -> Group:
         """The tables and notes for a rich console."""
         from rich.console import Group

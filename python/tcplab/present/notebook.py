@@ -26,6 +26,11 @@ def study_html(name: str, status: str, grid: Grid, notes: Iterable[str]) -> str:
     return _page(Markup("<p><b>{}</b>: study, {}</p>").format(name, status), [grid], notes)
 
 
+def comparison_html(grids: Iterable[Grid], notes: Iterable[str]) -> str:
+    """The tables of a comparison and their notes."""
+    return _page(Markup(""), grids, notes)
+
+
 def capture_html(
     lead: str, titles: Iterable[str], rows: Iterable[Iterable[str]], notes: Iterable[str]
 ) -> str:

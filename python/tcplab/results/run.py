@@ -29,7 +29,7 @@ class Tables(Mapping[str, pl.DataFrame]):
 
     def __getitem__(self, name: str) -> pl.DataFrame:
         if name not in TABLES:
-            raise KeyError(f"no such table: {name!r} (there are {', '.join(TABLES)})")
+            raise KeyError(f"unknown table {name!r} (tables: {', '.join(TABLES)})")
         if name not in self._frames:
             self._frames[name] = pl.concat(
                 read_table(run_dir, name).select(

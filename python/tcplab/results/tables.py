@@ -45,7 +45,7 @@ class SchemaError(ValueError):
 def polars_schema(name: str) -> dict[str, pl.DataType]:
     """Column names and types of a table."""
     if name not in TABLES:
-        raise SchemaError(f"no such table: {name!r} (there are {', '.join(TABLES)})")
+        raise SchemaError(f"unknown table {name!r} (tables: {', '.join(TABLES)})")
     return {column.name: _TYPES[column.kind] for column in TABLES[name]}
 
 

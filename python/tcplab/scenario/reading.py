@@ -11,12 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tcplab.plan.types import Plan
-
 from .errors import ScenarioErrors
 
 if TYPE_CHECKING:
     from tcplab._core import Document
+    from tcplab.plan.types import Plan
 
 MAX_BYTES = 1 << 20
 """A scenario's file is no longer."""

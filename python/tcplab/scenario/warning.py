@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from tcplab.plan.types import Plan
+if TYPE_CHECKING:
+    from tcplab.plan.types import Plan
 
 
 def warnings(plan: Plan) -> list[str]:

@@ -248,7 +248,7 @@ class Server:
             try:
                 summary = library.summary(run)
             except Exception as problem:  # noqa: BLE001, RUF100 - a run cut short may have too little for it
-                summary = {"text": "", "problem": str(problem)}
+                summary = {"tables": [], "notes": [str(problem)]}
             return {
                 "path": request.query_params.get("path", ""),
                 "name": run.name,
@@ -377,7 +377,7 @@ class Server:
         if not isinstance(text, str) or not isinstance(name, str):
             raise RequestError("text is needed")
         if engine not in library.engine_names():
-            raise RequestError(f"no engine is called {engine}")
+            raise RequestError(f"unknown engine {engine}")
         return text, name, self.folder.path(name).parent, str(engine), body
 
     def _run(self, request: Request) -> tuple[Path, Plan, str | None]:
@@ -526,7 +526,7 @@ def _panels(asked: Any) -> tuple[str, ...]:
     if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
         raise RequestError("panels are names")
     if unknown := [name for name in asked if name not in curves.PANELS]:
-        raise RequestError(f"no panel is called {unknown[0]}: there is {', '.join(curves.PANELS)}")
+        raise RequestError(f"unknown panel {unknown[0]} (panels: {', '.join(curves.PANELS)})")
     return tuple(dict.fromkeys(asked))
 
 

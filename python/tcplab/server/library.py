@@ -194,10 +194,15 @@ def write_comparison(paths: list[Path], target: Path) -> Path:
 
 
 def summary(run: Run) -> dict[str, Any]:
-    """Steady-state figures of a result as rows of text, as `tcplab show` prints them."""
+    """Steady-state figures of a result as tables of text cells, those that `tcplab show` prints."""
     from tcplab.present.summary_table import summary as summary_of
 
-    return {"text": summary_of(run).to_text()}
+    found = summary_of(run)
+    tables = [
+        {"title": grid.title, "headings": [vars(heading) for heading in grid.headings], "rows": grid.rows}
+        for grid in found.grids()
+    ]
+    return {"tables": tables, "notes": found.notes}
 
 
 def shipped_studies() -> list[tuple[str, str]]:

@@ -79,6 +79,10 @@ class StudyResults:
 
         return pairs(self.summary(), metric)
 
+    def __repr__(self) -> str:
+        cells, runs = len(self.outcome.cells), len(self.outcome.done)
+        return f"<StudyResults {self.study.name!r}: {cells} cells, {runs} runs, {self.outcome.status}>"
+
     def _repr_html_(self) -> str:
         from tcplab.present.notebook import study_html
 

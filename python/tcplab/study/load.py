@@ -251,9 +251,7 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
             )
     for name in engines_of(file):
         if name not in engine.names():
-            yield document.mistake(
-                ("engine",), f"no engine is called {show(name)}", _near(name, engine.names())
-            )
+            yield document.mistake(("engine",), f"unknown engine {show(name)}", _near(name, engine.names()))
     for key, axis in zip(file.grid, axes, strict=True):
         labels = [value.label for value in axis.values]
         for label in sorted({label for label in labels if labels.count(label) > 1}):

@@ -106,7 +106,7 @@ def _at_router(plan: Plan, at: str, key: str, what: str, settings: Settings) -> 
         return {f"network.nodes.{at}.{key}": settings}
     routers = [name for name, node in nodes.items() if node_kind(node["kind"]).forwards]
     if routers:
-        raise RemedyError(f"{at!r} is not a router; there is {', '.join(routers)}")
+        raise RemedyError(f"{at!r} is not a router (routers: {', '.join(routers)})")
     on_path = {name.partition("-")[0] for name in nodes} == {"left", "right"}
     if on_path and at == _BESIDE_PATH:
         return {f"network.path.{key}": settings}

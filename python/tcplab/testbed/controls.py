@@ -6,10 +6,11 @@ whatever it says.
 
 from __future__ import annotations
 
+import base64
 import json
 import platform
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,14 @@ class Ours:
 class Loaded:
     """Controls of tcplab's that are in the kernel for as long as their loader lives."""
 
-    def __init__(self, answers: Mapping[Ours, Json]) -> None:
+    def __init__(self, answers: Mapping[Ours, Json], *, elsewhere: bool = False) -> None:
+        """`elsewhere`: into another machine's kernel."""
         self._answers = dict(answers)
+        self._chosen = ours_elsewhere if elsewhere else ours
 
     def name(self, cc: Mapping[str, Any]) -> str:
         """The kernel's name for a plan's `cc`."""
-        control = ours(cc)
+        control = self._chosen(cc)
         return kernel_name(str(cc["name"])) if control is None else str(self._answers[control]["registered"])
 
     @property
@@ -66,20 +69,37 @@ def kernel_name(control: str) -> str:
 
 def ours(cc: Mapping[str, Any]) -> Ours | None:
     """The control that must be loaded for a plan's `cc`; none if the kernel has its own."""
-    name = str(cc["name"])
-    params = {key: float(value) for key, value in (cc.get("params") or {}).items()}
-    source = source_of(cc)
-    if source is not None:
-        return Ours(name, tuple(sorted(params.items())), source)
-    kernels = kernel_name(name)
-    if not name.startswith(_OURS) and (kernels in available() or kernels in loadable(platform.release())):
+    kernels = kernel_name(str(cc["name"]))
+    if not _is_ours(cc) and (kernels in available() or kernels in loadable(platform.release())):
         return None
-    return Ours(name.removeprefix(_OURS), tuple(sorted(params.items())))
+    return _as_ours(cc)
+
+
+def ours_elsewhere(cc: Mapping[str, Any]) -> Ours | None:
+    """The control that must be loaded into another machine's kernel; any other name is that kernel's own."""
+    return _as_ours(cc) if _is_ours(cc) else None
+
+
+def _is_ours(cc: Mapping[str, Any]) -> bool:
+    return str(cc["name"]).startswith(_OURS) or source_of(cc) is not None
+
+
+def _as_ours(cc: Mapping[str, Any]) -> Ours:
+    name, source = str(cc["name"]), source_of(cc)
+    params = {key: float(value) for key, value in (cc.get("params") or {}).items()}
+    return Ours(name if source else name.removeprefix(_OURS), tuple(sorted(params.items())), source)
 
 
 def wanted(plan: Plan) -> list[Ours]:
     """The controls to load for a plan, each once."""
     found = map(ours, _chosen(plan))
+    return list(dict.fromkeys(control for control in found if control is not None))
+
+
+def wanted_at(plan: Plan, host: str) -> list[Ours]:
+    """The controls to load at a host elsewhere, for the flows that it is an end of, each once."""
+    flows = (flow for flow in plan["flows"] if host in (flow["from"], flow["to"]) and flow.get("cc"))
+    found = (ours_elsewhere(flow["cc"]) for flow in flows)
     return list(dict.fromkeys(control for control in found if control is not None))
 
 
@@ -104,17 +124,16 @@ def legs(settings: Mapping[str, Any], loaded: Loaded) -> Json:
     }
 
 
-def load(agents: Agents, plan: Plan) -> Loaded:
-    """Load what a plan asks for; raises TestbedError for the first that is refused.
+def load(agents: Agents, asked: Sequence[Ours], loader: str = CONTROLS) -> Loaded:
+    """Load controls by the loader, or by another machine's agent.
 
-    There is a loader among the agents if `wanted` names any control.
+    Raises TestbedError for the first that is refused.
     """
-    asked = wanted(plan)
     commands = [load_command(one) for one in asked]
-    answers = agents.ask((CONTROLS, command) for command in commands)
+    answers = agents.ask((loader, command) for command in commands)
     keys = ("registered", "state", "phases", "gauges")
     facts = [{key: answer[key] for key in keys} for answer in answers]
-    return Loaded(dict(zip(asked, facts, strict=True)))
+    return Loaded(dict(zip(asked, facts, strict=True)), elsewhere=loader != CONTROLS)
 
 
 def load_command(control: Ours) -> Json:
@@ -123,7 +142,7 @@ def load_command(control: Ours) -> Json:
     if control.source is None:
         return command
     try:
-        return {**command, "object": str(ebpf(control.source))}
+        return {**command, "object": base64.b64encode(ebpf(control.source).read_bytes()).decode()}
     except ControlFileError as problem:
         raise TestbedError(str(problem)) from None
     except NoCompilerError as problem:

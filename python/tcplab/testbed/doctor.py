@@ -200,12 +200,12 @@ def _timer() -> Finding:
     resolution = time.clock_getres(time.CLOCK_MONOTONIC)
     if resolution > 1e-6:
         return Finding(
-            "timers", Grade.WARN, f"resolution {resolution * 1e6:g} us: delays are off by as much",
+            "timers", Grade.WARN, f"resolution {resolution * 1e6:g} µs: delays are off by as much",
             "boot without highres=off",
         )  # fmt: skip
     late = _oversleep()
     said = (
-        f"resolution {resolution * 1e9:g} ns; a sleep of 1 ms lasts {late * 1e6:.0f} us longer (median of 50)"
+        f"resolution {resolution * 1e9:g} ns; a sleep of 1 ms lasts {late * 1e6:.0f} µs longer (median of 50)"
     )
     if late > 500e-6:
         return Finding("timers", Grade.WARN, said, "end other programs, or give the machine more CPUs")

@@ -12,3 +12,7 @@ class TestbedError(Exception):
         super().__init__(f"{message} ({hint})" if hint else message)
         self.message = message
         self.hint = hint
+
+
+class InputFileError(TestbedError):
+    """A file that the scenario names is wrong."""

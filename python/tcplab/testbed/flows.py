@@ -37,7 +37,7 @@ def start_in(lab: Held, plan: Plan, folder: Path, processes: list[subprocess.Pop
         commands[CONTROLS] = agent_command("controls")
     agents = Agents({name: _start(command, processes) for name, command in commands.items()})
     agents.greet()
-    loaded = controls.load(agents, plan)
+    loaded = controls.load(agents, controls.wanted(plan))
     layout = lay_out(plan, emulate_all=True)
     agents.ask((node, {"do": "configure", "node": node, "dir": str(folder), "cpus": []}) for node in nodes)
 

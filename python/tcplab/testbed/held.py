@@ -47,7 +47,7 @@ class Held:
     """`scenario`, `started` (seconds since 1970), `nodes` by name, `links` by name."""
     pids: dict[str, int]
     ended: list[str]
-    """Programs of the lab that have ended since it was asked last, as "node: program"."""
+    """Programs of the lab that have ended, as "node: program"."""
 
     def node(self, name: str) -> int:
         """The process that holds a node; raises NoLabError."""
@@ -225,7 +225,7 @@ def _about(layout: Layout, scenario: str, routers: Json, certificate: Json | Non
 def _unknown(name: str) -> NoLabError:
     there_are = names()
     hint = f"labs that are up: {', '.join(there_are)}" if there_are else _BUILD
-    return NoLabError(f"no lab is called {name!r}", hint)
+    return NoLabError(f"unknown lab {name!r}", hint)
 
 
 def _connected(name: str) -> socket.socket:

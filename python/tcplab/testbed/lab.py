@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from tcplab.testbed.agent import agent_command
-from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.errors import InputFileError, TestbedError
 
 # How long processes may take to end before they are killed, seconds.
 _PATIENCE = 5.0
@@ -73,5 +73,6 @@ class LabProcess:
 def answered(answer: dict[str, Any]) -> dict[str, Any]:
     """The answer of a lab; raises TestbedError for a refusal."""
     if "error" in answer:
-        raise TestbedError(answer["error"], answer["hint"])
+        wrong = InputFileError if answer.get("input") else TestbedError
+        raise wrong(answer["error"], answer["hint"])
     return answer

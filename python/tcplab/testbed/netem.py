@@ -21,6 +21,11 @@ class Unlike:
     """False: it does something like it."""
 
 
+def netems(mtu: int, direction: Direction) -> list[list[str]]:
+    """Arguments of each netem that a packet passes in a direction, the outer one first."""
+    return _core.netems(mtu, json.dumps(direction))
+
+
 def unlike(mtu: int, direction: Direction) -> list[Unlike]:
     """Settings of a direction that netem cannot do, or does in another way."""
     return [Unlike(**one) for one in json.loads(_core.netem_unlike(mtu, json.dumps(direction)))]

@@ -74,8 +74,8 @@ def read(over: Sequence[str], plan: Plan) -> list[Knob]:
             near = difflib.get_close_matches(name, NAMES, n=1)
             meant = f"; did you mean `{near[0]}`?" if near else ""
             raise KnobError(
-                f"there is no knob `{name}`{meant}; there is {', '.join(NAMES)}, or a path with values, "
-                "such as network.path.queue='50 ms|200 ms'"
+                f"unknown parameter `{name}`{meant} (parameters: {', '.join(NAMES)}, or a path with values, "
+                "such as network.path.queue='50 ms|200 ms')"
             )
         paths = known.paths(plan) if known else [name]
         if not paths:

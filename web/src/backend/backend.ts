@@ -62,6 +62,13 @@ export interface Job {
   notes: string[];
 }
 
+/** A table of text cells. */
+export interface Table {
+  title: string;
+  headings: { label: string; unit: string; numeric: boolean; about: string }[];
+  rows: string[][];
+}
+
 export interface Result {
   path: string;
   name: string;
@@ -73,7 +80,7 @@ export interface Result {
   repetitions: number[];
   text: string | null;
   plan: { duration: number; sample?: { packets?: boolean } };
-  summary: { text: string; problem?: string };
+  summary: { tables: Table[]; notes: string[] };
 }
 
 export interface StudyCell {

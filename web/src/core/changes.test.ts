@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { addFlow, addLink, addNode, change, paste, removeNode, renameNode, toGeneral } from "./changes";
+import { KINDS } from "./kinds.fixture";
 import { draw } from "./network";
 import { read } from "./text";
 
 const EMPTY = "tcplab: 1\nname: mine\nnetwork:\n  nodes: []\n  links: []\nflows: []\n";
 
 function drawn(text: string) {
-  return draw(read(text).data);
+  return draw(read(text).data, KINDS);
 }
 
 /** Two hosts behind two routers, drawn step by step. */
@@ -16,7 +17,7 @@ function dumbbell(): string {
   text = addLink(text, "h1", "r1");
   text = addLink(text, "r1", "r2");
   text = addLink(text, "r2", "h2");
-  return addFlow(text, "h1", "h2").text;
+  return addFlow(text, "h1", "h2", KINDS.flows[0]!).text;
 }
 
 describe("drawing", () => {
@@ -73,10 +74,10 @@ describe("a setting", () => {
   const text = "network:\n  path: {rate: 1 Mbit/s, rtt: 10 ms, queue: 50 ms}   # short\nflows:\n  - {name: a, kind: tcp, cc: reno}\n";
 
   it("inside a short form writes that out", () => {
-    expect(change(text, ["network", "path", "queue", "mark_above"], "5 ms")).toContain(
+    expect(change(text, ["network", "path", "queue", "mark_above"], "5 ms", KINDS)).toContain(
       "queue: {limit: 50 ms, mark_above: 5 ms}}   # short",
     );
-    expect(change(text, ["flows", 0, "cc", "beta"], 0.8)).toContain("cc: {name: reno, beta: 0.8}");
+    expect(change(text, ["flows", 0, "cc", "beta"], 0.8, KINDS)).toContain("cc: {name: reno, beta: 0.8}");
   });
 
   it("that is emptied goes", () => {

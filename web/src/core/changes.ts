@@ -1,24 +1,12 @@
 // Changes of a scenario as someone who draws makes them, each one a new text.
 
+import { type FlowKind, NO_KINDS } from "./kinds";
 import { type Drawing, draw, list, mapping, type NodeKind } from "./network";
 import { half } from "./quantity";
 import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
 
-// The key that a short form gives: `queue: 50 ms` is `queue: {limit: 50 ms}`.
-export const SHORT_FORMS: Record<string, string> = {
-  queue: "limit",
-  loss: "rate",
-  corrupt: "rate",
-  duplicate: "rate",
-  reorder: "rate",
-  jitter: "amount",
-  capture: "what",
-  cc: "name",
-  overhead: "framing",
-};
-
 /** Set a setting; a short form on the way is written out. An empty value removes it. */
-export function change(text: string, path: Path, value: Value | undefined): string {
+export function change(text: string, path: Path, value: Value | undefined, { shortForms } = NO_KINDS): string {
   if (value === undefined || value === "") return deleteIn(text, path);
   let made = text;
   for (let depth = 1; depth < path.length; depth++) {
@@ -26,7 +14,7 @@ export function change(text: string, path: Path, value: Value | undefined): stri
     const there = at(read(made).data, above);
     if (there === null || there === undefined || typeof there === "object") continue;
     const step = path[depth - 1];
-    const key = typeof step === "number" ? "name" : SHORT_FORMS[String(step)];
+    const key = typeof step === "number" ? "name" : shortForms[String(step)];
     if (key === undefined) return text;
     made = setIn(made, above, { [key]: there as Value });
   }
@@ -56,23 +44,23 @@ export function addLink(text: string, a: string, b: string): string {
   return append(general, ["network", "links"], { ...name, ends: [a, b], rate: "100 Mbit/s", delay: "5 ms" });
 }
 
-export function addFlow(text: string, from: string, to: string, kind = "tcp"): { text: string; name: string } {
+export function addFlow(text: string, from: string, to: string, kind: FlowKind): { text: string; name: string } {
   const { data } = read(text);
   const drawing = draw(data);
-  const name = freeName(drawing.flows.map((flow) => flow.name), kind === "tcp" ? "flow" : kind);
+  const name = freeName(drawing.flows.map((flow) => flow.name), "flow");
   const usual = drawing.short && from === "left" && to === "right";
   const ends = usual ? {} : { from, to };
-  const special: Record<string, Value> =
-    kind === "tcp"
-      ? { cc: "cubic" }
-      : kind === "udp"
-        ? { rate: "10 Mbit/s" }
-        : kind === "request"
-          ? { request: "200 B", response: "100 kB" }
-          : kind === "http"
-            ? { sizes: ["10 kB", "100 kB", "1 MB"] }
-            : {};
-  return { text: append(text, ["flows"], { name, kind, ...ends, ...special }), name };
+  const control: Record<string, Value> = kind.controlled ? { cc: "cubic" } : {};
+  return { text: append(text, ["flows"], { name, kind: kind.kind, ...ends, ...control, ...kind.first }), name };
+}
+
+/** Make a flow one of another kind: what that does not have goes, what it must have comes. */
+export function changeKind(text: string, path: Path, { kind, first }: FlowKind, has: (key: string) => boolean): string {
+  const before = mapping(at(read(text).data, path));
+  let made = setIn(text, [...path, "kind"], kind);
+  for (const key of Object.keys(before)) if (key !== "kind" && !has(key)) made = deleteIn(made, [...path, key]);
+  for (const [key, value] of Object.entries(first)) if (before[key] === undefined || !has(key)) made = setIn(made, [...path, key], value);
+  return made;
 }
 
 /** Remove a node with its links and the flows that begin or end there. */

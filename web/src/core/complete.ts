@@ -1,7 +1,7 @@
 // Completions at a place of a scenario's text: keys of the mapping around it, or values of its key.
 
 import { isMap, isPair, isScalar, isSeq, type Node, parseDocument } from "yaml";
-import { fields, long, resolved, type Schema, words } from "./schema";
+import { fields, joined, long, resolved, type Schema, words } from "./schema";
 
 export interface Offer {
   label: string;
@@ -77,8 +77,9 @@ function stepInto(schema: Schema, step: Step, root: Schema, _: unknown): Schema 
   const items = [found, ...(found.anyOf ?? [])].map((option) => resolved(option, root).items).find(Boolean);
   const item = items && resolved(items, root);
   if (!item) return undefined;
-  const options = (item.oneOf ?? item.anyOf ?? []).map((option) => resolved(option, root));
-  return options.find((option) => option.properties?.kind?.const === step.kind) ?? (item.oneOf ? options[0] : item);
+  const variants = item.oneOf ?? [];
+  const chosen = variants.find((variant) => variant.properties?.kind?.const === step.kind) ?? variants[0];
+  return chosen ? joined(item, chosen, root) : item;
 }
 
 const map = (schema: Schema, root: Schema) =>

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { along, flowBow, linkBow, NODE_HEIGHT, NODE_WIDTH, overlaps } from "./geometry";
 import { linkSayings, place, spanned } from "./labels";
+import { KINDS } from "./kinds.fixture";
 import { draw } from "./network";
 import { places } from "./places";
 import { labelled, scene, twins } from "./scene";
@@ -8,7 +9,7 @@ import { TEMPLATES } from "./templates";
 import { read } from "./text";
 
 const width = (text: string) => 6 * text.length;
-const drawingOf = (text: string) => draw(read(text).data);
+const drawingOf = (text: string) => draw(read(text).data, KINDS);
 
 describe("labels", () => {
   // Nodes that `topology` makes are known from the plan alone.

@@ -1,5 +1,6 @@
 // The drawing of a scenario's text: nodes, links and flows, as far as the text says so already.
 
+import { type Kinds, NO_KINDS } from "./kinds";
 import { shown } from "./quantity";
 import type { Path } from "./text";
 
@@ -45,11 +46,11 @@ export interface Drawing {
 
 type Mapping = Record<string, unknown>;
 
-export function draw(data: unknown): Drawing {
+export function draw(data: unknown, kinds: Kinds = NO_KINDS): Drawing {
   const network = mapping(mapping(data).network);
   const drawing: Drawing = { nodes: [], links: [], flows: [], short: false };
   if (network.topology !== undefined) drawing.generated = true;
-  if (network.path !== undefined) drawPath(network, drawing, list(mapping(data).flows));
+  if (network.path !== undefined) drawPath(network, drawing, list(mapping(data).flows), kinds);
   list(network.nodes).forEach((node, index) => {
     const name = typeof node === "string" ? node : mapping(node).name;
     if (typeof name !== "string" || drawing.nodes.some((other) => other.name === name)) return;
@@ -70,11 +71,11 @@ export function draw(data: unknown): Drawing {
       name: base,
       ends: [a, b],
       path: ["network", "links", index],
-      ...described(mapping(link)),
+      ...described(mapping(link), kinds),
     });
   });
   list(mapping(data).flows).forEach((flow, index) => {
-    const drawn = drawFlow(mapping(flow), index, drawing.short ? mapping(network.path) : undefined);
+    const drawn = drawFlow(mapping(flow), index, kinds, drawing.short ? mapping(network.path) : undefined);
     if (drawn) drawing.flows.push(drawn);
   });
   return drawing;
@@ -103,7 +104,7 @@ export function drawPlan(drawing: Drawing, plan: unknown): Drawing {
   return { ...drawing, nodes, links };
 }
 
-function drawPath(network: Mapping, drawing: Drawing, flows: unknown[]): void {
+function drawPath(network: Mapping, drawing: Drawing, flows: unknown[], kinds: Kinds): void {
   const path = mapping(network.path);
   drawing.short = true;
   const each = path.per_flow === true || path.per_flow === "on";
@@ -119,25 +120,25 @@ function drawPath(network: Mapping, drawing: Drawing, flows: unknown[]): void {
       name: `path${tail}`,
       ends: [`left${tail}`, `right${tail}`],
       path: ["network", "path"],
-      ...described(path),
+      ...described(path, kinds),
     });
   }
 }
 
-function drawFlow(flow: Mapping, index: number, path?: Mapping): DrawnFlow | undefined {
+function drawFlow(flow: Mapping, index: number, kinds: Kinds, path?: Mapping): DrawnFlow | undefined {
   const { name, kind } = flow;
   if (typeof name !== "string" || typeof kind !== "string") return undefined;
   const tail = path && (path.per_flow === true || path.per_flow === "on") ? `-${name}` : "";
   const from = typeof flow.from === "string" ? flow.from : path ? `left${tail}` : "";
   const to = typeof flow.to === "string" ? flow.to : path ? `right${tail}` : "";
   const cc = typeof flow.cc === "string" ? flow.cc : String(mapping(flow.cc).name ?? "cubic");
-  const carries = ["tcp", "request", "http", "echo"].includes(kind);
-  const control = carries ? (cc.split("/").pop() ?? cc) : "";
+  const controlled = kinds.flows.find((one) => one.kind === kind)?.controlled ?? true;
+  const control = controlled ? (cc.split("/").pop() ?? cc) : "";
   const streams = Number(flow.streams ?? flow.clients ?? flow.connections ?? 1);
   const label = [
     name,
-    carries ? control : kind,
-    kind === "udp" && flow.rate ? String(flow.rate) : "",
+    controlled ? control : kind,
+    flow.rate ? String(flow.rate) : "",
     streams > 1 ? `× ${streams}` : "",
   ];
   return {
@@ -151,7 +152,7 @@ function drawFlow(flow: Mapping, index: number, path?: Mapping): DrawnFlow | und
   };
 }
 
-function described(link: Mapping): Pick<DrawnLink, "label" | "impairments" | "changes"> {
+function described(link: Mapping, kinds: Kinds): Pick<DrawnLink, "label" | "impairments" | "changes"> {
   const forward = mapping(link.forward);
   const rate = link.rate ?? forward.rate;
   const delay = link.delay ?? forward.delay;
@@ -163,22 +164,15 @@ function described(link: Mapping): Pick<DrawnLink, "label" | "impairments" | "ch
   if (queue !== undefined) {
     const kind = mapping(queue).kind;
     const limit = short(typeof queue === "object" ? mapping(queue).limit : queue);
-    parts.push(typeof kind === "string" && kind !== "droptail" ? kind : limit && `queue ${limit}`);
+    parts.push([typeof kind === "string" ? kind : "queue", limit].filter(Boolean).join(" "));
   }
   const impairments: string[] = [];
-  for (const [key, word] of [
-    ["loss", "loss"],
-    ["corrupt", "corrupt"],
-    ["duplicate", "duplicate"],
-    ["reorder", "reorder"],
-    ["jitter", "jitter"],
-  ] as const) {
+  for (const key of kinds.impairments) {
     for (const way of [link, forward, mapping(link.reverse ?? link.backward)]) {
       const value = way[key];
       if (value === undefined || value === null) continue;
-      const inner = mapping(value);
-      const amount = typeof value === "object" ? (inner.rate ?? inner.amount) : value;
-      const said = amount !== undefined ? `${short(amount)} ${word}` : inner.gilbert_elliott ? "burst loss" : word;
+      const amount = typeof value === "object" ? mapping(value)[kinds.shortForms[key]!] : value;
+      const said = amount === undefined ? key : `${short(amount)} ${key}`;
       if (!impairments.includes(said)) impairments.push(said);
     }
   }

@@ -1,5 +1,6 @@
 // Where nodes stand on the canvas when no one has moved them.
 
+import { NODE_HEIGHT, NODE_WIDTH } from "./geometry";
 import type { Drawing } from "./network";
 
 export type Places = Record<string, { x: number; y: number }>;
@@ -15,6 +16,32 @@ export function places(drawing: Drawing, known: Places): Places {
   const kept = Object.fromEntries(drawing.nodes.flatMap((node) => (known[node.name] ? [[node.name, known[node.name]!]] : [])));
   if (Object.keys(kept).length) return { ...beside(drawing, kept), ...kept };
   return columns(drawing);
+}
+
+// How much of the room the nodes themselves take: arcs and labels stand around them.
+const SHARE = 0.8;
+const MOST = 5;
+
+/** The zoom at which all nodes are seen in this room. */
+export function seenAt(found: Places, room: { width: number; height: number }): number {
+  const { width, height } = spanOf(found);
+  return Math.min(1, room.width / (width + NODE_WIDTH), room.height / (height + NODE_HEIGHT));
+}
+
+function spanOf(found: Places): { width: number; height: number } {
+  const all = Object.values(found);
+  const span = (axis: "x" | "y") => Math.max(...all.map((at) => at[axis])) - Math.min(...all.map((at) => at[axis]));
+  return { width: span("x"), height: span("y") };
+}
+
+/** Further apart along one axis, as far as that makes nothing smaller when all of it is seen in this room. */
+export function stretched(found: Places, axis: "x" | "y", room: { width: number; height: number }): Places {
+  const { width, height } = spanOf(found);
+  const aspect = room.width / room.height;
+  const [now, wanted] = axis === "x" ? [width, (height + NODE_HEIGHT) * aspect * SHARE - NODE_WIDTH] : [height, ((width + NODE_WIDTH) / aspect) * SHARE - NODE_HEIGHT];
+  const factor = now > 0 ? Math.min(MOST, wanted / now) : 1;
+  if (!(factor > 1)) return found;
+  return Object.fromEntries(Object.entries(found).map(([name, at]) => [name, { ...at, [axis]: Math.round((at[axis] * factor) / 10) * 10 }]));
 }
 
 function columns(drawing: Drawing): Places {

@@ -1,12 +1,13 @@
 // A drawing with its nodes in their places: which lines run where.
 
-import { type Bow, type Box, flowBow, linkBow, middleOf, NODE_HEIGHT, NODE_WIDTH, type Point } from "./geometry";
+import { type Bow, flowBow, linkBow, middleOf, NODE_HEIGHT, NODE_WIDTH, type Point } from "./geometry";
 import { flowSayings, type Labelled, linkSayings } from "./labels";
+import type { Named } from "./names";
 import type { Drawing } from "./network";
 import type { Places } from "./places";
 
 export interface Scene {
-  nodes: Box[];
+  nodes: Named[];
   links: Map<string, Bow>;
   flows: Map<string, Bow>;
 }
@@ -63,7 +64,7 @@ export function scene(drawing: Drawing, places: Places, around = middle(drawing,
   }
   const nodes = drawing.nodes.flatMap(({ name }) => {
     const found = at(name);
-    return found ? [{ ...found, width: NODE_WIDTH, height: NODE_HEIGHT }] : [];
+    return found ? [{ name, ...found, width: NODE_WIDTH, height: NODE_HEIGHT }] : [];
   });
   return { nodes, links, flows };
 }

@@ -15,6 +15,7 @@ export interface Schema {
   items?: Schema;
   pattern?: string;
   examples?: unknown[];
+  minimum?: number;
   default?: unknown;
   description?: string;
 }
@@ -37,7 +38,8 @@ export function resolved(schema: Schema | undefined, root: Schema): Schema {
   let found = schema ?? {};
   for (let depth = 0; found.$ref && depth < 10; depth++) {
     const inner = root.$defs?.[found.$ref.replace("#/$defs/", "")] ?? {};
-    found = { ...inner, ...(found.description ? { description: found.description } : {}) };
+    const { description = inner.description, default: initial = inner.default } = found;
+    found = { ...inner, description, default: initial };
   }
   return found;
 }
@@ -82,9 +84,25 @@ export function schemaOf(root: Schema, what: "node" | "link" | "path" | "side" |
   if (what === "link") return resolved(network.properties?.links, root).items;
   if (what === "path") return network.properties?.path;
   if (what === "side") return long(network.properties?.path ?? {}, root)?.properties?.left;
-  const flows = resolved(resolved(root.properties?.flows, root).items, root);
-  const options = (flows.oneOf ?? flows.anyOf ?? [flows]).map((option) => resolved(option, root));
-  return options.find((option) => option.properties?.kind?.const === kind) ?? options[0];
+  const flow = resolved(resolved(root.properties?.flows, root).items, root);
+  const variants = flow.oneOf ?? [];
+  return joined(flow, variants.find((variant) => variant.properties?.kind?.const === kind) ?? variants[0] ?? {}, root);
+}
+
+/** The kinds of flow. */
+export function flowKinds(root: Schema): string[] {
+  const { oneOf } = resolved(resolved(root.properties?.flows, root).items, root);
+  return (oneOf ?? []).map((variant) => String(variant.properties?.kind?.const));
+}
+
+/** Settings of every kind and those of this one, in one object. */
+export function joined(common: Schema, variant: Schema, root: Schema): Schema {
+  const own = resolved(variant, root);
+  return {
+    ...own,
+    properties: { ...common.properties, ...variant.properties, ...own.properties },
+    required: [...new Set([...(common.required ?? []), ...(variant.required ?? []), ...(own.required ?? [])])],
+  };
 }
 
 /** Settings of a link that can change while it carries traffic: those of its `at`. */

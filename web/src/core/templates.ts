@@ -1,5 +1,7 @@
 // Networks to begin with.
 
+import type { Places } from "./places";
+
 const HEAD = (name: string) => `tcplab: 1\nname: ${name}\n`;
 
 const host = (name: string) => `    - {name: ${name}}`;
@@ -20,6 +22,8 @@ export interface Template {
   name: string;
   about: string;
   text: string;
+  /** Where its nodes stand, where an automatic layout would not show what it is. */
+  places?: Places;
 }
 
 export const EMPTY = scenario("untitled", [], [], []);
@@ -54,6 +58,18 @@ export const TEMPLATES: Template[] = [
       ],
       [flow("long", "a", "b"), ...numbers(3).map((n) => flow(`cross${n}`, `x${n}`, `y${n}`))],
     ),
+    // The routers in a row, the ends of the long flow above, those of the others below.
+    places: {
+      a: { x: 0, y: 0 },
+      b: { x: 840, y: 0 },
+      ...Object.fromEntries(numbers(4).map((n) => [`r${n}`, { x: 280 * (n - 1), y: 150 }])),
+      ...Object.fromEntries(
+        numbers(3).flatMap((n) => [
+          [`x${n}`, { x: 280 * (n - 1) + (n > 1 ? 60 : 0), y: 300 }],
+          [`y${n}`, { x: 280 * n - (n < 3 ? 60 : 0), y: 300 }],
+        ]),
+      ),
+    },
   },
   {
     name: "star",
@@ -80,6 +96,12 @@ export const TEMPLATES: Template[] = [
       numbers(4).map((n) => flow(`in${n}`, `h${n + 4}`, "h1")),
       "10 s",
     ),
+    places: {
+      top: { x: 420, y: 0 },
+      m1: { x: 180, y: 140 },
+      m2: { x: 660, y: 140 },
+      ...Object.fromEntries(numbers(8).map((n) => [`h${n}`, { x: 120 * (n - 1), y: 330 }])),
+    },
   },
   {
     name: "fat-tree",

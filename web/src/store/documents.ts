@@ -55,13 +55,13 @@ export class Documents {
   }
 
   /** A new scenario, which becomes a file when it is saved. */
-  fresh(text: string, name = UNTITLED): void {
+  fresh(text: string, name = UNTITLED, places: Places = {}): void {
     this.keep();
     this.openings += 1;
     const taken = this.state.files?.scenarios ?? [];
     let path = name;
     for (let number = 2; taken.includes(path); number++) path = name.replace(/\.yaml$/, `-${number}.yaml`);
-    this.show(path, null, "", {}, { text, places: {} });
+    this.show(path, null, "", {}, { text, places });
   }
 
   /** A file of this machine: a scenario, or the topology of another tool. */
@@ -239,7 +239,7 @@ export class Documents {
     const found = read(text);
     // A text that is broken for the moment leaves the drawing as it was.
     const before = this.state.drawing;
-    const drawing = found.broken ? before : draw(found.data);
+    const drawing = found.broken ? before : draw(found.data, this.state.kinds);
     // Nodes made from `topology` stay until the plan of this text is known.
     if (drawing.generated && before.generated) Object.assign(drawing, { nodes: before.nodes, links: before.links });
     const changed = another || text !== this.state.text;

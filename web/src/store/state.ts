@@ -5,6 +5,7 @@ import type { Curves } from "../core/curves";
 import type { Drawing } from "../core/network";
 import type { Places } from "../core/places";
 import type { Checked, Object as Drawn } from "../core/problems";
+import { type Kinds, NO_KINDS } from "../core/kinds";
 import type { Schema } from "../core/schema";
 
 export type View = "edit" | "study";
@@ -39,6 +40,7 @@ export interface State {
   others: number;
   files?: Files;
   schema?: Schema;
+  kinds: Kinds;
   jobs: Record<string, Job>;
   live: Record<string, Live>;
 
@@ -91,6 +93,7 @@ export interface State {
 export const UNTITLED = "untitled.yaml";
 
 export const INITIAL: State = {
+  kinds: NO_KINDS,
   connection: "connecting",
   others: 0,
   jobs: {},

@@ -1,6 +1,7 @@
 // The page's store: its parts, its beginning, and the news that reach them.
 
 import { BackendError, type Event } from "../backend/backend";
+import { kindsOf } from "../core/kinds";
 import { Documents } from "./documents";
 import { message, Page } from "./page";
 import { Runs } from "./runs";
@@ -28,7 +29,7 @@ export class Store extends Page {
     try {
       if (token) await this.backend.login(token);
       const [session, files, schema] = await Promise.all([this.backend.session(), this.backend.files(), this.backend.schema()]);
-      this.set({ session, files, schema, locked: undefined });
+      this.set({ session, files, schema, kinds: kindsOf(schema), locked: undefined });
     } catch (problem) {
       const status = problem instanceof BackendError ? problem.status : 0;
       this.set({ locked: status === 401 ? (token ? message(problem) : "") : message(problem) });

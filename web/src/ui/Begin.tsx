@@ -19,7 +19,7 @@ export function Begin({ begun }: { begun: () => void }) {
             key={template.name}
             title={template.about}
             onClick={() => {
-              store.documents.edit(template.text, {});
+              store.documents.edit(template.text, template.places ?? {});
               begun();
             }}
           >

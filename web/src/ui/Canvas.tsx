@@ -2,8 +2,6 @@
 
 import {
   applyNodeChanges,
-  Background,
-  BackgroundVariant,
   type Connection,
   ConnectionMode,
   type Edge,
@@ -22,13 +20,14 @@ import { addFlow, addLink, addNode, paste } from "../core/changes";
 import { colourOf } from "../core/curves";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, spanned } from "../core/labels";
+import { fitted } from "../core/names";
 import type { NodeKind } from "../core/network";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
-import { middle, ranks, scene, twins } from "../core/scene";
+import { centre, middle, ranks, scene, twins } from "../core/scene";
 import { Begin } from "./Begin";
 import { FlowEdge, LinkEdge } from "./edges";
-import { Labels } from "./Labels";
+import { Labels, measuredName } from "./Labels";
 import { automatic, type Layout } from "./layout";
 import { DeviceNode, type Device } from "./nodes";
 import { PacketLayer } from "./PacketLayer";
@@ -39,13 +38,26 @@ import { use, useStore } from "./use";
 const NODE_TYPES = { device: DeviceNode };
 const EDGE_TYPES = { link: LinkEdge, flow: FlowEdge };
 const [MIN_ZOOM, MAX_ZOOM, MAX_WHOLE] = [0.05, 3, 1.2];
+// Nodes stand on a grid of so many units; its dots are never closer on the screen than this, px.
+const [GRID, MIN_GRID] = [20, 12];
 // A network of so many nodes needs no map.
 const MANY = 12;
-// Around what is seen whole, px.
+// Around a drawing that is seen whole, and below it where a hint stands.
 const MARGIN = "18px";
+const MARGIN_WITH_HINT = { top: MARGIN, left: MARGIN, right: MARGIN, bottom: "56px" } as const;
 // Nodes that were copied, to be put into this scenario or the next that is opened.
 type Copied = { text: string; names: string[]; places: Places };
 let clipboard: Copied | undefined;
+
+/**
+ * Dots that move with the drawing. Painted by CSS: at every layout of the page Chromium paints an SVG with a pattern anew,
+ * and the drawing with it.
+ */
+function Grid() {
+  const [x, y, zoom] = useCanvas(({ transform }) => transform);
+  const gap = GRID * zoom * 2 ** Math.max(0, Math.ceil(Math.log2(MIN_GRID / (GRID * zoom))));
+  return <div className="grid-dots" style={{ backgroundSize: `${gap}px ${gap}px`, backgroundPosition: `${x - gap / 2}px ${y - gap / 2}px` }} />;
+}
 
 /** A map of a network of which only a part is seen. */
 function Overview() {
@@ -58,6 +70,8 @@ function Overview() {
   });
   return partly ? <MiniMap pannable zoomable ariaLabel="Overview" /> : null;
 }
+
+const roomOf = ({ clientWidth: width, clientHeight: height }: HTMLElement) => ({ width, height });
 
 /** The link or flow that an edge stands for. */
 function lineOf(id: string): Drawn {
@@ -86,17 +100,21 @@ function Inner() {
   const [tool, setTool] = useState<"link" | "flow">("link");
   const wrong = useMemo(() => byObject(checked, drawing), [checked, drawing]);
 
+  const fits = useMemo(() => {
+    const boxes = drawing.nodes.map(({ name }) => ({ name, ...centre(placed[name] ?? { x: 0, y: 0 }), width: NODE_WIDTH, height: NODE_HEIGHT }));
+    return fitted(boxes, measuredName);
+  }, [drawing, placed]);
   const derived = useMemo<Device[]>(
     () =>
-      drawing.nodes.map((node) => ({
+      drawing.nodes.map((node, index) => ({
         id: node.name,
         type: "device" as const,
         position: placed[node.name] ?? { x: 0, y: 0 },
         selected: selection.some((one) => one.kind === "node" && one.name === node.name),
-        data: { kind: node.kind, name: node.name, wrong: wrong.get(`node ${node.name}`) },
+        data: { kind: node.kind, name: node.name, fit: fits[index]!, wrong: wrong.get(`node ${node.name}`) },
         ariaLabel: `${node.kind} ${node.name}`,
       })),
-    [drawing, placed, selection, wrong],
+    [drawing, placed, fits, selection, wrong],
   );
   const [nodes, setNodes] = useState<Device[]>(derived);
   // Sizes that React Flow has measured stay; everything else is the store's.
@@ -186,7 +204,8 @@ function Inner() {
       const { nodes, links, flows } = scene(drawing, placed);
       const bounds = spanned(nodes, [...links.values(), ...flows.values()], 1.5 * LINE_HEIGHT);
       const { clientWidth, clientHeight } = element;
-      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, MARGIN), { duration });
+      const margin = drawing.generated || !drawing.flows.length ? MARGIN_WITH_HINT : MARGIN;
+      void flow.setViewport(getViewportForBounds(bounds, clientWidth, clientHeight, MIN_ZOOM, MAX_WHOLE, margin), { duration });
     },
     [store, flow],
   );
@@ -209,7 +228,7 @@ function Inner() {
       const host = (name: string) => drawing.nodes.find((node) => node.name === name)?.kind === "host";
       if (what === "flow") {
         if (!host(a) || !host(b)) return store.notice("A flow goes from one host to another.", true);
-        const made = addFlow(store.state.text, a, b);
+        const made = addFlow(store.state.text, a, b, store.state.kinds.flows[0]!);
         store.documents.edit(made.text, store.state.placed);
         store.set({ selection: [{ kind: "flow", name: made.name }], sidebar: "settings" });
       } else {
@@ -240,7 +259,7 @@ function Inner() {
   const arrange = async (layout: Layout) => {
     const { now } = store.documents;
     const number = ++arrangements.current;
-    const found = await automatic(drawing, frame.current!.clientWidth, layout);
+    const found = await automatic(drawing, roomOf(frame.current!), layout);
     // Objects edited or chosen while the layout was worked out stay.
     if (now !== store.documents.now || number !== arrangements.current) return;
     store.documents.move(found);
@@ -262,7 +281,7 @@ function Inner() {
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
-    void automatic(drawing, frame.current!.clientWidth, drawing.generated ? "down" : "right").then((found) => {
+    void automatic(drawing, roomOf(frame.current!), drawing.generated ? "down" : "right").then((found) => {
       if (stale) return;
       store.documents.arrange(found);
       window.setTimeout(() => (whole(), setLaidOut(network)), 30);
@@ -355,7 +374,7 @@ function Inner() {
         snapGrid={[10, 10]}
         proOptions={{ hideAttribution: true }}
       >
-        <Background variant={BackgroundVariant.Dots} gap={20} size={1} />
+        <Grid />
         <Overview />
         <Labels places={standing} middle={centreOfAll} wrong={wrong} pointed={pointed} />
         <PacketLayer />

@@ -3,6 +3,7 @@
 import { useMemo } from "react";
 import { charts, type Curves, type Line, lines, tints, wayOf } from "../core/curves";
 import { Chart } from "./Chart";
+import { Menu } from "./Menu";
 import { use, useStore } from "./use";
 
 const TITLES: Record<string, string> = {
@@ -116,10 +117,9 @@ export function CurvesPanel() {
         )}
         <span className="space" />
         {window && <button onClick={() => void store.simulation.zoom(undefined)}>Whole run</button>}
-        <details className="choose">
-          <summary className="button">Panels</summary>
-          <div className="menu">
-            {Object.keys(units).map((panel) => (
+        <Menu button="Panels">
+          {() =>
+            Object.keys(units).map((panel) => (
               <label key={panel} className="check">
                 <input
                   type="checkbox"
@@ -128,9 +128,9 @@ export function CurvesPanel() {
                 />
                 {TITLES[panel] ?? panel}
               </label>
-            ))}
-          </div>
-        </details>
+            ))
+          }
+        </Menu>
       </div>
       <div className={`charts count-${drawn.length}`}>
         {drawn.map(({ panel, group, unit, lines: some, colours }) => (

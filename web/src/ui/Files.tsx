@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { EMPTY, TEMPLATES } from "../core/templates";
 import { Icon } from "./icons";
+import { Menu } from "./Menu";
 import { use, useStore } from "./use";
 
 export function Files() {
@@ -21,43 +22,47 @@ export function Files() {
   return (
     <nav className="files" aria-label="Files">
       <div className="new">
-        <details>
-          <summary className="button">
-            <Icon name="plus" /> New
-          </summary>
-          <ul className="menu">
-            <li>
-              <button onClick={(event) => (close(event.currentTarget), store.documents.fresh(EMPTY))}>
-                <b>Empty canvas</b>
-                <small>Draw it yourself</small>
-              </button>
-            </li>
-            <li>
-              <label className="open-file">
-                <b>Open a file</b>
-                <small>A scenario, or a topology of MiniEdit (.mn) or containerlab (.clab.yml)</small>
-                <input
-                  type="file"
-                  accept=".yaml,.yml,.mn"
-                  onChange={(event) => {
-                    close(event.currentTarget);
-                    const file = event.currentTarget.files?.[0];
-                    if (file) void store.documents.take(file);
-                    event.currentTarget.value = "";
-                  }}
-                />
-              </label>
-            </li>
-            {TEMPLATES.map((template) => (
-              <li key={template.name}>
-                <button onClick={(event) => (close(event.currentTarget), store.documents.fresh(template.text, `${template.name}.yaml`))}>
-                  <b>{template.name}</b>
-                  <small>{template.about}</small>
+        <Menu
+          button={
+            <>
+              <Icon name="plus" /> New
+            </>
+          }
+        >
+          {(close) => (
+            <ul>
+              <li>
+                <button onClick={() => (close(), store.documents.fresh(EMPTY))}>
+                  <b>Empty canvas</b>
+                  <small>Draw it yourself</small>
                 </button>
               </li>
-            ))}
-          </ul>
-        </details>
+              <li>
+                <label className="open-file">
+                  <b>Open a file</b>
+                  <small>A scenario, or a topology of MiniEdit (.mn) or containerlab (.clab.yml)</small>
+                  <input
+                    type="file"
+                    accept=".yaml,.yml,.mn"
+                    onChange={(event) => {
+                      const file = event.currentTarget.files?.[0];
+                      if (file) void store.documents.take(file);
+                      close();
+                    }}
+                  />
+                </label>
+              </li>
+              {TEMPLATES.map((template) => (
+                <li key={template.name}>
+                  <button onClick={() => (close(), store.documents.fresh(template.text, `${template.name}.yaml`, template.places))}>
+                    <b>{template.name}</b>
+                    <small>{template.about}</small>
+                  </button>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Menu>
         <input type="search" placeholder="Find" aria-label="Find files" value={sought} onChange={(event) => setSought(event.target.value)} />
       </div>
       <div className="lists">
@@ -139,10 +144,6 @@ function Name({ path }: { path: string }) {
       {path.slice(cut).replace(/\.ya?ml$/, "")}
     </span>
   );
-}
-
-function close(element: HTMLElement): void {
-  element.closest("details")?.removeAttribute("open");
 }
 
 function when(started: string): string {

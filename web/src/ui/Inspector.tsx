@@ -1,9 +1,10 @@
 // The settings of what is selected, from the JSON Schema: each with its unit, its default and what it does.
 
 import { Fragment, useEffect, useState } from "react";
-import { at, change, renameNode, SHORT_FORMS } from "../core/changes";
+import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
+import type { FlowKind } from "../core/kinds";
 import { type Field, fields, fits, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
 import { removeSelected } from "./selected";
@@ -13,7 +14,7 @@ import { use, useStore } from "./use";
 const FIRST: Record<string, string[]> = {
   node: ["kind", "initial_window", "window", "ecn"],
   link: ["rate", "delay", "rtt", "queue", "loss", "jitter"],
-  flow: ["cc", "rate", "streams", "start", "duration", "bytes", "request", "response", "sizes"],
+  flow: ["cc", "rate", "streams", "start", "duration", "bytes"],
 };
 
 export function Inspector() {
@@ -22,6 +23,7 @@ export function Inspector() {
   const drawing = use((state) => state.drawing);
   const schema = use((state) => state.schema);
   const text = use((state) => state.text);
+  const kinds = use((state) => state.kinds);
   if (!schema) return null;
   const one = selection[0];
   if (selection.length > 1) {
@@ -49,19 +51,21 @@ export function Inspector() {
   const short = drawing.short && one.kind !== "flow";
   const kind = one.kind === "flow" ? drawing.flows.find((flow) => flow.name === one.name)!.kind : "";
   const what = short ? (one.kind === "node" ? "side" : "path") : one.kind;
-  const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to"]);
+  const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to", ...(one.kind === "flow" ? ["kind"] : [])]);
   const node = one.kind === "node" ? drawing.nodes.find((other) => other.name === one.name) : undefined;
-  if (node) all.splice(0, all.length, ...all.filter((field) => ofKind(field.key, node.kind)));
-  const order = FIRST[one.kind]!;
+  if (node) all.splice(0, all.length, ...all.filter((field) => field.key === "kind" || (node.kind !== "switch" && kinds.ofRouters.includes(field.key) === (node.kind === "router"))));
+  // Required settings are not below optional ones.
+  const order = [...all.flatMap(({ key, required }) => (required && !FIRST[one.kind]!.includes(key) ? [key] : [])), ...FIRST[one.kind]!];
   const first = order.flatMap((key) => all.filter((field) => field.key === key));
   const rest = all.filter((field) => !order.includes(field.key));
   return (
     <div className="inspector" key={`${one.kind} ${one.name}`}>
       <h2>
-        <small>{one.kind === "flow" ? `${kind} flow` : one.kind === "node" ? drawing.nodes.find((node) => node.name === one.name)!.kind : "link"}</small>
+        <small>{one.kind === "flow" ? "flow" : one.kind === "node" ? drawing.nodes.find((node) => node.name === one.name)!.kind : "link"}</small>
         {one.name}
       </h2>
       {!short && <Name kind={one.kind} name={one.name} path={drawn.path} />}
+      {one.kind === "flow" && <FlowKinds path={drawn.path} kind={kind} />}
       {one.kind === "flow" && <Ends path={drawn.path} />}
       {first.map((field) => (
         <Setting key={field.key} field={field} path={[...drawn.path, field.key]} text={text} open />
@@ -78,10 +82,6 @@ export function Inspector() {
     </div>
   );
 }
-
-// The settings of TCP are for hosts, those of what forwards packets for routers.
-const OF_ROUTERS = ["routing", "frr", "accelerate", "cache"];
-const ofKind = (key: string, kind: string) => key === "kind" || (kind !== "switch" && OF_ROUTERS.includes(key) === (kind === "router"));
 
 /** Nothing is selected: the scenario's own settings. */
 function General() {
@@ -122,6 +122,28 @@ function Name({ kind, name, path }: { kind: string; name: string; path: Path }) 
   );
 }
 
+function FlowKinds({ path, kind }: { path: Path; kind: string }) {
+  const store = useStore();
+  const { flows } = use((state) => state.kinds);
+  const schema = use((state) => state.schema)!;
+  const choose = (next: FlowKind) => {
+    const has = ["from", "to", ...fields(schemaOf(schema, "flow", next.kind), schema).map(({ key }) => key)];
+    store.documents.edit(changeKind(store.state.text, path, next, (key) => has.includes(key)));
+  };
+  return (
+    <label className="setting" title={flows.find((one) => one.kind === kind)?.about}>
+      kind
+      <select value={kind} onChange={(event) => choose(flows.find((one) => one.kind === event.target.value)!)}>
+        {flows.map((one) => (
+          <option key={one.kind} title={one.about}>
+            {one.kind}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Ends({ path }: { path: Path }) {
   const store = useStore();
   const drawing = use((state) => state.drawing);
@@ -147,28 +169,29 @@ function Ends({ path }: { path: Path }) {
 function Setting({ field, path, text, open }: { field: Field; path: Path; text: string; open?: boolean }) {
   const store = useStore();
   const controls = use((state) => state.session!.controls);
+  const kinds = use((state) => state.kinds);
   const value = at(read(text).data, path);
   const set = (next: string, kind = "") => {
     const typed = field.kind === "number" && next !== "" ? Number(next) : next === "on" || next === "off" ? next : next;
-    store.documents.edit(change(store.state.text, path, typed), undefined, kind);
+    store.documents.edit(change(store.state.text, path, typed, kinds), undefined, kind);
   };
-  if (field.key === "cc") return <Control path={path} value={value} about={field.about} controls={controls} />;
+  if (field.key === "cc") return <Control path={path} value={value} field={field} controls={controls} />;
   if (field.kind === "group") {
     const isShort = value !== undefined && typeof value !== "object";
     const main = isShort || value === undefined;
     const inner = field.fields(String(mapping(value).kind ?? ""));
-    const empty = value === undefined && !SHORT_FORMS[field.key] && !inner.some((one) => one.required);
+    const empty = value === undefined && !kinds.shortForms[field.key] && !inner.some((one) => one.required);
     return (
       <details className="group" open={open && value !== undefined && !main ? true : undefined}>
         <summary title={field.about}>
           {broken(field.key)}
-          <span className="value">{main ? String(value ?? "") : summary(value)}</span>
+          <span className="value">{main ? String(value ?? byDefault(field)) : summary(value)}</span>
         </summary>
         {inner.map((one) => {
-          const shortHere = isShort && one.key === SHORT_FORMS[field.key];
+          const shortHere = isShort && one.key === kinds.shortForms[field.key];
           return <Setting key={one.key} field={one} path={shortHere ? path : [...path, one.key]} text={text} />;
         })}
-        {empty && <button onClick={() => store.documents.edit(change(store.state.text, path, {}))}>Add {field.key}</button>}
+        {empty && <button onClick={() => store.documents.edit(change(store.state.text, path, {}, kinds))}>Add {field.key}</button>}
         {value !== undefined && (
           <button className="plain" onClick={() => set("")}>
             Remove {field.key}
@@ -183,7 +206,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
       <label className="setting" title={field.about}>
         {broken(field.key)}
         <select value={now} onChange={(event) => set(event.target.value)}>
-          <option value="">default</option>
+          <option value="">{byDefault(field) || "default"}</option>
           {field.choices.map((choice) => (
             <option key={choice}>{choice}</option>
           ))}
@@ -205,13 +228,16 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
       label={field.key}
       about={field.about}
       value={value === undefined || value === null ? "" : String(value)}
-      placeholder={field.initial ?? (field.example && `such as ${field.example}`)}
+      placeholder={field.initial ?? (field.example && `e.g. ${field.example}`)}
       valid={(given) => fits(field, given)}
       slider={field.kind === "text"}
       onChange={set}
     />
   );
 }
+
+/** The value of a setting that is not made. */
+const byDefault = ({ initial }: Field) => (initial === undefined ? "" : `${initial} (default)`);
 
 /** A key that may go on in the next line after an underscore. */
 function broken(key: string) {
@@ -233,19 +259,19 @@ function summary(value: unknown): string {
     .join(" · ");
 }
 
-function Control({ path, value, about, controls }: { path: Path; value: unknown; about: string; controls: string[] }) {
+function Control({ path, value, field, controls }: { path: Path; value: unknown; field: Field; controls: string[] }) {
   const store = useStore();
   const now = typeof value === "string" ? value : String(mapping(value).name ?? "");
   const known = controls.includes(now) || now === "";
   return (
-    <label className="setting" title={about}>
+    <label className="setting" title={field.about}>
       cc
       <select
         aria-label="Congestion control"
         value={now}
         onChange={(event) => store.documents.edit(change(store.state.text, typeof value === "object" ? [...path, "name"] : path, event.target.value))}
       >
-        <option value="">cubic (default)</option>
+        <option value="">{byDefault(field)}</option>
         {!known && <option>{now}</option>}
         {controls.map((name) => (
           <option key={name}>{name}</option>

@@ -3,8 +3,9 @@
 import { EdgeLabelRenderer, useStore as useCanvas } from "@xyflow/react";
 import { useEffect, useMemo } from "react";
 import { colourOf } from "../core/curves";
-import type { Point } from "../core/geometry";
+import type { Box, Point } from "../core/geometry";
 import { place } from "../core/labels";
+import { fitted, type Named } from "../core/names";
 import type { Places } from "../core/places";
 import { labelled, scene } from "../core/scene";
 import { use, useStore } from "./use";
@@ -12,8 +13,10 @@ import { use, useStore } from "./use";
 const FONT = 11;
 // Letters are never smaller than this on the screen, px.
 const READABLE = 10.5;
-// Names are no larger than their nodes can hold.
-const MAX_NAME = 2.2;
+// Names are no larger than their nodes can hold: beside their icon, and in place of it.
+const MAX_BESIDE_ICON = 2.2;
+export const MAX_NAME = 3.8;
+const NAME_FONT = 12;
 // Labels are placed again when the zoom has changed by this share.
 const STEP = 0.06;
 
@@ -34,12 +37,15 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   const labels = useMemo(() => {
     const found = scene(drawing, places, middle);
     const first = (id: string) => chosen.has(id) || wrong.has(id);
-    return place(labelled(drawing, found, first), found.nodes, scale, measured);
+    return place(labelled(drawing, found, first), named(found.nodes, scale), scale, measured);
   }, [drawing, places, middle, scale, wrong, chosen]);
   const names = drawing.flows.map((flow) => flow.name);
   const root = useCanvas(({ domNode }) => domNode);
-  // Names of nodes grow as labels do, within their node.
-  useEffect(() => root?.style.setProperty("--enlarged", String(Math.min(scale, MAX_NAME))), [root, scale]);
+  // Names of nodes grow as labels do, as far as there is room.
+  useEffect(() => {
+    root?.style.setProperty("--enlarged", String(Math.min(scale, MAX_NAME)));
+    root?.classList.toggle("names-alone", scale > MAX_BESIDE_ICON);
+  }, [root, scale]);
   return (
     <EdgeLabelRenderer>
       {[...labels].map(([id, { x, y, lines, crowded, implied }]) => {
@@ -73,6 +79,12 @@ export function Labels({ places, middle, wrong, pointed }: Props) {
   );
 }
 
+/** Nodes as wide as their names, which may reach beyond them. */
+function named(nodes: Named[], scale: number): Box[] {
+  const fits = fitted(nodes, measuredName);
+  return nodes.map((node, index) => ({ ...node, width: Math.max(node.width, measuredName(node.name) * Math.min(scale, MAX_NAME, fits[index]!)) }));
+}
+
 /** How much larger than the drawing labels are at this zoom, in steps. */
 export function enlarged(zoom: number): number {
   const wanted = READABLE / (FONT * zoom);
@@ -94,3 +106,6 @@ export function measured(text: string): number {
   }
   return width;
 }
+
+/** The width of a node's name at scale 1. */
+export const measuredName = (name: string) => (measured(name) * NAME_FONT) / FONT;

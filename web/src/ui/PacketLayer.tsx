@@ -45,7 +45,13 @@ function Layer() {
     const which = twins(drawing);
     const links = new Map(drawing.links.map((link) => [link.name, link.ends]));
 
+    let drawn: unknown[] = [];
     const draw = (packets: Packets | undefined, time: number, falling: number) => {
+      const { transform, nodes, nodeLookup } = api.getState();
+      const now = [packets, time, falling, transform, nodes, element.clientWidth, element.clientHeight];
+      // Nothing has moved.
+      if (now.every((one, index) => one === drawn[index])) return;
+      drawn = now;
       const scale = window.devicePixelRatio || 1;
       const [width, height] = [element.clientWidth, element.clientHeight];
       if (element.width !== width * scale || element.height !== height * scale) {
@@ -55,7 +61,6 @@ function Layer() {
       context.setTransform(scale, 0, 0, scale, 0, 0);
       context.clearRect(0, 0, width, height);
       if (!packets) return;
-      const { transform, nodeLookup } = api.getState();
       const [left, top, zoom] = transform;
       const placed = (name: string): Point | undefined => {
         const node = nodeLookup.get(name);

@@ -1,6 +1,6 @@
 // The view of a result.
 
-import type { Result } from "../backend/backend";
+import type { Result, Table } from "../backend/backend";
 import { Icon } from "./icons";
 import { copyLink } from "./Share";
 import { use, useStore } from "./use";
@@ -28,13 +28,13 @@ export function ResultView({ result }: { result: Result }) {
           </button>
         )}
         <a className="button" href={store.backend.reportAddress([result.path])} target="_blank" rel="noreferrer">
-          <Icon name="report" /> Report
+          <Icon name="report" /> Open report
         </a>
-        <a className="button" href={store.backend.reportAddress([result.path], true)} download aria-label="Download the report" title="One file that opens in any browser">
-          <Icon name="download" /> Report
+        <a className="button" href={store.backend.reportAddress([result.path], true)} download title="One file that opens in any browser">
+          <Icon name="download" /> Download report
         </a>
-        <a className="button" href={store.backend.archiveAddress(result.path)} download aria-label="Download the result" title="Tables, plan and manifest as a ZIP archive">
-          <Icon name="download" /> Result
+        <a className="button" href={store.backend.archiveAddress(result.path)} download title="Tables, plan and manifest as a ZIP archive">
+          <Icon name="download" /> Download result
         </a>
         <button onClick={() => void copyLink(store, "result", result.path)}>Copy a link</button>
       </div>
@@ -48,9 +48,46 @@ export function ResultView({ result }: { result: Result }) {
           {text}
         </p>
       ))}
-      <pre tabIndex={0} aria-label="Summary">
-        {result.summary.text || result.summary.problem || "Nothing to summarize."}
-      </pre>
+      <section className="summary" aria-label="Summary" tabIndex={0}>
+        {result.summary.tables.map((table) => (
+          <Figures key={table.title} table={table} />
+        ))}
+        {result.summary.notes.map((note) => (
+          <p key={note} className="hush">
+            {note}
+          </p>
+        ))}
+        {!result.summary.tables.length && !result.summary.notes.length && <p>Nothing to summarize.</p>}
+      </section>
     </div>
+  );
+}
+
+function Figures({ table: { title, headings, rows } }: { table: Table }) {
+  const look = (column: number) => (headings[column]!.numeric ? "number" : undefined);
+  return (
+    <table>
+      <caption>{title}</caption>
+      <thead>
+        <tr>
+          {headings.map(({ label, unit, about }, column) => (
+            <th key={label} scope="col" className={look(column)} title={about || undefined}>
+              {label} {unit && <small>{unit}</small>}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((cells, row) => (
+          <tr key={row}>
+            {cells.map((cell, column) => (
+              <td key={column} className={look(column)}>
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -1,6 +1,7 @@
 // A scenario to hand to someone else: as a file, or as a link for those who have the token of this server.
 
 import { Icon } from "./icons";
+import { Menu } from "./Menu";
 import type { Store } from "../store/store";
 import { use, useStore } from "./use";
 
@@ -9,18 +10,17 @@ export function Share() {
   const path = use((state) => state.path);
   const version = use((state) => state.version);
   return (
-    <details className="choose share">
-      <summary className="button" title="Share this scenario" aria-label="Share">
-        <Icon name="download" />
-      </summary>
-      <div className="menu">
-        <button onClick={() => download(path, store.state.text)}>Download the scenario</button>
-        <button disabled={version === null} onClick={() => void copyLink(store, "open", path)}>
-          Copy a link to it
-          <small>{version === null ? "Save it first" : "For those who have this server's token"}</small>
-        </button>
-      </div>
-    </details>
+    <Menu className="share" label="Share" title="Share this scenario" button={<Icon name="download" />}>
+      {(close) => (
+        <>
+          <button onClick={() => (download(path, store.state.text), close())}>Download the scenario</button>
+          <button disabled={version === null} onClick={() => (void copyLink(store, "open", path), close())}>
+            Copy a link to it
+            <small>{version === null ? "Save it first" : "For those who have this server's token"}</small>
+          </button>
+        </>
+      )}
+    </Menu>
   );
 }
 

@@ -51,16 +51,16 @@ export function StudyView() {
         <span className="space" />
         {found && !going && (
           <a className="button" href={store.backend.reportAddress([path])} target="_blank" rel="noreferrer">
-            <Icon name="report" /> Report
+            <Icon name="report" /> Open report
           </a>
         )}
         {found && !going && (
           <>
-            <a className="button" href={store.backend.reportAddress([path], true)} download aria-label="Download the report" title="One file that opens in any browser">
-              <Icon name="download" /> Report
+            <a className="button" href={store.backend.reportAddress([path], true)} download title="One file that opens in any browser">
+              <Icon name="download" /> Download report
             </a>
-            <a className="button" href={store.backend.archiveAddress(path)} download aria-label="Download the study" title="Every run, as a ZIP archive">
-              <Icon name="download" /> Study
+            <a className="button" href={store.backend.archiveAddress(path)} download title="Every run, as a ZIP archive">
+              <Icon name="download" /> Download study
             </a>
             <button onClick={() => void copyLink(store, "study", path)}>Copy a link</button>
           </>

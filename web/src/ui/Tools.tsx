@@ -3,6 +3,7 @@
 import type { NodeKind } from "../core/network";
 import { Icon } from "./icons";
 import { type Layout, LAYOUTS } from "./layout";
+import { Menu } from "./Menu";
 import { removeSelected } from "./selected";
 import { use, useStore } from "./use";
 
@@ -46,26 +47,16 @@ export function Tools({ tool, chosen, add, use: choose, arrange, align, duplicat
         <Icon name="flow" /> Flow
       </button>
       <span className="rule" />
-      <details className="choose layouts" onKeyDown={(event) => event.key === "Escape" && event.currentTarget.removeAttribute("open")}>
-        <summary className="button" title="Arrange automatically" aria-label="Arrange automatically">
-          <Icon name="layout" />
-        </summary>
-        <div className="menu">
-          {LAYOUTS.map(([layout, name, about]) => (
-            <button
-              key={layout}
-              disabled={count < 2}
-              onClick={(event) => {
-                event.currentTarget.closest("details")?.removeAttribute("open");
-                arrange(layout);
-              }}
-            >
+      <Menu className="layouts" label="Arrange automatically" title="Arrange automatically" button={<Icon name="layout" />}>
+        {(close) =>
+          LAYOUTS.map(([layout, name, about]) => (
+            <button key={layout} disabled={count < 2} onClick={() => (close(), arrange(layout))}>
               {name}
               <small>{about}</small>
             </button>
-          ))}
-        </div>
-      </details>
+          ))
+        }
+      </Menu>
       <button onClick={align} disabled={chosen < 2} title="Align the selected nodes" aria-label="Align">
         <Icon name="align" />
       </button>

@@ -2,10 +2,10 @@
 
 import type { ELK, LayoutOptions } from "elkjs/lib/elk-api";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
-import { LINE_HEIGHT, linkSayings } from "../core/labels";
+import { LINE_HEIGHT, type Lines, linkSayings } from "../core/labels";
 import type { Drawing } from "../core/network";
-import type { Places } from "../core/places";
-import { measured } from "./Labels";
+import { type Places, seenAt, stretched } from "../core/places";
+import { enlarged, MAX_NAME, measured, measuredName } from "./Labels";
 
 export type Layout = "right" | "down" | "tree" | "even";
 
@@ -15,6 +15,11 @@ export const LAYOUTS: [Layout, string, string][] = [
   ["tree", "Tree", "From one node downwards"],
   ["even", "Spread evenly", "Neighbours near each other, for meshes and rings"],
 ];
+
+interface Room {
+  width: number;
+  height: number;
+}
 
 let elk: Promise<ELK> | undefined;
 
@@ -33,9 +38,15 @@ const LAYERED: LayoutOptions = {
   "elk.layered.nodePlacement.bk.fixedAlignment": "BALANCED",
 };
 const [MIN_GAP, MAX_GAP] = [100, 240];
+// Between networks that no link joins: the arcs of flows go over theirs.
+const ROOM_FOR_ARCS = 70;
 
-/** Options that leave room for what links say: `across` where they lie, `high` where they stand. */
-function optionsOf(layout: Layout, across: number, high: number): LayoutOptions {
+/** Options that leave room for what links say: `across` where they lie, `high` where they stand, `apart` between networks. */
+function optionsOf(layout: Layout, across: number, high: number, apart: number): LayoutOptions {
+  return { "elk.spacing.componentComponent": `${apart}`, ...ofKind(layout, across, high) };
+}
+
+function ofKind(layout: Layout, across: number, high: number): LayoutOptions {
   switch (layout) {
     case "right":
       return {
@@ -60,34 +71,44 @@ function optionsOf(layout: Layout, across: number, high: number): LayoutOptions 
   }
 }
 
-/** Places for all nodes; `room` is the width in which they will be seen, px. */
-export async function automatic(drawing: Drawing, room: number, layout: Layout = "right"): Promise<Places> {
+/** Places for all nodes; `room` is where they will be seen, px. */
+export async function automatic(drawing: Drawing, room: Room, layout: Layout = "right"): Promise<Places> {
   elk ??= load();
   const tool = await elk;
-  const sayings = drawing.links.map((link) => linkSayings(link)[1] ?? []);
-  const widest = Math.max(0, ...sayings.flat().map((words) => words.reduce((sum, { text }) => sum + measured(text) + 6, 12)));
+  const said = drawing.links.map(linkSayings);
+  const sayings = said.map(([, stacked]) => stacked ?? []);
+  const wide = (lines: Lines[]) => Math.max(0, ...lines.flat().map((words) => words.reduce((sum, { text }) => sum + measured(text) + 6, 12)));
+  const widest = wide(sayings);
   const rows = Math.max(1, ...sayings.map((lines) => lines.length));
   // Of a network that was not drawn by hand, hosts stand at the end, whichever way their links are named.
   const hosts = new Set(drawing.generated ? drawing.nodes.flatMap(({ kind, name }) => (kind === "host" ? [name] : [])) : []);
-  const attempt = async (across: number) => {
+  const attempt = async (across: number, scale: number) => {
+    // A name as large as it will be written: its node is in the middle of it.
+    const widths = new Map(drawing.nodes.map(({ name }) => [name, Math.max(NODE_WIDTH, measuredName(name) * scale)]));
     const found = await tool.layout({
       id: "root",
-      layoutOptions: optionsOf(layout, across, rows * LINE_HEIGHT + 40),
-      children: drawing.nodes.map((node) => ({ id: node.name, width: NODE_WIDTH, height: NODE_HEIGHT })),
+      layoutOptions: optionsOf(layout, across, rows * LINE_HEIGHT + 40, drawing.flows.length ? ROOM_FOR_ARCS : 40),
+      children: drawing.nodes.map(({ name }) => ({ id: name, width: widths.get(name)!, height: NODE_HEIGHT })),
       edges: drawing.links.map((link) => {
         const [from, to] = hosts.has(link.ends[0]) ? [link.ends[1], link.ends[0]] : link.ends;
         return { id: link.name, sources: [from], targets: [to] };
       }),
     });
     const round = (value = 0) => Math.round(value / 10) * 10;
-    return Object.fromEntries((found.children ?? []).map((node) => [node.id, { x: round(node.x), y: round(node.y) }]));
+    return Object.fromEntries((found.children ?? []).map((node) => [node.id, { x: round((node.x ?? 0) + (widths.get(node.id)! - NODE_WIDTH) / 2), y: round(node.y) }]));
   };
   // Room for a label under its link, between two nodes.
   const least = Math.min(MAX_GAP, Math.max(MIN_GAP, widest + 12));
-  const found = await attempt(least);
-  if (layout !== "right") return found;
-  const gap = gapFor(widest, new Set(Object.values(found).map(({ x }) => x)).size, room);
-  return gap > least ? attempt(gap) : found;
+  let found = await attempt(least, 1);
+  const scale = enlarged(seenAt(found, room));
+  if (scale > 1) found = await attempt(least, Math.min(scale, MAX_NAME));
+  if (layout === "even") return found;
+  if (layout !== "right") return stretched(found, "y", room);
+  const columns = new Set(Object.values(found).map(({ x }) => x)).size;
+  // Each thing in a line of its own, unless there is room for more.
+  const ample = gapFor(wide(said.map(([full]) => full ?? [])), columns, room.width);
+  const gap = ample < MAX_GAP ? ample : gapFor(widest, columns, room.width);
+  return stretched(gap > least ? await attempt(gap, Math.min(scale, MAX_NAME)) : found, "x", room);
 }
 
 /**

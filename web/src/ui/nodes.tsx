@@ -1,11 +1,11 @@
 // A node of the drawing.
 
 import { Handle, type Node, type NodeProps, Position } from "@xyflow/react";
-import { memo } from "react";
+import { type CSSProperties, memo } from "react";
 import type { NodeKind } from "../core/network";
 import { Icon } from "./icons";
 
-export type Device = Node<{ kind: NodeKind; name: string; wrong?: string[] }, "device">;
+export type Device = Node<{ kind: NodeKind; name: string; fit: number; wrong?: string[] }, "device">;
 
 const SIDES = [Position.Left, Position.Right, Position.Top, Position.Bottom];
 
@@ -17,7 +17,9 @@ export const DeviceNode = memo(function DeviceNode({ data, selected }: NodeProps
         <Handle key={side} id={side} type="source" position={side} aria-hidden="true" />
       ))}
       <Icon name={data.kind} />
-      <span>{data.name}</span>
+      <span className="called" style={{ "--fit": data.fit } as CSSProperties}>
+        {data.name}
+      </span>
       {data.wrong && <span className="badge">!</span>}
     </div>
   );

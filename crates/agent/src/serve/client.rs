@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustls::ServerConnection;
@@ -16,7 +16,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Service;
-use super::policy::{Limits, Policy};
+use super::policy::Policy;
+use super::ports::{Lease, Ports};
 
 /// How long a client may take to be admitted.
 const ADMISSION: Duration = Duration::from_secs(5);
@@ -104,7 +105,9 @@ impl Client {
         ours.set_nonblocking(true)?;
         self.say(&json!({"event": "admitted"}))?;
         let mut agent = Agent(self.start(&service.node, theirs)?);
-        let outcome = self.carry(&ours, &service.limits, &service.stop);
+        // Returned when the agent has ended, and with it what listens there.
+        let mut ports = service.ports.as_ref().map(Ports::lease);
+        let outcome = self.carry(&ours, service, ports.as_mut());
         drop(ours);
         agent.end();
         outcome
@@ -125,8 +128,14 @@ impl Client {
             .spawn()
     }
 
-    fn carry(&mut self, mut agent: &UnixStream, limits: &Limits, stop: &AtomicBool) -> io::Result<()> {
-        let mut policy = Policy::new(limits, self.peer.ip(), self.reached.ip());
+    fn carry(
+        &mut self,
+        mut agent: &UnixStream,
+        service: &Service,
+        ports: Option<&mut Lease<'_>>,
+    ) -> io::Result<()> {
+        let Service { limits, stop, .. } = service;
+        let mut policy = Policy::new(limits, self.peer.ip(), self.reached.ip(), ports);
         let end = Instant::now() + Duration::from_nanos(limits.duration) + STAY;
         // Admitted commands that the agent has not read, and whether it has ended.
         let mut commands: Vec<u8> = Vec::new();

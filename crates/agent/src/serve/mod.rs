@@ -7,6 +7,7 @@ mod client;
 mod identity;
 mod network;
 mod policy;
+mod ports;
 
 use std::collections::HashMap;
 use std::io;
@@ -26,6 +27,7 @@ use client::Client;
 use identity::Identity;
 use network::Network;
 use policy::Limits;
+use ports::Ports;
 
 /// How often the service checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
@@ -49,6 +51,9 @@ struct Config {
     #[serde(default)]
     allow: Vec<Network>,
     limits: Limits,
+    /// First and last port at which flows arrive; none: those that the kernel chooses.
+    #[serde(default)]
+    ports: Option<(u16, u16)>,
 }
 
 /// State shared by all clients.
@@ -60,6 +65,7 @@ struct Service {
     guests: Mutex<Guests>,
     clients: usize,
     allow: Vec<Network>,
+    ports: Option<Ports>,
     turned_away: AtomicU64,
 }
 
@@ -112,6 +118,7 @@ pub fn main() -> u8 {
         guests: Mutex::default(),
         clients: config.clients,
         allow: config.allow,
+        ports: config.ports.map(Ports::new),
         turned_away: AtomicU64::new(0),
     });
     service.run(&listeners);

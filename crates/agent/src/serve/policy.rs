@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::network::Network;
+use super::ports::Lease;
 
 /// The limits of every client.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,14 +28,16 @@ pub struct Limits {
 }
 
 /// One client's commands.
-#[derive(Clone, Debug)]
-pub struct Policy<'a> {
+#[derive(Debug)]
+pub struct Policy<'a, 'p> {
     limits: &'a Limits,
     /// The client's address.
     peer: IpAddr,
     /// This host's address, at which the client reached it.
     reached: IpAddr,
     streams: u64,
+    /// Ports at which its flows arrive; none: those that the kernel chooses.
+    ports: Option<&'a mut Lease<'p>>,
 }
 
 /// Why a command is refused.
@@ -46,10 +49,15 @@ pub struct Refusal {
     pub message: String,
 }
 
-impl<'a> Policy<'a> {
+impl<'a, 'p> Policy<'a, 'p> {
     /// Of a client at `peer` that reached this host at `reached`.
-    pub fn new(limits: &'a Limits, peer: IpAddr, reached: IpAddr) -> Policy<'a> {
-        Policy { limits, peer: peer.to_canonical(), reached: reached.to_canonical(), streams: 0 }
+    pub fn new(
+        limits: &'a Limits,
+        peer: IpAddr,
+        reached: IpAddr,
+        ports: Option<&'a mut Lease<'p>>,
+    ) -> Policy<'a, 'p> {
+        Policy { limits, peer: peer.to_canonical(), reached: reached.to_canonical(), streams: 0, ports }
     }
 
     /// The line that the agent is given in place of a client's.
@@ -82,7 +90,11 @@ impl<'a> Policy<'a> {
                 "machine": command.get("machine").and_then(Value::as_bool).unwrap_or(false),
             }),
             "reflect" => json!({
-                "do": name, "address": self.reached, "token": number(command, "token")?, "from": self.peer_of(command)?,
+                "do": name,
+                "address": self.reached,
+                "ports": self.lent(1)?,
+                "token": number(command, "token")?,
+                "from": self.peer_of(command)?,
             }),
             "path" => json!({
                 "do": name,
@@ -117,7 +129,7 @@ impl<'a> Policy<'a> {
         }
         let (address, ports) = match role {
             "server" if command.get("ports").and_then(Value::as_array).is_none_or(Vec::is_empty) => {
-                (self.reached, json!([]))
+                (self.reached, json!(self.lent(streams.max(1))?))
             }
             "server" => return Err("this service chooses the ports itself".to_owned()),
             "client" => (self.target(command)?, command.get("ports").cloned().unwrap_or_default()),
@@ -134,6 +146,12 @@ impl<'a> Policy<'a> {
             "seed": command.get("seed").and_then(Value::as_u64).unwrap_or(0),
             "flow": flow,
         }))
+    }
+
+    /// So many ports to listen on; empty: any.
+    fn lent(&mut self, count: u64) -> Result<Vec<u16>, String> {
+        let Some(lease) = &mut self.ports else { return Ok(Vec::new()) };
+        lease.take(count as usize).ok_or_else(|| "all of this service's ports are in use".to_owned())
     }
 
     /// Keeps what is sent from here within the rate.
@@ -219,7 +237,7 @@ mod tests {
         Limits { duration: 60_000_000_000, rate: Some(1_000_000_000), streams: 8, targets: Vec::new() };
 
     fn admit(limits: &Limits, command: &Value) -> Result<Value, String> {
-        let mut policy = Policy::new(limits, [192, 0, 2, 7].into(), [192, 0, 2, 1].into());
+        let mut policy = Policy::new(limits, [192, 0, 2, 7].into(), [192, 0, 2, 1].into(), None);
         let line = policy.admit(command.to_string().as_bytes()).map_err(|refusal| refusal.message)?;
         Ok(serde_json::from_slice(&line).expect("an object"))
     }
@@ -277,7 +295,7 @@ mod tests {
         let many = json!({"do": "flow", "role": "server", "flow": {"kind": "tcp", "streams": 9}});
         assert!(admit(&LIMITS, &many).is_err());
         let limits = LIMITS;
-        let mut policy = Policy::new(&limits, [192, 0, 2, 7].into(), [192, 0, 2, 1].into());
+        let mut policy = Policy::new(&limits, [192, 0, 2, 7].into(), [192, 0, 2, 1].into(), None);
         let five = json!({"do": "flow", "role": "server", "flow": {"kind": "tcp", "streams": 5}}).to_string();
         assert!(policy.admit(five.as_bytes()).is_ok());
         assert!(policy.admit(five.as_bytes()).is_err());

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::Router;
+use super::{Router, dry_run};
 use crate::LabError;
 use crate::child;
 use crate::namespace::RUN;
@@ -61,6 +61,7 @@ pub(crate) fn start(
             source,
         })?;
     }
+    dry_run::check(&nodes)?;
     // The others talk to zebra.
     for node in &nodes {
         started.push(node.start("zebra")?);
@@ -86,17 +87,18 @@ pub(crate) fn start(
 /// The part of the common configuration that a daemon reads. It does not enter the sections of others, because
 /// their `exit` would end its reading; a line that a section does not have is looked for in the ones around it.
 fn without_exits(configuration: &str) -> String {
-    configuration.lines().filter(|line| line.trim() != "exit").map(|line| format!("{line}\n")).collect()
+    let lines = configuration.lines().map(|line| if line.trim() == "exit" { "!" } else { line });
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
-struct Node<'r> {
-    router: &'r Router,
+pub(super) struct Node<'r> {
+    pub(super) router: &'r Router,
     process: u32,
 }
 
 impl Node<'_> {
     /// A file of the node's run-time directory, seen from here.
-    fn path(&self, file: &str) -> PathBuf {
+    pub(super) fn path(&self, file: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root{RUN}/{file}", self.process))
     }
 
@@ -112,14 +114,35 @@ impl Node<'_> {
 
     fn start(&self, name: &str) -> Result<Daemon, LabError> {
         let node = &self.router.node;
-        let words = ["-N", node, "-u", "root", "-g", "root", "-f", &format!("{RUN}/daemons.conf"), "-i"];
-        let mut command = vec![format!("{PROGRAMS}/{name}")];
-        command.extend(words.map(str::to_owned));
-        command.push(format!("{RUN}/{node}/{name}.pid"));
-        command.extend(["-A", "127.0.0.1", "--log", "stdout", "--log-level", "info"].map(str::to_owned));
-        let pid = child::daemon(self.process, &command, &format!("{RUN}/{name}.log"))
-            .map_err(|source| LabError::Start { name: format!("{name} of {node}"), source })?;
+        let own = ["-i", &format!("{RUN}/{node}/{name}.pid"), "-A", "127.0.0.1"];
+        let pid = self.run(name, &own, &format!("{name}.log"))?;
         Ok(Daemon { node: node.clone(), name: name.to_owned(), pid })
+    }
+
+    /// Runs a daemon's program on the configuration, with options of its own; what it says goes to a file in the
+    /// run-time directory.
+    pub(super) fn run(&self, name: &str, own: &[&str], log: &str) -> Result<Pid, LabError> {
+        let node = &self.router.node;
+        let program = format!("{PROGRAMS}/{name}");
+        let file = format!("{RUN}/daemons.conf");
+        let common = [
+            &*program,
+            "-N",
+            node,
+            "-u",
+            "root",
+            "-g",
+            "root",
+            "-f",
+            &file,
+            "--log",
+            "stdout",
+            "--log-level",
+            "info",
+        ];
+        let command: Vec<String> = common.iter().chain(own).map(|&word| word.to_owned()).collect();
+        child::daemon(self.process, &command, &format!("{RUN}/{log}"))
+            .map_err(|source| LabError::Start { name: format!("{name} of {node}"), source })
     }
 
     /// An error if a daemon of the node has ended.

@@ -4,6 +4,7 @@
 
 mod bgp;
 mod daemons;
+mod dry_run;
 mod network;
 mod ospf;
 mod static_route;
@@ -35,6 +36,16 @@ const DAEMONS: [(&str, &[&str]); 10] = [
 pub(crate) struct Router {
     pub(crate) node: String,
     pub(crate) configuration: String,
+    /// The file of the scenario that ends the configuration.
+    pub(crate) file: Option<File>,
+}
+
+/// A file of the scenario in FRR's own language.
+#[derive(Clone, Debug)]
+pub(crate) struct File {
+    pub(crate) name: String,
+    /// Lines of the configuration before its first.
+    pub(crate) offset: usize,
 }
 
 impl Router {
@@ -48,7 +59,11 @@ impl Router {
             };
             self.configuration.lines().any(|line| prefixes.iter().any(|prefix| begins(line, prefix)))
         };
-        DAEMONS.iter().filter(|(_, prefixes)| is_of(prefixes)).map(|(daemon, _)| *daemon).collect()
+        // Other daemons ask for it within their sections: `neighbor 10.0.1.2 bfd`.
+        let asks =
+            |daemon| daemon == "bfdd" && self.configuration.split_whitespace().any(|word| word == "bfd");
+        let runs = DAEMONS.iter().filter(|(daemon, prefixes)| is_of(prefixes) || asks(*daemon));
+        runs.map(|(daemon, _)| *daemon).collect()
     }
 }
 
@@ -75,8 +90,11 @@ fn router(network: &Network<'_>, node: &Node) -> Option<Router> {
     let own = [&routing.ospf, &routing.ospf6].into_iter().flatten().any(|ospf| ospf.bfd);
     lines.extend(detects(own || routing.bgp.as_ref().is_some_and(|bgp| bgp.bfd)).map(str::to_owned));
     let mut configuration = lines.join("\n") + "\n";
-    if let Some(frr) = &routing.frr {
-        configuration += &format!("!\n! {}\n!\n{}\n", frr.file, frr.text.trim_end());
-    }
-    Some(Router { node: node.name.clone(), configuration })
+    let file = routing.frr.as_ref().map(|frr| {
+        configuration += &format!("!\n! {}\n!\n", frr.file);
+        let offset = configuration.lines().count();
+        configuration += &format!("{}\n", frr.text.trim_end());
+        File { name: frr.file.clone(), offset }
+    });
+    Some(Router { node: node.name.clone(), configuration, file })
 }

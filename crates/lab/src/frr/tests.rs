@@ -142,4 +142,13 @@ fn names_in_static_routes_become_networks_and_addresses() {
 fn a_file_is_part_of_the_configuration() {
     let last = configured().pop().unwrap();
     assert!(last.configuration.ends_with("router rip\n network eth0\n"));
+    let file = last.file.unwrap();
+    assert_eq!(last.configuration.lines().nth(file.offset), Some("router rip"));
+}
+
+#[test]
+fn a_file_that_asks_for_bfd_has_its_daemon() {
+    let configuration = "router bgp 1\n neighbor 10.0.0.1 remote-as 2\n neighbor 10.0.0.1 bfd\n".to_owned();
+    let router = Router { node: "r".to_owned(), configuration, file: None };
+    assert_eq!(router.daemons(), ["bfdd", "bgpd"]);
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use tcplab_plan::{Emulator, Node, NodeKind, Offloads, Plan};
 
 pub(crate) use address::{Mac, Subnet};
-pub use netem::{Unlike, unlike};
+pub use netem::{Unlike, netems, unlike};
 
 use crate::LabError;
 

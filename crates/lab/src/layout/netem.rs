@@ -30,16 +30,24 @@ pub struct Unlike {
 
 /// Arguments of tc, one list a command; none where the direction does nothing. Settings that `unlike` refuses are left out.
 pub(super) fn commands(interface: &str, mtu: u32, direction: &Direction) -> Vec<Vec<String>> {
+    let places: [&[&str]; 2] = [&["root", "handle", "1:"], &["parent", "1:1"]];
+    let begin = ["qdisc", "add", "dev", interface];
+    let command = |(place, netem): (&[&str], Vec<String>)| {
+        let words = begin.iter().chain(place).chain(&["netem"]);
+        words.map(|&word| word.to_owned()).chain(netem).collect()
+    };
+    places.into_iter().zip(netems(mtu, direction)).map(command).collect()
+}
+
+/// Arguments of each netem that a packet passes, the outer one first; none where the direction does nothing.
+pub fn netems(mtu: u32, direction: &Direction) -> Vec<Vec<String>> {
     let (mut path, queue) = (path(direction), serialisation(direction, mtu));
     if path.is_empty() && queue.is_none() {
         return Vec::new();
     }
     path.push(format!("limit {AMPLE}"));
-    let place = if queue.is_some() { "root handle 1:" } else { "root" };
-    let mut lines = vec![format!("{place} netem {}", path.join(" "))];
-    lines.extend(queue.map(|queue| format!("parent 1:1 netem {queue}")));
-    let command = |line: &String| format!("qdisc add dev {interface} {line}");
-    lines.iter().map(|line| command(line).split(' ').map(str::to_owned).collect()).collect()
+    let words = |line: String| line.split(' ').map(str::to_owned).collect();
+    std::iter::once(path.join(" ")).chain(queue).map(words).collect()
 }
 
 /// Settings of a direction that netem cannot do, or does in another way.

@@ -1,7 +1,8 @@
 //! Whether links do what was asked of them, measured before traffic: one-way delay, rate, queue limit and loss.
 //!
 //! Every direction is measured at the same time as every other: first single frames, then a burst that fills the queue,
-//! then frames at less than the rate. Directions that disagree are measured again in ever smaller groups, at last alone. The spread of the delays of single
+//! then frames at less than the rate. Bursts that the machine could not send fast enough are repeated, a few at a time.
+//! Directions that disagree are measured again in ever smaller groups, at last alone. The spread of the delays of single
 //! frames is what the machine adds, and widens every tolerance: a busy machine makes the measurement coarser, not wrong.
 
 mod probe;
@@ -9,7 +10,7 @@ mod verdict;
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -37,6 +38,13 @@ const MIN_APART: f64 = 100e-6;
 const AGAIN: [usize; 3] = [16, 4, 1];
 /// Groups of them, each time; more directions than these have are taken to be off.
 const MAX_ROUNDS: usize = 6;
+/// Directions whose bursts a machine sends at the same time once it was too slow for all of them, and until when
+/// such a group may begin.
+const FEW: usize = 4;
+const FEW_UNTIL: Duration = Duration::from_millis(1800);
+/// Reasons of a machine that is too slow.
+const SENDS_NO_FASTER: &str = "this machine sends no faster";
+const FILLS_TOO_SLOWLY: &str = "this machine sends too slowly to fill it";
 /// Grace period after the last frame should have arrived, seconds.
 const GRACE: f64 = 0.1;
 /// The sender's time for a frame, seconds, on a slow machine.
@@ -60,10 +68,17 @@ pub(crate) struct Asked {
 struct Measured<'a> {
     asked: &'a Asked,
     probe: Probe,
+    /// Delay that the machine adds, seconds.
+    noise: f64,
     findings: Vec<Finding>,
 }
 
 impl Measured<'_> {
+    /// The machine was too slow for its burst.
+    fn is_slow(&self) -> bool {
+        self.findings.iter().any(|finding| [SENDS_NO_FASTER, FILLS_TOO_SLOWLY].contains(&finding.reason))
+    }
+
     fn is_off(&self) -> bool {
         self.findings.iter().any(|finding| finding.verdict == Verdict::Off)
     }
@@ -75,9 +90,16 @@ pub(crate) fn verify(asked: &[Asked], sockets: Vec<(OwnedFd, OwnedFd)>) -> io::R
     let mut all: Vec<Measured> = asked
         .iter()
         .zip(probes)
-        .map(|(asked, probe)| Measured { asked, probe, findings: Vec::new() })
+        .map(|(asked, probe)| Measured { asked, probe, noise: 0.0, findings: Vec::new() })
         .collect();
+    let began = Instant::now();
     measure(&mut all.iter_mut().collect::<Vec<_>>())?;
+    let mut slow: Vec<_> = all.iter_mut().filter(|one| one.is_slow()).collect();
+    for group in slow.chunks_mut(FEW) {
+        if began.elapsed() < FEW_UNTIL {
+            burst_again(group)?;
+        }
+    }
     for together in AGAIN {
         let mut off: Vec<_> = all.iter_mut().filter(|one| one.is_off()).collect();
         if off.len() <= MAX_ROUNDS * together {
@@ -97,12 +119,36 @@ fn measure(ways: &mut [&mut Measured]) -> io::Result<()> {
     let trains: Vec<Train> = asked.iter().map(|asked| asked.singles()).collect();
     let singles = probe::exchange(&mut probes, &trains)?;
     let noise: Vec<f64> = asked.iter().zip(&singles).map(|(asked, outcome)| asked.noise(outcome)).collect();
-    let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
-    let bursts = probe::exchange(&mut probes, &trains)?;
+    let bursts = burst(&asked, &mut probes)?;
     let paced: Vec<Train> = asked.iter().map(|one| one.paced(asked.len()).unwrap_or_default()).collect();
     let losses = probe::exchange(&mut probes, &paced)?;
     for (at, way) in ways.iter_mut().enumerate() {
-        way.findings = way.asked.judge(&singles[at], &bursts[at], trains[at].size, &losses[at], noise[at]);
+        let (outcome, size) = &bursts[at];
+        way.noise = noise[at];
+        way.findings = way.asked.judge(&singles[at], outcome, *size, &losses[at], noise[at]);
+    }
+    Ok(())
+}
+
+/// The outcome of a burst in each direction, and the size of its frames.
+fn burst(asked: &[&Asked], probes: &mut [&mut Probe]) -> io::Result<Vec<(Outcome, usize)>> {
+    let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
+    let outcomes = probe::exchange(probes, &trains)?;
+    Ok(outcomes.into_iter().zip(trains.iter().map(|train| train.size)).collect())
+}
+
+/// Measures again what a burst tells.
+fn burst_again(ways: &mut [&mut Measured]) -> io::Result<()> {
+    let asked: Vec<&Asked> = ways.iter().map(|way| way.asked).collect();
+    let mut probes: Vec<&mut Probe> = ways.iter_mut().map(|way| &mut way.probe).collect();
+    let bursts = burst(&asked, &mut probes)?;
+    for (way, (outcome, size)) in ways.iter_mut().zip(&bursts) {
+        let rate = way.asked.rate(outcome, *size, way.noise);
+        for finding in rate.into_iter().chain(way.asked.queue(outcome, *size, way.noise)) {
+            if let Some(known) = way.findings.iter_mut().find(|known| known.what == finding.what) {
+                *known = finding;
+            }
+        }
     }
     Ok(())
 }
@@ -238,7 +284,7 @@ impl Asked {
             return Some(Finding::unknown("rate", "the burst that the queue holds is too short"));
         }
         if sent_at < 1.2 / frame_time && burst.arrivals.len() == burst.sent as usize {
-            return Some(Finding::unknown("rate", "this machine sends no faster"));
+            return Some(Finding::unknown("rate", SENDS_NO_FASTER));
         }
         let measured = asked * frames * frame_time / span;
         Some(Finding::compare("rate", asked, measured, asked * (0.03 + noise / span)))
@@ -261,7 +307,7 @@ impl Asked {
                     0.03 * asked + 3.0,
                 ));
             }
-            return Some(Finding::unknown("queue limit", "this machine sends too slowly to fill it"));
+            return Some(Finding::unknown("queue limit", FILLS_TOO_SLOWLY));
         }
         // One is being sent, and some have left while others came.
         let measured = burst.arrivals.len() as f64 - 1.0 - burst.sending / frame_time;

@@ -23,7 +23,7 @@ pub(super) struct Finding {
     measured: Option<f64>,
     tolerance: Option<f64>,
     /// Why it is not verified.
-    reason: &'static str,
+    pub(super) reason: &'static str,
 }
 
 impl Finding {

@@ -89,6 +89,14 @@ impl Queue {
 }
 
 impl Queue {
+    /// The settings that a switch of a kind stands for, where it stands for others than its own.
+    pub fn preset(kind: &str, switch: &str) -> Option<Queue> {
+        match (kind, switch) {
+            ("pie", "docsis") => Some(Queue::Pie(Pie::docsis())),
+            _ => None,
+        }
+    }
+
     /// The limit beyond which it drops arrivals, where nothing else makes it drop.
     pub fn tail_drop_limit(&self) -> Option<Limit> {
         match self {

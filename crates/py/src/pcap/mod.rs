@@ -1,10 +1,10 @@
 //! Captures: flows, their packets, the packet list.
 
-mod ends;
 mod fields;
 mod flow_table;
 mod flows;
 mod follow;
+mod two_point;
 
 use std::io;
 use std::path::PathBuf;
@@ -187,6 +187,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<flows::Flows>()?;
     module.add_function(wrap_pyfunction!(check_filter, module)?)?;
     module.add_function(wrap_pyfunction!(flows::summarise, module)?)?;
-    module.add_function(wrap_pyfunction!(ends::match_ends, module)?)?;
+    module.add_function(wrap_pyfunction!(two_point::match_ends, module)?)?;
     module.add_function(wrap_pyfunction!(follow::follow, module)?)
 }

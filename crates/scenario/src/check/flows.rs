@@ -8,7 +8,7 @@ use super::network::{neighbour, node_names};
 use super::{Finding, everything};
 use crate::addresses::MIN_IPV6_MTU;
 use crate::document::Document;
-use crate::language::{Amount, Control, Flow, Kind};
+use crate::language::{Amount, Control, Flow, Payload};
 use crate::layout::Layout;
 use crate::nearest::nearest;
 use crate::pairs;
@@ -20,9 +20,6 @@ use crate::words::near_name;
 
 /// Bytes of a TCP header without options (RFC 9293).
 pub(crate) const TCP_HEADER: u32 = 20;
-/// Bytes of a UDP header (RFC 768).
-pub(crate) const UDP_HEADER: u32 = 8;
-const ICMP_HEADER: u32 = 8;
 /// Linux takes no TCP_MAXSEG below TCP_MIN_MSS.
 const MIN_MSS: u64 = 88;
 const LARGEST_CONTROL_FILE: usize = 1 << 20;
@@ -101,13 +98,14 @@ pub(super) fn ports(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for (flow, ends) in layout.scenario.flows.iter().zip(&layout.topology.ends) {
         let (Some(first), [_, Some(to)]) = (flow.common.port, ends) else { continue };
         let place = at!["flows", flow.number, "port"];
-        let ports = u64::from(first)..=u64::from(first) + u64::from(flow.streams()) - 1;
-        if matches!(flow.kind, Kind::Ping(_)) {
-            found.push(Finding::new(place, "ping has no ports").at_key());
+        let streams = flow.traffic().streams();
+        let ports = u64::from(first)..=u64::from(first) + u64::from(streams) - 1;
+        if let Some(why) = flow.traffic().without_ports() {
+            found.push(Finding::new(place, why).at_key());
             continue;
         }
         if *ports.end() > u64::from(u16::MAX) {
-            let message = format!("{} streams need ports up to {}", flow.streams(), ports.end());
+            let message = format!("{streams} streams need ports up to {}", ports.end());
             found.push(Finding::new(place.clone(), message));
         }
         let same = |(host, others, _): &&(&str, std::ops::RangeInclusive<u64>, &str)| {
@@ -131,7 +129,7 @@ pub(super) fn sizes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 format!("IPv6 needs an MTU of {MIN_IPV6_MTU} B on every link, and the path has {mtu} B");
             found.push(Finding::new(place("ip"), message).suggest("4").depends(mtus()));
         }
-        if let Some(own) = flow.sockets() {
+        if let Some(own) = flow.traffic().sockets() {
             let given = Buffers {
                 window: own.window.as_ref(),
                 send_buffer: own.send_buffer.as_ref(),
@@ -141,13 +139,9 @@ pub(super) fn sizes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             };
             buffers(layout, &given, mtu, layout.flow_bdp(index), ip, found);
         }
-        let (payload, header) = match &flow.kind {
-            Kind::Udp(udp) => (udp.payload, UDP_HEADER),
-            Kind::Ping(ping) => (Some(ping.payload), ICMP_HEADER),
-            _ => (None, 0),
-        };
+        let Some(Payload { bytes: payload, header }) = flow.traffic().payload() else { continue };
         let most = mtu - ip_header(ip) - header;
-        if let Some(payload) = payload.filter(|&payload| payload > u64::from(most)) {
+        if payload > u64::from(most) {
             let message = format!("a payload of {payload} B does not fit the path's MTU of {mtu} B");
             found.push(Finding::new(place("payload"), message).suggest(format!("{most} B")).depends(mtus()));
         }
@@ -280,7 +274,7 @@ pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec
 
 /// The controls that a scenario names, and where.
 fn chosen<'a>(layout: &'a Layout<'_>) -> Vec<(&'a Control, Path)> {
-    let of_flow = |flow: &'a Flow| Some((flow.control()?, at!["flows", flow.number, "cc"]));
+    let of_flow = |flow: &'a Flow| Some((flow.traffic().control()?, at!["flows", flow.number, "cc"]));
     let mut found: Vec<_> = layout.scenario.flows.iter().filter_map(of_flow).collect();
     for node in &layout.topology.nodes {
         let Some(given) = &node.accelerate else { continue };

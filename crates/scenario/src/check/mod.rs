@@ -17,7 +17,7 @@ use crate::schedule::schedule;
 use crate::topology::at;
 use crate::words::near_name;
 
-pub(crate) use flows::{TCP_HEADER, UDP_HEADER, ip_header, source};
+pub(crate) use flows::{TCP_HEADER, ip_header, source};
 
 /// A finer sampling would cost more than it shows.
 const MIN_SAMPLING: u64 = 1_000;

@@ -13,6 +13,7 @@ use crate::language::Amount;
 use crate::layout::Layout;
 use crate::quantity::{LARGEST, quoted};
 use crate::reader::Path;
+use crate::schema;
 use crate::topology::{NodeSpec, Setting, at, below};
 use crate::words::near_name;
 
@@ -206,13 +207,11 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 let message = format!("the queue is `{kind}`, and its kind cannot change during the run");
                 found.push(Finding::new(below(&queue.place, "kind"), message));
             }
-            if kind != "droptail" && queue.value.0.contains_key("mark_above") {
-                let message = format!("`mark_above` is for `droptail`, and the queue is `{kind}`");
-                found.push(Finding::new(below(&queue.place, "mark_above"), message).at_key());
-            }
-            if matches!(kind, "prio" | "tbf" | "cake") && queue.value.0.contains_key("limit") {
-                let message = format!("a `{kind}` queue has no `limit` that could change");
-                found.push(Finding::new(queue.place.clone(), message));
+            for key in ["limit", "mark_above"] {
+                if queue.value.0.contains_key(key) && !schema::queue_has(kind, key) {
+                    let message = format!("a `{kind}` queue has no `{key}` that could change");
+                    found.push(Finding::new(queue.place.clone(), message));
+                }
             }
             if queue.value.0.get("limit").is_some_and(serde_json::Value::is_null) {
                 let message = "a queue cannot become `unlimited` later";

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tcplab_plan::WhenFull;
 
-use super::flows::Control;
+use super::flow::Control;
 use super::kinds;
 
 /// A split-TCP accelerator (a performance-enhancing proxy, RFC 3135).

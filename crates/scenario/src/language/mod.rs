@@ -3,9 +3,8 @@
 
 mod accelerator;
 mod cache;
-mod flows;
+mod flow;
 mod generated;
-mod http;
 pub(crate) mod kinds;
 mod network;
 mod remote;
@@ -19,7 +18,7 @@ use tcplab_plan::{CaptureAt, Emulator};
 
 pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use cache::Cache;
-pub(crate) use flows::{Between, Control, Flow, Kind, Pattern, SocketSettings};
+pub(crate) use flow::{Between, Control, Flow, Payload, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
 pub(crate) use network::{
     Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Nic,

@@ -290,51 +290,52 @@ pub(crate) struct HostSettings {
     #[schemars(with = "Option<kinds::Window>")]
     pub(crate) receive_buffer: Option<Amount>,
     /// Largest auto-tuned send buffer (`tcp_wmem[2]`, 4 MiB).
-    #[schemars(with = "Option<kinds::PositiveSize>")]
+    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "4 MiB"))]
     pub(crate) send_buffer_max: Option<u64>,
     /// Receive buffer where auto-tuning starts (`tcp_rmem[1]`, 128 KiB).
-    #[schemars(with = "Option<kinds::PositiveSize>")]
+    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "128 KiB"))]
     pub(crate) receive_buffer_initial: Option<u64>,
     /// Largest auto-tuned receive buffer (`tcp_rmem[2]`, 6 MiB).
-    #[schemars(with = "Option<kinds::PositiveSize>")]
+    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "6 MiB"))]
     pub(crate) receive_buffer_max: Option<u64>,
     /// Largest TCP payload announced, options not counted; default: the link's MTU minus 40 B.
     #[schemars(with = "Option<kinds::PositiveSize>")]
     pub(crate) mss: Option<u64>,
     /// Initial congestion window (`10 packets`, RFC 6928).
-    #[schemars(with = "Option<kinds::InitialWindow>")]
+    #[schemars(with = "Option<kinds::InitialWindow>", extend("default" = "10 packets"))]
     pub(crate) initial_window: Option<u32>,
     /// Explicit congestion notification: `off`, `on` (offered), `passive` (accepted when offered; default).
+    #[schemars(extend("default" = "passive"))]
     pub(crate) ecn: Option<Ecn>,
     /// Selective acknowledgments (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) sack: Option<bool>,
     /// TCP timestamps, RFC 7323 (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) timestamps: Option<bool>,
     /// Delayed acknowledgments (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) delayed_ack: Option<bool>,
     /// TCP segmentation offload: bursts leave the host as one (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) tso: Option<bool>,
     /// Generic segmentation offload: the same, done in software (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) gso: Option<bool>,
     /// Generic receive offload: neighbouring segments are merged, fewer ACKs are sent (default off).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "off"))]
     pub(crate) gro: Option<bool>,
     /// Nagle's algorithm (default on; off is TCP_NODELAY).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) nagle: Option<bool>,
     /// Pace every control, as the fq queue discipline does (default off: only controls that ask for it).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "off"))]
     pub(crate) pacing: Option<bool>,
     /// Minimum retransmission timeout (default 200 ms).
-    #[schemars(with = "Option<kinds::PositiveTime>")]
+    #[schemars(with = "Option<kinds::PositiveTime>", extend("default" = "200 ms"))]
     pub(crate) rto_min: Option<u64>,
     /// Slow start after an idle period (default on).
-    #[schemars(with = "Option<kinds::Switch>")]
+    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
     pub(crate) slow_start_after_idle: Option<bool>,
     /// How fast its network interfaces send; what they have not sent yet waits in the host, where its TCP sees it.
     pub(crate) nic: Option<Nic>,

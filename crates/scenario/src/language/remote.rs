@@ -22,6 +22,9 @@ pub(crate) struct Place {
     /// Ports at which flows connect to it; default: those that its kernel chooses.
     #[schemars(with = "Option<kinds::Ports>")]
     pub(crate) ports: Option<String>,
+    /// Whether it does to what it sends what the scenario's links do, by netem.
+    #[schemars(with = "Option<kinds::Switch>")]
+    pub(crate) impair: Option<bool>,
 }
 
 impl Place {
@@ -30,7 +33,13 @@ impl Place {
         let mut url = if self.ssh.contains(':') { self.ssh.clone() } else { format!("ssh://{}", self.ssh) };
         let cpus =
             self.cpus.as_ref().map(|cpus| cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","));
-        let settings = [("address", self.address.clone()), ("cpus", cpus), ("ports", self.ports.clone())];
+        let impair = self.impair.map(|on| if on { "on" } else { "off" }.to_owned());
+        let settings = [
+            ("address", self.address.clone()),
+            ("cpus", cpus),
+            ("ports", self.ports.clone()),
+            ("impair", impair),
+        ];
         for (key, value) in settings.into_iter().filter_map(|(key, value)| Some((key, value?))) {
             url.push(if url.contains('?') { '&' } else { '?' });
             url.push_str(&format!("{key}={value}"));
@@ -57,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_place_is_one_url() {
-        let bare = |ssh: &str| Place { ssh: ssh.to_owned(), address: None, cpus: None, ports: None };
+        let bare =
+            |ssh: &str| Place { ssh: ssh.to_owned(), address: None, cpus: None, ports: None, impair: None };
         assert_eq!(bare("ssh://a@b:22").url(), "ssh://a@b:22");
         let address = Some("192.0.2.7".to_owned());
         let pinned = Place { address: address.clone(), cpus: Some(vec![0, 2]), ..bare("right") };
@@ -65,5 +75,6 @@ mod tests {
         assert_eq!(Place { address, ..bare("local:") }.url(), "local:?address=192.0.2.7");
         let walled = Place { ports: Some("5300-5399".to_owned()), ..bare("right") };
         assert_eq!(walled.url(), "ssh://right?ports=5300-5399");
+        assert_eq!(Place { impair: Some(true), ..bare("right") }.url(), "ssh://right?impair=on");
     }
 }

@@ -24,6 +24,20 @@ fn without_segmentation_offload_segments_leave_one_by_one() {
     assert!(t.segments().iter().all(|s| !s.more));
 }
 
+/// Linux 6.18 beside a path of 10 Mbit/s: where the next ACK is 2 ms away, a window that grows by a segment lets three
+/// out (`tcp_tso_should_defer`).
+#[test]
+fn a_short_burst_waits_only_for_an_ack_that_is_due_within_a_millisecond() {
+    for (early, last) in [(2.0, 13), (0.4, 12)] {
+        let mut t = Script::client(&plain(), "reno", 100.0);
+        t.end.sk.snd_ssthresh = 2;
+        t.write(u64::MAX);
+        t.sent();
+        t.at(200.0 - early, ack(3001));
+        assert_eq!(t.sent(), pairs(11, last), "{early} ms before it is due");
+    }
+}
+
 /// A burst waits while the host has more than two like it; what leaves makes room (`tcp_small_queue_check`).
 #[test]
 fn a_burst_waits_for_those_before_it_to_leave_the_host() {

@@ -15,17 +15,17 @@ from typing import cast
 from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.engine.conduct import RunMonitor, agent_seed, roles_of
 from tcplab.engine.kernel_tables import write_tables
-from tcplab.engine.remote import path
+from tcplab.engine.remote import impair, path
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.check import hosts_of, problems
 from tcplab.engine.remote.connections import Connection, address_of, connect, own_address
 from tcplab.engine.remote.ends import ends_of, ports_of
 from tcplab.engine.remote.findings import SYSCTLS, Findings
-from tcplab.engine.remote.place import Place
+from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.engine.remote.reached import Reached
 from tcplab.plan.types import Flow, Node, Plan
 from tcplab.testbed.agents import Event, Json
-from tcplab.testbed.controls import kernel_name
+from tcplab.testbed.controls import Loaded, load, wanted_at
 from tcplab.testbed.errors import TestbedError
 
 # From the command to start to the start itself, ns, besides twice the longest exchange.
@@ -51,19 +51,34 @@ class RemoteEngine:
         return cls({name: Place.read(url) for name, url in urls.items()})
 
     def executed(self, plan: Plan) -> Plan:
-        """Its hosts and flows: the path between real hosts is not the scenario's."""
+        """Its hosts and flows; its links only where real hosts impair what they send."""
+        places = self._known_places(plan)
+        if impair.applied(plan, places):
+            return plan
         used = hosts_of(plan)
-        nodes: list[Node] = [{**node, "routes": {}} for node in plan["nodes"] if node["name"] in used]
+        links = impair.executed(plan, places)["links"]
+        nodes: list[Node] = [
+            {**node, "routes": node["routes"] if links else {}}
+            for node in plan["nodes"]
+            if links or node["name"] in used
+        ]
         return {
             **plan,
             "nodes": nodes,
-            "links": [],
+            "links": links,
             "flows": [_of_real_hosts(flow) for flow in plan["flows"]],
         }
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
         return list(problems(plan, self._places))
+
+    def _known_places(self, plan: Plan) -> dict[str, Place]:
+        """Those that can be understood, by name."""
+        try:
+            return self._places_of(plan)
+        except PlaceError:
+            return self._places
 
     def _places_of(self, plan: Plan) -> dict[str, Place]:
         """All that are known, by name; raises PlaceError."""
@@ -118,6 +133,7 @@ class _Execution:
         self._addresses: dict[str, str] = {}
         self._own: dict[str, str | None] = {}
         self._ports: dict[str, list[int]] = {}
+        self._controls: dict[str, Loaded] = {}
 
     def carry_out(self) -> tuple[Status, str]:
         """Connect, prepare, run, and say how it ended. Raises TestbedError when it cannot go on."""
@@ -134,6 +150,7 @@ class _Execution:
             self._findings.facts["engine_version"] = next(iter(hellos.values()))["version"]
             self._describe(agents)
             self._configure(agents)
+            self._impair(agents)
             self._measure_paths(agents)
             agents.compare_clocks()
             self._findings.facts["setup_time"] = time.monotonic() - began
@@ -195,13 +212,20 @@ class _Execution:
 
     def _own_address(self, connection: Connection) -> str | None:
         """The address from which this machine reaches the others."""
-        others = [one.place for one in self._connections if one.place.scheme != "local"]
+        others = [place for place in self._places.values() if place.scheme != "local"]
         if connection.place.scheme != "local" or not others:
             return "127.0.0.1" if connection.place.scheme == "local" else None
         return own_address(others[0].address or others[0].host)
 
+    def _impair(self, agents: RemoteAgents) -> None:
+        asked = list(impair.commands(self._plan, self._places, self._addresses))
+        answers = agents.ask(asked)
+        self._findings.facts["impaired"] = {
+            name: answer["commands"] for (name, _), answer in zip(asked, answers, strict=True)
+        }
+
     def _measure_paths(self, agents: RemoteAgents) -> None:
-        found = path.measure(agents, self._ends.values(), self._addresses, self._own)
+        found = path.measure(agents, self._ends.values(), self._addresses, self._own, self._places)
         self._findings.facts["paths"] = found
         expected = self._plan.get("expect_path")
         if expected:
@@ -232,25 +256,32 @@ class _Execution:
             )
             for one in self._connections
         )
+        for name in agents.alive:
+            self._controls[name] = load(agents, wanted_at(self._plan, name), name)
         flows = self._plan["flows"]
+        self._findings.facts["controls"] = {
+            flow["name"]: self._controls[flow["from"]].name(flow["cc"])
+            for flow in flows
+            if flow.get("cc") and flow["from"] in self._controls
+        }
         ports = self._ports = ports_of(flows, self._ends, self._places)
         served = [
             flow for flow in flows if (server := self._ends[flow["name"]].server) and server in agents.alive
         ]
-        answers = agents.ask(
-            (str(self._ends[flow["name"]].server), self._flow(flow, "server", ports.get(flow["name"], [])))
-            for flow in served
-        )
+        answers = agents.ask(self._flow(flow, "server", ports.get(flow["name"], [])) for flow in served)
         ports |= {flow["name"]: answer["ports"] for flow, answer in zip(served, answers, strict=True)}
-        agents.ask(
-            (self._ends[flow["name"]].client, self._flow(flow, "client", ports.get(flow["name"], [])))
-            for flow in flows
-        )
+        agents.ask(self._flow(flow, "client", ports.get(flow["name"], [])) for flow in flows)
         sample = self._plan["sample"]
         agents.ask(
             (
                 name,
-                {"do": "probe", "sockets": sample["sockets"], "hosts": sample.get("hosts"), "machine": True},
+                {
+                    "do": "probe",
+                    "sockets": sample["sockets"],
+                    "hosts": sample.get("hosts"),
+                    "machine": True,
+                    "controls": self._controls[name].states,
+                },
             )
             for name in agents.alive
         )
@@ -268,11 +299,13 @@ class _Execution:
         others = dict.fromkeys(other for pair in ends if name in pair for other in pair if other != name)
         return [self._addresses[other] for other in others]
 
-    def _flow(self, flow: Flow, role: str, ports: list[int]) -> Json:
+    def _flow(self, flow: Flow, role: str, ports: list[int]) -> tuple[str, Json]:
+        """Which host has this role in a flow, and its command."""
         ours = dict(flow)
-        if flow.get("cc"):
-            ours["cc"] = {"name": kernel_name(str(flow["cc"]["name"]))}
         ends = self._ends[flow["name"]]
+        host = ends.client if role == "client" else str(ends.server)
+        if flow.get("cc"):
+            ours["cc"] = {"name": self._controls[host].name(flow["cc"])}
         if ends.reverse:
             ours["reverse"] = True
         generator = ends.generator or flow.get("generator", "native")
@@ -281,7 +314,7 @@ class _Execution:
         if role == "server" and address != self._own[listens]:
             # Behind a translation of addresses the host does not have the one it is reached at.
             address = "::" if ":" in address else "0.0.0.0"  # noqa: S104
-        return {
+        return host, {
             "do": "flow",
             "role": role,
             "address": address,

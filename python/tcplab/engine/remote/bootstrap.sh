@@ -2,7 +2,7 @@
 # Its output begins with `tcplab`; whatever a login script prints before that is ignored.
 tcplab_main() {
     umask 077
-    PATH=$PATH:/usr/bin:/bin
+    PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
     LC_ALL=C
     export PATH LC_ALL
     echo "tcplab machine $(uname -s) $(uname -m)"

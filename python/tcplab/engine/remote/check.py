@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from tcplab.cc.plans import source_of
 from tcplab.engine.base import Problem
+from tcplab.engine.remote import impair
 from tcplab.engine.remote.place import Place, PlaceError
 from tcplab.engine.remote.ssh import ssh_missing
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.types import Flow, Plan
+from tcplab.testbed.controls import load_command, ours_elsewhere
+from tcplab.testbed.errors import TestbedError
 
 
 def hosts_of(plan: Plan) -> list[str]:
@@ -41,7 +43,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
                 f"nodes.{name}", f"no flow begins or ends at {name!r}", f"hosts are: {', '.join(used)}"
             )
     for flow in plan["flows"]:
-        yield from _control(flow)
+        yield from _control(flow, [known[end] for end in (flow["from"], flow["to"]) if end in known])
         if flow.get("port") is not None:
             where, fix = f"flows.{flow['name']}.port", "say which a host lets through: ?ports=5300-5399"
             yield Problem(where, "remote hosts choose the ports of flows", fix, fatal=False)
@@ -51,6 +53,9 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
         if node.get("nic") and node["name"] in used:
             where = f"nodes.{node['name']}.nic"
             yield Problem(where, "a remote host's interface is what it is", "leave out `nic`", fatal=False)
+    yield from impair.problems(plan, known)
+    if impair.applied(plan, known):
+        return
     yield Problem(
         "links",
         "the path between the hosts is what it is: rates, delays and queues of the scenario are not applied",
@@ -87,15 +92,22 @@ def _ends(flow: Flow, source: Place, destination: Place) -> Iterator[Problem]:
         )
 
 
-def _control(flow: Flow) -> Iterator[Problem]:
+def _control(flow: Flow, at: Sequence[Place]) -> Iterator[Problem]:
     cc = flow.get("cc")
     if not cc:
         return
     where = f"flows.{flow['name']}.cc"
-    if str(cc["name"]).startswith("tl_") or source_of(cc) is not None:
+    control = ours_elsewhere(cc)
+    if control is not None and control.source is not None:
+        try:
+            load_command(control)
+        except TestbedError as problem:
+            yield Problem(where, problem.message, problem.hint)
+    elif control is not None and any(place.peer is None and place.scheme == "tcplab" for place in at):
         yield Problem(
-            where, f"{cc['name']} is not loaded into remote hosts", "choose a control that the host has"
+            where, f"{cc['name']}: `tcplab serve` loads no controls", "choose a control that the host has"
         )
-    elif cc.get("params"):
+    elif control is None and cc.get("params"):
         names = ", ".join(cc["params"])
-        yield Problem(where, f"a host's own {cc['name']} takes no parameters ({names})", "leave them out")
+        fix = f"leave them out, or use tl_{cc['name']}"
+        yield Problem(where, f"a host's own {cc['name']} takes no parameters ({names})", fix)

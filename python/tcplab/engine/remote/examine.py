@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.connections import connect
@@ -34,10 +35,21 @@ def examine(url: str) -> list[Finding]:
                 agents.close()
     finally:
         connection.close()
-    return [*_findings(hello, host), Finding("clock", Grade.OK, f"known to within {bound / 1e6:.3g} ms")]
+    found = _findings(hello, host, service=connection.place.scheme == "tcplab")
+    return [*found, Finding("clock", Grade.OK, f"known to within {bound / 1e6:.3g} ms")]
 
 
-def _findings(hello: Json, host: Json) -> list[Finding]:
+def _controls(loads: Any, *, service: bool) -> Finding:
+    """Of `loads`: true, or why its kernel takes no controls."""
+    name = "tcplab's controls"
+    if service:
+        return Finding(name, Grade.WARN, "`tcplab serve` loads none", "connect by ssh for tl_ controls")
+    if loads is True:
+        return Finding(name, Grade.OK, "can be loaded")
+    return Finding(name, Grade.WARN, loads["message"], loads["hint"])
+
+
+def _findings(hello: Json, host: Json, *, service: bool) -> list[Finding]:
     able = hello["capabilities"]
     found = [
         Finding("host", Grade.OK, f"{host['name']}: Linux {host['kernel']}, {host['machine']}"),
@@ -56,6 +68,7 @@ def _findings(hello: Json, host: Json) -> list[Finding]:
         found.append(Finding("captures", Grade.OK, "allowed"))
     else:
         found.append(Finding("captures", Grade.WARN, "need CAP_NET_RAW", "log in as root for `capture`"))
+    found.append(_controls(host["loads_controls"], service=service))
     for name, one in host["interfaces"].items():
         if name != "lo":
             speed = f", {one['speed']} Mbit/s" if one["speed"] else ""

@@ -6,18 +6,23 @@ import secrets
 from collections.abc import Iterable, Mapping
 
 from tcplab.engine.remote.ends import Ends
+from tcplab.engine.remote.place import Place
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 
 
 def measure(
-    agents: Agents, flows: Iterable[Ends], addresses: Mapping[str, str], own: Mapping[str, str | None]
+    agents: Agents,
+    flows: Iterable[Ends],
+    addresses: Mapping[str, str],
+    own: Mapping[str, str | None],
+    places: Mapping[str, Place],
 ) -> list[Json]:
     """The paths between hosts with agents that flows run between, from who connects; raises TestbedError.
 
     `addresses` are those at which the hosts reach each other, `own` those that they have themselves. Of
-    each path: `from`, `to`, `rtt` (ns), `mtu` (B), `hops`, `routers` on the way (addresses, null where one
-    said nothing) and `bandwidth` (bit/s); null where the path lets no datagram through.
+    each path: `from`, `to`, `by` (the protocol), `rtt` (ns), `mtu` (B), `hops`, `routers` on the way
+    (addresses, null where one said nothing) and `bandwidth` (bit/s); null where it is not known.
     """
     found = []
     pairs = dict.fromkeys((flow.client, flow.server or flow.other) for flow in flows)
@@ -25,7 +30,9 @@ def measure(
         token = secrets.randbits(63)
         address = addresses[end]
         listen = address if address == own[end] else ("::" if ":" in address else "0.0.0.0")  # noqa: S104
-        [at] = agents.ask([(end, {"do": "reflect", "address": listen, "token": token})])
+        # A firewall may let these through alone; flows have taken theirs already.
+        ports = list(places[end].ports or ())
+        [at] = agents.ask([(end, {"do": "reflect", "address": listen, "ports": ports, "token": token})])
         asked = {"do": "path", "address": address, "port": at["port"], "token": token}
         [path] = agents.ask([(start, asked)])
         kept = {key: value for key, value in path.items() if key not in ("event", "id")}
@@ -41,8 +48,8 @@ def compare(path: Json, expected: Json) -> None:
     if wanted is not None:
         if path["rtt"] is None:
             raise TestbedError(
-                f"{name} answers no UDP, so that its RTT is unknown",
-                "let UDP through, or leave out expect_path",
+                f"{name} answers no UDP, TCP or ICMP, so that its RTT is unknown",
+                "let one of them through, or leave out expect_path",
             )
         value, share = wanted["value"], wanted["tolerance"] / 1e9
         if abs(path["rtt"] - value) > value * share:

@@ -21,9 +21,9 @@ SERVICE_PORT = 5230
 """Default port of `tcplab serve`."""
 
 _KEYS: dict[str, tuple[str, ...]] = {
-    "ssh": ("address", "cpus", "ports", "initiate"),
+    "ssh": ("address", "cpus", "ports", "initiate", "impair"),
     "tcplab": ("address", "certificate", "initiate"),
-    "local": ("address", "cpus", "ports", "initiate"),
+    "local": ("address", "cpus", "ports", "initiate", "impair"),
     **dict.fromkeys(PEERS, ()),
 }
 _FORMS = f"use ssh://USER@HOST:PORT, tcplab://HOST:PORT, local:, or a peer: {', '.join(PEERS)}"
@@ -55,6 +55,8 @@ class Place:
     """Where flows connect to it; none: ports that its kernel chooses."""
     initiate: bool = False
     """It connects to the others, which cannot connect to it: it is behind a firewall, or NAT."""
+    impair: bool = False
+    """It does to what it sends what the scenario's links do, by netem."""
     target: dict[str, str] | None = None
     """Of a web server: `host`, as the request's field has it, and `path` with the query."""
     certificate: str | None = None
@@ -131,7 +133,7 @@ def _settings(url: str, parts: SplitResult) -> dict[str, Any]:
     keys = _KEYS[parts.scheme]
     unknown = next((key for key in settings if key not in keys), None)
     if unknown is not None:
-        raise PlaceError(f"{url!r}: unknown setting {unknown!r}; there is {', '.join(keys) or 'none'}")
+        raise PlaceError(f"{url!r}: unknown setting {unknown!r} (settings: {', '.join(keys) or 'none'})")
     if "address" in settings:
         try:
             settings["address"] = str(ipaddress.ip_address(str(settings["address"])))
@@ -142,23 +144,26 @@ def _settings(url: str, parts: SplitResult) -> dict[str, Any]:
             raise PlaceError(f"{url!r}: {settings['cpus']!r} is not a list of CPUs such as 0,1")
         settings["cpus"] = tuple(int(one) for one in str(settings["cpus"]).split(","))
     if "ports" in settings:
-        settings["ports"] = _ports(url, str(settings["ports"]))
-    if "initiate" in settings:
-        if settings["initiate"] not in ("on", "off"):
-            raise PlaceError(f"{url!r}: initiate is on or off")
-        settings["initiate"] = settings["initiate"] == "on"
+        try:
+            settings["ports"] = ports_in(str(settings["ports"]))
+        except PlaceError as problem:
+            raise PlaceError(f"{url!r}: {problem}") from None
+    for switch in ("initiate", "impair"):
+        if settings.get(switch, "off") not in ("on", "off"):
+            raise PlaceError(f"{url!r}: {switch} is on or off")
+        if switch in settings:
+            settings[switch] = settings[switch] == "on"
     if "certificate" in settings:
         settings["certificate"] = _digest(url, str(settings["certificate"]))
     return settings
 
 
-def _ports(url: str, given: str) -> range:
+def ports_in(given: str) -> range:
+    """A range of ports, FIRST-LAST; raises PlaceError."""
     found = re.fullmatch(r"(\d{1,5})-(\d{1,5})", given)
     first, last = (int(found[1]), int(found[2])) if found else (0, 0)
     if not _FIRST_PORT <= first <= last <= _LAST_PORT:
-        raise PlaceError(
-            f"{url!r}: {given!r} is not a range of ports from {_FIRST_PORT} on, such as 5300-5399"
-        )
+        raise PlaceError(f"{given!r} is not a range of ports from {_FIRST_PORT} on, such as 5300-5399")
     return range(first, last + 1)
 
 

@@ -72,6 +72,6 @@ def _hint(server: str, place: Place, protocol: str, flow: Flow) -> str:
     if place.ports is not None:
         return f"let {protocol} to ports {place.ports[0]}-{place.ports[-1]} through to {server}"
     if place.scheme == "tcplab":
-        return f"let {protocol} to its ports through to {server}: sysctl net.ipv4.ip_local_port_range there"
+        return f"let {protocol} to its ports through to {server}: those of `tcplab serve --ports`"
     turn = f", or let {server} connect: ?initiate=on" if kind_of(flow).bulk_tcp else ""
     return f"give {server} a range of ports, ?ports=5300-5399, and let {protocol} to it through{turn}"

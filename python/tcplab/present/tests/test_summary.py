@@ -222,3 +222,10 @@ def test_links_that_change_make_an_average_over_different_conditions(tmp_path: P
     assert said not in " ".join(summary(load(write_result(tmp_path / "a", changing))).notes)
     changing["links"][0]["backward"]["changes"] = [{"at": SECOND, "delay": 5 * MS}]
     assert said in " ".join(summary(load(write_result(tmp_path / "b", changing))).notes)
+
+
+def test_a_comparison_shows_itself_in_a_notebook(tmp_path: Path) -> None:
+    one, other = made(tmp_path / "one").path, made(tmp_path / "other").path
+    page = tcplab.compare(one, other)._repr_html_()
+    assert page.count("<table>") == 1
+    assert "<th>Goodput" in page or "Goodput (" in page

@@ -27,6 +27,6 @@ def export(run: Run, form: str, target: Path | str) -> list[Path]:
     ValueError for an unknown format and ResultsError when a file cannot be written.
     """
     if form not in FORMATS:
-        raise ValueError(f"no such format: {form!r} (there are {', '.join(FORMATS)})")
+        raise ValueError(f"unknown format {form!r} (formats: {', '.join(FORMATS)})")
     write: Callable[[Run, Path], list[Path]] = import_module(f"{__name__}.{form}").write
     return write(run, Path(target))

@@ -42,7 +42,7 @@ def test_a_lab_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
         client.post("/api/login", json={"token": "token"})
         refused = client.post("/api/labs/no-such-lab/down")
         assert refused.status_code == 404
-        assert "no lab is called 'no-such-lab'" in refused.json()["error"]
+        assert "unknown lab 'no-such-lab'" in refused.json()["error"]
 
 
 def _line(time: float, received: int, acked: int) -> dict[str, object]:

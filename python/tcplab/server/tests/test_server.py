@@ -288,7 +288,9 @@ def test_a_run_is_kept_and_told_of(client: TestClient, root: Path) -> None:
     assert run.scenario_text == text
     result = client.get("/api/result", params={"path": last["path"]}).json()
     assert result["status"] == "done"
-    assert "bulk" in result["summary"]["text"]
+    flows = result["summary"]["tables"][0]
+    assert [heading["label"] for heading in flows["headings"]][:2] == ["Flow", "CC"]
+    assert flows["rows"][0][0] == "bulk"
     report = client.get("/api/report", params={"path": last["path"]})
     assert "sandbox" in report.headers["content-security-policy"]
     assert report.text.lstrip().lower().startswith("<!doctype html")

@@ -399,7 +399,7 @@ BAD = [
     ("repeat: 2", "repeat: 2\ncells: zip\nexpect: [goodput > 1 ms]", "compares bit/s with ns"),
     ("repeat: 2", "repeat: 0", "at least 1"),
     ("values: [10 ms, 40 ms]}", "values: [10 ms]}\nplots: [{kind: heatmap}]", "needs two axes that vary"),
-    ("repeat: 2", "engine: [sim, kernal]", "no engine is called `kernal`"),
+    ("repeat: 2", "engine: [sim, kernal]", "unknown engine `kernal`"),
     ("flows.bulk.cc", "goodput", "results have a column `goodput` already"),
 ]
 

@@ -44,7 +44,7 @@ def test_the_way_holds_the_queue_with_its_rate() -> None:
 
 
 def test_without_a_rate_one_discipline_does() -> None:
-    assert commands(delay="1.5 us") == ["root netem delay 1.500us limit 1000000"]
+    assert commands(delay="1.5 us") == ["root handle 1: netem delay 1.500us limit 1000000"]
 
 
 def test_a_queue_is_never_the_outer_discipline_whose_drops_tcp_would_hear_of() -> None:
@@ -71,7 +71,7 @@ def test_every_impairment_has_its_word() -> None:
         duplicate="0.3 %",
         reorder=chance,
     ) == [
-        "root netem delay 10000.000us 2000.000us distribution normal"
+        "root handle 1: netem delay 10000.000us 2000.000us distribution normal"
         " loss gemodel 1.0000000% 20.0000000% 90.0000000% 0.5000000%"
         " corrupt 0.2000000% duplicate 0.3000000%"
         " reorder 0.1000000% 25.0000000% limit 1000000"

@@ -2,10 +2,12 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tcplab_plan::Popularity;
+use tcplab_plan::{Popularity, Traffic, Web};
+use tcplab_units::Span;
 
-use super::flows::{Control, SocketSettings};
-use super::kinds;
+use super::super::kinds;
+use super::{Control, SocketSettings, Written, one};
+use crate::expand::Ends;
 
 /// A client that loads pages, one after the other, over persistent HTTP/1.1 connections.
 ///
@@ -55,10 +57,6 @@ pub(crate) struct Http {
     pub(crate) sockets: SocketSettings,
 }
 
-fn one() -> u32 {
-    1
-}
-
 fn six() -> u32 {
     6
 }
@@ -69,4 +67,40 @@ fn thousand() -> u32 {
 
 fn hour() -> u64 {
     3_600_000_000_000
+}
+
+impl Written for Http {
+    fn control(&self) -> Option<&Control> {
+        Some(&self.cc)
+    }
+
+    fn sockets(&self) -> Option<&SocketSettings> {
+        Some(&self.sockets)
+    }
+
+    fn streams(&self) -> u32 {
+        self.connections
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        self.count.is_some()
+    }
+
+    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+        Traffic::Http(tcplab_plan::Http {
+            cc: ends.control(&self.cc),
+            web: Web {
+                objects: self.objects,
+                sizes: self.sizes.clone(),
+                popularity: self.popularity,
+                page: self.page,
+                ranges: self.ranges,
+                think: Span::from_ns(self.think),
+                count: self.count,
+                max_age: Span::from_ns(self.max_age),
+            },
+            sender: ends.sender(&self.sockets),
+            receiver: ends.receiver(&self.sockets),
+        })
+    }
 }

@@ -1,0 +1,65 @@
+//! Datagrams: `kind: udp`.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tcplab_plan::{Generator, Traffic};
+use tcplab_units::Rate;
+
+use super::super::kinds;
+use super::{Pattern, Payload, Written, one};
+use crate::expand::{Ends, segment};
+
+/// Bytes of a UDP header (RFC 768).
+const HEADER: u32 = 8;
+const ONE_BIT: Rate = match Rate::from_bits_per_sec(1) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
+/// Datagrams at a rate.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct Udp {
+    /// Number of parallel sources.
+    #[serde(default = "one")]
+    #[schemars(with = "Option<kinds::Streams>")]
+    pub(crate) streams: u32,
+    /// Rate of UDP payload per stream.
+    #[schemars(with = "kinds::Rate", extend("examples" = ["10 Mbit/s"]))]
+    pub(crate) rate: u64,
+    /// Payload of a datagram; default: what fills the path's MTU (1472 B; 1452 B over IPv6).
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) payload: Option<u64>,
+    /// Payload per stream; default: as much as the time allows.
+    #[schemars(with = "Option<kinds::PositiveSize>")]
+    pub(crate) bytes: Option<u64>,
+    /// Pauses.
+    pub(crate) pattern: Option<Pattern>,
+    /// Program that makes the traffic where it is real.
+    #[serde(default)]
+    #[schemars(with = "Option<Generator>")]
+    pub(crate) generator: Generator,
+}
+
+impl Written for Udp {
+    fn streams(&self) -> u32 {
+        self.streams
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        self.bytes.is_some()
+    }
+
+    fn payload(&self) -> Option<Payload> {
+        self.payload.map(|bytes| Payload { bytes, header: HEADER })
+    }
+
+    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+        Traffic::Udp(tcplab_plan::Udp {
+            rate: Rate::from_bits_per_sec(self.rate.max(1)).unwrap_or(ONE_BIT),
+            payload: self.payload.map_or(ends.room(HEADER), segment),
+            bytes: self.bytes,
+            pattern: self.pattern.as_ref().map(Pattern::plan),
+            generator: self.generator,
+        })
+    }
+}

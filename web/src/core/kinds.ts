@@ -1,0 +1,84 @@
+// Kinds of traffic and of impairments, as the language's JSON Schema has them: the page names none of them, and no kind of
+// queue.
+
+import { flowKinds, long, resolved, type Schema, schemaOf } from "./schema";
+import type { Value } from "./text";
+
+export interface FlowKind {
+  kind: string;
+  about: string;
+  /** Whether a congestion control carries it. */
+  controlled: boolean;
+  /** Required settings, with values to begin with. */
+  first: Record<string, Value>;
+}
+
+export interface Kinds {
+  flows: FlowKind[];
+  /** Settings of a link that do something to packets: their short form is a quantity, such as `loss: 1 %`. */
+  impairments: string[];
+  /** The key that a short form gives: `queue: 50 ms` is `queue: {limit: 50 ms}`. */
+  shortForms: Record<string, string>;
+  /** Settings of nodes that forward, not of hosts. */
+  ofRouters: string[];
+}
+
+export const NO_KINDS: Kinds = { flows: [], impairments: [], shortForms: {}, ofRouters: [] };
+
+export function kindsOf(root: Schema): Kinds {
+  const shortForms: Record<string, string> = {};
+  for (const each of objects(root)) {
+    for (const [key, inner] of Object.entries(each.properties ?? {})) {
+      const short = shortForm(inner, root);
+      if (short) shortForms[key] ??= short;
+    }
+  }
+  const link = Object.entries(long(schemaOf(root, "link") ?? {}, root)?.properties ?? {});
+  const node = Object.keys(long(schemaOf(root, "node") ?? {}, root)?.properties ?? {});
+  const host = resolved(schemaOf(root, "side"), root).properties ?? {};
+  return {
+    flows: flowKinds(root).map((kind) => flowKind(root, kind)),
+    impairments: link.flatMap(([key, inner]) => (shortForms[key] && isAmount(inner, root) ? [key] : [])),
+    shortForms,
+    ofRouters: node.filter((key) => !(key in host) && key !== "name" && key !== "kind"),
+  };
+}
+
+function flowKind(root: Schema, kind: string): FlowKind {
+  const schema = schemaOf(root, "flow", kind) ?? {};
+  const properties = schema.properties ?? {};
+  const first = (schema.required ?? []).filter((key) => key !== "name" && key !== "kind");
+  return {
+    kind,
+    about: schema.description ?? "",
+    controlled: "cc" in properties,
+    first: Object.fromEntries(first.map((key) => [key, example(properties[key], root)])),
+  };
+}
+
+function example(schema: Schema | undefined, root: Schema): Value {
+  const found = resolved(schema, root);
+  if (found.items) return [example(found.items, root)];
+  return (found.examples?.[0] ?? found.default ?? found.minimum ?? "") as Value;
+}
+
+/** The key of the long form whose value may stand for it. */
+function shortForm(schema: Schema, root: Schema): string | undefined {
+  const [short, full] = resolved(schema, root).anyOf ?? [];
+  if (!short || !full) return undefined;
+  const written = JSON.stringify(short);
+  const variants = [full, ...(full.oneOf ?? [])];
+  return variants.flatMap((variant) => Object.entries(variant.properties ?? {})).find(([, inner]) => JSON.stringify(inner) === written)?.[0];
+}
+
+/** Whether a short form is a quantity, and the long one has no kinds. */
+function isAmount(schema: Schema, root: Schema): boolean {
+  const [short, full] = resolved(schema, root).anyOf ?? [];
+  return Boolean(short?.pattern && full?.properties);
+}
+
+function* objects(value: unknown): Generator<Schema> {
+  if (value === null || typeof value !== "object") return;
+  if (!Array.isArray(value)) yield value as Schema;
+  for (const inner of Object.values(value)) yield* objects(inner);
+}

@@ -1,0 +1,24 @@
+// How large the name of a node may be written: it may reach beyond its node as far as no other node's name is met.
+
+import { type Box, NODE_HEIGHT, NODE_WIDTH } from "./geometry";
+
+// Between two names, and between a name and the border of its node.
+const GAP = 6;
+// No name needs more.
+const WIDEST = 20 * NODE_WIDTH;
+
+export type Named = Box & { name: string };
+
+/**
+ * The largest scale of each name, in the order of `nodes`; `width` measures a name at scale 1. Neighbours share the
+ * room between them equally.
+ */
+export function fitted(nodes: Named[], width: (name: string) => number): number[] {
+  return nodes.map((node) => {
+    const beside = nodes.flatMap((other) =>
+      other !== node && Math.abs(other.y - node.y) < NODE_HEIGHT ? [Math.abs(other.x - node.x)] : [],
+    );
+    const room = Math.max(NODE_WIDTH, Math.min(...beside, WIDEST)) - GAP;
+    return room / width(node.name);
+  });
+}
