@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tcplab_units::prefetch;
+
 use crate::binding::{Definition, ECT_1, NEEDS_ACCECN, NEEDS_ECN, RawTelemetry, address};
 use crate::gauge::Gauge;
 use crate::registry;
@@ -139,6 +141,12 @@ impl Control {
     /// The parameters in the control's own whole numbers, in the order of its `PARAMETERS`.
     pub fn parameters(&self) -> &[u32] {
         &self.parameters
+    }
+
+    /// An operation will be called soon: asks for the memory of the private state.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(&*self.state);
     }
 
     /// The control's name.

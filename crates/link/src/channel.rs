@@ -281,6 +281,12 @@ impl<P: Packet> Channel<P> {
         self.delay_line.take_due(now)
     }
 
+    /// One that is on its way already and arrives after `ahead` others.
+    #[inline]
+    pub(crate) fn upcoming(&self, ahead: usize) -> Option<&P> {
+        self.delay_line.upcoming(ahead)
+    }
+
     /// New settings, from the change's time on; a new rate also for the rest of the packet being sent.
     pub(crate) fn change(&mut self, change: &Change) {
         if let Some(rate) = change.rate {

@@ -95,6 +95,12 @@ impl<P> DelayLine<P> {
         self.loose.pop().map(|flying| (flying.at, flying.packet))
     }
 
+    /// The one of those in order that arrives after `ahead` others.
+    #[inline]
+    pub(crate) fn upcoming(&self, ahead: usize) -> Option<&P> {
+        self.line.get(ahead).map(|(_, packet)| packet)
+    }
+
     /// How many are on their way.
     pub(crate) fn packets(&self) -> usize {
         self.line.len() + self.loose.len()

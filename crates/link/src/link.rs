@@ -140,6 +140,12 @@ impl<P: Packet> Link<P> {
         Some((at, packet))
     }
 
+    /// A packet that will arrive after `ahead` others, if it is that far on its way and nothing overtakes it.
+    #[inline]
+    pub fn upcoming(&self, ahead: usize) -> Option<&P> {
+        self.channel.upcoming(ahead)
+    }
+
     /// The packets and bytes that wait in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
         self.advance(now, observer);

@@ -3,6 +3,8 @@
 //! A packet names its body by number; the body is written when it is sent and read when it arrives, and never moved in
 //! between. Copies that a link makes share the body of their original.
 
+use tcplab_units::prefetch;
+
 use crate::packet::{Body, Packet};
 
 /// A body's place.
@@ -60,6 +62,12 @@ impl Bodies {
             segment.ecn = packet.traffic_class & 3;
         }
         body
+    }
+
+    /// The body `id` will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, id: BodyId) {
+        prefetch(&self.slots[id as usize]);
     }
 
     /// A link made a copy of a packet with this body.

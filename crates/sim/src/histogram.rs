@@ -1,6 +1,6 @@
 //! Percentiles of many samples in bounded memory.
 
-use tcplab_units::Span;
+use tcplab_units::{Span, prefetch};
 
 /// Buckets in each octave: values are distinguished to one part in 1024, three significant digits.
 const BUCKETS: u64 = 1024;
@@ -47,6 +47,12 @@ impl Histogram {
         self.max = self.max.max(value);
         self.count += 1;
         self.sum += u128::from(value);
+    }
+
+    /// A sample will be counted soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch(&*self.chunks);
     }
 
     /// The chunk numbered `number`, counted over all octaves.

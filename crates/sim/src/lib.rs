@@ -17,6 +17,7 @@ mod echo;
 mod error;
 mod histogram;
 mod http;
+mod look_ahead;
 mod network;
 mod pattern;
 mod ping_stream;

@@ -314,6 +314,12 @@ impl Network {
         &mut self.links[direction as usize]
     }
 
+    /// The same, only to look at.
+    #[inline]
+    pub(crate) fn peek(&self, direction: DirectionId) -> &Link<Packet> {
+        &self.links[direction as usize]
+    }
+
     /// Whether no packet is on its way anywhere.
     pub(crate) fn is_empty(&self) -> bool {
         let interfaces = self.interfaces.iter().map(|interface| &interface.link);

@@ -5,7 +5,7 @@
 //! no event per packet. Of two neighbours the one that wakes up first plays on; the winner of all is next. A new time
 //! replays one component's matches up to the first whose winner stays, which for most timers is an early one.
 
-use tcplab_units::Time;
+use tcplab_units::{Time, prefetch};
 
 /// A component's number.
 pub(crate) type Slot = u32;
@@ -64,18 +64,26 @@ impl Schedule {
         time_of(self.next())
     }
 
-    /// Moves the present to the next wake-up, and returns whose it is.
+    /// Moves the present to the next wake-up, and returns whose it is; none: there is none by `end`.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Slot> {
+    pub(crate) fn pop(&mut self, end: Time) -> Option<Slot> {
         let next = self.next();
-        if next == ABSENT {
+        let time = time_of(next);
+        if time > end || next == ABSENT {
             return None;
         }
-        let time = time_of(next);
         assert!(time >= self.now, "time went back from {} to {time}", self.now);
         self.now = time;
         self.current = next as Slot & (Schedule::SLOTS_MAX - 1);
         Some(self.current)
+    }
+
+    /// `slot` and its neighbours will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: Slot) {
+        if let Some(other) = (slot as usize).checked_sub(self.busy.size) {
+            prefetch(&self.others.matches[(self.others.size + other) / 2]);
+        }
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
@@ -207,7 +215,7 @@ mod tests {
             schedule.set(slot, at(5));
         }
         schedule.set(0, at(5));
-        let order: Vec<_> = std::iter::from_fn(|| schedule.pop()).collect();
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(Time::NEVER)).collect();
         assert_eq!(order, [2, 0, 1]);
     }
 
@@ -221,7 +229,7 @@ mod tests {
         schedule.set(2, at(1));
         schedule.set(1, Time::NEVER);
         let order: Vec<_> =
-            std::iter::from_fn(|| schedule.pop().map(|slot| (slot, schedule.now()))).collect();
+            std::iter::from_fn(|| schedule.pop(Time::NEVER).map(|slot| (slot, schedule.now()))).collect();
         assert_eq!(order, [(2, at(1)), (0, at(9))]);
     }
 
@@ -248,7 +256,7 @@ mod tests {
                 if pop {
                     model.sort();
                     let expected = (!model.is_empty()).then(|| model.remove(0));
-                    prop_assert_eq!(schedule.pop(), expected.map(|(_, _, slot)| slot));
+                    prop_assert_eq!(schedule.pop(Time::NEVER), expected.map(|(_, _, slot)| slot));
                 } else {
                     let time = schedule.now().as_ns() + ns;
                     let known = model.iter().find(|entry| entry.2 == slot).map(|entry| entry.0);

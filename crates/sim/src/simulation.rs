@@ -7,6 +7,7 @@ use crate::bodies::Bodies;
 use crate::capture::{Capture, CaptureSink, Interface};
 use crate::echo::Gate;
 use crate::error::PlanError;
+use crate::look_ahead;
 use crate::network::{DirectionId, Network, NodeId};
 use crate::packet::Packet;
 use crate::plan::{Plan, Sample};
@@ -23,6 +24,7 @@ pub struct Simulation {
     streams: Vec<Stream>,
     /// Streams that are not finished.
     unfinished: usize,
+    looks_ahead: bool,
     /// Names of flows, for progress.
     flows: Vec<String>,
     /// Payload each flow had delivered when progress was asked for last, and when that was.
@@ -121,6 +123,7 @@ impl Simulation {
             events: 0,
             done: false,
             unfinished: streams.len(),
+            looks_ahead: look_ahead::pays(streams.len()),
             streams,
             plan: plan.clone(),
         };
@@ -206,12 +209,11 @@ impl Simulation {
             if self.done {
                 return;
             }
-            if self.sim.schedule.next_time() > self.end {
+            let Some(slot) = self.sim.schedule.pop(self.end) else {
                 self.sim.schedule.finish_at(self.end);
                 self.done = true;
                 return;
-            }
-            let Some(slot) = self.sim.schedule.pop() else { return };
+            };
             self.events += 1;
             self.wake::<M>(slot);
         }
@@ -259,6 +261,9 @@ impl Simulation {
         }
         let next = loop {
             if let Some(packet) = self.sim.poll::<M>(direction) {
+                if self.looks_ahead {
+                    look_ahead::look_ahead(&self.streams, &self.sim, direction);
+                }
                 finished = self.hand_over::<M>(packet, node);
                 let next = self.sim.network.link(direction).next_event();
                 if next > self.sim.now() {
@@ -397,6 +402,22 @@ mod tests {
             "capture": null,
         });
         serde_json::from_value(plan).expect("a well-formed plan")
+    }
+
+    #[test]
+    fn looking_ahead_changes_nothing() -> Result<(), PlanError> {
+        let mut plan = plan();
+        plan.flows[0].streams = 300;
+        let tables = [true, false].map(|looks_ahead| -> Result<Tables, PlanError> {
+            let mut simulation = Simulation::new(&plan)?;
+            assert!(simulation.looks_ahead);
+            simulation.looks_ahead = looks_ahead;
+            while !simulation.advance(1000) {}
+            Ok(simulation.finish())
+        });
+        let [with, without] = tables;
+        assert_eq!(with?, without?);
+        Ok(())
     }
 
     #[test]

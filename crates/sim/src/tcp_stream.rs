@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Info, Notice, Segment, TimeWait};
-use tcplab_units::Time;
+use tcplab_units::{Time, prefetch};
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -215,6 +215,23 @@ impl TcpStream {
             let application = &mut *self.application;
             relay.receive::<M>(segment, forward, &mut Hop { number, endpoints, application }, sim);
         }
+    }
+
+    /// A segment will arrive soon at the end that it is sent to.
+    #[inline]
+    pub(crate) fn prefetch_end(&self, forward: bool) {
+        if let Some(end) = &self.ends[usize::from(forward)] {
+            prefetch(&**end);
+        }
+    }
+
+    /// The same, for what the end points to.
+    #[inline]
+    pub(crate) fn prefetch_behind_end(&self, forward: bool) {
+        if let Some(end) = &self.ends[usize::from(forward)] {
+            end.prefetch();
+        }
+        self.rtt.prefetch();
     }
 
     /// The server's end comes into being with the first SYN.

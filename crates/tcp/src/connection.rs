@@ -464,6 +464,13 @@ impl Connection {
         &self.control
     }
 
+    /// A segment will arrive soon: asks for the memory behind the endpoint that it will need.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.board.prefetch();
+        self.control.prefetch();
+    }
+
     pub(crate) fn set_now(&mut self, now: Time) {
         self.now = now;
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;

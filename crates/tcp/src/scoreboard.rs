@@ -6,6 +6,8 @@
 //! loss marking nor retransmission walks over what the peer already has, or over what is lost and not yet
 //! retransmitted.
 
+use tcplab_units::prefetch;
+
 use crate::seq::{after, before};
 
 /// Number of a segment since the connection began.
@@ -162,6 +164,16 @@ impl Scoreboard {
 
     pub(crate) fn first(&self) -> Option<&Sent> {
         if self.is_empty() { None } else { Some(self.get(self.head)) }
+    }
+
+    /// An ACK will arrive soon, which takes away the first segments and makes room for new ones.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if !self.slots.is_empty() {
+            prefetch(self.get(self.head));
+            prefetch(self.get(self.head + 1));
+            prefetch(self.get(self.tail));
+        }
     }
 
     /// Adds a new segment after all others.

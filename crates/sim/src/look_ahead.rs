@@ -1,0 +1,49 @@
+//! Memory that will soon be read is asked for ahead of time.
+//!
+//! With thousands of connections, most of an arrival's time is spent waiting for the receiver's state, which the
+//! processor's cache no longer holds. A delay line knows whose packets arrive next, so that their state can be on its
+//! way while others are served. It is reached by pointers, each of which must be there before the next is followed:
+//! hence the steps. No result depends on them.
+
+use tcplab_units::prefetch;
+
+use crate::network::DirectionId;
+use crate::sim_context::{SimContext, Timer};
+use crate::stream::{Stream, StreamKind};
+use crate::tcp_stream::TcpStream;
+
+/// So many streams fit into the processor's cache, where looking ahead only costs.
+const FEW: usize = 200;
+
+/// How many arrivals ahead each step is taken.
+const STEPS: [usize; 4] = [8, 6, 4, 2];
+
+/// Whether looking ahead is worthwhile with so many streams.
+pub(crate) fn pays(streams: usize) -> bool {
+    streams > FEW
+}
+
+/// Asks for what the packets will need that arrive next by `direction`.
+pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: DirectionId) {
+    let link = sim.network.peek(direction);
+    let connection = |ahead| -> Option<(&TcpStream, bool)> {
+        let packet = link.upcoming(ahead)?;
+        let StreamKind::Tcp(tcp) = &streams[packet.stream() as usize].kind else { return None };
+        Some((&**tcp, packet.forward()))
+    };
+    let [packet, stream, end, behind] = STEPS;
+    if let Some(packet) = link.upcoming(packet) {
+        sim.bodies.prefetch(packet.body);
+        sim.schedule.prefetch(sim.timer_slot(packet.stream(), Timer::Sender));
+        prefetch(&streams[packet.stream() as usize]);
+    }
+    if let Some((tcp, _)) = connection(stream) {
+        prefetch(tcp);
+    }
+    if let Some((tcp, forward)) = connection(end) {
+        tcp.prefetch_end(forward);
+    }
+    if let Some((tcp, forward)) = connection(behind) {
+        tcp.prefetch_behind_end(forward);
+    }
+}
