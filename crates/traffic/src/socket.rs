@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{Context, Settings, TrafficError};
+use crate::{Context, SocketOptions, TrafficError};
 
 /// How often a waiting stream looks whether the run is over.
 pub(crate) const ATTENTION: Duration = Duration::from_millis(100);
@@ -37,10 +37,10 @@ impl Clamped {
     }
 }
 
-/// Opens a TCP socket for `address` with `settings` and congestion control `cc`; empty: the kernel's default.
+/// Opens a TCP socket for `address` with `options` and congestion control `cc`; empty: the kernel's default.
 pub fn tcp(
     address: SocketAddr,
-    settings: &Settings,
+    options: &SocketOptions,
     cc: &str,
 ) -> Result<(Socket, Vec<Clamped>), TrafficError> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
@@ -53,19 +53,19 @@ pub fn tcp(
             source,
         })?;
     }
-    if let Some(mss) = settings.mss {
+    if let Some(mss) = options.mss {
         option("TCP_MAXSEG", u64::from(mss), socket.set_tcp_mss(mss))?;
     }
-    if !settings.nagle {
+    if !options.nagle {
         option("TCP_NODELAY", 1, socket.set_tcp_nodelay(true))?;
     }
-    if let Some(rate) = pacing_rate(settings) {
+    if let Some(rate) = pacing_rate(options) {
         let set = set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate);
         option("SO_MAX_PACING_RATE", rate, set)?;
     }
     let mut clamped = Vec::new();
-    clamped.extend(buffer(&socket, Buffer::Send, settings.send_buffer)?);
-    clamped.extend(buffer(&socket, Buffer::Receive, settings.receive_buffer)?);
+    clamped.extend(buffer(&socket, Buffer::Send, options.send_buffer)?);
+    clamped.extend(buffer(&socket, Buffer::Receive, options.receive_buffer)?);
     Ok((socket, clamped))
 }
 
@@ -73,10 +73,10 @@ pub fn tcp(
 ///
 /// The kernel paces a socket from the first rate on that is not its "unlimited" (`sk_setsockopt` turns
 /// SK_PACING_NONE into SK_PACING_NEEDED), so one below that asks for pacing without a bound.
-fn pacing_rate(settings: &Settings) -> Option<u64> {
-    match settings.max_pacing_rate {
+fn pacing_rate(options: &SocketOptions) -> Option<u64> {
+    match options.max_pacing_rate {
         Some(rate) => Some((rate / 8).max(1)),
-        None => settings.pacing.then_some(u64::MAX - 1),
+        None => options.pacing.then_some(u64::MAX - 1),
     }
 }
 
