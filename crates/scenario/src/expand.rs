@@ -427,6 +427,7 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
             payload: udp.payload.map_or(below_tcp - UDP_HEADER, segment),
             bytes: udp.bytes,
             pattern: udp.pattern.as_ref().map(pattern),
+            ect: udp.ect,
             generator: udp.generator,
         }),
         Kind::Request(request) => Traffic::Request(Request {

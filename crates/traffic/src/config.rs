@@ -136,6 +136,9 @@ pub enum Traffic {
         bytes: Option<u64>,
         /// Pauses.
         pattern: Option<Pattern>,
+        /// ECT(0) or ECT(1).
+        #[serde(default)]
+        ect: Option<u8>,
     },
     /// Exchanges of a request and a response on one connection a stream.
     Request {
@@ -193,6 +196,15 @@ impl Traffic {
             Traffic::Http { .. } => "http",
             Traffic::Echo(_) => "echo",
             Traffic::Ping { .. } => "ping",
+        }
+    }
+
+    /// The ECN field that the flow itself sets: that of its datagrams.
+    pub(crate) fn ecn_field(&self) -> u8 {
+        match self {
+            Traffic::Udp { ect: Some(0), .. } => 0b10,
+            Traffic::Udp { ect: Some(_), .. } => 0b01,
+            _ => 0b00,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{Context, Settings, TrafficError};
+use crate::{Context, Flow, Settings, TrafficError};
 
 /// How often a waiting stream looks whether the run is over.
 pub(crate) const ATTENTION: Duration = Duration::from_millis(100);
@@ -84,18 +84,22 @@ fn option(option: &'static str, value: u64, result: io::Result<()>) -> Result<()
     result.map_err(|source| TrafficError::Option { option, value, source })
 }
 
-/// Sends with this DSCP; the sockets that a listening one accepts do so too.
-pub(crate) fn set_dscp(socket: &Socket, address: SocketAddr, dscp: u8) -> Result<(), TrafficError> {
-    if dscp == 0 {
+/// Sends with the DSCP and the ECN field of `flow`; the sockets that a listening one accepts do so too. The kernel keeps
+/// TCP's own ECN field.
+pub(crate) fn set_traffic_class(
+    socket: &Socket,
+    address: SocketAddr,
+    flow: &Flow,
+) -> Result<(), TrafficError> {
+    let value = libc::c_int::from(flow.dscp << 2 | flow.traffic.ecn_field());
+    if value == 0 {
         return Ok(());
     }
-    // The lower two bits are ECN's, which the kernel keeps as they are for TCP.
-    let value = libc::c_int::from(dscp) << 2;
     let (name, set) = match address {
         SocketAddr::V4(_) => ("IP_TOS", set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)),
         SocketAddr::V6(_) => ("IPV6_TCLASS", set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)),
     };
-    option(name, u64::from(dscp) << 2, set)
+    option(name, value as u64, set)
 }
 
 fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {

@@ -163,6 +163,10 @@ pub(crate) struct Udp {
     pub(crate) bytes: Option<u64>,
     /// Pauses.
     pub(crate) pattern: Option<Pattern>,
+    /// Make datagrams ECN-capable: 0 for ECT(0), 1 for ECT(1), by which queues of L4S go; default: they are not.
+    /// The sender answers no marks.
+    #[schemars(with = "Option<kinds::Ect>")]
+    pub(crate) ect: Option<u8>,
     /// Program that makes the traffic where it is real.
     #[serde(default)]
     #[schemars(with = "Option<Generator>")]

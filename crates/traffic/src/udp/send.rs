@@ -33,7 +33,7 @@ pub fn run(
     context: &Context,
     totals: &Totals,
 ) -> Result<(), TrafficError> {
-    let Traffic::Udp { rate, payload, bytes, pattern } = end.flow.traffic else { return Ok(()) };
+    let Traffic::Udp { rate, payload, bytes, pattern, .. } = end.flow.traffic else { return Ok(()) };
     let broken = |source| TrafficError::Broken { stream, address, source };
     scheduling::be_prompt();
     if !context.sleep_until(end.flow.start) {
