@@ -16,7 +16,7 @@
 	PARAMETER(rtt_transition, 500, 0, 100000, 1, "round trips after which that begins")             \
 	PARAMETER(beta, 128, 26, 255, 256, "factor of the window at a loss: 0.5 as Reno, 0.7 as CUBIC")  \
 	PARAMETER(pacing_ss, 512, 256, 1024, 256, "pacing rate in slow start, in windows a round trip") \
-	PARAMETER(pacing_ca, 307, 256, 1024, 256, "pacing rate otherwise")
+	PARAMETER(pacing_ca, 256, 256, 1024, 256, "pacing rate otherwise")
 #define GAUGES(GAUGE)                                                                                  \
 	GAUGE(alpha, alpha, UNIT, "", "share of marked packets, averaged over rounds")                 \
 	GAUGE(virtual_rtt, virtual_us, 1000, "ms", "the round trip that it acts by")
@@ -26,6 +26,7 @@
 #define FRACTION_SHIFT 16   /* windows are in 1/65536 packets */
 #define MIN_CWND 2u       /* as Linux */
 #define MAX_RATE (1ull << 40) /* beyond what any link carries, bytes per second */
+#define HEADERS 52u         /* of a packet: IPv4, TCP and its timestamps */
 #define BURST_SHIFT 12      /* section 2.5.2: a burst is what leaves in a quarter of a millisecond */
 
 struct state {
@@ -147,11 +148,15 @@ TL_INLINE void increase(struct tcp_sock *tp, struct state *ca, u32 acked)
 	set_window(tp, ca, window(tp, ca) + factor * acked / max(tp->snd_cwnd, 1u));
 }
 
-/* Section 2.5.1; the kernel's own pacing does not know the fraction of the window. */
+/*
+ * Section 2.5.1; the kernel's own pacing does not know the fraction of the window. The gains, and that packets count with
+ * their headers, are those of the authors' implementation for Linux: as TCP's pacing counts payload, that leaves a margin
+ * of a thirtieth, without which pacing and not the window would limit the rate.
+ */
 TL_INLINE void pace(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
-	u32 gain = tcp_in_slow_start(tp) ? PARAM(sk, pacing_ss) : PARAM(sk, pacing_ca);
-	u64 bytes = window(tp, ca) * tp->mss_cache >> FRACTION_SHIFT;
+	u32 gain = tp->snd_cwnd < tp->snd_ssthresh / 2 ? PARAM(sk, pacing_ss) : PARAM(sk, pacing_ca);
+	u64 bytes = window(tp, ca) * (tp->mss_cache + HEADERS) >> FRACTION_SHIFT;
 	u64 rate = bytes * gain / 256 * USEC_PER_SEC / srtt_us(tp);
 
 	if (tp->srtt_us)
