@@ -125,7 +125,7 @@ fn cakes() -> impl Strategy<Value = Cake> {
     );
     let bandwidth =
         prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
-    (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, 0u64..30_000).prop_map(
+    (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, limits()).prop_map(
         |((diffserv, isolation, ack_filter, atm), bandwidth, rtt, overhead, memlimit)| Cake {
             bandwidth,
             rtt,
