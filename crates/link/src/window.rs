@@ -69,7 +69,8 @@ impl<P: Packet> Window<P> {
         if self.transmissions == 0 {
             return Vec::new();
         }
-        let count = |name: &'static str, value: u64, unit| Gauge { name: name.into(), value: value as f64, unit };
+        let count =
+            |name: &'static str, value: u64, unit| Gauge { name: name.into(), value: value as f64, unit };
         vec![
             count("transmissions", self.transmissions, ""),
             count("retransmitted", self.retransmitted, "packets"),

@@ -187,8 +187,11 @@ mod tests {
         let refused = Notified::Rejected(Cause::Overlimit);
         assert_eq!(notified, [Notified::Enqueued, refused, Notified::Enqueued, Notified::Enqueued, refused]);
         assert_eq!(drain(&mut queue).len(), 3);
-        let counts: Vec<_> =
-            queue.classes().iter().map(|class| (class.packets_out, class.bytes_out, class.drops.by(Cause::Overlimit))).collect();
+        let counts: Vec<_> = queue
+            .classes()
+            .iter()
+            .map(|class| (class.packets_out, class.bytes_out, class.drops.by(Cause::Overlimit)))
+            .collect();
         assert_eq!(counts, [(1, 100, 1), (2, 200, 1)]);
     }
 }
