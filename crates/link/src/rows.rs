@@ -5,7 +5,8 @@ use tcplab_tables::{
 };
 use tcplab_units::Time;
 
-use crate::{Cause, Class, Gauge, QueueSample, Stats};
+use crate::qdisc::Cause;
+use crate::{Class, Gauge, QueueSample, Stats};
 
 /// Of more classes only those have a row in which packets wait: of hashed ones most are empty.
 const FEW_CLASSES: usize = 16;

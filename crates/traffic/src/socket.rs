@@ -91,15 +91,16 @@ pub(crate) fn set_traffic_class(
     address: SocketAddr,
     flow: &Flow,
 ) -> Result<(), TrafficError> {
-    let value = libc::c_int::from(flow.dscp << 2 | flow.traffic.ecn_field());
-    if value == 0 {
+    let class = flow.dscp << 2 | flow.traffic.ecn_field();
+    if class == 0 {
         return Ok(());
     }
+    let value = libc::c_int::from(class);
     let (name, set) = match address {
         SocketAddr::V4(_) => ("IP_TOS", set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)),
         SocketAddr::V6(_) => ("IPV6_TCLASS", set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)),
     };
-    option(name, value as u64, set)
+    option(name, u64::from(class), set)
 }
 
 fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {
