@@ -124,8 +124,9 @@ impl Packet for Offered {
     fn frame_len(&self) -> u32 {
         self.len
     }
+    /// Spread over all bits, as `drr` goes by the high ones.
     fn flow_hash(&self) -> u32 {
-        self.flow
+        self.flow.wrapping_mul(0x9E37_79B9)
     }
     fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.tos)

@@ -207,7 +207,7 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
         Queue::Red(red) => Some(red.limit),
         Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
         Queue::Fq(fq) => Some(fq.limit),
-        Queue::Cake(cake) => Some(Limit::Bytes(cake.memory())),
+        Queue::Cake(cake) => Some(cake.limit()),
         Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,
