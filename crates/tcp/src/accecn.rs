@@ -204,7 +204,7 @@ impl Connection {
     /// Whether the peer's SYN-ACK agrees to accurate feedback (Table 2). One combination is reserved, and agrees too
     /// (section 3.1.3).
     pub(crate) fn accecn_agreed(syn_ack: &Segment) -> bool {
-        matches!(ace(syn_ack), 0b010 | 0b011 | 0b100 | 0b101 | 0b110)
+        matches!(ace(syn_ack), 0b010..=0b110)
     }
 
     /// Makes an ACK of the SYN-ACK say with which codepoint that arrived (section 3.2.2.1).
