@@ -192,7 +192,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "acks",
     ),
     "cake, memlimit": (
-        {**_CAKE, "memlimit": 100 * 1514},
+        {**_CAKE, "memlimit": {"bytes": 100 * 1514}},
         f"cake bandwidth 10mbit besteffort memlimit {100 * 2304}",
         "steady",
     ),
@@ -240,7 +240,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "other classes",
     ),
     "cake, held out: precedence, 8 Mbit/s": (
-        {**_CAKE, "bandwidth": 8_000_000, "diffserv": "precedence", "memlimit": 64_000_000},
+        {**_CAKE, "bandwidth": 8_000_000, "diffserv": "precedence", "memlimit": {"bytes": 64_000_000}},
         "cake bandwidth 8mbit precedence memlimit 64000000",
         "other classes",
     ),
