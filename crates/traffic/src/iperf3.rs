@@ -246,8 +246,9 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             .into();
     let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
     push("-P", end.flow.streams.to_string());
-    if end.flow.dscp > 0 {
-        push("--dscp", end.flow.dscp.to_string());
+    let traffic_class = end.flow.dscp << 2 | end.flow.traffic.ecn_field();
+    if traffic_class > 0 {
+        push("--tos", traffic_class.to_string());
     }
     let bytes = match &end.flow.traffic {
         Traffic::Tcp(Tcp { cc, bytes, pattern, sender, receiver, .. }) => {

@@ -72,7 +72,7 @@ impl Pings {
                 )
             };
             let address = SocketAddr::new(end.address, 0);
-            crate::socket::set_dscp(&socket, address, end.flow.dscp)?;
+            crate::socket::set_traffic_class(&socket, address, &end.flow)?;
             socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
             pings.sockets.push(socket);
         }

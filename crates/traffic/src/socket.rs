@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tcplab_plan::Flow;
 
 use crate::{Context, SocketOptions, TrafficError};
 
@@ -84,18 +85,23 @@ fn option(option: &'static str, value: u64, result: io::Result<()>) -> Result<()
     result.map_err(|source| TrafficError::Option { option, value, source })
 }
 
-/// Sends with this DSCP; the sockets that a listening one accepts do so too.
-pub(crate) fn set_dscp(socket: &Socket, address: SocketAddr, dscp: u8) -> Result<(), TrafficError> {
-    if dscp == 0 {
+/// Sends with the DSCP and the ECN field of `flow`; the sockets that a listening one accepts do so too. The kernel keeps
+/// TCP's own ECN field.
+pub(crate) fn set_traffic_class(
+    socket: &Socket,
+    address: SocketAddr,
+    flow: &Flow,
+) -> Result<(), TrafficError> {
+    let class = flow.dscp << 2 | flow.traffic.ecn_field();
+    if class == 0 {
         return Ok(());
     }
-    // The lower two bits are ECN's, which the kernel keeps as they are for TCP.
-    let value = libc::c_int::from(dscp) << 2;
+    let value = libc::c_int::from(class);
     let (name, set) = match address {
         SocketAddr::V4(_) => ("IP_TOS", set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)),
         SocketAddr::V6(_) => ("IPV6_TCLASS", set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)),
     };
-    option(name, u64::from(dscp) << 2, set)
+    option(name, u64::from(class), set)
 }
 
 fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {

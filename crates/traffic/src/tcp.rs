@@ -109,7 +109,7 @@ impl Tcp {
         let mut ports = Vec::new();
         for address in end.addresses() {
             let (socket, clamped) = socket::tcp(address, &options, control)?;
-            socket::set_dscp(&socket, address, end.flow.dscp)?;
+            socket::set_traffic_class(&socket, address, &end.flow)?;
             let (socket, port) = match end.role {
                 Role::Server => socket::listen(socket, address)?,
                 Role::Client => (socket, address.port()),

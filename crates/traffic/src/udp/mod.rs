@@ -47,7 +47,7 @@ impl Udp {
         for address in end.addresses() {
             let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))
                 .map_err(|source| TrafficError::Socket { what: "UDP", source })?;
-            socket::set_dscp(&socket, address, end.flow.dscp)?;
+            socket::set_traffic_class(&socket, address, &end.flow)?;
             let mut port = address.port();
             if end.role == Role::Server {
                 let failed = |source| TrafficError::Listen { address, source };

@@ -11,7 +11,7 @@ use super::ways::{PLACES, Place, Ways};
 use crate::config::{AckFilter, Isolation};
 use crate::inside::Inside;
 use crate::packet::Packet;
-use crate::qdisc::counting::Counts;
+use crate::qdisc::counting::{Counting, Counts};
 use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{Backlog, Cause, Class, Queued, Sink};
 use crate::serializer::Serializer;
@@ -232,7 +232,7 @@ impl<P: Packet> Tin<P> {
         let Some(dropped) = flow.queue.remove(oldest) else { return };
         self.redundant += 1;
         self.forget(&dropped);
-        self.counts.count_drop();
+        self.counts.count_drop(Cause::Redundant);
         sink.dropped(&dropped.packet, Cause::Redundant);
     }
 
@@ -305,7 +305,7 @@ impl<P: Packet> Tin<P> {
                     sink.marked(&packet.packet);
                 }
                 Verdict::Drop if !is_last => {
-                    self.counts.count_drop();
+                    self.counts.count_drop(Cause::Early);
                     sink.dropped(&packet.packet, Cause::Early);
                     continue;
                 }
@@ -327,7 +327,7 @@ impl<P: Packet> Tin<P> {
         flow.cobalt.overflow(&self.law, now);
         let Some(packet) = flow.queue.pop() else { return };
         self.forget(&packet);
-        self.counts.count_drop();
+        self.counts.count_drop(Cause::Overlimit);
         sink.dropped(&packet.packet, Cause::Overlimit);
     }
 
@@ -359,6 +359,7 @@ impl<P: Packet> Tin<P> {
 
     pub(super) fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
         for number in std::mem::take(&mut self.sparse).into_iter().chain(std::mem::take(&mut self.bulk)) {
+            let sink = &mut Counting { counts: &mut self.counts, sink };
             self.flows[usize::from(number)].queue.purge(cause, sink);
             self.make_idle(usize::from(number));
         }
