@@ -25,8 +25,8 @@ pub struct Cake {
     /// hosts and then between the flows of each: `dual-srchost`, `dual-dsthost`, `triple-isolate`. Default:
     /// triple-isolate.
     pub isolation: Isolation,
-    /// Drop TCP acknowledgments that wait when a later one says the same and more: `off`, `on`, or `aggressive`,
-    /// which keeps none beside the latest. Default: off.
+    /// Drop TCP acknowledgments that wait when a later one acknowledges as much: `off`, `on`, or `aggressive`, which
+    /// also drops the one right before the latest. Default: off.
     pub ack_filter: AckFilter,
     /// Bytes that the shaper adds to each packet's IP length. Default: none, it counts the Ethernet frame (IP length
     /// + 14).
@@ -96,7 +96,7 @@ pub enum AckFilter {
     Off,
     /// One that a later one makes redundant, if another such waits behind it.
     On,
-    /// Each that a later one makes redundant.
+    /// That, and a single redundant one right before the latest.
     Aggressive,
 }
 

@@ -18,7 +18,7 @@ fn ms(ms: u64) -> Time {
 }
 
 /// Knows that flow `s * 100 + d * 10 + n` goes from host s to host d, and that packets of less than 100 bytes are
-/// acknowledgments of as many bytes as they have.
+/// acknowledgments of as many bytes as they have, from 70 to 79 with ECE.
 struct Wise(Vec<Notified>);
 
 impl Sink<Unit> for Wise {
@@ -39,7 +39,7 @@ impl Sink<Unit> for Wise {
         let ack = (packet.len < 100).then_some(Acknowledgment {
             number: packet.len,
             is_pure: true,
-            ecn_flags: 0,
+            ecn_flags: if packet.len / 10 == 7 { 0x40 } else { 0 },
             sack: [(0, 0); 4],
         });
         Inside { source, destination, ack }
@@ -201,13 +201,25 @@ fn the_oldest_redundant_acknowledgment_goes_if_another_waits_behind_it() {
         [60, 61, 62, 63].map(|number| give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1)));
     assert_eq!(acks[1], [Notified::Enqueued]);
     assert_eq!([&acks[2], &acks[3]], [&[Notified::Enqueued, dropped]; 2]);
-    let mut at = 1;
-    let left: Vec<u32> = std::iter::from_fn(|| {
-        at += 1;
-        queue.dequeue(ms(at), &mut Wise(Vec::new())).map(|queued| queued.packet.len)
-    })
-    .collect();
-    assert_eq!(left, [62, 63]);
+    assert_eq!(rest(&mut queue), [62, 63]);
+}
+
+/// The sizes of the packets that wait, in the order in which they leave.
+fn rest(queue: &mut Cake<Unit>) -> Vec<u32> {
+    let next = |at| queue.dequeue(ms(at), &mut Wise(Vec::new())).map(|queued| queued.packet.len);
+    (2..).map_while(next).collect()
+}
+
+#[test]
+fn the_acknowledgment_before_a_change_of_ecn_flags_stays() {
+    // By an aggressive filter none but these: each is right before the latest packet when that arrives.
+    for (filter, left) in [(AckFilter::On, vec![60, 72, 81, 82]), (AckFilter::Aggressive, vec![60, 72, 82])] {
+        let mut queue = cake(config::Cake { ack_filter: filter, ..config::Cake::default() });
+        for number in [60, 70, 71, 72, 80, 81, 82] {
+            give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1));
+        }
+        assert_eq!(rest(&mut queue), left, "{filter:?}");
+    }
 }
 
 #[test]

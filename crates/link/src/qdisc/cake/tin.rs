@@ -210,26 +210,34 @@ impl<P: Packet> Tin<P> {
         flow.state = State::Idle;
     }
 
-    /// Drops the oldest acknowledgment of the flow that the latest packet makes redundant; unless asked to be aggressive, only
-    /// if another such waits behind it.
+    /// Drops one acknowledgment of the flow that the latest packet makes redundant: the older one of the first two in succession
+    /// with the same ECN flags, so that senders see each change of the flags. An aggressive filter also drops a single one
+    /// right before the latest packet.
     fn filter(&mut self, number: usize, filter: AckFilter, sink: &mut impl Sink<P>) {
         let flow = &mut self.flows[number];
-        let before = flow.queue.backlog().packets as usize - 1;
+        let last = flow.queue.backlog().packets as usize - 1;
         let Some(latest) = flow.queue.iter().last() else { return };
         let hash = latest.packet.flow_hash();
         let Some(later) = sink.inside(&latest.packet).ack else { return };
-        let is_redundant = |queued: &Queued<P>| {
-            queued.packet.flow_hash() == hash
-                && sink.inside(&queued.packet).ack.is_some_and(|ack| ack.is_redundant_after(&later))
-        };
-        let mut redundant =
-            flow.queue.iter().take(before).enumerate().filter(|(_, queued)| is_redundant(queued));
-        let Some((oldest, _)) = redundant.next() else { return };
-        if filter != AckFilter::Aggressive && redundant.next().is_none() {
-            return;
+        let mut before: Option<(usize, u8)> = None;
+        let mut dropped = None;
+        for (at, queued) in flow.queue.iter().take(last).enumerate() {
+            let ack = sink.inside(&queued.packet).ack.filter(|ack| ack.is_pure);
+            let Some(ack) = ack.filter(|_| queued.packet.flow_hash() == hash) else { continue };
+            before = before.filter(|&(_, flags)| flags == ack.ecn_flags);
+            if !ack.is_redundant_after(&later) {
+                continue;
+            }
+            if let Some((older, _)) = before {
+                dropped = Some(older);
+                break;
+            }
+            before = Some((at, ack.ecn_flags));
         }
-        drop(redundant);
-        let Some(dropped) = flow.queue.remove(oldest) else { return };
+        if filter == AckFilter::Aggressive && before == last.checked_sub(1).map(|at| (at, later.ecn_flags)) {
+            dropped = dropped.or(before.map(|(at, _)| at));
+        }
+        let Some(dropped) = dropped.and_then(|at| flow.queue.remove(at)) else { return };
         self.redundant += 1;
         self.forget(&dropped);
         self.counts.count_drop(Cause::Redundant);
@@ -274,12 +282,10 @@ impl<P: Packet> Tin<P> {
             self.flows[number].cobalt.rest(&self.law, now);
             if is_sparse {
                 self.sparse.pop_front();
-                self.bulk.push_back(number as u16);
-                self.flows[number].state = State::Spent;
             } else {
                 self.bulk.pop_front();
-                self.make_idle(number);
             }
+            self.make_idle(number);
         }
     }
 
