@@ -18,7 +18,7 @@ pub struct Setup {
     pub dir: Option<PathBuf>,
     /// The links.
     pub links: Vec<LinkSetup>,
-    /// What links share.
+    /// Media that links share.
     #[serde(default)]
     pub media: Vec<Medium>,
     /// CPUs to serve them on, which the nodes leave free; empty: any.

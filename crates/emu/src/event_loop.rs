@@ -59,7 +59,7 @@ pub(crate) struct EventLoop {
     /// By direction, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
     pub(crate) due: Vec<u64>,
     wake: Vec<u64>,
-    /// What links share; empty before the run.
+    /// Media that links share; empty before the run.
     pub(crate) media: Media,
     pub(crate) arena: Arena,
     port: Port,

@@ -97,7 +97,7 @@ impl Stations for OnMedium<'_> {
     }
 
     fn end(&mut self, direction: u32, now: Time, collided: bool, medium: &config::Medium) -> bool {
-        // What was sent is on its way now.
+        // The frames that were sent are on their way now.
         self.due[direction as usize] = 0;
         self.with(direction, true, |link, observer| link.end_transmission(collided, medium, now, observer))
     }

@@ -112,7 +112,7 @@ impl End {
     }
 }
 
-/// What is set of a TCP socket; an absent option is left to the kernel.
+/// Options of a TCP socket; an absent one is left to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketOptions {
     /// Largest payload of a segment without options (TCP_MAXSEG).

@@ -61,8 +61,8 @@ enum State {
     #[default]
     Idle,
     Sparse,
-    /// It was sparse, and nothing waits. It stays among the others until its turn, lest a flow that sends little at a
-    /// time always goes first (RFC 8290, section 4.2); one more packet and it is bulk.
+    /// It was sparse, has used up its turn, and nothing waits. It stays among the others until it has paid, lest a flow that
+    /// sends little at a time always goes first; one more packet and it is bulk.
     Spent,
     Bulk,
 }
