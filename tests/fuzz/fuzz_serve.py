@@ -42,7 +42,8 @@ COMMANDS: list[dict[str, Any]] = [
     {"do": "start", "at": 0, "duration": 1000},
     {
         "do": "flow", "role": "client", "address": STRANGER, "ports": [9], "generator": None,
-        "flow": {"name": "a", "from": "b", "to": "c", "kind": "udp", "rate": 1000, "payload": 100},
+        "flow": {"name": "a", "from": "b", "to": "c", "start": 0, "streams": 1, "kind": "udp", "rate": 1000,
+                 "payload": 100},
     },
 ]  # fmt: skip
 VALUES: list[Any] = [

@@ -180,7 +180,11 @@ def test_a_port_in_use_is_named(agent: subprocess.Popen[str], tmp_path: Path, ip
         "from": "b",
         "to": "a",
         "kind": "tcp",
+        "start": 0,
+        "streams": 1,
         "cc": {"name": "reno", "params": {}},
+        "sender": {},
+        "receiver": {},
         "ip": ip,
     }
     server = {"do": "flow", "role": "server", "address": address, "flow": flow}

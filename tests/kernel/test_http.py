@@ -78,8 +78,9 @@ class Server:
             agent_command("node", "--new-net"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._next("hello")
-        ends = {"name": "w", "from": "a", "to": "b", "kind": "http", "cc": {"name": "cubic"}, "web": web}
-        asked = {"do": "flow", "role": "server", "address": "127.0.0.1", "flow": ends}
+        flow = {"name": "w", "from": "a", "to": "b", "start": 0, "streams": 1, "kind": "http"}
+        flow |= {"cc": {"name": "cubic"}, "web": web, "sender": {}, "receiver": {}}
+        asked = {"do": "flow", "role": "server", "address": "127.0.0.1", "flow": flow}
         self.ask(do="configure", node="b", dir=None)
         port = self.ask(**asked)["ports"][0]
         self.ask(do="start", at=time.monotonic_ns(), duration=120_000_000_000)

@@ -21,6 +21,7 @@ CLIENTS = 64
 CROWD = """
 import json, socket, sys, tempfile, threading, time
 from pathlib import Path
+from typing import Any
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.place import Place
 from tcplab.engine.remote.service import ServiceConnection
@@ -40,7 +41,8 @@ def client(number):
         admitted.append(number)
     while len(admitted) < count:
         agents.next_event(0.2)
-    flow = {"name": "bulk", "from": "us", "to": name, "kind": "tcp", "cc": {"name": "reno"}, "bytes": 200_000}
+    flow: dict[str, Any] = {"name": "bulk", "from": "us", "to": name, "start": 0, "streams": 1, "kind": "tcp"}
+    flow |= {"cc": {"name": "reno"}, "bytes": 200_000, "sender": {}, "receiver": {}}
     agents.compare_clocks()
     agents.ask([(name, {"do": "configure", "node": name})])
     [answer] = agents.ask([(name, {"do": "flow", "role": "server", "address": "10.77.0.2", "flow": flow})])

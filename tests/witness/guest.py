@@ -8,9 +8,10 @@ other.
 
 CASES is a JSON file: a list of `{name, qdisc, arrivals, drain}`. `qdisc` holds the arguments of `tc qdisc
 replace dev out`, one list a command; `arrivals` are `[ns, flow, bytes, tos]`, the bytes those of the
-Ethernet frame; `drain` is for how many seconds after the last arrival packets may leave. RESULTS gets by
-name `sent`, when each arrival was offered, `left`, when it left (null: it was dropped), both in ns since
-the first, `tos`, as it left, and `tc`, what `tc -s` said at the end.
+Ethernet frame; `drain` is for how many seconds after the last arrival packets may leave. Packets are of UDP,
+or of TCP where a fifth element says what they acknowledge: `{number, sack, ece, time}`, `time` null without
+the option. RESULTS gets by name `sent`, when each arrival was offered, `left`, when it left (null: it was
+dropped), both in ns since the first, `tos`, as it left, and `tc`, what `tc -s` said at the end.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
     left: list[int | None] = [None] * len(case["arrivals"])
     marks: list[int | None] = [None] * len(case["arrivals"])
     begin = time.clock_gettime_ns(_CLOCK)
-    for number, (at, flow, length, tos) in enumerate(case["arrivals"]):
+    for number, (at, *packet) in enumerate(case["arrivals"]):
         wait = begin + at - time.clock_gettime_ns(_CLOCK)
         if wait > 0:
             time.sleep(wait / 1e9)
         sent.append(time.clock_gettime_ns(_CLOCK) - begin)
         # The call says so when the discipline refuses a packet.
         with contextlib.suppress(OSError):
-            ours.send(_frame(number, flow, length, tos))
+            ours.send(_frame(number, *packet))
         _receive(theirs, begin, left, marks)
     time.sleep(case["drain"])
     _receive(theirs, begin, left, marks)
@@ -78,16 +79,33 @@ def _run(case: dict[str, Any]) -> dict[str, Any]:
     return {"sent": sent, "left": left, "tos": marks, "tc": json.loads(said.stdout)}
 
 
-def _frame(number: int, flow: int, length: int, tos: int) -> bytes:
-    """An Ethernet frame with a UDP packet of a flow; its payload begins with the packet's number."""
-    udp = struct.pack("!HHHHI", 5000 + flow % 50000, 9, length - 34, 0, number)
+def _frame(number: int, flow: int, length: int, tos: int, ack: dict[str, Any] | None = None) -> bytes:
+    """An Ethernet frame with a packet of a flow; the identification in its IP header is its number."""
+    protocol, inside = (17, _udp(flow, length - 34)) if ack is None else (6, _tcp(flow, ack))
     sources, targets = bytes([10, 0, flow >> 8 & 255, 1 + flow % 250]), bytes([10, 1, 0, 1])
-    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length - 14, 0, 0x4000, 64, 17, 0, sources, targets)
+    head = struct.pack("!BBHHHBBH4s4s", 0x45, tos, length - 14, number, 0, 64, protocol, 0, sources, targets)
     total = sum(struct.unpack("!10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     total = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
     head = head[:10] + struct.pack("!H", total) + head[12:]
-    return (b"\x02" * 6 + b"\x04" * 6 + b"\x08\x00" + head + udp).ljust(length, b"\0")
+    return (b"\x02" * 6 + b"\x04" * 6 + b"\x08\x00" + head + inside).ljust(length, b"\0")
+
+
+def _udp(flow: int, length: int) -> bytes:
+    return struct.pack("!HHHH", 5000 + flow % 50000, 9, length, 0)
+
+
+def _tcp(flow: int, ack: dict[str, Any]) -> bytes:
+    """The header of a segment; what its frame has room for besides is payload."""
+    options = b""
+    if ack["time"] is not None:
+        options += struct.pack("!BBBBII", 1, 1, 8, 10, ack["time"], ack["time"])
+    if ack["sack"]:
+        options += struct.pack("!BBBB", 1, 1, 5, 2 + 8 * len(ack["sack"]))
+        options += b"".join(struct.pack("!II", *block) for block in ack["sack"])
+    words, flags = 5 + len(options) // 4, 0x10 | (0x40 if ack["ece"] else 0)
+    ports = 5000 + flow % 50000, 9
+    return struct.pack("!HHIIBBHHH", *ports, 1, ack["number"], words << 4, flags, 65535, 0, 0) + options
 
 
 def _receive(receiver: socket.socket, begin: int, left: list[int | None], marks: list[int | None]) -> None:
@@ -96,7 +114,7 @@ def _receive(receiver: socket.socket, begin: int, left: list[int | None], marks:
             frame, ancillary, _, _ = receiver.recvmsg(64, 64)
         except BlockingIOError:
             return
-        (number,) = struct.unpack_from("!I", frame, 42)
+        (number,) = struct.unpack_from("!H", frame, 18)
         seconds, ns = struct.unpack("qq", ancillary[0][2])
         left[number] = seconds * 1_000_000_000 + ns - begin
         marks[number] = frame[15]

@@ -23,7 +23,8 @@ from tcplab.testbed.tests import uml
 # Each process that runs some of these tests boots the kernel for all of them: one process runs all.
 pytestmark = pytest.mark.xdist_group("witness")
 
-Arrival = list[int]
+# Its time, flow, bytes and traffic class, and for TCP what it acknowledges.
+Arrival = list[Any]
 ECT0 = 2
 
 
@@ -48,6 +49,47 @@ def with_flows(change: Callable[[int], tuple[int, int]], run: int) -> list[Arriv
     return [[at, flow, size, tos] for at, old, size, _ in arrivals for flow, tos in [change(old)]]
 
 
+def acknowledgments(*, seconds: float, flows: int, seed: int) -> list[Arrival]:
+    """ACKs of downloads, 1,400 a second in each of two flows, beside datagrams of other flows.
+
+    Losses make runs of duplicates whose SACK blocks grow. Some ACKs echo marks, repeat the one before, or
+    carry data. The first flow has time stamps.
+    """
+    draw = random.Random(seed)
+    arrivals: list[Arrival] = []
+    for flow in range(2):
+        at, number, echoes, missing = 0.0, 1000, 0, 0
+        sack: list[list[int]] = []
+        while at < seconds * 1e9:
+            at += draw.expovariate(1400 / 1e9)
+            chance, echoes, payload = draw.random(), max(echoes - 1, 0), 0
+            if missing:
+                missing -= 1
+                sack[0][1] += SEGMENT
+                if draw.random() < 0.1 and len(sack) < 3:
+                    sack.insert(0, [sack[0][1] + SEGMENT, sack[0][1] + 2 * SEGMENT])
+                if missing == 0:
+                    number, sack = max(right for _, right in sack), []
+            elif chance < 0.05:
+                missing, sack = draw.randrange(3, 12), [[number + SEGMENT, number + 2 * SEGMENT]]
+            elif chance < 0.08:
+                echoes = 5
+            elif chance < 0.11:
+                payload = 100
+            elif chance > 0.13:
+                number += 2 * SEGMENT
+            options = (12 if flow == 0 else 0) + (4 + 8 * len(sack) if sack else 0)
+            ack = {
+                "number": number,
+                "sack": [list(block) for block in sack],
+                "ece": echoes > 0,
+                "time": int(at / 1e6) if flow == 0 else None,
+            }
+            arrivals.append([int(at), flow, 54 + options + payload, 0, ack])
+    other = offered(rate=RATE // 10, seconds=seconds, loads=[0.5], flows=flows, seed=seed)
+    return sorted(arrivals + [[at, 2 + flow, *rest] for at, flow, *rest in other], key=lambda it: it[0])
+
+
 def steady(*, rate: int, seconds: float, load: float, flows: int, tos: int = 0) -> list[Arrival]:
     """Full packets at even intervals, of one flow after another."""
     gap = 1514 * 8e9 / rate / load
@@ -55,9 +97,11 @@ def steady(*, rate: int, seconds: float, load: float, flows: int, tos: int = 0) 
 
 
 ROOT = Path(__file__).parents[2]
-DISCIPLINES = ["tbf", "codel", "fq", "fq_codel", "pie", "red", "cake"]
+DISCIPLINES = ["tbf", "codel", "fq", "fq_codel", "pie", "red", "sfq", "cake"]
 MODULES = ["veth", *(f"sch_{name}" for name in DISCIPLINES)]
 RATE = 10_000_000
+# Payload of a full segment.
+SEGMENT = 1448
 BURST = 1540
 SHAPER = ["root", "handle", "1:", "tbf", "rate", f"{RATE}bit", "burst", str(BURST), "limit", "10000000"]
 LOADS = [0.7, 1.3, 0.9, 1.6, 0.5, 1.05]
@@ -80,6 +124,8 @@ def arrivals_of(name: str, run: int) -> list[Arrival]:
         # Three flows that want half as much again as there is, and one of 182 kbit/s.
         heavy = offered(rate=RATE, seconds=6, loads=[1.5], flows=3, seed=run)
         return sorted(heavy + [[number * 5_000_000, 3, 114, 0] for number in range(1200)])
+    if name == "acks":
+        return acknowledgments(seconds=10, flows=1, seed=run)
     if name == "slow":
         return offered(rate=RATE // 10, seconds=30, loads=LOADS, flows=3, seed=run)
     if name == "bursts":
@@ -135,8 +181,18 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "cake bandwidth 10mbit diffserv4",
         "classes",
     ),
+    "cake, ACK filter": (
+        {**_CAKE, "bandwidth": RATE // 10, "ack_filter": "on"},
+        "cake bandwidth 1mbit besteffort ack-filter",
+        "acks",
+    ),
+    "cake, ACK filter, aggressive": (
+        {**_CAKE, "bandwidth": RATE // 10, "ack_filter": "aggressive"},
+        "cake bandwidth 1mbit besteffort ack-filter-aggressive",
+        "acks",
+    ),
     "cake, memlimit": (
-        {**_CAKE, "memlimit": 100 * 1514},
+        {**_CAKE, "memlimit": {"bytes": 100 * 1514}},
         f"cake bandwidth 10mbit besteffort memlimit {100 * 2304}",
         "steady",
     ),
@@ -145,6 +201,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         {"kind": "fq", "maxrate": RATE // 10},
         "fq orphan_mask 65535 maxrate 1mbit",
         "varying",
+    ),
+    "drr": (
+        {"kind": "drr", "limit": {"packets": 127}, "flows": 1024},
+        "sfq limit 127 depth 127 quantum 1514",
+        "steady",
     ),
     "tbf": (
         {
@@ -179,7 +240,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "other classes",
     ),
     "cake, held out: precedence, 8 Mbit/s": (
-        {**_CAKE, "bandwidth": 8_000_000, "diffserv": "precedence", "memlimit": 64_000_000},
+        {**_CAKE, "bandwidth": 8_000_000, "diffserv": "precedence", "memlimit": {"bytes": 64_000_000}},
         "cake bandwidth 8mbit precedence memlimit 64000000",
         "other classes",
     ),
@@ -330,7 +391,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
     def side(done: dict[str, Any], name: str) -> Side:
         arrivals = CASES[name][2]
         packets = [
-            [(flow, size) for _, flow, size, _ in arrivals_of(arrivals, run)]
+            [(flow, size) for _, flow, size, *_ in arrivals_of(arrivals, run)]
             for run in range(1, len(runs[name]) + 1)
         ]
         return Side.mean(

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Socket, TcpKeepalive};
 use tcplab_plan::Leg;
-use tcplab_traffic::{Settings, tcp_socket};
+use tcplab_traffic::{SocketOptions, tcp_socket};
 
 use crate::AcceleratorError;
 
@@ -84,13 +84,13 @@ pub(crate) fn prepare(socket: &Socket, user_timeout: Duration) -> io::Result<()>
 }
 
 fn open(address: SocketAddr, leg: &Leg) -> Result<Socket, AcceleratorError> {
-    let settings = Settings {
+    let options = SocketOptions {
         send_buffer: leg.send_buffer,
         receive_buffer: leg.receive_buffer,
         pacing: leg.pacing,
-        ..Settings::default()
+        ..SocketOptions::default()
     };
-    let (socket, _) = tcp_socket(address, &settings, &leg.cc.name)?;
+    let (socket, _) = tcp_socket(address, &options, &leg.cc.name)?;
     socket.set_nonblocking(true).map_err(AcceleratorError::Transparent)?;
     Ok(socket)
 }

@@ -29,9 +29,8 @@ fn measure(cc: &str, controls: &[&Value]) {
     for streams in [1, 100] {
         let mut lab = Lab::new("sampling");
         let flow = json!({"name": "bulk", "from": "a", "to": "b", "kind": "tcp", "streams": streams,
-            "cc": {"name": cc},
-            "sender": {"max_pacing_rate": 100_000}});
-        lab.flow(flow, json!({}));
+            "cc": {"name": cc}});
+        lab.flow(flow, json!({"max_pacing_rate": 100_000}));
         lab.a.tell(json!({"do": "probe", "sockets": MS, "hosts": SECOND, "controls": controls}));
         let (done, _) = lab.run(SECONDS * SECOND);
         let samples = &done["facts"]["socket_samples"];

@@ -20,7 +20,7 @@ use tcplab_traffic::echo::{
     self, Connected, EchoError, Greeting, Job, Keep, Limit, Limits, Live, Observer, Round, Served, Server,
     ServerObserver, Unserved,
 };
-use tcplab_traffic::{Settings, TrafficError};
+use tcplab_traffic::{SocketOptions, TrafficError};
 
 use crate::config;
 use crate::output;
@@ -78,7 +78,7 @@ pub fn serve() -> u8 {
     let mut listeners = Vec::new();
     let mut addresses = Vec::new();
     for address in config.addresses {
-        match echo::listen(address, &Settings::default(), "") {
+        match echo::listen(address, &SocketOptions::default(), "") {
             Ok((listener, port)) => {
                 listeners.push(listener);
                 addresses.push(SocketAddr::new(address.ip(), port).to_string());
@@ -129,9 +129,9 @@ pub fn run() -> u8 {
             return 3;
         }
     };
-    let settings = Settings { nagle: !config.nodelay, ..Settings::default() };
+    let options = SocketOptions { nagle: !config.nodelay, ..SocketOptions::default() };
     let open = |client: usize| {
-        echo::open(config.addresses[client % config.addresses.len()], &settings, &config.control)
+        echo::open(config.addresses[client % config.addresses.len()], &options, &config.control)
     };
     let sockets = match (0..config.clients).map(open).collect::<Result<Vec<_>, _>>() {
         Ok(sockets) => sockets,

@@ -7,13 +7,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
+use tcplab_plan::Flow;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
     Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, FetchRow, Fetches, GaugeRow,
     Gauges, HostRow, Hosts, LegRow, Legs, PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol,
     Table,
 };
-use tcplab_traffic::{Exchange, Fetch, Flow, Interval, Ping, Role, Sink, Summary, TrafficError};
+use tcplab_traffic::{Exchange, Fetch, Interval, Ping, Role, Sink, Summary, TrafficError};
 
 use crate::destination::Destination;
 use crate::node_tables::{NodeFlow, NodeFlows, NodeInterval, NodeIntervals};
@@ -273,8 +274,8 @@ impl Sink for Recorder {
             to: rows.symbol(&flow.to),
             from_port: row.ports.map(|ports| u64::from(ports.0)),
             to_port: row.ports.map(|ports| u64::from(ports.1)),
-            kind: rows.symbol(flow.traffic.kind()),
-            cc: flow.traffic.cc().map(|cc| rows.symbol(cc)),
+            kind: rows.symbol(flow.traffic.traits().name),
+            cc: flow.traffic.cc().map(|cc| rows.symbol(&cc.name)),
             start: row.start,
             end: row.end,
             bytes_sent: row.bytes_sent,

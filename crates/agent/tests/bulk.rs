@@ -94,9 +94,9 @@ fn either_end_can_be_the_sender() {
     skip_if_unable!();
     let mut lab = Lab::new("reverse");
     let mut flow = bulk(1);
-    (flow["from"], flow["to"], flow["reverse"]) = ("b".into(), "a".into(), true.into());
+    (flow["from"], flow["to"]) = ("b".into(), "a".into());
     flow["bytes"] = 5_000_000.into();
-    lab.flow(flow, json!({}));
+    lab.flow(flow, json!({"reverse": true}));
     lab.b.tell(json!({"do": "probe", "sockets": MS}));
     lab.run(SECOND);
     lab.assert_no_errors();
@@ -110,9 +110,9 @@ fn settings_reach_the_socket() {
     skip_if_unable!();
     let mut lab = Lab::new("settings");
     let mut flow = bulk(1);
-    flow["sender"] = json!({"mss": 1000, "max_pacing_rate": 80_000_000, "nagle": false});
+    flow["sender"] = json!({"mss": 1000, "nagle": false});
     flow["receiver"] = json!({"receive_buffer": 100_000});
-    lab.flow(flow, json!({"sample": 250 * MS}));
+    lab.flow(flow, json!({"sample": 250 * MS, "max_pacing_rate": 80_000_000}));
     lab.a.tell(json!({"do": "probe", "sockets": 10 * MS}));
     lab.run(2 * SECOND);
     lab.assert_no_errors();
@@ -135,8 +135,8 @@ fn pauses_are_kept() {
     let mut flow = bulk(1);
     flow["pattern"] = json!({"on": 200 * MS, "off": 200 * MS, "distribution": "constant"});
     // The contents of the send buffer when a pause begins still leave: here 8 ms of it.
-    flow["sender"] = json!({"max_pacing_rate": 100_000_000, "send_buffer": 100_000});
-    lab.flow(flow, json!({"sample": 100 * MS}));
+    flow["sender"] = json!({"send_buffer": 100_000});
+    lab.flow(flow, json!({"sample": 100 * MS, "max_pacing_rate": 100_000_000}));
     lab.run(800 * MS);
     let bytes: Vec<u64> =
         lab.rows("intervals", "b").iter().map(|row| row["bytes_received"].as_u64().unwrap()).collect();

@@ -50,10 +50,9 @@ fn samples(lab: &mut Lab, control: &Value, streams: u64, bytes: Option<u64>, dur
     let flow = json!({
         "name": "bulk", "from": "a", "to": "b", "kind": "tcp",
         "cc": {"name": control["registered"]}, "bytes": bytes, "streams": streams,
-        // Without a bound a transfer over veth is over within a few samples.
-        "sender": {"max_pacing_rate": 400_000_000},
     });
-    lab.flow(flow, json!({}));
+    // Without a bound a transfer over veth is over within a few samples.
+    lab.flow(flow, json!({"max_pacing_rate": 400_000_000}));
     lab.a.tell(json!({"do": "probe", "sockets": MS, "controls": [control]}));
     lab.start(duration);
     if bytes.is_some() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer};
 use tcplab_link::Direction;
-use tcplab_link::config::Change;
+use tcplab_link::config::{Change, Medium};
 use tcplab_units::{Span, Time};
 
 /// Links to emulate, and what to record of them.
@@ -18,6 +18,9 @@ pub struct Setup {
     pub dir: Option<PathBuf>,
     /// The links.
     pub links: Vec<LinkSetup>,
+    /// Media that links share.
+    #[serde(default)]
+    pub media: Vec<Medium>,
     /// CPUs to serve them on, which the nodes leave free; empty: any.
     #[serde(default)]
     pub cpus: Vec<usize>,
@@ -40,6 +43,9 @@ pub struct LinkSetup {
     pub forward: Direction,
     /// Second end to first end.
     pub backward: Direction,
+    /// The name of the medium over which both directions send; none: each has a wire of its own.
+    #[serde(default)]
+    pub medium: Option<String>,
     /// The devices lose their carrier while neither direction is up, as those of a cable that is unplugged.
     #[serde(default)]
     pub carrier: bool,

@@ -22,6 +22,8 @@ pub enum SetupError {
     NoDirectory(String),
     #[error("link {link:?} has an MTU of {mtu}, outside of 68 to 65521")]
     Mtu { link: String, mtu: u32 },
+    #[error("link {link:?} is on the unknown medium {medium:?}")]
+    Medium { link: String, medium: String },
     #[error("the sampling interval of the queues is zero")]
     NoInterval,
     #[error(transparent)]
@@ -39,6 +41,7 @@ impl SetupError {
             SetupError::NoLink => "give at least one link",
             SetupError::NoDirectory(_) => "make the run directory before the emulator starts",
             SetupError::Mtu { .. } => "give an MTU of 1500 bytes, or another an interface can have",
+            SetupError::Medium { .. } => "describe the medium among `media`",
             SetupError::NoInterval => "give a positive time, 1 ms or more",
             SetupError::Tap(error) => error.hint(),
             SetupError::Wait(_) => "raise the limit of open files: ulimit -n; Linux 5.11 is needed",
@@ -137,6 +140,11 @@ fn check(setup: &Setup) -> Result<(), SetupError> {
         return Err(SetupError::NoInterval);
     }
     for link in &setup.links {
+        if let Some(name) = &link.medium
+            && !setup.media.iter().any(|medium| medium.name == *name)
+        {
+            return Err(SetupError::Medium { link: link.name.clone(), medium: name.clone() });
+        }
         for end in &link.ends {
             // A TAP device's frame, with its Ethernet header, is at most 64 KiB.
             if !(68..=65_521).contains(&end.mtu) {

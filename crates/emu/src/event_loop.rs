@@ -11,6 +11,7 @@ use crate::clock::{self, Waiter};
 use crate::config::{LiveChange, Setup, Start};
 use crate::direction::Direction;
 use crate::emulator::{SetupError, Wake};
+use crate::media::{Media, OnMedium};
 use crate::port::Port;
 use crate::recording::{DirectionObserver, Recording};
 use crate::run::Run;
@@ -58,6 +59,8 @@ pub(crate) struct EventLoop {
     /// By direction, before when nothing is due, and until when to sleep (CLOCK_MONOTONIC, ns).
     pub(crate) due: Vec<u64>,
     wake: Vec<u64>,
+    /// Media that links share; empty before the run.
+    pub(crate) media: Media,
     pub(crate) arena: Arena,
     port: Port,
     waiter: Waiter,
@@ -104,6 +107,7 @@ impl EventLoop {
             wake: vec![NEVER; directions.len()],
             taps,
             directions,
+            media: Media::default(),
             arena: Arena::new(),
             port: Port::new(),
             waiter,
@@ -144,6 +148,7 @@ impl EventLoop {
             }
             priority.review(now);
             let wake = self.wake.iter().copied().min().unwrap_or(NEVER).min(self.duty);
+            let wake = wake.min(self.media.next_event().as_ns().saturating_add(self.zero));
             // Also an urgent thread with work to do rests, as a node's thread may wait for the same CPU.
             let may_rest = priority.is_urgent() || input == 0;
             if may_rest && now > self.waiter.awake_since() + MAX_SPIN {
@@ -186,6 +191,7 @@ impl EventLoop {
                 continue;
             };
             let at = Time::from_ns(entry.saturating_sub(self.zero));
+            self.advance_media(at);
             let (direction, tap) = (&mut self.directions[number], &self.taps[number ^ 1]);
             let mut observer = DirectionObserver {
                 arena: &mut self.arena,
@@ -196,7 +202,29 @@ impl EventLoop {
                 direction.enqueue(packet, at, &mut observer, tap, &mut self.port);
             }
             self.due[number] = 0;
+            self.contend(number, at);
         }
+    }
+
+    /// Does all that happens on shared media up to `now`.
+    pub(crate) fn advance_media(&mut self, now: Time) {
+        if self.media.next_event() <= now {
+            let (media, mut stations) = self.on_medium();
+            media.advance(now, &mut stations);
+        }
+    }
+
+    /// Tells the medium of a direction, if it shares one, that packets have entered at `now`.
+    fn contend(&mut self, number: usize, now: Time) {
+        let (media, mut stations) = self.on_medium();
+        if let Some(medium) = media.of(number) {
+            medium.enqueued(number as u32, now, &mut stations);
+        }
+    }
+
+    fn on_medium(&mut self) -> (&mut Media, OnMedium<'_>) {
+        let EventLoop { media, directions, due, arena, recording, .. } = self;
+        (media, OnMedium { directions, due, arena, recording })
     }
 
     /// When the frame of `read` bytes at the front of the room was handed over by its node: not before the one before it,
@@ -223,6 +251,7 @@ impl EventLoop {
     fn deliver(&mut self) {
         let now = clock::now();
         let zero = self.zero;
+        self.advance_media(Time::from_ns(now.saturating_sub(zero)));
         for number in 0..self.directions.len() {
             if self.due[number] > now {
                 continue;

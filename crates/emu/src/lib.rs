@@ -24,6 +24,7 @@ mod headers;
 mod inside;
 mod lateness;
 mod layout;
+mod media;
 mod port;
 mod recording;
 mod report;

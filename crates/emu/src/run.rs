@@ -13,6 +13,7 @@ use crate::direction::Direction;
 use crate::event_loop::{EventLoop, HOLD};
 use crate::frame::Keep;
 use crate::lateness::Lateness;
+use crate::media::Media;
 use crate::recording::DirectionObserver;
 use crate::report::{DirectionStats, LinkStats, Progress, RunStats};
 use crate::streams::Streams;
@@ -93,6 +94,7 @@ impl EventLoop {
         if run.start.rehearsal {
             self.zero = 0;
             self.directions.iter_mut().for_each(Direction::end);
+            self.media = Media::default();
             return;
         }
         if !run.begun {
@@ -139,12 +141,16 @@ impl EventLoop {
         for link in &self.setup.links {
             for (name, direction) in [("forward", &link.forward), ("backward", &link.backward)] {
                 let seed = component_seed(self.setup.seed, &format!("link.{}.{name}", link.name));
-                self.directions[number].begin(Link::new(direction, seed));
+                self.directions[number].begin(match link.medium {
+                    Some(_) => Link::on_medium(direction, seed),
+                    None => Link::new(direction, seed),
+                });
                 // Changes, too, happen in the model by themselves.
                 self.due[number] = 0;
                 number += 1;
             }
         }
+        self.media = Media::new(&self.setup);
         self.set_rtts(run);
         if run.start.rehearsal {
             return;
@@ -196,6 +202,7 @@ impl EventLoop {
     fn sample(&mut self, run: &mut Run, now: Time) {
         let Some(interval) = self.setup.sample.queues else { return };
         while run.next_sample <= now {
+            self.advance_media(run.next_sample);
             for (number, direction) in self.directions.iter_mut().enumerate() {
                 let Some(link) = direction.link() else { continue };
                 let mut observer = DirectionObserver {
@@ -237,7 +244,8 @@ impl EventLoop {
 
     /// Advances all links to `now`. Events before the returned time are final.
     fn advance(&mut self, now: Time) -> Time {
-        let mut settled = now;
+        self.advance_media(now);
+        let mut settled = now.min(self.media.next_event());
         for (number, direction) in self.directions.iter_mut().enumerate() {
             let Some(link) = direction.link() else { continue };
             let mut observer = DirectionObserver {

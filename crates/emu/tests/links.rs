@@ -11,7 +11,7 @@ use std::time::Duration;
 use lab::{A, B, B6, Lab, Node, Options, delay, monotonic, percent};
 use tcplab_emu::config::{Sample, What};
 use tcplab_emu::{DirectionStats, Emulator, Start};
-use tcplab_link::config::{Limit, Loss, LossModel, Queue, Reorder};
+use tcplab_link::config::{Aggregation, Limit, Loss, LossModel, Medium, Queue, Reorder};
 use tcplab_units::{Rate, Span, Time};
 
 const MS: u64 = 1_000_000;
@@ -337,6 +337,36 @@ fn nothing_leaves_faster_than_the_rate() {
     assert!(facts.captures["a-path.pcapng"].abs_diff(facts.captures["b-path.pcapng"]) <= held, "{facts:?}");
     let file = std::fs::metadata(lab.dir.join("b-path.pcapng")).expect("a capture");
     assert!(file.len() > 100 * facts.captures["b-path.pcapng"]);
+}
+
+#[test]
+fn both_directions_wait_for_the_medium_that_they_share() {
+    skip_if_unable!();
+    let (aifs, preamble, ack) = (Span::from_us(43), Span::from_us(36), Span::from_us(48));
+    let medium = Medium {
+        name: "air".into(),
+        aifs,
+        slot: Span::from_us(9),
+        cw_min: 15,
+        cw_max: 1023,
+        preamble,
+        ack,
+        aggregation: Aggregation { frames: 1, ..Aggregation::default() },
+        retries: 7,
+    };
+    let rate = Rate::from_bits_per_sec(100_000_000);
+    let way = || tcplab_link::Direction { rate, ..delay(Span::from_us(100)) };
+    let lab = Lab::new("medium", way(), way(), Options { medium: Some(medium), ..Options::default() });
+    let begin = monotonic();
+    assert_transfer(&lab, 2_000_000);
+    let took = Span::from_ns(monotonic() - begin);
+    let facts = lab.stop();
+    let link = &facts.links["path"];
+    assert!(link.forward.delivered > 1_000 && link.backward.delivered > 100, "{facts:?}");
+    // Collisions and backoffs come on top.
+    let frames = (link.forward.bytes_delivered + link.backward.bytes_delivered) * 80;
+    let access = (aifs + preamble + ack) * (link.forward.delivered + link.backward.delivered);
+    assert!(access + Span::from_ns(frames) <= took, "{took} for {facts:?}");
 }
 
 #[test]

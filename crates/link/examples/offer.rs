@@ -2,14 +2,14 @@
 //!
 //! `cargo run -p tcplab-link --example offer <CASES >RESULTS`
 //!
-//! A case is `{name, seed, rate, queue, arrivals}`, its queue as in a plan, its arrivals `[ns, flow, bytes, tos]`. Results
-//! hold by name `left`, when each packet's last bit left in ns (null: it was dropped), and `tos`, as it left.
+//! A case is `{name, seed, rate, queue, arrivals}`, its queue as in a plan, its arrivals as in `tests/witness/guest.py`.
+//! Results hold by name `left`, when each packet's last bit left in ns (null: it was dropped), and `tos`, as it left.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tcplab_link::config::{Overhead, Queue};
-use tcplab_link::{Direction, Ecn, Event, Inside, Link, Observer, Packet};
+use tcplab_link::{Acknowledgment, Direction, Ecn, Event, Inside, Link, Observer, Packet};
 use tcplab_units::{Rate, Span, Time};
 
 #[derive(Deserialize)]
@@ -19,7 +19,39 @@ struct Case {
     /// None where the queue itself shapes.
     rate: Option<Rate>,
     queue: Queue,
-    arrivals: Vec<(Time, u32, u32, u8)>,
+    arrivals: Vec<Arrival>,
+}
+
+/// When it arrives, its flow, the bytes of its frame and its traffic class; and what it acknowledges.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Arrival {
+    Udp(Time, u32, u32, u8),
+    Tcp(Time, u32, u32, u8, Ack),
+}
+
+#[derive(Deserialize)]
+struct Ack {
+    number: u32,
+    sack: Vec<(u32, u32)>,
+    ece: bool,
+    time: Option<u32>,
+}
+
+impl Ack {
+    /// Bytes of the frame of a segment without payload.
+    fn frame_len(&self) -> u32 {
+        let blocks = self.sack.len() as u32;
+        let sack = if blocks > 0 { 4 + 8 * blocks } else { 0 };
+        54 + sack + if self.time.is_some() { 12 } else { 0 }
+    }
+
+    fn acknowledgment(&self, frame_len: u32) -> Acknowledgment {
+        let mut sack = [(0, 0); 4];
+        sack[..self.sack.len()].copy_from_slice(&self.sack);
+        let ecn_flags = if self.ece { 0x40 } else { 0 };
+        Acknowledgment { number: self.number, is_pure: frame_len == self.frame_len(), ecn_flags, sack }
+    }
 }
 
 #[derive(Serialize)]
@@ -53,9 +85,13 @@ fn offer(case: &Case) -> Fates {
     let mut link = Link::new(&direction, case.seed);
     let packets = case.arrivals.len();
     let mut fates = Fates { left: vec![None; packets], tos: vec![None; packets] };
-    for (index, &(at, flow, len, tos)) in case.arrivals.iter().enumerate() {
+    for (index, arrival) in case.arrivals.iter().enumerate() {
+        let (at, flow, len, tos, ack) = match arrival {
+            Arrival::Udp(at, flow, len, tos) => (*at, *flow, *len, *tos, None),
+            Arrival::Tcp(at, flow, len, tos, ack) => (*at, *flow, *len, *tos, Some(ack.acknowledgment(*len))),
+        };
         while link.poll(at, &mut fates).is_some() {}
-        link.enqueue(Offered { index, flow, len, tos }, at, &mut fates);
+        link.enqueue(Offered { index, flow, len, tos, ack }, at, &mut fates);
     }
     while link.poll(Time::from_ns(u64::MAX / 2), &mut fates).is_some() {}
     fates
@@ -71,7 +107,7 @@ impl Observer<Offered> for Fates {
 
     /// The addresses that `tests/witness/guest.py` gives to a flow.
     fn inside(&self, packet: &Offered) -> Inside {
-        Inside { source: ((packet.flow >> 8) << 8) | (packet.flow % 250), ..Inside::default() }
+        Inside { source: ((packet.flow >> 8) << 8) | (packet.flow % 250), destination: 0, ack: packet.ack }
     }
 }
 
@@ -81,14 +117,16 @@ struct Offered {
     flow: u32,
     len: u32,
     tos: u8,
+    ack: Option<Acknowledgment>,
 }
 
 impl Packet for Offered {
     fn frame_len(&self) -> u32 {
         self.len
     }
+    /// Spread over all bits, as `drr` goes by the high ones.
     fn flow_hash(&self) -> u32 {
-        self.flow
+        self.flow.wrapping_mul(0x9E37_79B9)
     }
     fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.tos)

@@ -49,6 +49,13 @@ impl Bucket {
         there
     }
 
+    /// Bytes for which there are tokens at `now`; less than zero: a debt.
+    pub(crate) fn balance(&self, now: Time) -> f64 {
+        let mut then = self.clone();
+        then.fill(now);
+        then.tokens as f64 / BYTE as f64
+    }
+
     fn fill(&mut self, now: Time) {
         let elapsed = i128::from(now.since(self.at).as_ns());
         self.at = self.at.max(now);

@@ -26,27 +26,24 @@ pub struct Acknowledgment {
 }
 
 impl Acknowledgment {
-    /// Whether a later acknowledgment of the same connection makes this one redundant: it acknowledges at least as much,
-    /// selectively too, says the same of congestion and is not a duplicate, which senders count.
+    /// Whether a later acknowledgment of the same connection makes this one redundant. It acknowledges at least as much, its
+    /// SACK blocks contain those of this one, and it is not a duplicate, which senders count. Linux's `cake` decides alike: its
+    /// acknowledgment number does not stand for a block that it covers, and a D-SACK (RFC 2883) is kept.
     pub fn is_redundant_after(&self, later: &Acknowledgment) -> bool {
         let ahead = later.number.wrapping_sub(self.number) as i32;
         let is_duplicate = ahead == 0 && self.sack == later.sack;
-        self.is_pure
-            && ahead >= 0
-            && !is_duplicate
-            && self.ecn_flags == later.ecn_flags
-            && self.blocks().all(|block| later.covers(block))
+        self.is_pure && ahead >= 0 && !is_duplicate && self.blocks().all(|block| self.is_within(block, later))
     }
 
     fn blocks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.sack.iter().copied().filter(|(left, right)| left != right)
     }
 
-    /// Whether the bytes of `block` are acknowledged.
-    fn covers(&self, (left, right): (u32, u32)) -> bool {
+    /// Whether `block` is beyond the acknowledgment number and contained in a block of `later`.
+    fn is_within(&self, (left, right): (u32, u32), later: &Acknowledgment) -> bool {
         let reaches = |from: u32, to: u32| to.wrapping_sub(from) as i32 >= 0;
-        reaches(right, self.number)
-            || self.blocks().any(|(begin, end)| reaches(begin, left) && reaches(right, end))
+        reaches(self.number, left)
+            && later.blocks().any(|(begin, end)| reaches(begin, left) && reaches(right, end))
     }
 }
 
@@ -79,14 +76,20 @@ mod tests {
     fn what_is_selectively_acknowledged_must_be_said_again() {
         let holed = ack(1000, &[(3000, 4000), (6000, 7000)]);
         assert!(!holed.is_redundant_after(&ack(2000, &[(6000, 7000)])));
-        assert!(holed.is_redundant_after(&ack(4000, &[(6000, 8000)])));
-        assert!(holed.is_redundant_after(&ack(7000, &[])));
+        assert!(holed.is_redundant_after(&ack(2000, &[(6000, 8000), (3000, 5000)])));
+        assert!(holed.is_redundant_after(&ack(1000, &[(3000, 7000)])));
+        // The number does not stand for a block.
+        assert!(!holed.is_redundant_after(&ack(4000, &[(6000, 8000)])));
+        assert!(!holed.is_redundant_after(&ack(7000, &[])));
     }
 
     #[test]
-    fn data_and_other_echoes_of_congestion_are_kept() {
-        let echo = Acknowledgment { ecn_flags: 0x40, ..ack(1000, &[]) };
-        assert!(!echo.is_redundant_after(&ack(2000, &[])));
+    fn a_report_of_duplicate_data_is_kept() {
+        assert!(!ack(5000, &[(3000, 4000)]).is_redundant_after(&ack(6000, &[(3000, 4000)])));
+    }
+
+    #[test]
+    fn data_is_kept() {
         let data = Acknowledgment { is_pure: false, ..ack(1000, &[]) };
         assert!(!data.is_redundant_after(&ack(2000, &[])));
         // Data acknowledges too.

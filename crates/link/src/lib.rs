@@ -49,7 +49,7 @@ pub use link::Link;
 pub use medium::{Medium, Stations};
 pub use observer::{Event, Observer};
 pub use packet::{Ecn, Packet};
-pub use qdisc::{Class, Gauge};
+pub use qdisc::{Class, Drops, Gauge};
 pub use random::{component_seed, mix};
 pub use rows::{QueueTables, Sampled};
 pub use stats::{QueueSample, Stats};

@@ -164,7 +164,7 @@ impl<P: Packet> Link<P> {
         if !gauges.is_empty() {
             for (name, cause) in [("early_drop", Cause::Early), ("overlimit", Cause::Overlimit)] {
                 let value = self.stats.dropped_by(cause) as f64;
-                gauges.push(Gauge { name, value, unit: "packets" });
+                gauges.push(Gauge { name: name.into(), value, unit: "packets" });
             }
         }
         gauges.extend(self.channel.gauges());

@@ -5,6 +5,7 @@ use tcplab_tables::{
 };
 use tcplab_units::Time;
 
+use crate::qdisc::Cause;
 use crate::{Class, Gauge, QueueSample, Stats};
 
 /// Of more classes only those have a row in which packets wait: of hashed ones most are empty.
@@ -66,14 +67,16 @@ impl QueueTables<'_> {
                 packets: u64::from(class.backlog.packets),
                 bytes: class.backlog.bytes,
                 sojourn: class.head_since.map(|since| time.since(since).as_ns()),
-                drops: class.dropped,
+                drops: class.drops.total(),
+                early_drops: class.drops.by(Cause::Early),
+                overlimit_drops: class.drops.by(Cause::Overlimit),
                 marks: class.marked,
                 packets_out: class.packets_out,
                 bytes_out: class.bytes_out,
             });
         }
         for gauge in gauges {
-            let (name, unit) = (self.dictionary.symbol(gauge.name), self.dictionary.symbol(gauge.unit));
+            let (name, unit) = (self.dictionary.symbol(&gauge.name), self.dictionary.symbol(gauge.unit));
             self.gauges.push(QueueGaugeRow { time: at, link, direction, name, value: gauge.value, unit });
         }
     }

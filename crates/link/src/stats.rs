@@ -2,7 +2,7 @@
 
 use tcplab_units::Span;
 
-use crate::qdisc::Cause;
+use crate::qdisc::{Cause, Drops};
 
 /// Counters since the start. `packets_in + duplicated = delivered + dropped + lost + held`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Stats {
     pub bytes_in: u64,
     /// Packets dropped by the queue discipline or by a link that is down.
     pub dropped: u64,
-    dropped_by: [u64; Cause::COUNT],
+    drops: Drops,
     /// Packets marked "congestion experienced".
     pub marked: u64,
     /// Packets that left the serializer.
@@ -35,13 +35,13 @@ pub struct Stats {
 impl Stats {
     /// Packets dropped for this cause.
     pub fn dropped_by(&self, cause: Cause) -> u64 {
-        self.dropped_by[cause as usize]
+        self.drops.by(cause)
     }
 
     #[inline]
     pub(crate) fn count_drop(&mut self, cause: Cause) {
         self.dropped += 1;
-        self.dropped_by[cause as usize] += 1;
+        self.drops.count(cause);
     }
 }
 

@@ -69,11 +69,12 @@ impl<P: Packet> Window<P> {
         if self.transmissions == 0 {
             return Vec::new();
         }
-        let count = |name, value: u64, unit| Gauge { name, value: value as f64, unit };
+        let count =
+            |name: &'static str, value: u64, unit| Gauge { name: name.into(), value: value as f64, unit };
         vec![
             count("transmissions", self.transmissions, ""),
             count("retransmitted", self.retransmitted, "packets"),
-            Gauge { name: "airtime", value: self.airtime.as_secs_f64() * 1e3, unit: "ms" },
+            Gauge { name: "airtime".into(), value: self.airtime.as_secs_f64() * 1e3, unit: "ms" },
         ]
     }
 

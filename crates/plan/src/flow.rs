@@ -111,6 +111,11 @@ impl Traffic {
         self.kind().connections()
     }
 
+    /// The ECN field of its packets where no connection negotiates it.
+    pub fn ecn_field(&self) -> u8 {
+        self.kind().ecn_field()
+    }
+
     /// The congestion control; none: it has no connections.
     pub fn cc(&self) -> Option<&Cc> {
         self.connections().map(|connections| connections.cc)

@@ -97,6 +97,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "positive-amount" => queue_limit(&read),
         "threshold" => threshold(&read),
         "dscp" => dscp(&read),
+        "ect" => whole(&read, 0, 1),
         "window" => window(&read),
         "sizes" => sizes(node),
         "cpus" => cpus(node),
@@ -116,7 +117,7 @@ pub(crate) fn stand_in(kind: &str) -> Json {
         "sizes" | "cpus" => json!([1]),
         "ip" => json!(4),
         "ports" => json!("5300-5399"),
-        "dscp" => json!(0),
+        "dscp" | "ect" => json!(0),
         "rate" | "link-rate" | "time" | "positive-time" | "moment" | "positive-moment" => {
             json!(1_000_000_000)
         }

@@ -248,6 +248,7 @@ fn of_kind(kind: &str) -> Option<Json> {
         "seed" => json!({"type": "integer", "minimum": 0}),
         "number" => json!({"type": "number"}),
         "ip" => json!({"enum": [4, 6]}),
+        "ect" => json!({"enum": [0, 1]}),
         "time" | "positive-time" | "moment" | "positive-moment" => quantity(&[Time], &[]),
         "around" => {
             json!({"type": "string", "pattern": r"^[^±]+(±|\+-)\s*\d+(\.\d+)?\s*%$", "examples": ["80 ms ± 10 %"]})

@@ -1,6 +1,7 @@
 //! Queue disciplines in the language: short forms, presets, disciplines in disciplines, and what is refused.
 
 use serde_json::{Value, json};
+use tcplab_plan::Flow;
 use tcplab_scenario::{Document, Memory, plan};
 
 fn read(queue: &str, at: &str) -> Result<Value, String> {
@@ -56,7 +57,10 @@ fn cake_takes_the_words_of_tc() {
         "{kind: cake, bandwidth: 8 Mbit/s, rtt: 50 ms, diffserv: diffserv4, isolation: dual-srchost, ack_filter: \
          aggressive, overhead: 38 B, mpu: 84 B, atm: ptm, memlimit: 1 MB}",
     );
-    assert_eq!([&made["bandwidth"], &made["rtt"], &made["memlimit"]], [8_000_000, 50_000_000, 1_000_000]);
+    assert_eq!([&made["bandwidth"], &made["rtt"]], [8_000_000, 50_000_000]);
+    assert_eq!(made["memlimit"], json!({"bytes": 1_000_000}));
+    assert_eq!(queue("{kind: cake, memlimit: 300 packets}")["memlimit"], json!({"packets": 300}));
+    assert_eq!(queue("{kind: cake, memlimit: 50 ms}")["memlimit"], json!({"time": 50_000_000}));
     assert_eq!([&made["diffserv"], &made["isolation"]], ["diffserv4", "dual-srchost"]);
     assert_eq!([&made["ack_filter"], &made["atm"]], ["aggressive", "ptm"]);
     assert_eq!(queue("{kind: cake, ack_filter: on}")["ack_filter"], "on");
@@ -115,21 +119,36 @@ fn disciplines_hold_disciplines() {
     assert_eq!(refused("{kind: prio, bands: [{dscp: [64, XF], queue: 50 ms}]}").len(), 2);
 }
 
+/// The plan of a flow through a path, or what is wrong with it.
+fn flow(written: &str) -> Result<Flow, String> {
+    let text = format!(
+        "tcplab: 1\nname: test\nnetwork: {{path: {{rate: 1 Mbit/s, rtt: 20 ms}}}}\nflows:\n  - {written}\n"
+    );
+    let document = Document::parse(text.as_bytes(), "test.yaml");
+    document
+        .and_then(|document| plan(document, &[], &Memory::default()))
+        .map(|mut made| made.flows.remove(0))
+        .map_err(|mistakes| mistakes.to_string())
+}
+
+#[test]
+fn datagrams_are_ecn_capable_by_a_number() {
+    let field = |ect: &str| flow(&format!("{{name: a, kind: udp, rate: 1 Mbit/s{ect}}}"));
+    let fields = ["", ", ect: 0", ", ect: 1"].map(|ect| field(ect).expect("a plan").traffic.ecn_field());
+    assert_eq!(fields, [0b00, 0b10, 0b01]);
+    let said = field(", ect: 2").expect_err("no such codepoint");
+    assert!(said.starts_with("test.yaml:5:47: flows.a.ect: `2` must be at most 1"), "{said}");
+    // The connections of other kinds negotiate it.
+    assert!(flow("{name: a, kind: tcp, ect: 1}").expect_err("unknown").contains("`ect`"));
+}
+
 #[test]
 fn a_flow_has_a_codepoint_by_number_or_name() {
-    let text = |flow: &str| {
-        format!(
-            "tcplab: 1\nname: test\nnetwork: {{path: {{rate: 1 Mbit/s, rtt: 20 ms}}}}\nflows:\n  - {flow}\n"
-        )
-    };
-    let read = |flow: &str| {
-        let document = Document::parse(text(flow).as_bytes(), "test.yaml");
-        document.and_then(|document| plan(document, &[], &Memory::default())).map(|made| made.flows[0].dscp)
-    };
+    let read = |written: &str| flow(written).map(|flow| flow.dscp);
     assert_eq!(read("{name: a, kind: ping, dscp: EF}"), Ok(46));
     assert_eq!(read("{name: a, kind: tcp, dscp: 10}"), Ok(10));
     assert_eq!(read("{name: a, kind: tcp}"), Ok(0));
-    let said = read("{name: a, kind: tcp, dscp: 64}").expect_err("out of range").to_string();
+    let said = read("{name: a, kind: tcp, dscp: 64}").expect_err("out of range");
     assert!(said.starts_with("test.yaml:5:32: flows.a.dscp: `64` is not a DSCP"), "{said}");
 }
 

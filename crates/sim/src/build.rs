@@ -84,6 +84,7 @@ pub(crate) fn streams(
                     to,
                     ip: flow.ip,
                     dscp: flow.dscp,
+                    ecn: flow.traffic.ecn_field(),
                     relays: Relays::of(
                         places.iter().filter(|place| builder.is_split(place, stream)).map(|place| place.node),
                     ),

@@ -26,6 +26,8 @@ pub(crate) struct FlowEndpoints {
     pub(crate) ip: IpVersion,
     /// Differentiated services codepoint of its packets in both directions.
     pub(crate) dscp: u8,
+    /// The ECN field of its packets where no connection negotiates it.
+    pub(crate) ecn: u8,
     /// Where accelerators and caches end the connection and go on with another.
     pub(crate) relays: Relays,
 }
@@ -98,7 +100,7 @@ impl FlowEndpoints {
         to: NodeId,
         sim: &mut SimContext,
     ) -> bool {
-        let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { 0 };
+        let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { self.ecn };
         let frame_len = body.frame_len(self.ip);
         let (conversation, traffic_class) = (self.stream << 1 | u32::from(forward), self.dscp << 2 | ecn);
         let packet = Packet::new(sim.bodies.insert(body), frame_len, conversation, to, traffic_class);

@@ -162,6 +162,37 @@ fn a_discipline_shows_its_state_and_its_classes() {
     assert_eq!(run.tables.queue_gauges.time.len(), 0);
 }
 
+/// Datagrams at more than the rate of the bottleneck, with these settings.
+fn overload(queue: Value, settings: Value) -> Run {
+    let datagrams = with(flow("datagrams", with(udp(11_000_000), settings)), json!({"stop": 30 * SECOND}));
+    bottleneck(queue, &[datagrams])
+}
+
+#[test]
+fn datagrams_are_ecn_capable_as_they_are_told() {
+    let marks = |settings: Value| {
+        let queue = json!({"kind": "droptail", "limit": {"packets": 50}, "mark_above": {"packets": 2}});
+        overload(queue, settings).tables.queues.marks.iter().flatten().max().expect("samples")
+    };
+    assert_eq!(marks(json!({})), 0);
+    assert!([0, 1].iter().all(|ect| marks(json!({"ect": ect})) > 1000));
+
+    // A queue of L4S tells the two codepoints apart.
+    let packets = |settings: Value| {
+        let run = overload(json!({"kind": "dualpi2"}), settings);
+        let classes = &run.tables.queue_classes;
+        ["L", "C"].map(|name| {
+            let rows = classes.class.symbols().zip(classes.packets_out.iter());
+            let own = rows.filter(|(class, _)| run.string(*class) == name);
+            own.filter_map(|(_, packets)| packets).max().expect("samples")
+        })
+    };
+    let [low_latency, classic] = packets(json!({"ect": 1}));
+    assert!(low_latency > 20_000 && classic < 1000, "{low_latency}, {classic}");
+    let [low_latency, classic] = packets(json!({"ect": 0}));
+    assert!(low_latency == 0 && classic > 20_000, "{low_latency}, {classic}");
+}
+
 #[test]
 fn settings_left_out_are_those_of_linux() {
     let (short, long) = (

@@ -273,8 +273,12 @@ table! {
     bytes: u64 ["B"],
     /// How long the packet at the head has waited; null when the class is empty.
     sojourn: Option<u64> ["ns"],
-    /// Packets the class has dropped so far.
+    /// Packets the class has dropped so far, for whatever cause.
     drops: u64 ["packets"],
+    /// Those dropped to signal congestion.
+    early_drops: u64 ["packets"],
+    /// Those dropped for want of room.
+    overlimit_drops: u64 ["packets"],
     /// Packets the class has marked so far.
     marks: u64 ["packets"],
     /// Packets that have left the class so far.

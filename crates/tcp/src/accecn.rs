@@ -30,12 +30,18 @@ const fn handshake_encoding(codepoint: u8) -> u8 {
     }
 }
 
+/// Whether a SYN or SYN-ACK that left with the codepoint `sent` cannot have arrived with `arrived` unless something on the
+/// way changes codepoints (section 3.2.2.3).
+const fn is_mangled(sent: u8, arrived: u8) -> bool {
+    (sent == NOT_ECT) != (arrived == NOT_ECT)
+}
+
 /// The ACE field: AE, CWR and ECE as one number.
 pub(crate) fn ace(segment: &Segment) -> u8 {
     u8::from(segment.ae) << 2 | u8::from(segment.flags & CWR != 0) << 1 | u8::from(segment.flags & ECE != 0)
 }
 
-fn set_ace(segment: &mut Segment, ace: u8) {
+pub(crate) fn set_ace(segment: &mut Segment, ace: u8) {
     segment.ae = ace & 4 != 0;
     segment.flags &= !(CWR | ECE);
     segment.flags |= if ace & 2 != 0 { CWR } else { 0 } | if ace & 1 != 0 { ECE } else { 0 };
@@ -65,7 +71,14 @@ pub(crate) struct Accurate {
     opening_codepoint: u8,
     /// We opened: the peer's SYN-ACK is acknowledged with its codepoint in the ACE field.
     answers_syn_ack: bool,
-    /// We set no codepoint: we have sent a SYN-ACK without ECN (section 3.1.5), or the peer's ACE field is void.
+    /// Codepoint of our SYN or SYN-ACK as it left.
+    pub(crate) syn_codepoint: u8,
+    /// It arrived marked, and the sender has not answered that yet.
+    opening_marked: bool,
+    /// The peer has sent its SYN again.
+    saw_syn_again: bool,
+    /// We set no codepoint: the server has sent a SYN-ACK or received a SYN without ECN (section 3.1.5), the peer's ACE
+    /// field is void, or something changes codepoints on the way (section 3.2.2.3).
     pub(crate) without_ect: bool,
     /// Something clears the peer's ACE field, which then says nothing (section 3.2.2.1, Table 4).
     void: bool,
@@ -86,6 +99,9 @@ impl Default for Accurate {
             s_ceb: 0,
             opening_codepoint: NOT_ECT,
             answers_syn_ack: false,
+            syn_codepoint: NOT_ECT,
+            opening_marked: false,
+            saw_syn_again: false,
             without_ect: false,
             void: false,
         }
@@ -102,6 +118,14 @@ impl Accurate {
             ceb: self.r_ceb % BYTES,
             e1b: self.r_e1b % BYTES,
         }
+    }
+
+    /// `encoding` says with which codepoint our SYN or SYN-ACK arrived; unknown ones say nothing (Table 4).
+    fn note_our_opening(&mut self, encoding: u8) {
+        let arrived = [NOT_ECT, ECT_1, ECT_0, CE].into_iter().find(|&it| handshake_encoding(it) == encoding);
+        let Some(arrived) = arrived else { return };
+        self.without_ect |= is_mangled(self.syn_codepoint, arrived);
+        self.opening_marked = arrived == CE;
     }
 
     fn counters(&self) -> [u32; 3] {
@@ -145,10 +169,23 @@ impl Connection {
         accurate.opening_codepoint = opening.ecn;
         accurate.answers_syn_ack = opening.flags & ACK != 0;
         accurate.tests_path = accurate.answers_syn_ack;
+        if !accurate.answers_syn_ack {
+            return;
+        }
         // Table 3: a marked SYN-ACK is counted, a marked SYN is not.
-        if accurate.answers_syn_ack && opening.ecn == CE && accurate.r_cep == CEP_INITIAL {
+        if opening.ecn == CE && accurate.r_cep == CEP_INITIAL {
             accurate.r_cep += 1;
         }
+        accurate.note_our_opening(ace(opening));
+    }
+
+    /// The peer has sent its SYN again while our SYN-ACK is unanswered: that is repeated without the option, with the
+    /// codepoint of the latest SYN (sections 3.1.5 and 3.2.3.2.2).
+    pub(crate) fn accecn_note_syn_again(&mut self, syn: &Segment) {
+        let accurate = &mut self.ecn.accurate;
+        accurate.opening_codepoint = syn.ecn;
+        accurate.saw_syn_again = true;
+        accurate.without_ect |= ace(syn) == 0;
     }
 
     /// Makes `syn_ack` agree to accurate feedback. A retransmission is without the option and a second one without the
@@ -159,14 +196,15 @@ impl Connection {
         } else {
             self.ecn.accurate.without_ect = true;
         }
-        if self.handshake.retries == 0 {
+        if self.handshake.retries == 0 && !self.ecn.accurate.saw_syn_again {
             syn_ack.accecn = self.ecn.accurate.option(3);
         }
     }
 
-    /// Whether the peer's SYN-ACK agrees to accurate feedback (Table 2).
+    /// Whether the peer's SYN-ACK agrees to accurate feedback (Table 2). One combination is reserved, and agrees too
+    /// (section 3.1.3).
     pub(crate) fn accecn_agreed(syn_ack: &Segment) -> bool {
-        matches!(ace(syn_ack), 0b010 | 0b011 | 0b100 | 0b110)
+        matches!(ace(syn_ack), 0b010..=0b110)
     }
 
     /// Makes an ACK of the SYN-ACK say with which codepoint that arrived (section 3.2.2.1).
@@ -188,6 +226,7 @@ impl Connection {
             0b110 => self.ecn.accurate.s_cep = CEP_INITIAL + 1,
             _ => {}
         }
+        self.ecn.accurate.note_our_opening(ace(ack));
     }
 
     /// The ACE field of whatever leaves.
@@ -282,6 +321,12 @@ impl Connection {
         self.ecn.accurate.r_cep - CEP_INITIAL
     }
 
+    /// Marks on our packets that the peer has reported so far.
+    #[cfg(test)]
+    pub(crate) fn accecn_answered(&self) -> u32 {
+        self.sk.delivered_ce
+    }
+
     /// How many of our packets the feedback in `segment` newly says were marked; it newly acknowledges or SACKs
     /// `delivered` packets. Feedback that acknowledges nothing may be old and is left for the next.
     pub(crate) fn accecn_newly_marked(&mut self, segment: &Segment, delivered: u32) -> u32 {
@@ -300,7 +345,7 @@ impl Connection {
         let marked = newly_marked(least, delivered, bytes, mss);
         accurate.s_cep = accurate.s_cep.wrapping_add(marked);
         accurate.s_ceb = reported.unwrap_or(accurate.s_ceb.wrapping_add(marked.wrapping_mul(mss)) % BYTES);
-        marked
+        marked + u32::from(core::mem::take(&mut accurate.opening_marked))
     }
 }
 

@@ -9,7 +9,7 @@ use tcplab_control::CaEvent;
 use tcplab_control::sock::{ACK_NOW, ACK_TIMER, ECN_ACCURATE, ECN_DEMAND_CWR, ECN_OK};
 
 use crate::Ecn;
-use crate::accecn::Accurate;
+use crate::accecn::{Accurate, ace};
 use crate::segment::{ACK, CWR, ECE, SYN};
 use crate::{Connection, Segment};
 
@@ -92,7 +92,8 @@ impl Connection {
     /// only by one, or by those who speak accurate ECN (`tcp_ecn_create_request`).
     pub(crate) fn ecn_accepts(&self, syn: &Segment) -> EcnFeedback {
         let asked = syn.flags & (ECE | CWR) == ECE | CWR;
-        if self.knows_accurate() && syn.ae {
+        // Combinations that nothing sends yet ask for accurate feedback too (RFC 9768, section 3.1.3).
+        if self.knows_accurate() && !matches!(ace(syn), 0b000 | 0b011) {
             EcnFeedback::Accurate
         } else if asked
             && (self.control.needs_ecn() || (self.config.ecn != Ecn::Off && (syn.ecn == NOT_ECT || syn.ae)))

@@ -24,6 +24,7 @@ impl Connection {
         let mut syn = self.syn_header();
         syn.flags = SYN;
         self.ecn_ask(&mut syn);
+        self.ecn.accurate.syn_codepoint = syn.ecn;
         syn.window = self.window.advertised as u16;
         self.emit_syn(syn);
     }
@@ -132,6 +133,7 @@ impl Connection {
         if segment.flags & SYN != 0 {
             // The peer did not see our SYN-ACK.
             if segment.flags & ACK == 0 && segment.seq.wrapping_add(1) == self.rcv.nxt {
+                self.accecn_note_syn_again(segment);
                 self.send_syn_ack();
             }
             return false;

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::Socket;
+use tcplab_plan::Traffic;
 use tcplab_probe::clock;
 use tcplab_probe::scheduling::RealTimePriority;
 
-use crate::Traffic;
 use crate::pattern::Phases;
 use crate::socket::ATTENTION;
 use crate::tcp::{Stream, Task, waited};
@@ -31,11 +31,11 @@ impl Task<'_> {
     pub fn write(&self, stream: &Stream, socket: &Socket) -> io::Result<bool> {
         let mut left = self.bytes().unwrap_or(u64::MAX);
         let stop = self.stop();
-        let pattern = match self.end.flow.traffic {
-            Traffic::Tcp { pattern, .. } => pattern,
+        let pattern = match &self.end.flow.traffic {
+            Traffic::Tcp(tcp) => tcp.pattern,
             _ => None,
         };
-        let mut phases = Phases::new(pattern, self.end.flow.start, self.end.seed, stream.number);
+        let mut phases = Phases::new(pattern, self.end.start(), self.end.seed, stream.number);
         while left > 0 {
             let now = self.context.clock.now();
             if now >= stop || self.context.stop.load(Ordering::Relaxed) {

@@ -20,7 +20,7 @@ impl Task<'_> {
         let mut before = vec![Sent::default(); streams.len()];
         scheduling::be_prompt();
         let clock = self.context.clock;
-        let mut boundary = (self.end.flow.start / width + 1) * width;
+        let mut boundary = (self.end.start() / width + 1) * width;
         loop {
             let due = boundary.min(clock.duration);
             let over = loop {

@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use serde::Deserialize;
-use tcplab_plan::Web;
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
+use tcplab_plan::{Flow, Generator, TcpSettings};
+use tcplab_units::Time;
 
 /// One node's part in one flow.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,9 +24,15 @@ pub struct End {
     /// Seed of on-off patterns. Of an http flow the run's, from which the simulator draws its requests too.
     #[serde(default)]
     pub seed: u64,
-    /// `iperf3`: let that program make the traffic.
+    /// The program that makes the traffic; none: this one.
     #[serde(default)]
     pub generator: Option<Generator>,
+    /// Of a tcp flow: the server sends.
+    #[serde(default)]
+    pub reverse: bool,
+    /// Upper bound of the pacing rate of each stream, bit/s (SO_MAX_PACING_RATE).
+    #[serde(default)]
+    pub max_pacing_rate: Option<u64>,
     /// Spin before deadlines rather than sleep: precise to a microsecond, at the cost of a CPU.
     #[serde(default)]
     pub spin: bool,
@@ -34,7 +43,20 @@ pub struct End {
     #[serde(default)]
     pub target: Option<Target>,
     /// The flow, as it stands in the plan.
+    #[serde(deserialize_with = "flow")]
     pub flow: Flow,
+}
+
+/// A flow without the TCP settings that only a newer caller knows: in a plan they would be errors.
+fn flow<'de, D: Deserializer<'de>>(from: D) -> Result<Flow, D::Error> {
+    let mut flow = Value::deserialize(from)?;
+    let known = serde_json::to_value(TcpSettings::default()).map_err(D::Error::custom)?;
+    for end in ["sender", "receiver"] {
+        if let Some(settings) = flow.get_mut(end).and_then(Value::as_object_mut) {
+            settings.retain(|key, _| known.get(key).is_some());
+        }
+    }
+    Flow::deserialize(flow).map_err(D::Error::custom)
 }
 
 /// The object that a URL names at its server.
@@ -66,192 +88,33 @@ impl Role {
     }
 }
 
-/// Another program that makes a flow's traffic.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Generator {
-    /// iperf3, 3.12 or newer.
-    Iperf3,
-}
-
-/// One named traffic source and sink. Times are ns since the run's start.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Flow {
-    /// Its name.
-    pub name: String,
-    /// The sending node (for request: the client).
-    pub from: String,
-    /// The receiving node.
-    pub to: String,
-    /// When it starts.
-    #[serde(default)]
-    pub start: u64,
-    /// When its source stops; none: when its work is done, or the run ends.
-    #[serde(default)]
-    pub stop: Option<u64>,
-    /// Connections or sources.
-    #[serde(default = "one")]
-    pub streams: u32,
-    /// Differentiated services codepoint of its packets.
-    #[serde(default)]
-    pub dscp: u8,
-    /// Its traffic.
-    #[serde(flatten)]
-    pub traffic: Traffic,
-}
-
-fn one() -> u32 {
-    1
-}
-
-/// Traffic of a flow.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Traffic {
-    /// A bulk transfer.
-    Tcp {
-        /// Congestion control.
-        cc: Cc,
-        /// Bytes a stream; none: as many as the time allows.
-        bytes: Option<u64>,
-        /// Pauses.
-        pattern: Option<Pattern>,
-        /// Settings of the sending end.
-        #[serde(default)]
-        sender: Settings,
-        /// Settings of the receiving end.
-        #[serde(default)]
-        receiver: Settings,
-        /// The server sends.
-        #[serde(default)]
-        reverse: bool,
-    },
-    /// Datagrams at a rate.
-    Udp {
-        /// Payload bit/s of a stream.
-        rate: u64,
-        /// Payload bytes of a datagram.
-        payload: u32,
-        /// Payload bytes a stream; none: as many as the time allows.
-        bytes: Option<u64>,
-        /// Pauses.
-        pattern: Option<Pattern>,
-    },
-    /// Exchanges of a request and a response on one connection a stream.
-    Request {
-        /// Congestion control.
-        cc: Cc,
-        /// Bytes of a request.
-        request: u64,
-        /// Bytes of a response.
-        response: u64,
-        /// Pause between a response and the next request, ns.
-        #[serde(default)]
-        think: u64,
-        /// Exchanges a stream; none: as many as the time allows.
-        count: Option<u64>,
-        /// The client's settings.
-        #[serde(default)]
-        sender: Settings,
-        /// The server's settings.
-        #[serde(default)]
-        receiver: Settings,
-    },
-    /// Pages loaded over HTTP/1.1; a stream is a connection.
-    Http {
-        /// Congestion control.
-        cc: Cc,
-        /// The pages to load.
-        web: Web,
-        /// The client's settings.
-        #[serde(default)]
-        sender: Settings,
-        /// The server's settings.
-        #[serde(default)]
-        receiver: Settings,
-    },
-    /// Messages echoed by the server, by size; a stream is a client.
-    Echo(EchoTraffic),
-    /// ICMP echo requests.
-    Ping {
-        /// Time between two, ns.
-        interval: u64,
-        /// Payload bytes.
-        payload: u32,
-        /// How many; none: as many as the time allows.
-        count: Option<u64>,
-    },
-}
-
-impl Traffic {
-    /// The kind's name in tables.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Traffic::Tcp { .. } => "tcp",
-            Traffic::Udp { .. } => "udp",
-            Traffic::Request { .. } => "request",
-            Traffic::Http { .. } => "http",
-            Traffic::Echo(_) => "echo",
-            Traffic::Ping { .. } => "ping",
-        }
+impl End {
+    /// Whether iperf3 makes its traffic.
+    pub(crate) fn by_iperf3(&self) -> bool {
+        self.generator == Some(Generator::Iperf3)
     }
 
-    /// The congestion control, where there is one.
-    pub fn cc(&self) -> Option<&str> {
-        match self {
-            Traffic::Tcp { cc, .. } | Traffic::Request { cc, .. } | Traffic::Http { cc, .. } => {
-                Some(&cc.name)
-            }
-            Traffic::Echo(echo) => Some(&echo.cc.name),
-            Traffic::Udp { .. } | Traffic::Ping { .. } => None,
-        }
+    /// When the flow starts, ns since the run's start.
+    pub(crate) fn start(&self) -> u64 {
+        self.flow.start.as_ns()
+    }
+
+    /// When its source stops, if a time says so, in a run that ends at `over`.
+    pub(crate) fn stop(&self, over: u64) -> u64 {
+        self.flow.stop.map_or(u64::MAX, Time::as_ns).min(over)
+    }
+
+    /// Options of a socket of this end.
+    pub(crate) fn options(&self, settings: &TcpSettings) -> SocketOptions {
+        let TcpSettings { mss, send_buffer, receive_buffer, nagle, pacing, .. } = *settings;
+        let max_pacing_rate = self.max_pacing_rate;
+        SocketOptions { mss: Some(mss), send_buffer, receive_buffer, nagle, pacing, max_pacing_rate }
     }
 }
 
-/// The task of an echo flow's clients, each on a connection of its own.
-#[derive(Clone, Debug, Deserialize)]
-pub struct EchoTraffic {
-    /// Congestion control of both ends.
-    pub cc: Cc,
-    /// Bytes of a message, size after size.
-    pub sizes: Vec<u32>,
-    /// Messages of each size.
-    pub iterations: u64,
-    /// The first so many of each size are kept one by one, so that they can be left out.
-    #[serde(default)]
-    pub warmup: u64,
-    /// Minimum time from one message to the next, ns.
-    #[serde(default)]
-    pub interval: u64,
-    /// How long one round trip may take, ns.
-    #[serde(default = "ten_seconds")]
-    pub timeout: u64,
-    /// Both ends poll instead of sleeping.
-    #[serde(default)]
-    pub busy_poll: bool,
-    /// The clients' settings.
-    #[serde(default)]
-    pub sender: Settings,
-    /// The server's settings.
-    #[serde(default)]
-    pub receiver: Settings,
-}
-
-fn ten_seconds() -> u64 {
-    10_000_000_000
-}
-
-/// A congestion control by name.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Cc {
-    /// As the kernel knows it.
-    pub name: String,
-}
-
-/// TCP settings that belong to a socket; an absent one is left to the kernel.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(default)]
-pub struct Settings {
+/// Options of a TCP socket; an absent one is left to the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct SocketOptions {
     /// Largest payload of a segment without options (TCP_MAXSEG).
     pub mss: Option<u32>,
     /// Send buffer in bytes as given to SO_SNDBUF.
@@ -266,9 +129,9 @@ pub struct Settings {
     pub max_pacing_rate: Option<u64>,
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for SocketOptions {
+    fn default() -> SocketOptions {
+        SocketOptions {
             mss: None,
             send_buffer: None,
             receive_buffer: None,
@@ -279,23 +142,22 @@ impl Default for Settings {
     }
 }
 
-/// Pauses in a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Pattern {
-    /// Mean time of sending, ns.
-    pub on: u64,
-    /// Mean time of silence, ns.
-    pub off: u64,
-    /// How both are distributed.
-    pub distribution: Distribution,
-}
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tcplab_plan::Traffic;
 
-/// How on and off times are distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Distribution {
-    /// Always the mean.
-    Constant,
-    /// Exponentially.
-    Exponential,
+    use super::*;
+
+    #[test]
+    fn keys_of_a_newer_caller_are_ignored() {
+        let end = json!({"role": "client", "address": "192.0.2.1", "newer": 1, "flow": {
+            "name": "bulk", "from": "a", "to": "b", "start": 0, "streams": 1, "newer": 1,
+            "kind": "tcp", "cc": {"name": "cubic", "newer": 1},
+            "sender": {"mss": 1000, "newer": 1}, "receiver": {"newer": 1},
+        }});
+        let end: End = serde_json::from_value(end).expect("only new keys");
+        let Traffic::Tcp(tcp) = end.flow.traffic else { panic!("{:?}", end.flow.traffic) };
+        assert_eq!((tcp.sender.mss, *tcp.receiver), (1000, TcpSettings::default()));
+    }
 }

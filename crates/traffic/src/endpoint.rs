@@ -3,12 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tcplab_plan::Traffic;
+
 use crate::echo::Echo;
 use crate::iperf3::Iperf3;
 use crate::ping::Pings;
 use crate::tcp::Tcp;
 use crate::udp::Udp;
-use crate::{Context, End, Handle, Role, Totals, Traffic, TrafficError};
+use crate::{Context, End, Handle, Role, Totals, TrafficError};
 
 /// An end that is ready to start; a server's ports are open.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
     if streams == 0 {
         return Err(TrafficError::Zero { what: "streams" });
     }
-    let wanted = matches!(end.role, Role::Client) && !matches!(end.flow.traffic, Traffic::Ping { .. });
+    let wanted = matches!(end.role, Role::Client) && end.flow.traffic.traits().served;
     if (wanted || !end.ports.is_empty()) && end.ports.len() != streams as usize {
         return Err(TrafficError::Ports { given: end.ports.len(), streams });
     }
@@ -41,18 +43,18 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
         return Err(TrafficError::Zero { what: "sample" });
     }
     let (kind, ports) = match &end.flow.traffic {
-        _ if end.generator.is_some() => {
+        _ if end.by_iperf3() => {
             let (iperf3, ports) = Iperf3::prepare(&end)?;
             (StreamKind::Iperf3(iperf3), ports)
         }
-        Traffic::Http { web, .. } if web.objects == 0 || web.sizes.is_empty() || web.page == 0 => {
+        Traffic::Http(http) if http.web.objects == 0 || http.web.sizes.is_empty() || http.web.page == 0 => {
             return Err(TrafficError::Zero { what: "objects, sizes or page" });
         }
-        Traffic::Tcp { .. } | Traffic::Request { .. } | Traffic::Http { .. } => {
+        Traffic::Tcp(_) | Traffic::Request(_) | Traffic::Http(_) => {
             let (tcp, ports) = Tcp::prepare(&end)?;
             (StreamKind::Tcp(tcp), ports)
         }
-        Traffic::Udp { .. } => {
+        Traffic::Udp(_) => {
             let (udp, ports) = Udp::prepare(&end)?;
             (StreamKind::Udp(udp), ports)
         }
@@ -60,7 +62,7 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
             let (echo, ports) = Echo::prepare(&end)?;
             (StreamKind::Echo(echo), ports)
         }
-        Traffic::Ping { .. } => (StreamKind::Ping(Pings::prepare(&end)?), Vec::new()),
+        Traffic::Ping(_) => (StreamKind::Ping(Pings::prepare(&end)?), Vec::new()),
     };
     Ok(Prepared { end, ports, kind })
 }

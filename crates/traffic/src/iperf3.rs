@@ -10,11 +10,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tcplab_plan::{Tcp, Traffic, Udp};
 use tcplab_probe::Dump;
 use tcplab_probe::Filter;
 use tcplab_probe::diag::Family;
 
-use crate::{Context, End, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError};
+use crate::{Context, End, Interval, Role, SocketOptions, Summary, Totals, TrafficError};
 
 /// Time iperf3 has, after its test, to exchange results and exit.
 const GRACE: Duration = Duration::from_secs(5);
@@ -73,14 +74,15 @@ impl Iperf3 {
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let server = end.role == Role::Server;
-        if !server && !context.sleep_until(end.flow.start) {
+        if !server && !context.sleep_until(end.start()) {
             return Ok(());
         }
         let mut process = match self.server {
             Some(server) => server,
             None => {
                 if let Some(&port) = end.ports.first()
-                    && matches!(end.flow.traffic, Traffic::Tcp { reverse: false, .. })
+                    && matches!(end.flow.traffic, Traffic::Tcp(_))
+                    && !end.reverse
                 {
                     context.registry.add_foreign(port, end.flow.name.as_str().into());
                 }
@@ -94,10 +96,7 @@ impl Iperf3 {
         if let Some(message) = report["error"].as_str() {
             return Err(TrafficError::Iperf3Failed { message: message.to_owned() });
         }
-        let sends = match end.flow.traffic {
-            Traffic::Tcp { reverse, .. } => server == reverse,
-            _ => !server,
-        };
+        let sends = server == end.reverse;
         Rows { end, context, totals, sends, begin }.write(&report);
         Ok(())
     }
@@ -105,9 +104,12 @@ impl Iperf3 {
 
 /// Says where iperf3 cannot follow the plan to the letter.
 fn warn(end: &End, context: &Context) {
-    let length = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration) - end.flow.start;
-    let timed =
-        matches!(end.flow.traffic, Traffic::Tcp { bytes: None, .. } | Traffic::Udp { bytes: None, .. });
+    let length = end.stop(context.clock.duration) - end.start();
+    let timed = match &end.flow.traffic {
+        Traffic::Tcp(tcp) => tcp.bytes.is_none(),
+        Traffic::Udp(udp) => udp.bytes.is_none(),
+        _ => false,
+    };
     if timed && !length.is_multiple_of(1_000_000_000) {
         let message = format!("{}: iperf3 sends for whole seconds only, so it stops early", end.flow.name);
         context.sink.warning(message, "give the flow a duration of whole seconds".into());
@@ -121,9 +123,8 @@ fn warn(end: &End, context: &Context) {
 /// When the first data connection was made, which is within a round trip of when the test began.
 fn begin(end: &End, context: &Context) -> u64 {
     let port = end.ports.first().copied().unwrap_or(0);
-    let (Ok(mut dump), Traffic::Tcp { .. }, Role::Client) = (Dump::open(), &end.flow.traffic, end.role)
-    else {
-        return end.flow.start;
+    let (Ok(mut dump), Traffic::Tcp(_), Role::Client) = (Dump::open(), &end.flow.traffic, end.role) else {
+        return end.start();
     };
     let filter = Filter { local: vec![], remote: vec![port..=port] };
     let family = if end.address.is_ipv4() { Family::V4 } else { Family::V6 };
@@ -137,7 +138,7 @@ fn begin(end: &End, context: &Context) -> u64 {
         }
         std::thread::sleep(GLANCE);
     }
-    end.flow.start
+    end.start()
 }
 
 fn spawn(words: &[&str]) -> Result<Process, TrafficError> {
@@ -245,16 +246,17 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             .into();
     let mut push = |key: &str, value: String| words.extend([key.to_owned(), value]);
     push("-P", end.flow.streams.to_string());
-    if end.flow.dscp > 0 {
-        push("--dscp", end.flow.dscp.to_string());
+    let traffic_class = end.flow.dscp << 2 | end.flow.traffic.ecn_field();
+    if traffic_class > 0 {
+        push("--tos", traffic_class.to_string());
     }
     let bytes = match &end.flow.traffic {
-        Traffic::Tcp { cc, bytes, pattern, sender, receiver, .. } => {
+        Traffic::Tcp(Tcp { cc, bytes, pattern, sender, receiver, .. }) => {
             if pattern.is_some() {
                 return unable("it knows no pauses");
             }
             push("-C", cc.name.clone());
-            let Settings { mss, send_buffer, max_pacing_rate, pacing, .. } = *sender;
+            let SocketOptions { mss, send_buffer, max_pacing_rate, pacing, .. } = end.options(sender);
             if let Some(mss) = mss {
                 push("-M", mss.to_string());
             }
@@ -271,16 +273,16 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             }
             *bytes
         }
-        Traffic::Udp { rate, payload, bytes, pattern } => {
+        Traffic::Udp(Udp { rate, payload, bytes, pattern, .. }) => {
             if pattern.is_some() {
                 return unable("it knows no pauses");
             }
-            push("-b", rate.to_string());
+            push("-b", rate.bits_per_sec().to_string());
             push("-l", payload.to_string());
             push("-w", datagram_buffer().to_string());
             *bytes
         }
-        Traffic::Request { .. } | Traffic::Http { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => {
+        Traffic::Request(_) | Traffic::Http(_) | Traffic::Echo(_) | Traffic::Ping(_) => {
             return unable("it makes tcp and udp flows only");
         }
     };
@@ -288,7 +290,7 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
         Some(_) if end.flow.streams > 1 => return unable("it counts bytes over all streams"),
         Some(bytes) => push("-n", bytes.to_string()),
         None => {
-            let length = end.flow.stop.unwrap_or(duration).min(duration).saturating_sub(end.flow.start);
+            let length = end.stop(duration).saturating_sub(end.start());
             if duration != u64::MAX || end.flow.stop.is_some() {
                 if length < 1_000_000_000 {
                     return unable("its tests last whole seconds, one or more");
@@ -298,9 +300,9 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
         }
     }
     match &end.flow.traffic {
-        Traffic::Tcp { sender, reverse, .. } => {
-            words.extend((!sender.nagle).then(|| "-N".to_owned()));
-            words.extend(reverse.then(|| "-R".to_owned()));
+        Traffic::Tcp(tcp) => {
+            words.extend((!tcp.sender.nagle).then(|| "-N".to_owned()));
+            words.extend(end.reverse.then(|| "-R".to_owned()));
         }
         _ => words.push("-u".to_owned()),
     }
@@ -326,7 +328,7 @@ impl Rows<'_> {
 
     fn write(&self, report: &Value) {
         let flow = &self.end.flow;
-        let udp = matches!(flow.traffic, Traffic::Udp { .. });
+        let udp = matches!(flow.traffic, Traffic::Udp(_));
         let time = |seconds: &Value| self.begin + (seconds.as_f64().unwrap_or(0.0).max(0.0) * 1e9) as u64;
         let mut totals: Vec<(u64, u64)> = vec![(0, 0); flow.streams as usize];
         for interval in report["intervals"].as_array().into_iter().flatten() {

@@ -22,7 +22,7 @@ mod socket;
 mod tcp;
 mod udp;
 
-pub use config::{Cc, EchoTraffic, End, Flow, Pattern, Role, Settings, Target, Traffic};
+pub use config::{End, Role, SocketOptions, Target};
 pub use endpoint::{Prepared, prepare};
 pub use error::TrafficError;
 pub use rows::{Exchange, Fetch, Interval, Ping, Sink, Summary};

@@ -3,9 +3,8 @@
 use rand::RngExt;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::Pattern;
-use crate::config::Distribution;
+use tcplab_plan::{Pattern, PatternDistribution};
+use tcplab_units::Span;
 
 /// The phases of one stream. It begins by sending.
 #[derive(Debug)]
@@ -45,13 +44,14 @@ impl Phases {
     }
 
     /// At least a microsecond, so that time always advances.
-    fn draw(&mut self, mean: u64) -> u64 {
-        let exponential = matches!(self.pattern, Some(p) if p.distribution == Distribution::Exponential);
+    fn draw(&mut self, mean: Span) -> u64 {
+        let exponential =
+            matches!(self.pattern, Some(p) if p.distribution == PatternDistribution::Exponential);
         let length = if exponential {
             let uniform: f64 = self.random.random();
-            -(1.0 - uniform).ln() * mean as f64
+            -(1.0 - uniform).ln() * mean.as_ns() as f64
         } else {
-            mean as f64
+            mean.as_ns() as f64
         };
         (length as u64).max(1000)
     }
@@ -65,7 +65,11 @@ mod tests {
 
     #[test]
     fn a_constant_pattern_alternates_exactly() {
-        let pattern = Pattern { on: 10 * MS, off: 5 * MS, distribution: Distribution::Constant };
+        let pattern = Pattern {
+            on: Span::from_ms(10),
+            off: Span::from_ms(5),
+            distribution: PatternDistribution::Constant,
+        };
         let mut phases = Phases::new(Some(pattern), 100 * MS, 1, 0);
         assert_eq!(phases.at(100 * MS), (true, 110 * MS));
         assert_eq!(phases.at(110 * MS), (false, 115 * MS));
@@ -74,7 +78,11 @@ mod tests {
 
     #[test]
     fn an_exponential_pattern_keeps_the_mean_share_of_time() {
-        let pattern = Pattern { on: 3 * MS, off: MS, distribution: Distribution::Exponential };
+        let pattern = Pattern {
+            on: Span::from_ms(3),
+            off: Span::from_ms(1),
+            distribution: PatternDistribution::Exponential,
+        };
         let mut phases = Phases::new(Some(pattern), 0, 7, 0);
         let (mut time, mut on) = (0, 0);
         for _ in 0..40_000 {
@@ -89,7 +97,11 @@ mod tests {
 
     #[test]
     fn streams_of_one_seed_differ_and_each_repeats() {
-        let pattern = Pattern { on: MS, off: MS, distribution: Distribution::Exponential };
+        let pattern = Pattern {
+            on: Span::from_ms(1),
+            off: Span::from_ms(1),
+            distribution: PatternDistribution::Exponential,
+        };
         let first = |seed, stream| Phases::new(Some(pattern), 0, seed, stream).at(0).1;
         assert_eq!(first(1, 0), first(1, 0));
         assert_ne!(first(1, 0), first(1, 1));

@@ -6,9 +6,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tcplab_plan::Traffic;
 use tcplab_probe::{clock, scheduling};
+use tcplab_units::Span;
 
-use crate::{Context, End, Ping, Summary, Traffic, TrafficError};
+use crate::{Context, End, Ping, Summary, TrafficError};
 
 const ICMP_HEADER: usize = 8;
 /// A probe's number in its payload, where that has room for it.
@@ -34,8 +36,9 @@ pub(crate) struct Pings {
 
 impl Pings {
     pub fn prepare(end: &End) -> Result<Pings, TrafficError> {
-        if let Traffic::Ping { interval, payload, .. } = end.flow.traffic {
-            if interval == 0 {
+        if let Traffic::Ping(ping) = &end.flow.traffic {
+            let payload = ping.payload;
+            if ping.interval == Span::ZERO {
                 return Err(TrafficError::Zero { what: "interval" });
             }
             if payload > LARGEST {
@@ -69,7 +72,7 @@ impl Pings {
                 )
             };
             let address = SocketAddr::new(end.address, 0);
-            crate::socket::set_dscp(&socket, address, end.flow.dscp)?;
+            crate::socket::set_traffic_class(&socket, address, &end.flow)?;
             socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
             pings.sockets.push(socket);
         }
@@ -130,8 +133,8 @@ impl<'a> Pinger<'a> {
         end: &'a End,
         context: &'a Context,
     ) -> Pinger<'a> {
-        let payload = match end.flow.traffic {
-            Traffic::Ping { payload, .. } => payload as usize,
+        let payload = match &end.flow.traffic {
+            Traffic::Ping(ping) => ping.payload as usize,
             _ => 0,
         };
         // Other pingers of this namespace have other identifiers: processes by pid, streams by descriptor.
@@ -153,11 +156,12 @@ impl<'a> Pinger<'a> {
     }
 
     fn run(mut self) -> io::Result<()> {
-        let Traffic::Ping { interval, count, .. } = self.end.flow.traffic else { return Ok(()) };
+        let Traffic::Ping(ping) = &self.end.flow.traffic else { return Ok(()) };
+        let (interval, count) = (ping.interval.as_ns(), ping.count);
         scheduling::be_prompt();
         let cpu = clock::thread_cpu();
-        let start = self.end.flow.start;
-        let stop = self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration);
+        let start = self.end.start();
+        let stop = self.end.stop(self.context.clock.duration);
         let (mut seq, mut soonest) = (0, 0);
         // Until the run begins its clock stands at zero, so that zero is due.
         self.context.sleep_until(start);

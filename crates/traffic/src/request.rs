@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
+use tcplab_plan::Request;
 
 use crate::Exchange;
 use crate::bulk::READ;
@@ -14,15 +15,9 @@ use crate::tcp::{Stream, Task, waited};
 impl Task<'_> {
     /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over
     /// (false).
-    pub fn ask(
-        &self,
-        stream: &Stream,
-        socket: &Socket,
-        request: u64,
-        response: u64,
-        think: u64,
-        count: Option<u64>,
-    ) -> io::Result<bool> {
+    pub fn ask(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
+        let &Request { request, response, think, count, .. } = plan;
+        let think = think.as_ns();
         socket.set_read_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         let stop = self.stop();
@@ -47,7 +42,8 @@ impl Task<'_> {
     }
 
     /// Answers until the client says it is done (true) or the run is over (false).
-    pub fn answer(&self, stream: &Stream, socket: &Socket, request: u64, response: u64) -> io::Result<bool> {
+    pub fn answer(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
+        let &Request { request, response, .. } = plan;
         socket.set_read_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
         loop {

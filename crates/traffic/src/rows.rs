@@ -1,8 +1,9 @@
 //! Rows that traffic reports. Times are ns since the run's start; a figure this end does not know is none.
 
+use tcplab_plan::Flow;
 use tcplab_tables::EchoTally;
 
-use crate::{Flow, Role, TrafficError};
+use crate::{Role, TrafficError};
 
 /// One stream in one interval.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,9 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tcplab_plan::Flow;
 
-use crate::{Context, Settings, TrafficError};
+use crate::{Context, SocketOptions, TrafficError};
 
 /// How often a waiting stream looks whether the run is over.
 pub(crate) const ATTENTION: Duration = Duration::from_millis(100);
@@ -37,10 +38,10 @@ impl Clamped {
     }
 }
 
-/// Opens a TCP socket for `address` with `settings` and congestion control `cc`; empty: the kernel's default.
+/// Opens a TCP socket for `address` with `options` and congestion control `cc`; empty: the kernel's default.
 pub fn tcp(
     address: SocketAddr,
-    settings: &Settings,
+    options: &SocketOptions,
     cc: &str,
 ) -> Result<(Socket, Vec<Clamped>), TrafficError> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
@@ -53,19 +54,19 @@ pub fn tcp(
             source,
         })?;
     }
-    if let Some(mss) = settings.mss {
+    if let Some(mss) = options.mss {
         option("TCP_MAXSEG", u64::from(mss), socket.set_tcp_mss(mss))?;
     }
-    if !settings.nagle {
+    if !options.nagle {
         option("TCP_NODELAY", 1, socket.set_tcp_nodelay(true))?;
     }
-    if let Some(rate) = pacing_rate(settings) {
+    if let Some(rate) = pacing_rate(options) {
         let set = set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate);
         option("SO_MAX_PACING_RATE", rate, set)?;
     }
     let mut clamped = Vec::new();
-    clamped.extend(buffer(&socket, Buffer::Send, settings.send_buffer)?);
-    clamped.extend(buffer(&socket, Buffer::Receive, settings.receive_buffer)?);
+    clamped.extend(buffer(&socket, Buffer::Send, options.send_buffer)?);
+    clamped.extend(buffer(&socket, Buffer::Receive, options.receive_buffer)?);
     Ok((socket, clamped))
 }
 
@@ -73,10 +74,10 @@ pub fn tcp(
 ///
 /// The kernel paces a socket from the first rate on that is not its "unlimited" (`sk_setsockopt` turns
 /// SK_PACING_NONE into SK_PACING_NEEDED), so one below that asks for pacing without a bound.
-fn pacing_rate(settings: &Settings) -> Option<u64> {
-    match settings.max_pacing_rate {
+fn pacing_rate(options: &SocketOptions) -> Option<u64> {
+    match options.max_pacing_rate {
         Some(rate) => Some((rate / 8).max(1)),
-        None => settings.pacing.then_some(u64::MAX - 1),
+        None => options.pacing.then_some(u64::MAX - 1),
     }
 }
 
@@ -84,18 +85,23 @@ fn option(option: &'static str, value: u64, result: io::Result<()>) -> Result<()
     result.map_err(|source| TrafficError::Option { option, value, source })
 }
 
-/// Sends with this DSCP; the sockets that a listening one accepts do so too.
-pub(crate) fn set_dscp(socket: &Socket, address: SocketAddr, dscp: u8) -> Result<(), TrafficError> {
-    if dscp == 0 {
+/// Sends with the DSCP and the ECN field of `flow`; the sockets that a listening one accepts do so too. The kernel keeps
+/// TCP's own ECN field.
+pub(crate) fn set_traffic_class(
+    socket: &Socket,
+    address: SocketAddr,
+    flow: &Flow,
+) -> Result<(), TrafficError> {
+    let class = flow.dscp << 2 | flow.traffic.ecn_field();
+    if class == 0 {
         return Ok(());
     }
-    // The lower two bits are ECN's, which the kernel keeps as they are for TCP.
-    let value = libc::c_int::from(dscp) << 2;
+    let value = libc::c_int::from(class);
     let (name, set) = match address {
         SocketAddr::V4(_) => ("IP_TOS", set(socket, libc::IPPROTO_IP, libc::IP_TOS, value)),
         SocketAddr::V6(_) => ("IPV6_TCLASS", set(socket, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, value)),
     };
-    option(name, u64::from(dscp) << 2, set)
+    option(name, u64::from(class), set)
 }
 
 fn set<T: Copy>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: T) -> io::Result<()> {

@@ -9,13 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use socket2::Socket;
+use tcplab_plan::{Connections, Traffic};
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock};
 
 use crate::counter::Counter;
 use crate::http::{Client, Objects};
 use crate::socket::{self, ATTENTION, Clamped};
-use crate::{Cc, Context, End, Role, Settings, Summary, Totals, Traffic, TrafficError, bulk};
+use crate::{Context, End, Role, SocketOptions, Summary, Totals, TrafficError, bulk};
 
 /// Stack of a stream's thread.
 pub(crate) const STACK: usize = 128 << 10;
@@ -37,7 +38,7 @@ pub(crate) struct Task<'a> {
     pub totals: &'a Totals,
     /// The block that is written again and again: one memory for all streams, which so stays in the CPU's cache.
     pub block: &'a [u8],
-    pub settings: &'a Settings,
+    pub options: SocketOptions,
     /// This end sends (for request: asks).
     pub sends: bool,
     /// Both ends send and receive.
@@ -103,12 +104,12 @@ impl Stream {
 
 impl Tcp {
     pub fn prepare(end: &End) -> Result<(Tcp, Vec<u16>), TrafficError> {
-        let Some((cc, settings, _)) = ours(end) else { return Ok((Tcp::empty(), Vec::new())) };
+        let Some((control, options, _)) = ours(end) else { return Ok((Tcp::empty(), Vec::new())) };
         let mut tcp = Tcp::empty();
         let mut ports = Vec::new();
         for address in end.addresses() {
-            let (socket, clamped) = socket::tcp(address, settings, &cc.name)?;
-            socket::set_dscp(&socket, address, end.flow.dscp)?;
+            let (socket, clamped) = socket::tcp(address, &options, control)?;
+            socket::set_traffic_class(&socket, address, &end.flow)?;
             let (socket, port) = match end.role {
                 Role::Server => socket::listen(socket, address)?,
                 Role::Client => (socket, address.port()),
@@ -125,13 +126,13 @@ impl Tcp {
     }
 
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
-        let Some((_, settings, sends)) = ours(end) else { return Ok(()) };
-        let both_ways = matches!(end.flow.traffic, Traffic::Request { .. } | Traffic::Http { .. });
-        let is_http = matches!(end.flow.traffic, Traffic::Http { .. });
+        let Some((_, options, sends)) = ours(end) else { return Ok(()) };
+        let both_ways = end.flow.traffic.traits().both_ways;
+        let is_http = matches!(end.flow.traffic, Traffic::Http(_));
         let block = if (sends || both_ways) && !is_http { vec![0x55; bulk::WRITE] } else { Vec::new() };
         let (mut client, mut objects) = (None, None);
-        if let Traffic::Http { web, .. } = &end.flow.traffic {
-            let stop = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration);
+        if let Traffic::Http(http) = &end.flow.traffic {
+            let (web, stop) = (&http.web, end.stop(context.clock.duration));
             match end.role {
                 Role::Client => {
                     client = Some(Client::new(web, end.seed, &end.flow.name, stop, end.target.clone()));
@@ -143,12 +144,12 @@ impl Tcp {
         for clamped in &self.clamped {
             context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.hint());
         }
-        let task = Task { end, context, totals, block: &block, settings, sends, both_ways, client, objects };
+        let task = Task { end, context, totals, block: &block, options, sends, both_ways, client, objects };
         let width = end.sample.unwrap_or(crate::collect::DEFAULT);
         let streams: Vec<Stream> = (0..self.sockets.len() as u64)
             .map(|number| Stream {
                 number,
-                counter: Mutex::new(Counter::new(width, end.flow.start)),
+                counter: Mutex::new(Counter::new(width, end.start())),
                 sockets: Mutex::default(),
                 over: AtomicBool::new(false),
             })
@@ -176,17 +177,11 @@ impl Tcp {
     }
 }
 
-/// This end's control and settings, and whether it sends.
-fn ours(end: &End) -> Option<(&Cc, &Settings, bool)> {
-    let (cc, sender, receiver, reverse) = match &end.flow.traffic {
-        Traffic::Tcp { cc, sender, receiver, reverse, .. } => (cc, sender, receiver, *reverse),
-        Traffic::Request { cc, sender, receiver, .. } | Traffic::Http { cc, sender, receiver, .. } => {
-            (cc, sender, receiver, false)
-        }
-        Traffic::Udp { .. } | Traffic::Echo(_) | Traffic::Ping { .. } => return None,
-    };
-    let sends = (end.role == Role::Server) == reverse;
-    Some((cc, if sends { sender } else { receiver }, sends))
+/// This end's control and options, and whether it sends.
+fn ours(end: &End) -> Option<(&str, SocketOptions, bool)> {
+    let Connections { cc, sender, receiver } = end.flow.traffic.connections()?;
+    let sends = (end.role == Role::Server) == end.reverse;
+    Some((&cc.name, end.options(if sends { sender } else { receiver }), sends))
 }
 
 impl Task<'_> {
@@ -200,7 +195,7 @@ impl Task<'_> {
         }
         let connected = self.connected(stream, socket, address).inspect_err(|_| {
             // A row all the same: whoever adds up streams shall see that this one carried nothing.
-            let (start, end) = (flow.start, self.context.clock.now());
+            let (start, end) = (self.end.start(), self.context.clock.now());
             let nothing = Summary { stream: stream.number, start, end: end.max(start), ..Summary::default() };
             self.context.sink.summary(flow, &nothing);
         });
@@ -240,11 +235,11 @@ impl Task<'_> {
         let socket = match self.end.role {
             Role::Server => match socket::accept(&socket, address, self.context) {
                 // The run was ended before the flow was to start.
-                Err(_) if self.context.clock.now() < self.end.flow.start => return Ok(None),
+                Err(_) if self.context.clock.now() < self.end.start() => return Ok(None),
                 accepted => accepted?,
             },
             Role::Client => {
-                if !self.context.sleep_until(self.end.flow.start) {
+                if !self.context.sleep_until(self.end.start()) {
                     return Ok(None);
                 }
                 socket::connect(&socket, address, self.context)?;
@@ -261,26 +256,24 @@ impl Task<'_> {
 
     /// Bytes a stream shall carry, where that is what ends it.
     pub fn bytes(&self) -> Option<u64> {
-        match self.end.flow.traffic {
-            Traffic::Tcp { bytes, .. } => bytes,
+        match &self.end.flow.traffic {
+            Traffic::Tcp(tcp) => tcp.bytes,
             _ => None,
         }
     }
 
     /// When the source stops.
     pub fn stop(&self) -> u64 {
-        self.end.flow.stop.unwrap_or(u64::MAX).min(self.context.clock.duration)
+        self.end.stop(self.context.clock.duration)
     }
 
     fn send(&self, stream: &Stream, socket: &Arc<Socket>, address: SocketAddr) -> Result<(), TrafficError> {
         let cpu = clock::thread_cpu();
         let ports = self.watch(stream, socket, address);
         let started = self.context.clock.now();
-        let written = match self.end.flow.traffic {
-            Traffic::Request { request, response, think, count, .. } => {
-                self.ask(stream, socket, request, response, think, count)
-            }
-            Traffic::Http { .. } => match self.client {
+        let written = match &self.end.flow.traffic {
+            Traffic::Request(request) => self.ask(stream, socket, request),
+            Traffic::Http(_) => match self.client {
                 Some(client) => self.browse(stream, socket, client),
                 None => Ok(true),
             },
@@ -299,7 +292,7 @@ impl Task<'_> {
         let (received, last) = stream.received();
         let summary = Summary {
             stream: stream.number,
-            start: if self.end.role == Role::Client { self.end.flow.start } else { started },
+            start: if self.end.role == Role::Client { self.end.start() } else { started },
             end: if self.both_ways { last.unwrap_or(ended) } else { ended },
             bytes_received: self.both_ways.then_some(received),
             ports: Some(ports),
@@ -334,7 +327,7 @@ impl Task<'_> {
     /// Has a sender's socket sampled; its own port and the other end's.
     pub fn watch(&self, stream: &Stream, socket: &Socket, address: SocketAddr) -> (u16, u16) {
         let ports = ports(socket);
-        let paced = self.settings.pacing || self.settings.max_pacing_rate.is_some();
+        let paced = self.options.pacing || self.options.max_pacing_rate.is_some();
         let owner = Owner { flow: self.end.flow.name.as_str().into(), stream: stream.number, paced };
         self.context.registry.add(ports.0, ports.1, address.is_ipv6(), owner);
         ports
@@ -344,8 +337,8 @@ impl Task<'_> {
         let cpu = clock::thread_cpu();
         let watched = self.both_ways.then(|| self.watch(stream, socket, address));
         let started = self.context.clock.now();
-        let read = match self.end.flow.traffic {
-            Traffic::Request { request, response, .. } => self.answer(stream, socket, request, response),
+        let read = match &self.end.flow.traffic {
+            Traffic::Request(request) => self.answer(stream, socket, request),
             _ => self.read(stream, socket),
         };
         let read = self.forgive(read, false);
@@ -369,7 +362,7 @@ impl Task<'_> {
             &self.end.flow,
             &Summary {
                 stream: stream.number,
-                start: if self.end.role == Role::Client { self.end.flow.start } else { started },
+                start: if self.end.role == Role::Client { self.end.start() } else { started },
                 end: ended,
                 bytes_received: Some(total),
                 cpu_receiver: Some((clock::thread_cpu() - cpu) as f64 / 1e9),

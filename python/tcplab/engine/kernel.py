@@ -161,10 +161,12 @@ class _Execution:
                     "ends": [end(interface) for interface in wire_.ends],
                     "forward": wire_.plan["forward"],
                     "backward": wire_.plan["backward"],
+                    "medium": wire_.plan.get("medium"),
                     "carrier": wire_.routed,
                 }
                 for wire_ in self.layout.emulated
             ],
+            "media": self.plan.get("media", []),
             "sample": {key: self.plan["sample"].get(key) for key in ("queues", "packets")},
             "capture": wire["what"] if wire else None,
         }

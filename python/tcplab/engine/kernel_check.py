@@ -50,7 +50,7 @@ def problems(plan: Plan) -> list[Problem]:
     layout = lay_out(plan)
     probed = probe(_sysctls(plan))
     found = [*_machine(layout, probed), *_agent(), *_routing(plan), *frr_files.problems(plan)]
-    found += [*_size(plan), *_nodes(plan, probed), *_links(layout), *_media(plan)]
+    found += [*_size(plan), *_nodes(plan, probed), *_links(layout)]
     found += kernel_ecn.problems(plan, probed)
     if plan["emulator"] == "netem":
         found += _netem(plan, probed)
@@ -190,13 +190,6 @@ def _links(layout: Layout) -> Iterator[Problem]:
             )
 
 
-def _media(plan: Plan) -> Iterator[Problem]:
-    for link in plan["links"]:
-        if "medium" in link:
-            message = f"the kernel engine has no shared medium such as {link['medium']}: each link is a wire"
-            yield Problem(f"links.{link['name']}.medium", message, "leave it out, or use `--engine sim`")
-
-
 def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
     """Problems that netem, or its absence, causes."""
     own = "leave `emulator` out: tcplab's own needs no module"
@@ -209,6 +202,9 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
             "emulator", "netem is configured by tc, which is not installed", "sudo apt-get install iproute2"
         )
     for link in plan["links"]:
+        if "medium" in link:
+            message = f"netem has no shared medium such as {link['medium']}"
+            yield Problem(f"links.{link['name']}.medium", message, own)
         for way in ("forward", "backward"):
             for one in netem.unlike(link["mtu"], link[way]):
                 where = f"links.{link['name']}.{way}.{one.key}"

@@ -187,6 +187,7 @@ class Flow(_Ends):
     pattern: NotRequired[ReadOnly[Pattern | None]]
     rate: NotRequired[ReadOnly[int]]
     payload: NotRequired[ReadOnly[int]]
+    ect: NotRequired[ReadOnly[int]]
     request: NotRequired[ReadOnly[int]]
     response: NotRequired[ReadOnly[int]]
     think: NotRequired[ReadOnly[int]]

@@ -189,11 +189,12 @@ def _emulation(plan: Plan, layout: Layout, pids: Mapping[str, int]) -> Json:
             "ends": [end(interface) for interface in wire.ends],
             "forward": wire.plan["forward"],
             "backward": wire.plan["backward"],
+            "medium": wire.plan.get("medium"),
             "carrier": wire.routed,
         }
         for wire in layout.emulated
     ]
-    return {"seed": plan["seed"], "links": links}
+    return {"seed": plan["seed"], "links": links, "media": plan.get("media", [])}
 
 
 def _about(layout: Layout, scenario: str, routers: Json, certificate: Json | None) -> Json:

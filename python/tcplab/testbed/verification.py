@@ -50,6 +50,9 @@ def measured(layout: Layout, digest: str, ask: Callable[[Json], Json]) -> Json:
 
 def _directions(layout: Layout) -> Iterator[Json]:
     for wire in layout.wires:
+        # The medium says when frames leave.
+        if "medium" in wire.plan:
+            continue
         for key, (near, far) in zip(DIRECTIONS, (wire.ends, wire.ends[::-1]), strict=True):
             # Frames through a slower interface do not show the link's own rate.
             if near.limited:

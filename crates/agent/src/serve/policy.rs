@@ -135,8 +135,7 @@ impl<'a, 'p> Policy<'a, 'p> {
             "client" => (self.target(command)?, command.get("ports").cloned().unwrap_or_default()),
             _ => return Err("a flow has a `role`: server or client".to_owned()),
         };
-        let mut flow = flow.clone();
-        self.slow_down(&mut flow, role, streams.max(1))?;
+        let rate = self.rate_of_each(command, flow, role, streams.max(1))?;
         Ok(json!({
             "do": "flow",
             "role": role,
@@ -144,6 +143,8 @@ impl<'a, 'p> Policy<'a, 'p> {
             "ports": ports,
             "sample": command.get("sample"),
             "seed": command.get("seed").and_then(Value::as_u64).unwrap_or(0),
+            "reverse": command.get("reverse").and_then(Value::as_bool).unwrap_or(false),
+            "max_pacing_rate": rate,
             "flow": flow,
         }))
     }
@@ -154,29 +155,25 @@ impl<'a, 'p> Policy<'a, 'p> {
         lease.take(count as usize).ok_or_else(|| "all of this service's ports are in use".to_owned())
     }
 
-    /// Keeps what is sent from here within the rate.
-    fn slow_down(&self, flow: &mut Map<String, Value>, role: &str, streams: u64) -> Result<(), String> {
-        let Some(most) = self.limits.rate else { return Ok(()) };
+    /// Bound of the rate of each TCP stream that is sent from here; none: there is none. Datagrams beyond it are
+    /// refused.
+    fn rate_of_each(
+        &self,
+        command: &Map<String, Value>,
+        flow: &Map<String, Value>,
+        role: &str,
+        streams: u64,
+    ) -> Result<Option<u64>, String> {
+        let asked = command.get("max_pacing_rate").and_then(Value::as_u64);
+        let Some(most) = self.limits.rate else { return Ok(asked) };
         let each = (most / streams).max(1);
-        match flow.get("kind").and_then(Value::as_str) {
-            Some("udp") if role == "client" => {
-                let asked = number(flow, "rate")?;
-                if asked > each {
-                    return Err(format!("a flow sends {most} bit/s at most from this service"));
-                }
+        if flow.get("kind").and_then(Value::as_str) == Some("udp") && role == "client" {
+            if number(flow, "rate")? > each {
+                return Err(format!("a flow sends {most} bit/s at most from this service"));
             }
-            Some("ping" | "udp") => {}
-            _ => {
-                // Of request and echo both ends send.
-                for end in ["sender", "receiver"] {
-                    let settings = flow.entry(end).or_insert_with(|| json!({}));
-                    let settings = settings.as_object_mut().ok_or("settings of TCP are a mapping")?;
-                    let asked = settings.get("max_pacing_rate").and_then(Value::as_u64).unwrap_or(each);
-                    settings.insert("max_pacing_rate".to_owned(), json!(asked.min(each)));
-                }
-            }
+            return Ok(asked);
         }
-        Ok(())
+        Ok(Some(asked.map_or(each, |asked| asked.min(each))))
     }
 
     /// Whom traffic goes to.
@@ -288,7 +285,7 @@ mod tests {
     fn rates_and_streams_are_limited() {
         let tcp = json!({"do": "flow", "role": "client", "address": "192.0.2.7", "flow": {"kind": "tcp", "streams": 4}});
         let admitted = admit(&LIMITS, &tcp).expect("within the limits");
-        assert_eq!(admitted["flow"]["sender"]["max_pacing_rate"], 250_000_000);
+        assert_eq!(admitted["max_pacing_rate"], 250_000_000);
         let udp = |rate: u64| json!({"do": "flow", "role": "client", "address": "192.0.2.7", "flow": {"kind": "udp", "rate": rate}});
         assert!(admit(&LIMITS, &udp(1_000_000_000)).is_ok());
         assert!(admit(&LIMITS, &udp(1_000_000_001)).is_err());
@@ -307,7 +304,7 @@ mod tests {
             json!({"do": "clock", "id": 1}),
             json!({"do": "host", "sysctls": ["net.ipv4.tcp_ecn"]}),
             json!({"do": "reflect", "address": "0.0.0.0", "token": 1}),
-            json!({"do": "flow", "role": "server", "flow": {"name": "a", "from": "b", "to": "c", "kind": "tcp", "cc": {"name": "cubic"}}}),
+            json!({"do": "flow", "role": "server", "flow": {"name": "a", "from": "b", "to": "c", "start": 0, "streams": 1, "kind": "tcp", "cc": {"name": "cubic"}, "sender": {}, "receiver": {}}}),
             json!({"do": "start", "at": 1, "duration": 5, "id": 9}),
         ] {
             let admitted = admit(&LIMITS, &command).expect("it is allowed");

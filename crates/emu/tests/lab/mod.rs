@@ -12,7 +12,7 @@ use std::time::Duration;
 use tcplab_emu::config::{End, LinkSetup, Mac, Sample, What};
 use tcplab_emu::{Emulator, News, RunStats, Setup, Start};
 use tcplab_link::Direction;
-use tcplab_link::config::{Chance, Overhead, Queue};
+use tcplab_link::config::{Chance, Medium, Overhead, Queue};
 use tcplab_units::{Probability, Span};
 
 pub const A: &str = "10.8.0.1";
@@ -170,8 +170,17 @@ pub fn end(pid: u32, node: &str, last: u8) -> End {
 
 /// One link, of which nothing is recorded.
 pub fn setup(dir: PathBuf, ends: [End; 2], forward: Direction, backward: Direction) -> Setup {
-    let links = vec![LinkSetup { name: "path".into(), ends, forward, backward, carrier: false }];
-    Setup { seed: 1, dir: Some(dir), links, cpus: Vec::new(), sample: Sample::default(), capture: None }
+    let links =
+        vec![LinkSetup { name: "path".into(), ends, forward, backward, medium: None, carrier: false }];
+    Setup {
+        seed: 1,
+        dir: Some(dir),
+        links,
+        media: Vec::new(),
+        cpus: Vec::new(),
+        sample: Sample::default(),
+        capture: None,
+    }
 }
 
 /// How a lab's link is set up.
@@ -180,11 +189,13 @@ pub struct Options {
     pub gro: bool,
     pub sample: Sample,
     pub capture: Option<What>,
+    /// Both directions share it.
+    pub medium: Option<Medium>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { tso: true, gro: true, sample: Sample::default(), capture: None }
+        Options { tso: true, gro: true, sample: Sample::default(), capture: None, medium: None }
     }
 }
 
@@ -198,11 +209,15 @@ impl Lab {
         for end in &mut ends {
             (end.tso, end.gro, end.capture) = (options.tso, options.gro, options.capture.is_some());
         }
-        let setup = Setup {
+        let mut setup = Setup {
             sample: options.sample,
             capture: options.capture,
             ..setup(dir.clone(), ends, forward, backward)
         };
+        if let Some(medium) = options.medium {
+            setup.links[0].medium = Some(medium.name.clone());
+            setup.media = vec![medium];
+        }
         let (sender, news) = channel();
         let tell = move |event| drop(sender.send(event));
         let emulator = Emulator::new(setup, tell).expect("the machine allows it");

@@ -90,6 +90,11 @@ impl Law {
         Law { target, interval, ecn, ce_threshold, max_packet: ETHERNET }
     }
 
+    /// Whether it signals congestion to the sender of `packet` by a mark.
+    fn marks<P: Packet>(&self, packet: &Queued<P>) -> bool {
+        self.ecn && packet.packet.is_ect()
+    }
+
     /// When the next packet is dropped after one at `time`: `interval / √count` later (section 5.4).
     fn next_drop(&self, time: Time, count: u32) -> Time {
         let interval = u128::from(self.interval.as_ns());
@@ -109,8 +114,6 @@ pub(super) struct Control {
     /// `count` as `dropping` began.
     last_count: u32,
     dropping: bool,
-    pub(super) dropped: u64,
-    pub(super) marked: u64,
 }
 
 /// How many intervals after the last drop the rate of drops is still remembered (section 5.6).
@@ -135,9 +138,14 @@ impl Control {
             && now.since(packet.since) > threshold
             && packet.packet.is_ect()
         {
-            self.mark(packet, sink);
+            mark(packet, sink);
         }
         packet
+    }
+
+    /// The packets that it has dropped since it began to, while it does.
+    pub(super) fn drops_in_a_row(&self) -> Option<u32> {
+        self.dropping.then_some(self.count)
     }
 
     /// The queue is empty.
@@ -149,7 +157,6 @@ impl Control {
     /// So many packets were dropped without asking it, which strengthens its signal too.
     pub(super) fn add_drops(&mut self, packets: u32) {
         self.count += packets;
-        self.dropped += u64::from(packets);
     }
 
     /// Tells senders to slow down, where it is time to.
@@ -179,9 +186,9 @@ impl Control {
         }
         while self.dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
-            let marks_before = self.marked;
+            let marks = packet.as_ref().is_some_and(|packet| law.marks(packet));
             (packet, ok_to_drop) = self.mark_or_drop(packet, queue, others, law, now, sink);
-            if self.marked > marks_before {
+            if marks {
                 // A marked packet is sent: one signal for each packet that leaves.
                 self.drop_next = law.next_drop(self.drop_next, self.count);
                 break;
@@ -206,19 +213,12 @@ impl Control {
         sink: &mut impl Sink<P>,
     ) -> (Option<Queued<P>>, bool) {
         let Some(mut packet) = packet else { return (None, false) };
-        if law.ecn && packet.packet.is_ect() {
-            self.mark(&mut packet, sink);
+        if law.marks(&packet) {
+            mark(&mut packet, sink);
             return (Some(packet), true);
         }
-        self.dropped += 1;
         sink.dropped(&packet.packet, Cause::Early);
         self.take(queue, others, law, now)
-    }
-
-    fn mark<P: Packet>(&mut self, packet: &mut Queued<P>, sink: &mut impl Sink<P>) {
-        packet.packet.mark_ce();
-        self.marked += 1;
-        sink.marked(&packet.packet);
     }
 
     /// The head of the queue, and whether packets have waited too long for a whole interval (`dodequeue`).
@@ -255,6 +255,11 @@ impl Control {
             Gauge::time("drop_next", until_drop),
         ]
     }
+}
+
+fn mark<P: Packet>(packet: &mut Queued<P>, sink: &mut impl Sink<P>) {
+    packet.packet.mark_ce();
+    sink.marked(&packet.packet);
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ fn cakes() -> impl Strategy<Value = Cake> {
     );
     let bandwidth =
         prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
-    (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, 0u64..30_000).prop_map(
+    (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, limits()).prop_map(
         |((diffserv, isolation, ack_filter, atm), bandwidth, rtt, overhead, memlimit)| Cake {
             bandwidth,
             rtt,
@@ -207,7 +207,7 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
         Queue::Red(red) => Some(red.limit),
         Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
         Queue::Fq(fq) => Some(fq.limit),
-        Queue::Cake(cake) => Some(Limit::Bytes(cake.memory())),
+        Queue::Cake(cake) => Some(cake.limit()),
         Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
         // Their limits are those of the queues within.
         Queue::Prio(_) | Queue::Tbf(_) => None,

@@ -2,7 +2,7 @@
 
 use tcplab_units::Time;
 
-use super::{Backlog, Cause, Class, Sink};
+use super::{Backlog, Cause, Class, Drops, Sink};
 use crate::inside::Inside;
 use crate::packet::Packet;
 
@@ -11,7 +11,7 @@ use crate::packet::Packet;
 pub(crate) struct Counts {
     packets_out: u64,
     bytes_out: u64,
-    dropped: u64,
+    drops: Drops,
     marked: u64,
 }
 
@@ -25,8 +25,8 @@ impl Counts {
 
     /// A packet of the class was dropped.
     #[inline]
-    pub(crate) fn count_drop(&mut self) {
-        self.dropped += 1;
+    pub(crate) fn count_drop(&mut self, cause: Cause) {
+        self.drops.count(cause);
     }
 
     /// A packet of the class was marked.
@@ -35,10 +35,15 @@ impl Counts {
         self.marked += 1;
     }
 
+    /// Whether packets have left the class, or were dropped.
+    pub(crate) fn is_used(&self) -> bool {
+        self.packets_out + self.drops.total() > 0
+    }
+
     /// The class `name` with these counters, in which `backlog` waits, the first since `head_since`.
     pub(crate) fn class(&self, name: String, backlog: Backlog, head_since: Option<Time>) -> Class {
-        let Counts { packets_out, bytes_out, dropped, marked } = *self;
-        Class { name, backlog, head_since, packets_out, bytes_out, dropped, marked }
+        let Counts { packets_out, bytes_out, drops, marked } = *self;
+        Class { name, backlog, head_since, packets_out, bytes_out, drops, marked }
     }
 }
 
@@ -53,15 +58,15 @@ impl<P> Sink<P> for Counting<'_, P> {
         self.sink.enqueued(packet);
     }
     fn rejected(&mut self, packet: &P, cause: Cause) {
-        self.counts.dropped += 1;
+        self.counts.count_drop(cause);
         self.sink.rejected(packet, cause);
     }
     fn dropped(&mut self, packet: &P, cause: Cause) {
-        self.counts.dropped += 1;
+        self.counts.count_drop(cause);
         self.sink.dropped(packet, cause);
     }
     fn marked(&mut self, packet: &P) {
-        self.counts.marked += 1;
+        self.counts.count_mark();
         self.sink.marked(packet);
     }
     fn inside(&self, packet: &P) -> Inside {

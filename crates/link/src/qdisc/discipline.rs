@@ -47,7 +47,7 @@ impl<P: Packet> Discipline<P> {
             Queue::Pie(config) => Other::Pie(Pie::new(config, rate, seed)),
             Queue::Red(config) => Other::Red(Red::new(config, rate, seed)),
             Queue::Dualpi2(config) => Other::Dualpi2(Dualpi2::new(config, rate, seed)),
-            Queue::Cake(config) => Other::Cake(Cake::new(config, seed)),
+            Queue::Cake(config) => Other::Cake(Cake::new(config, rate, seed)),
         };
         Discipline::Other(Box::new(other))
     }

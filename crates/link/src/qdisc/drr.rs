@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use tcplab_units::{Rate, Time};
 
 use super::counting::Counts;
-use super::{Backlog, Cause, Class, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::threshold::Threshold;
@@ -65,7 +65,7 @@ impl<P: Packet> Drr<P> {
         let Some(last) = flow.packets.pop_back() else { return };
         let len = u64::from(last.packet.frame_len());
         flow.bytes -= len;
-        flow.counts.count_drop();
+        flow.counts.count_drop(Cause::Overlimit);
         self.backlog.packets -= 1;
         self.backlog.bytes -= len;
         if flow.packets.is_empty() {
@@ -89,7 +89,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
         let index = ((u64::from(packet.packet.flow_hash()) * self.flows.len() as u64) >> 32) as u32;
         while self.is_full(len) {
             if self.would_be_longest(index, len) {
-                self.flows[index as usize].counts.count_drop();
+                self.flows[index as usize].counts.count_drop(Cause::Overlimit);
                 return sink.rejected(&packet.packet, Cause::Overlimit);
             }
             if let Some(longest) = self.longest() {
@@ -156,9 +156,13 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
                 backlog,
                 flow.packets.front().map(|head| head.since),
             );
-            (backlog.packets > 0 || class.packets_out + class.dropped > 0).then_some(class)
+            (backlog.packets > 0 || flow.counts.is_used()).then_some(class)
         };
         self.flows.iter().enumerate().filter_map(class).collect()
+    }
+
+    fn gauges(&self, _now: Time) -> Vec<Gauge> {
+        vec![Gauge::plain("active_flows", self.active.len() as f64)]
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {
@@ -178,7 +182,7 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
             let flow = &mut self.flows[index as usize];
             (flow.bytes, flow.deficit) = (0, 0);
             for waiting in flow.packets.drain(..) {
-                flow.counts.count_drop();
+                flow.counts.count_drop(cause);
                 sink.dropped(&waiting.packet, cause);
             }
         }

@@ -2,7 +2,7 @@
 
 use tcplab_units::{Probability, Rate, Span, Time};
 
-use super::counting::Counts;
+use super::counting::{Counting, Counts};
 use super::fifo::Fifo;
 use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
@@ -134,7 +134,7 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
         let is_full = self.limit.is_exceeded(u64::from(after.packets), after.bytes);
         let queue = if is_low_latency(&packet.packet) { &mut self.low_latency } else { &mut self.classic };
         if is_full {
-            queue.counts.count_drop();
+            queue.counts.count_drop(Cause::Overlimit);
             return sink.rejected(&packet.packet, Cause::Overlimit);
         }
         sink.enqueued(&packet.packet);
@@ -153,7 +153,7 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
             let can_mark = packet.packet.is_ect() && !is_overloaded;
             let queue = if low_latency { &mut self.low_latency } else { &mut self.classic };
             if signal && !can_mark && (!low_latency || is_overloaded) {
-                queue.counts.count_drop();
+                queue.counts.count_drop(Cause::Early);
                 sink.dropped(&packet.packet, Cause::Early);
                 continue;
             }
@@ -211,8 +211,9 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
     }
 
     fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
-        self.low_latency.packets.purge(cause, sink);
-        self.classic.packets.purge(cause, sink);
+        for Queue { packets, counts } in [&mut self.low_latency, &mut self.classic] {
+            packets.purge(cause, &mut Counting { counts, sink });
+        }
     }
 }
 
@@ -249,7 +250,7 @@ mod tests {
             assert_eq!(class.name, queue);
             let flow = offered.iter().position(|ecn| matches!(ecn, Ecn::Ect1 | Ecn::Ce) == (queue == "L"));
             if let Some(flow) = flow {
-                counts[flow].2 = class.dropped;
+                counts[flow].2 = class.drops.total();
             }
         }
         counts

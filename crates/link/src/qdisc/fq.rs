@@ -117,7 +117,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
         let hash = packet.packet.flow_hash();
         let flow = self.flow(hash, now);
         if is_full || flow.queue.backlog().packets >= flow_limit {
-            flow.counts.count_drop();
+            flow.counts.count_drop(Cause::Overlimit);
             return sink.rejected(&packet.packet, Cause::Overlimit);
         }
         sink.enqueued(&packet.packet);

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tcplab_units::{Rate, Time};
 
 use super::codel::{Control, Law};
+use super::counting::{Counting, Counts};
 use super::fifo::Fifo;
 use super::{Backlog, Cause, Class, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
@@ -35,8 +36,7 @@ struct Flow<P> {
     deficit: i64,
     /// It is in one of the lists.
     is_active: bool,
-    packets_out: u64,
-    bytes_out: u64,
+    counts: Counts,
 }
 
 /// How many packets at most one arrival beyond the limit drops (section 4.1).
@@ -49,8 +49,7 @@ impl<P: Packet> FqCodel<P> {
             control: Control::default(),
             deficit: 0,
             is_active: false,
-            packets_out: 0,
-            bytes_out: 0,
+            counts: Counts::default(),
         };
         FqCodel {
             flows: (0..config.flows.max(1)).map(|_| flow()).collect(),
@@ -92,6 +91,7 @@ impl<P: Packet> FqCodel<P> {
         {
             packets += 1;
             bytes += u64::from(head.packet.frame_len());
+            longest.counts.count_drop(Cause::Overlimit);
             sink.dropped(&head.packet, Cause::Overlimit);
         }
         longest.control.add_drops(packets);
@@ -134,6 +134,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             let before = flow.queue.backlog();
             // As on Linux, one packet is enough to wait in all queues together, not in each (RFC 8289 knows one only).
             let others = self.backlog.bytes - before.bytes;
+            let sink = &mut Counting { counts: &mut flow.counts, sink };
             let packet = flow.control.dequeue(&mut flow.queue, others, &mut self.law, now, sink);
             let after = flow.queue.backlog();
             self.backlog.packets -= before.packets - after.packets;
@@ -141,8 +142,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
             if let Some(packet) = packet {
                 let len = packet.packet.frame_len();
                 flow.deficit -= i64::from(len);
-                flow.packets_out += 1;
-                flow.bytes_out += u64::from(len);
+                flow.counts.count_out(&packet.packet);
                 if self.backlog.packets == 0 {
                     self.rest();
                 }
@@ -168,23 +168,21 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
 
     /// The queues in use so far.
     fn classes(&self) -> Vec<Class> {
-        let used = |flow: &&Flow<P>| flow.packets_out + flow.control.dropped > 0 || !flow.queue.is_empty();
-        let class = |(number, flow): (usize, &Flow<P>)| Class {
-            name: format!("flow {number}"),
-            backlog: flow.queue.backlog(),
-            head_since: flow.queue.head().map(|head| head.since),
-            packets_out: flow.packets_out,
-            bytes_out: flow.bytes_out,
-            dropped: flow.control.dropped,
-            marked: flow.control.marked,
+        let used = |flow: &&Flow<P>| flow.counts.is_used() || !flow.queue.is_empty();
+        let class = |(number, flow): (usize, &Flow<P>)| {
+            let head = flow.queue.head().map(|head| head.since);
+            flow.counts.class(format!("flow {number}"), flow.queue.backlog(), head)
         };
         self.flows.iter().enumerate().filter(|(_, flow)| used(flow)).map(class).collect()
     }
 
     fn gauges(&self, _now: Time) -> Vec<Gauge> {
+        let counts = self.flows.iter().filter_map(|flow| flow.control.drops_in_a_row());
         vec![
             Gauge::plain("new_flows", self.new_flows.len() as f64),
             Gauge::plain("old_flows", self.old_flows.len() as f64),
+            Gauge::plain("dropping_flows", counts.clone().count() as f64),
+            Gauge::plain("count", counts.max().unwrap_or(0).into()),
         ]
     }
 
@@ -200,7 +198,7 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
 
     fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
         for flow in &mut self.flows {
-            flow.queue.purge(cause, sink);
+            flow.queue.purge(cause, &mut Counting { counts: &mut flow.counts, sink });
         }
         self.backlog = Backlog::default();
         self.rest();
@@ -303,8 +301,12 @@ mod tests {
             next(&mut queue, now);
         }
         for class in queue.classes() {
-            dropped[usize::from(class.packets_out < 200) + 1] = class.dropped;
+            dropped[usize::from(class.packets_out < 200) + 1] = class.drops.by(Cause::Early);
         }
+        let gauges = queue.gauges(Time::ZERO + Span::from_secs(2));
+        let shown = |name: &str| gauges.iter().find(|gauge| gauge.name == name).map(|gauge| gauge.value);
+        assert_eq!(shown("dropping_flows"), Some(1.0));
+        assert!(shown("count") > Some(1.0), "{gauges:?}");
         assert!(dropped[1] > 10 && dropped[2] == 0, "{dropped:?}");
     }
 

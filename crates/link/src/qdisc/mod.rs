@@ -23,6 +23,8 @@ mod tbf;
 #[cfg(test)]
 pub(crate) mod testing;
 
+use std::borrow::Cow;
+
 use tcplab_units::{Rate, Span, Time};
 
 pub(crate) use cake::Cake;
@@ -147,11 +149,33 @@ impl Cause {
     pub const COUNT: usize = 5;
 }
 
+/// Packets dropped so far, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops([u64; Cause::COUNT]);
+
+impl Drops {
+    /// One more, for this cause.
+    #[inline]
+    pub(crate) fn count(&mut self, cause: Cause) {
+        self.0[cause as usize] += 1;
+    }
+
+    /// Those for this cause.
+    pub fn by(&self, cause: Cause) -> u64 {
+        self.0[cause as usize]
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
 /// A figure that a discipline shows of itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Gauge {
     /// Its name, as in `tc -s` where it is there.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its value, in `unit`.
     pub value: f64,
     /// Its unit; empty for a share or a count.
@@ -161,12 +185,17 @@ pub struct Gauge {
 impl Gauge {
     /// A share or a count.
     pub(crate) fn plain(name: &'static str, value: f64) -> Gauge {
-        Gauge { name, value, unit: "" }
+        Gauge { name: name.into(), value, unit: "" }
     }
 
     /// A time, in ms.
     pub(crate) fn time(name: &'static str, value: Span) -> Gauge {
-        Gauge { name, value: value.as_secs_f64() * 1e3, unit: "ms" }
+        Gauge { name: name.into(), value: value.as_secs_f64() * 1e3, unit: "ms" }
+    }
+
+    /// The same of the class `class` within a discipline.
+    pub(crate) fn of_class(self, class: &str) -> Gauge {
+        Gauge { name: format!("{class}: {}", self.name).into(), ..self }
     }
 }
 
@@ -184,7 +213,7 @@ pub struct Class {
     /// Frame bytes dequeued.
     pub bytes_out: u64,
     /// Packets dropped, refused ones included.
-    pub dropped: u64,
+    pub drops: Drops,
     /// Packets marked.
     pub marked: u64,
 }

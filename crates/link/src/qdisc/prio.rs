@@ -3,7 +3,7 @@
 use tcplab_units::{Rate, Time};
 
 use super::counting::{Counting, Counts};
-use super::{Backlog, Cause, Class, Discipline, Qdisc, Queued, Sink};
+use super::{Backlog, Cause, Class, Discipline, Gauge, Qdisc, Queued, Sink};
 use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::random::component_seed;
@@ -90,9 +90,18 @@ impl<P: Packet> Qdisc<P> for Prio<P> {
     /// One a band, called by its place from 1.
     fn classes(&self) -> Vec<Class> {
         let class = |(place, band): (usize, &Band<P>)| {
-            band.counts.class(format!("band {}", place + 1), band.queue.backlog(), band.queue.head_since())
+            band.counts.class(name_of(place), band.queue.backlog(), band.queue.head_since())
         };
         self.bands.iter().enumerate().map(class).collect()
+    }
+
+    /// Those of each band.
+    fn gauges(&self, now: Time) -> Vec<Gauge> {
+        let of_band = |(place, band): (usize, &Band<P>)| {
+            let gauges = band.queue.gauges(now).into_iter();
+            gauges.map(move |gauge| gauge.of_class(&name_of(place))).collect::<Vec<_>>()
+        };
+        self.bands.iter().enumerate().flat_map(of_band).collect()
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {
@@ -108,6 +117,11 @@ impl<P: Packet> Qdisc<P> for Prio<P> {
             queue.purge(cause, &mut Counting { counts, sink });
         }
     }
+}
+
+/// The name of the band at `place`.
+fn name_of(place: usize) -> String {
+    format!("band {}", place + 1)
 }
 
 #[cfg(test)]
@@ -155,6 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn the_state_of_a_band_stands_behind_its_name() {
+        let codel = config::Band { dscp: Vec::new(), queue: Queue::Codel(config::Codel::default()) };
+        let names = |bands| -> Vec<String> {
+            prio(bands).gauges(Time::ZERO).into_iter().map(|gauge| gauge.name.into_owned()).collect()
+        };
+        let of_second = ["band 2: count", "band 2: dropping", "band 2: drop_next"];
+        assert_eq!(names(vec![band(&[46], 9), codel]), of_second);
+        assert!(names(vec![band(&[46], 9)]).is_empty());
+    }
+
+    #[test]
     fn each_band_keeps_its_own_limit_and_its_own_counts() {
         let mut queue = prio(vec![band(&[46], 1), band(&[], 2)]);
         let notified: Vec<Notified> =
@@ -162,8 +187,11 @@ mod tests {
         let refused = Notified::Rejected(Cause::Overlimit);
         assert_eq!(notified, [Notified::Enqueued, refused, Notified::Enqueued, Notified::Enqueued, refused]);
         assert_eq!(drain(&mut queue).len(), 3);
-        let counts: Vec<_> =
-            queue.classes().iter().map(|class| (class.packets_out, class.bytes_out, class.dropped)).collect();
+        let counts: Vec<_> = queue
+            .classes()
+            .iter()
+            .map(|class| (class.packets_out, class.bytes_out, class.drops.by(Cause::Overlimit)))
+            .collect();
         assert_eq!(counts, [(1, 100, 1), (2, 200, 1)]);
     }
 }

@@ -193,7 +193,10 @@ impl<P: Packet> Qdisc<P> for Red<P> {
         let average = self.average as f64 / f64::from(1 << FRACTION);
         let in_packets = matches!(self.config.min, Limit::Packets(_));
         let unit = if in_packets { "packets" } else { "B" };
-        vec![Gauge { name: "average", value: average, unit }, Gauge::plain("max_p", self.max_p.as_f64())]
+        vec![
+            Gauge { name: "average".into(), value: average, unit },
+            Gauge::plain("max_p", self.max_p.as_f64()),
+        ]
     }
 
     fn change(&mut self, change: &Change, rate: Option<Rate>) {

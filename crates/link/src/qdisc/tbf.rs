@@ -75,7 +75,9 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
     }
 
     fn gauges(&self, now: Time) -> Vec<Gauge> {
-        self.queue.gauges(now)
+        let mut gauges = self.queue.gauges(now);
+        gauges.push(Gauge { name: "tokens".into(), value: self.bucket.balance(now), unit: "B" });
+        gauges
     }
 
     /// Times that the queue within converts at a rate go by the rate of the bucket.
@@ -134,6 +136,23 @@ mod tests {
     #[test]
     fn a_burst_leaves_no_faster_than_the_peak_rate() {
         assert_eq!(departures(tbf(3000, Some(80_000_000), None), 5), [0, 100, 200, 1000, 2000]);
+    }
+
+    #[test]
+    fn its_gauge_is_the_bucket_which_a_packet_that_waits_may_owe() {
+        let mut queue = tbf(3000, None, None);
+        let mut tokens = Vec::new();
+        for at in [0, 1, 5] {
+            let now = Time::ZERO + Span::from_ms(at);
+            if at == 0 {
+                for _ in 0..4 {
+                    enqueue(&mut queue, Unit::new(1000), now);
+                }
+            }
+            while queue.dequeue(now, &mut Vec::new()).is_some() {}
+            tokens.extend(queue.gauges(now).iter().map(|gauge| gauge.value));
+        }
+        assert_eq!(tokens, [-1000.0, 0.0, 3000.0]);
     }
 
     #[test]

@@ -46,6 +46,11 @@ pub(crate) trait Kind: fmt::Display {
         None
     }
 
+    /// The ECN field of packets that have no connection to negotiate it.
+    fn ecn_field(&self) -> u8 {
+        0
+    }
+
     /// Its demand on the links that it shares with others; none: it sends at times of its own, whatever is free.
     fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid>;
 

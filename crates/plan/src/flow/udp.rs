@@ -20,6 +20,10 @@ pub struct Udp {
     pub bytes: Option<u64>,
     /// Pauses; none: without pause.
     pub pattern: Option<Pattern>,
+    /// Datagrams are ECN-capable, ECT(0) or ECT(1); none: they are not. Their sender does not answer marks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 1))]
+    pub ect: Option<u8>,
     /// The program that makes the traffic where it is real.
     #[serde(default)]
     pub generator: Generator,
@@ -47,6 +51,14 @@ impl Kind for Udp {
         Udp::TRAITS
     }
 
+    fn ecn_field(&self) -> u8 {
+        match self.ect {
+            None => 0b00,
+            Some(0) => 0b10,
+            Some(_) => 0b01,
+        }
+    }
+
     fn fluid(&self, flow: &Flow, _ways: &Ways<'_>) -> Option<Fluid> {
         let share = self.pattern.map_or(1.0, |pattern| pattern.share());
         let frame = self.frame() / f64::from(self.payload);
@@ -66,6 +78,7 @@ impl Kind for Udp {
 impl fmt::Display for Udp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "udp at {}, {} B datagrams", self.rate, self.payload)?;
+        self.ect.map_or(Ok(()), |ect| write!(f, " with ECT({ect})"))?;
         tcp::amount(f, self.bytes, self.pattern)
     }
 }

@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
 
+use super::Limit;
+
 /// Common Applications Kept Enhanced: a shaper, classes by DSCP, hosts and flows in turn, and COBALT in each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -23,8 +25,8 @@ pub struct Cake {
     /// hosts and then between the flows of each: `dual-srchost`, `dual-dsthost`, `triple-isolate`. Default:
     /// triple-isolate.
     pub isolation: Isolation,
-    /// Drop TCP acknowledgments that wait when a later one says the same and more: `off`, `on`, or `aggressive`,
-    /// which keeps none beside the latest. Default: off.
+    /// Drop TCP acknowledgments that wait when a later one acknowledges as much: `off`, `on`, or `aggressive`, which
+    /// also drops the one right before the latest. Default: off.
     pub ack_filter: AckFilter,
     /// Bytes that the shaper adds to each packet's IP length. Default: none, it counts the Ethernet frame (IP length
     /// + 14).
@@ -37,11 +39,11 @@ pub struct Cake {
     /// The link's cells, by which the shaper counts: `noatm`, `atm` (53 bytes for each 48 or part of them) or `ptm` (65
     /// for each 64). Default: noatm.
     pub atm: Cells,
-    /// Frame bytes that may wait; beyond it the longest queue loses packets from its head. Default: four times what
-    /// the bandwidth sends in `rtt`, from 4 MiB to 15.5 MB.
+    /// Maximum that may wait, in frame bytes where `tc` counts the memory of buffers; beyond it the longest queue loses
+    /// packets from its head. Default: four times what the bandwidth sends in `rtt`, from 4 MiB to 15.5 MB.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-tcplab" = "positive-size"))]
-    pub memlimit: Option<u64>,
+    #[schemars(extend("x-tcplab" = "positive-amount"))]
+    pub memlimit: Option<Limit>,
 }
 
 /// How CAKE sorts packets into tins.
@@ -94,7 +96,7 @@ pub enum AckFilter {
     Off,
     /// One that a later one makes redundant, if another such waits behind it.
     On,
-    /// Each that a later one makes redundant.
+    /// That, and a single redundant one right before the latest.
     Aggressive,
 }
 
@@ -119,10 +121,10 @@ const MIN_MEMORY: u64 = 4 << 20;
 const MAX_MEMORY: u64 = 10_240 * 1514;
 
 impl Cake {
-    /// Frame bytes that may wait.
-    pub fn memory(&self) -> u64 {
+    /// Maximum that may wait.
+    pub fn limit(&self) -> Limit {
         let by_rate = |rate: Rate| rate.bytes_in(self.rtt).saturating_mul(4).clamp(MIN_MEMORY, MAX_MEMORY);
-        self.memlimit.unwrap_or_else(|| self.bandwidth.map_or(MAX_MEMORY, by_rate))
+        self.memlimit.unwrap_or_else(|| Limit::Bytes(self.bandwidth.map_or(MAX_MEMORY, by_rate)))
     }
 
     /// The bytes by which the shaper counts a frame of `frame_len` bytes.
@@ -213,7 +215,8 @@ mod tests {
     fn memory_is_four_times_what_the_bandwidth_sends_in_a_round_trip() {
         // `man tc-cake` shows 5000000 bytes at 100 Mbit/s.
         let at = |mbit: u64| Cake { bandwidth: Rate::from_bits_per_sec(mbit * 1_000_000), ..Cake::default() };
-        assert_eq!([1, 100, 10_000].map(|mbit| at(mbit).memory()), [4 << 20, 5_000_000, MAX_MEMORY]);
-        assert_eq!(Cake { memlimit: Some(1), ..at(100) }.memory(), 1);
+        let bytes = [4 << 20, 5_000_000, MAX_MEMORY].map(Limit::Bytes);
+        assert_eq!([1, 100, 10_000].map(|mbit| at(mbit).limit()), bytes);
+        assert_eq!(Cake { memlimit: Some(Limit::Packets(1)), ..at(100) }.limit(), Limit::Packets(1));
     }
 }

@@ -81,7 +81,7 @@ impl Queue {
             Queue::Pie(pie) => Some(pie.limit),
             Queue::Red(red) => Some(red.limit),
             Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
-            Queue::Cake(cake) => Some(Limit::Bytes(cake.memory())),
+            Queue::Cake(cake) => Some(cake.limit()),
             // Their classes have limits.
             Queue::Prio(_) | Queue::Tbf(_) => None,
         }

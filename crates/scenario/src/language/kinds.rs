@@ -36,6 +36,7 @@ kinds! {
     Seed = "seed";
     IpVersion = "ip";
     Dscp = "dscp";
+    Ect = "ect";
     TimeSpan = "time";
     PositiveTime = "positive-time";
     Moment = "moment";

@@ -4,8 +4,8 @@ use tcplab_units::{Span, Time};
 
 use super::pair::{Faults, Pair, control};
 use super::script::plain;
-use crate::accecn::ace;
-use crate::segment::{ACK, CWR, ECE};
+use crate::accecn::{ace, set_ace};
+use crate::segment::{ACK, CWR, ECE, SYN};
 use crate::{Config, Connection, Ecn, EcnFeedback, Segment};
 
 fn of(ecn: Ecn) -> Config {
@@ -83,6 +83,90 @@ fn a_path_that_clears_the_flags_turns_ecn_off() {
     // The server had agreed; the ACK tells it better.
     server.write(1000, Time::ZERO);
     assert_eq!(server.poll_transmit(Time::ZERO).expect("data").ecn, 0);
+}
+
+#[test]
+fn combinations_that_nothing_sends_yet_agree_to_accurate_feedback() {
+    for flags in [0b001, 0b010, 0b100, 0b101, 0b110] {
+        let (_, client, server) = handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |segment| {
+            if segment.flags & ACK == 0 {
+                set_ace(segment, flags);
+            }
+        });
+        assert_eq!([client, server].map(|end| end.ecn_feedback()), [EcnFeedback::Accurate; 2], "{flags:03b}");
+    }
+    // A SYN-ACK with the flags of the nonce (RFC 3540), which is historic.
+    let ([_, reply, _], client, _) = handshake((Ecn::Accecn, "reno"), (Ecn::Accecn, "reno"), |segment| {
+        if segment.flags & (SYN | ACK) == SYN | ACK {
+            set_ace(segment, 0b101);
+        }
+    });
+    assert_eq!((ace(&reply), client.ecn_feedback()), (0b101, EcnFeedback::Accurate));
+}
+
+/// The codepoint of the data of a client and of a server between which codepoints of handshakes become `arrives`.
+fn codepoints_after(control: &str, arrives: u8) -> [u8; 2] {
+    let (_, client, server) =
+        handshake((Ecn::Accecn, control), (Ecn::Accecn, control), |segment| segment.ecn = arrives);
+    [client, server].map(|mut end| {
+        assert_eq!(end.ecn_feedback(), EcnFeedback::Accurate, "it goes on to report");
+        end.write(1000, Time::ZERO);
+        end.poll_transmit(Time::ZERO).expect("data").ecn
+    })
+}
+
+#[test]
+fn an_end_whose_codepoint_is_changed_on_the_way_sends_nothing_ecn_capable() {
+    assert_eq!(codepoints_after("reno", 0), [2, 2]);
+    for arrives in 1..=3 {
+        assert_eq!(codepoints_after("reno", arrives), [0, 0]);
+    }
+    // The SYN of Prague is ECN-capable, and its SYN-ACK is not.
+    assert_eq!(codepoints_after("prague", 0), [0, 1]);
+    assert_eq!(codepoints_after("prague", 3), [1, 0]);
+}
+
+#[test]
+fn a_marked_syn_is_answered_as_any_mark() {
+    let after_first_ack = |codepoint| {
+        let (_, mut client, mut server) =
+            handshake((Ecn::Accecn, "prague"), (Ecn::Accecn, "prague"), |segment| {
+                if segment.flags & ACK == 0 {
+                    segment.ecn = codepoint;
+                }
+            });
+        client.write(20_000, Time::ZERO);
+        let data = client.poll_transmit(Time::ZERO).expect("data");
+        server.handle_segment(&data, Time::ZERO);
+        let at = Time::ZERO + Span::from_ms(200);
+        server.handle_timeout(at);
+        let ack = server.poll_transmit(at).expect("an ACK");
+        client.handle_segment(&ack, at);
+        client.accecn_answered()
+    };
+    assert_eq!([1, 3].map(after_first_ack), [0, 1]);
+}
+
+#[test]
+fn a_server_that_sees_a_syn_without_ecn_sends_nothing_ecn_capable() {
+    let data_after = |flags| {
+        let now = Time::ZERO;
+        let mut client = Connection::connect(&of(Ecn::Accecn), control("reno"), 1, now);
+        let mut syn = client.poll_transmit(now).expect("a SYN");
+        let mut server = Connection::accept(&of(Ecn::Accecn), control("reno"), 1, &syn, now);
+        let first = server.poll_transmit(now).expect("a SYN-ACK");
+        set_ace(&mut syn, flags);
+        server.handle_segment(&syn, now);
+        let again = server.poll_transmit(now).expect("a SYN-ACK");
+        // The option may be what was dropped (section 3.2.3.2.2).
+        assert_eq!([ace(&first), ace(&again)], [0b010; 2]);
+        assert_eq!([first.accecn.fields, again.accecn.fields], [3, 0]);
+        client.handle_segment(&again, now);
+        server.handle_segment(&client.poll_transmit(now).expect("an ACK"), now);
+        server.write(1000, now);
+        server.poll_transmit(now).expect("data").ecn
+    };
+    assert_eq!([0b111, 0b000].map(data_after), [2, 0]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use socket2::Socket;
+use tcplab_plan::Traffic;
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock, scheduling};
 use tcplab_tables::{ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};
@@ -18,9 +19,7 @@ use super::server::{Limits, Served, Server, ServerObserver, Unserved};
 use super::wire::Greeting;
 use crate::socket::{self, Clamped};
 use crate::tcp::sent;
-use crate::{
-    Context, EchoTraffic, End, Exchange, Interval, Role, Settings, Summary, Totals, Traffic, TrafficError,
-};
+use crate::{Context, End, Exchange, Interval, Role, SocketOptions, Summary, Totals, TrafficError};
 
 /// How much earlier than this end the other may end a run, ns.
 const MOMENT: u64 = 200_000_000;
@@ -46,8 +45,8 @@ impl Echo {
             }
         }
         for address in end.addresses() {
-            let (socket, clamped) = socket::tcp(address, settings(end, traffic), &traffic.cc.name)?;
-            socket::set_dscp(&socket, address, end.flow.dscp)?;
+            let (socket, clamped) = socket::tcp(address, &options(end, traffic), &traffic.cc.name)?;
+            socket::set_traffic_class(&socket, address, &end.flow)?;
             let (socket, port) = match end.role {
                 Role::Server => socket::listen(socket, address)?,
                 Role::Client => (socket, address.port()),
@@ -68,7 +67,7 @@ impl Echo {
         let lives: Vec<Live> = self.sockets.iter().map(|_| Live::default()).collect();
         let (sockets, addresses): (Vec<_>, Vec<_>) = self.sockets.into_iter().unzip();
         let part = Part { end, context, traffic, slots, addresses, over: AtomicBool::new(false) };
-        let stop = end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration);
+        let stop = end.stop(context.clock.duration);
         let limit = Limit { stop: &context.stop, end: context.clock.instant(stop) };
         std::thread::scope(|scope| {
             let collector = std::thread::Builder::new()
@@ -84,10 +83,10 @@ impl Echo {
     }
 }
 
-fn settings<'a>(end: &End, traffic: &'a EchoTraffic) -> &'a Settings {
+fn options(end: &End, traffic: &tcplab_plan::Echo) -> SocketOptions {
     match end.role {
-        Role::Client => &traffic.sender,
-        Role::Server => &traffic.receiver,
+        Role::Client => end.options(&traffic.sender),
+        Role::Server => end.options(&traffic.receiver),
     }
 }
 
@@ -105,7 +104,7 @@ struct Slot {
 struct Part<'a> {
     end: &'a End,
     context: &'a Context,
-    traffic: &'a EchoTraffic,
+    traffic: &'a tcplab_plan::Echo,
     slots: Vec<Slot>,
     addresses: Vec<SocketAddr>,
     over: AtomicBool,
@@ -113,7 +112,7 @@ struct Part<'a> {
 
 impl Part<'_> {
     fn ask(&self, sockets: Vec<Socket>, lives: &[Live], limit: Limit) -> Result<(), TrafficError> {
-        if !self.context.sleep_until(self.end.flow.start) {
+        if !self.context.sleep_until(self.end.start()) {
             return Ok(());
         }
         let traffic = self.traffic;
@@ -123,8 +122,8 @@ impl Part<'_> {
             addresses: self.addresses.clone(),
             sizes: traffic.sizes.clone(),
             iterations: traffic.iterations,
-            interval: traffic.interval,
-            timeout: traffic.timeout,
+            interval: traffic.interval.as_ns(),
+            timeout: traffic.timeout.as_ns(),
             nodelay: !traffic.receiver.nagle,
             busy_poll: traffic.busy_poll,
             control: traffic.cc.name.clone(),
@@ -141,7 +140,7 @@ impl Part<'_> {
             size: u32::MAX,
             messages: u64::MAX,
             interval: u64::MAX / 4,
-            message: self.traffic.timeout.saturating_mul(2),
+            message: self.traffic.timeout.as_ns().saturating_mul(2),
             busy_poll: true,
             ..Limits::default()
         };
@@ -153,7 +152,7 @@ impl Part<'_> {
 
     /// Whether the flow's time is over, or ends in a moment, so that what breaks now is not a failure.
     fn ends(&self) -> bool {
-        let stop = self.end.flow.stop.unwrap_or(u64::MAX);
+        let stop = self.end.stop(u64::MAX);
         let over = || self.context.over() || self.context.clock.now() >= stop;
         let begun = clock::now();
         while !over() && clock::now() < begun + MOMENT {
@@ -167,8 +166,8 @@ impl Part<'_> {
         slot.started.store(now, Ordering::Relaxed);
         *lock(&slot.socket) = socket.try_clone().ok();
         let paced = {
-            let settings = settings(self.end, self.traffic);
-            settings.pacing || settings.max_pacing_rate.is_some()
+            let options = options(self.end, self.traffic);
+            options.pacing || options.max_pacing_rate.is_some()
         };
         let (local, remote, ipv6) = ports(socket);
         slot.port.store(u64::from(local) << 16 | u64::from(remote), Ordering::Relaxed);
@@ -190,7 +189,7 @@ impl Part<'_> {
         let width = self.end.sample.unwrap_or(crate::collect::DEFAULT);
         let clock = self.context.clock;
         let mut before: Vec<Interval> = self.slots.iter().map(|_| Interval::default()).collect();
-        let mut boundary = (self.end.flow.start / width + 1) * width;
+        let mut boundary = (self.end.start() / width + 1) * width;
         scheduling::be_prompt();
         loop {
             let due = boundary.min(clock.duration);
@@ -290,8 +289,8 @@ impl Observer for Part<'_> {
         let now = self.context.clock.now();
         let summary = Summary {
             stream: u64::from(client),
-            start: flow.start,
-            end: now.max(flow.start),
+            start: self.end.start(),
+            end: now.max(self.end.start()),
             bytes_received: Some(slot.answered.load(Ordering::Relaxed)),
             ports: socket.map(ports).map(|(own, other, _)| (own, other)),
             cpu_sender: Some(clock::thread_cpu() as f64 / 1e9),

@@ -29,20 +29,20 @@ use std::net::SocketAddr;
 
 use socket2::Socket;
 
-use crate::{Settings, TrafficError};
+use crate::{SocketOptions, TrafficError};
 
 /// Opens a client's socket. `control`: its congestion control; empty: the kernel's default.
-pub fn open(address: SocketAddr, settings: &Settings, control: &str) -> Result<Socket, TrafficError> {
-    Ok(crate::socket::tcp(address, settings, control)?.0)
+pub fn open(address: SocketAddr, options: &SocketOptions, control: &str) -> Result<Socket, TrafficError> {
+    Ok(crate::socket::tcp(address, options, control)?.0)
 }
 
 /// Listens on `address`; port 0 lets the kernel choose. Returns the port.
 pub fn listen(
     address: SocketAddr,
-    settings: &Settings,
+    options: &SocketOptions,
     control: &str,
 ) -> Result<(Socket, u16), TrafficError> {
-    let (socket, _) = crate::socket::tcp(address, settings, control)?;
+    let (socket, _) = crate::socket::tcp(address, options, control)?;
     let (socket, port) = crate::socket::listen(socket, address)?;
     // Beyond what is common: a burst of clients, or of strangers, shall not have to try again.
     let _ = socket.listen(1024);

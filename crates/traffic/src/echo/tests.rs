@@ -94,7 +94,7 @@ fn job(address: SocketAddr, sizes: &[u32], iterations: u64) -> Job {
 
 fn run(job: &Job, clients: usize) -> Seen {
     let seen = Seen::default();
-    let settings = Settings { nagle: !job.nodelay, ..Settings::default() };
+    let settings = SocketOptions { nagle: !job.nodelay, ..SocketOptions::default() };
     let sockets = (0..clients).map(|_| open(job.addresses[0], &settings, "").unwrap()).collect();
     let lives: Vec<Live> = (0..clients).map(|_| Live::default()).collect();
     let stop = AtomicBool::new(false);
@@ -104,7 +104,7 @@ fn run(job: &Job, clients: usize) -> Seen {
 
 /// Runs a server while `with` does something with its address; what it heard.
 fn serving(limits: Limits, with: impl FnOnce(SocketAddr)) -> Heard {
-    let (listener, port) = listen(loopback(0), &Settings::default(), "").unwrap();
+    let (listener, port) = listen(loopback(0), &SocketOptions::default(), "").unwrap();
     let server = Server::new(vec![listener], limits, Vec::new());
     let (stop, heard) = (AtomicBool::new(false), Heard::default());
     struct Stop<'a>(&'a AtomicBool);
@@ -386,7 +386,7 @@ fn an_address_that_does_not_answer_is_given_up_after_the_timeout() {
 
 #[test]
 fn clients_take_the_addresses_in_turn() {
-    let heard: Vec<_> = (0..2).map(|_| listen(loopback(0), &Settings::default(), "").unwrap()).collect();
+    let heard: Vec<_> = (0..2).map(|_| listen(loopback(0), &SocketOptions::default(), "").unwrap()).collect();
     let addresses = heard.iter().map(|(_, port)| loopback(*port)).collect();
     let (listeners, _): (Vec<_>, Vec<_>) = heard.into_iter().unzip();
     let (stop, counts) = (AtomicBool::new(false), [Heard::default(), Heard::default()]);

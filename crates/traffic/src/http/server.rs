@@ -56,8 +56,8 @@ impl Task<'_> {
         let (total, last) = stream.received();
         let summary = Summary {
             stream: stream.number,
-            start: self.end.flow.start,
-            end: last.unwrap_or(self.end.flow.start),
+            start: self.end.start(),
+            end: last.unwrap_or(self.end.start()),
             bytes_received: Some(total),
             cpu_receiver: Some(cpu.load(Ordering::Relaxed) as f64 / 1e9),
             complete: served.is_ok(),

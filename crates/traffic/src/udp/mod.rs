@@ -13,10 +13,11 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tcplab_plan::Traffic;
 
 use crate::socket::{self, Buffer, Clamped};
 use crate::tcp::STACK;
-use crate::{Context, End, Role, Totals, Traffic, TrafficError};
+use crate::{Context, End, Role, Totals, TrafficError};
 
 /// A datagram begins with its number and the time it was sent, 8 bytes each, most significant byte first.
 pub(crate) const HEADER: usize = 16;
@@ -34,13 +35,11 @@ pub(crate) struct Udp {
 
 impl Udp {
     pub fn prepare(end: &End) -> Result<(Udp, Vec<u16>), TrafficError> {
-        if let Traffic::Udp { rate, payload, .. } = end.flow.traffic {
+        if let Traffic::Udp(udp) = &end.flow.traffic {
+            let payload = udp.payload;
             let (min, max) = (HEADER as u32, LARGEST);
             if !(min..=max).contains(&payload) {
                 return Err(TrafficError::Payload { payload, min, max });
-            }
-            if rate == 0 {
-                return Err(TrafficError::Zero { what: "rate" });
             }
         }
         let mut udp = Udp { sockets: Vec::new(), clamped: None };
@@ -48,7 +47,7 @@ impl Udp {
         for address in end.addresses() {
             let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))
                 .map_err(|source| TrafficError::Socket { what: "UDP", source })?;
-            socket::set_dscp(&socket, address, end.flow.dscp)?;
+            socket::set_traffic_class(&socket, address, &end.flow)?;
             let mut port = address.port();
             if end.role == Role::Server {
                 let failed = |source| TrafficError::Listen { address, source };

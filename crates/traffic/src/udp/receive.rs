@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
+use tcplab_plan::{Traffic, Udp};
 use tcplab_probe::clock;
 
 use super::HEADER;
@@ -13,7 +14,7 @@ use super::arrivals::Arrivals;
 use super::damaged;
 use crate::socket::ATTENTION;
 use crate::tcp::waited;
-use crate::{Context, End, Summary, Totals, Traffic, TrafficError};
+use crate::{Context, End, Summary, Totals, TrafficError};
 
 /// Maximum number of datagrams of one system call.
 const BATCH: usize = 64;
@@ -150,13 +151,13 @@ pub fn run(
     context: &Context,
     totals: &Totals,
 ) -> Result<(), TrafficError> {
-    let Traffic::Udp { payload, bytes, .. } = end.flow.traffic else { return Ok(()) };
+    let Traffic::Udp(Udp { payload, bytes, .. }) = end.flow.traffic else { return Ok(()) };
     let broken = |source| TrafficError::Broken { stream, address, source };
     socket.set_read_timeout(Some(ATTENTION)).map_err(broken)?;
     let cpu = clock::thread_cpu();
     let all = bytes.map(|bytes| bytes.div_ceil(u64::from(payload)));
     let width = end.sample.unwrap_or(1_000_000_000);
-    let mut arrivals = Arrivals::new(stream, width, end.flow.start);
+    let mut arrivals = Arrivals::new(stream, width, end.start());
     let mut batch = Batch::new();
     let mut dropped = 0;
     let damaged = damaged::count();
@@ -206,7 +207,7 @@ pub fn run(
         &end.flow,
         &Summary {
             stream,
-            start: end.flow.start,
+            start: end.start(),
             end: arrivals.last.unwrap_or(over),
             bytes_received: Some(arrivals.bytes),
             losses_detected: Some(arrivals.lost),

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use socket2::Socket;
+use tcplab_plan::{Traffic, Udp};
 use tcplab_probe::{clock, scheduling};
 
 use super::batch::{BATCH, Batch};
@@ -12,7 +13,7 @@ use super::schedule::Schedule;
 use crate::counter::Counter;
 use crate::pattern::Phases;
 use crate::tcp::ports;
-use crate::{Context, End, Interval, Summary, Totals, Traffic, TrafficError};
+use crate::{Context, End, Interval, Summary, Totals, TrafficError};
 
 /// Datagrams due within this time of each other may leave together, ns: waking for each would cost more than
 /// it brings, as a wake-up itself comes some tens of µs late.
@@ -33,10 +34,10 @@ pub fn run(
     context: &Context,
     totals: &Totals,
 ) -> Result<(), TrafficError> {
-    let Traffic::Udp { rate, payload, bytes, pattern } = end.flow.traffic else { return Ok(()) };
+    let Traffic::Udp(Udp { rate, payload, bytes, pattern, .. }) = end.flow.traffic else { return Ok(()) };
     let broken = |source| TrafficError::Broken { stream, address, source };
     scheduling::be_prompt();
-    if !context.sleep_until(end.flow.start) {
+    if !context.sleep_until(end.start()) {
         return Ok(());
     }
     socket.connect(&address.into()).map_err(|source| TrafficError::Connect { address, source })?;
@@ -45,14 +46,14 @@ pub fn run(
         end,
         context,
         batch: Batch::new(payload, socket),
-        schedule: Schedule::new(payload, rate, end.flow.start),
-        phases: Phases::new(pattern, end.flow.start, end.seed, stream),
-        stop: end.flow.stop.unwrap_or(u64::MAX).min(context.clock.duration),
+        schedule: Schedule::new(payload, rate.bits_per_sec(), end.start()),
+        phases: Phases::new(pattern, end.start(), end.seed, stream),
+        stop: end.stop(context.clock.duration),
         left: bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(u64::from(payload))),
         sent: 0,
         payload: u64::from(payload),
         stream,
-        counter: end.sample.map(|width| Counter::new(width, end.flow.start)),
+        counter: end.sample.map(|width| Counter::new(width, end.start())),
     };
     let behind = sender.send_all(socket, totals).map_err(broken)?;
     let over = context.clock.now().min(context.clock.duration);
@@ -67,7 +68,7 @@ pub fn run(
         &end.flow,
         &Summary {
             stream,
-            start: end.flow.start,
+            start: end.start(),
             end: over,
             bytes_sent: Some(sender.sent * sender.payload),
             segments_sent: Some(sender.sent),
@@ -103,7 +104,7 @@ impl Sender<'_> {
         let burst = (2 * STALL / gap).clamp(1, BATCH as u64);
         let rest =
             if self.end.spin { 0 } else { SLACK.min(gap.saturating_mul(BATCH as u64 / 2)).max(gap / 2) };
-        let mut before = self.end.flow.start.saturating_sub(gap);
+        let mut before = self.end.start().saturating_sub(gap);
         while self.left > 0 {
             let due = self.schedule.due();
             if due >= self.stop {

@@ -306,8 +306,6 @@ class _Execution:
         host = ends.client if role == "client" else str(ends.server)
         if flow.get("cc"):
             ours["cc"] = {"name": self._controls[host].name(flow["cc"])}
-        if ends.reverse:
-            ours["reverse"] = True
         generator = ends.generator or flow.get("generator", "native")
         listens = ends.server or flow["to"]
         address = self._addresses[listens]
@@ -322,6 +320,7 @@ class _Execution:
             "sample": self._plan["sample"]["flows"],
             "seed": agent_seed(self._plan["seed"], flow),
             "generator": None if generator == "native" else generator,
+            "reverse": ends.reverse,
             "target": self._places[listens].target,
             "flow": ours,
         }

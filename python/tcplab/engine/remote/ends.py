@@ -47,9 +47,7 @@ def ends_of(flow: Flow, places: Mapping[str, Place]) -> Ends:
     for host, client, sends in ((destination, source, False), (source, destination, True)):
         peer = places[host].peer
         if peer is not None:
-            changes = peer.changes(sends=sends)
-            reverse = bool(changes.get("flow", {}).get("reverse"))
-            return Ends(client, host, reverse=reverse, generator=changes.get("generator"))
+            return Ends(client, host, **peer.changes(sends=sends))
     if turned(flow, places):
         return Ends(destination, source, reverse=True)
     return Ends(source, destination)

@@ -57,7 +57,7 @@ class Chargen:
 
     def changes(self, *, sends: bool) -> Json:
         """The end that listens sends."""
-        return {"flow": {"reverse": True}}
+        return {"reverse": True}
 
 
 class Echo:
@@ -95,7 +95,7 @@ class Iperf3:
 
     def changes(self, *, sends: bool) -> Json:
         """The program makes the traffic; with -R its server sends."""
-        return {"generator": "iperf3"} | ({"flow": {"reverse": True}} if sends else {})
+        return {"generator": "iperf3", "reverse": sends}
 
 
 class Http:

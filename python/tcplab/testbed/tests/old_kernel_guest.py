@@ -83,8 +83,8 @@ def transfer(controls: dict[str, Json]) -> None:
             "stop": None,
             "streams": 1,
         }
-        flow |= {"cc": {"name": control["registered"]}, "bytes": BYTES, "sender": {"max_pacing_rate": RATE}}
-        end = {"do": "flow", "address": "127.0.0.1", "flow": flow}
+        flow |= {"cc": {"name": control["registered"]}, "bytes": BYTES, "sender": {}, "receiver": {}}
+        end = {"do": "flow", "address": "127.0.0.1", "max_pacing_rate": RATE, "flow": flow}
         ports = server.tell(**end, role="server", ports=[])["ports"]
         client.tell(**end, role="client", ports=ports)
     client.tell(do="probe", sockets=MILLISECOND, controls=list(controls.values()))

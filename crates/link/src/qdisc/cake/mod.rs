@@ -15,6 +15,7 @@ use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::random::Draws;
 use crate::serializer::Serializer;
+use crate::threshold::Threshold;
 use tin::Tin;
 
 /// Tins behind a shaper.
@@ -29,21 +30,22 @@ pub(crate) struct Cake<P> {
     /// When the next packet may leave: a virtual clock that goes on by what each packet takes. It stands no earlier than
     /// the first packet after an idle time, so that nothing is saved up.
     clock: Time,
-    limit: u64,
+    /// At the shaper's rate, or at the link's where it has none.
+    limit: Threshold,
     /// The salt of the hashes, and the draws of BLUE.
     salt: Draws,
     blue: Draws,
 }
 
 impl<P: Packet> Cake<P> {
-    pub(crate) fn new(config: &config::Cake, seed: u64) -> Cake<P> {
+    pub(crate) fn new(config: &config::Cake, rate: Option<Rate>, seed: u64) -> Cake<P> {
         Cake {
             config: *config,
             tins: tins::tins(config).iter().map(|tin| Tin::new(tin, config.isolation)).collect(),
             turn: 0,
             shaper: config.bandwidth.map(Serializer::new),
             clock: Time::ZERO,
-            limit: config.memory(),
+            limit: Threshold::new(Some(config.limit()), config.bandwidth.or(rate)),
             salt: Draws::new(seed, "cake"),
             blue: Draws::new(seed, "cake blue"),
         }
@@ -75,10 +77,15 @@ impl<P: Packet> Cake<P> {
         Some(self.turn)
     }
 
+    fn is_too_full(&self) -> bool {
+        let Backlog { packets, bytes } = self.backlog();
+        self.limit.is_exceeded(u64::from(packets), bytes)
+    }
+
     /// Drops from the longest queue until what waits is within the limit.
     #[cold]
     fn make_room(&mut self, now: Time, sink: &mut impl Sink<P>) {
-        while self.backlog().bytes > self.limit {
+        while self.is_too_full() {
             let longest =
                 self.tins.iter().enumerate().filter_map(|(tin, it)| Some((it.longest()?, tin))).max();
             let Some(((_, flow), tin)) = longest else { return };
@@ -97,7 +104,7 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         let hashes = (self.salted(flow), hosts.map(|host| self.salted(host)));
         let tin = tins::tin_of(self.config.diffserv, packet.packet.dscp());
         self.tins[tin].enqueue(packet, hashes, self.config.ack_filter, now, sink);
-        if self.backlog().bytes > self.limit {
+        if self.is_too_full() {
             self.make_room(now, sink);
         }
     }
@@ -154,10 +161,12 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         ]
     }
 
-    /// It has a rate and a limit of its own.
+    /// Its limit does not change.
     fn change(&mut self, _change: &Change, _rate: Option<Rate>) {}
 
-    fn set_rate(&mut self, _rate: Option<Rate>) {}
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        self.limit = self.limit.at_rate(self.config.bandwidth.or(rate));
+    }
 
     fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
         for tin in &mut self.tins {

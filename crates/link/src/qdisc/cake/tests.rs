@@ -3,14 +3,14 @@
 use tcplab_units::{Rate, Span, Time};
 
 use super::Cake;
-use crate::config::{self, AckFilter, Diffserv, Isolation};
+use crate::config::{self, AckFilter, Diffserv, Isolation, Limit};
 use crate::inside::{Acknowledgment, Inside};
 use crate::qdisc::testing::{Notified, Unit, enqueue};
 use crate::qdisc::{Cause, Qdisc, Queued, Sink};
 
 /// 8 Mbit/s, 1000 bytes a millisecond.
 fn cake(config: config::Cake) -> Cake<Unit> {
-    Cake::new(&config::Cake { bandwidth: Rate::from_bits_per_sec(8_000_000), ..config }, 1)
+    Cake::new(&config::Cake { bandwidth: Rate::from_bits_per_sec(8_000_000), ..config }, None, 1)
 }
 
 fn ms(ms: u64) -> Time {
@@ -18,7 +18,7 @@ fn ms(ms: u64) -> Time {
 }
 
 /// Knows that flow `s * 100 + d * 10 + n` goes from host s to host d, and that packets of less than 100 bytes are
-/// acknowledgments of as many bytes as they have.
+/// acknowledgments of as many bytes as they have, from 70 to 79 with ECE.
 struct Wise(Vec<Notified>);
 
 impl Sink<Unit> for Wise {
@@ -39,7 +39,7 @@ impl Sink<Unit> for Wise {
         let ack = (packet.len < 100).then_some(Acknowledgment {
             number: packet.len,
             is_pure: true,
-            ecn_flags: 0,
+            ecn_flags: if packet.len / 10 == 7 { 0x40 } else { 0 },
             sack: [(0, 0); 4],
         });
         Inside { source, destination, ack }
@@ -201,13 +201,25 @@ fn the_oldest_redundant_acknowledgment_goes_if_another_waits_behind_it() {
         [60, 61, 62, 63].map(|number| give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1)));
     assert_eq!(acks[1], [Notified::Enqueued]);
     assert_eq!([&acks[2], &acks[3]], [&[Notified::Enqueued, dropped]; 2]);
-    let mut at = 1;
-    let left: Vec<u32> = std::iter::from_fn(|| {
-        at += 1;
-        queue.dequeue(ms(at), &mut Wise(Vec::new())).map(|queued| queued.packet.len)
-    })
-    .collect();
-    assert_eq!(left, [62, 63]);
+    assert_eq!(rest(&mut queue), [62, 63]);
+}
+
+/// The sizes of the packets that wait, in the order in which they leave.
+fn rest(queue: &mut Cake<Unit>) -> Vec<u32> {
+    let next = |at| queue.dequeue(ms(at), &mut Wise(Vec::new())).map(|queued| queued.packet.len);
+    (2..).map_while(next).collect()
+}
+
+#[test]
+fn the_acknowledgment_before_a_change_of_ecn_flags_stays() {
+    // By an aggressive filter none but these: each is right before the latest packet when that arrives.
+    for (filter, left) in [(AckFilter::On, vec![60, 72, 81, 82]), (AckFilter::Aggressive, vec![60, 72, 82])] {
+        let mut queue = cake(config::Cake { ack_filter: filter, ..config::Cake::default() });
+        for number in [60, 70, 71, 72, 80, 81, 82] {
+            give(&mut queue, Unit { flow: 110, ..Unit::new(number) }, ms(1));
+        }
+        assert_eq!(rest(&mut queue), left, "{filter:?}");
+    }
 }
 
 #[test]
@@ -225,7 +237,7 @@ fn an_aggressive_filter_leaves_the_latest_alone() {
 
 #[test]
 fn beyond_the_memory_limit_the_longest_queue_loses_from_its_head() {
-    let mut queue = cake(config::Cake { memlimit: Some(10_000), ..config::Cake::default() });
+    let mut queue = cake(config::Cake { memlimit: Some(Limit::Bytes(10_000)), ..config::Cake::default() });
     for _ in 0..9 {
         assert_eq!(give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1)), [Notified::Enqueued]);
     }
@@ -235,8 +247,32 @@ fn beyond_the_memory_limit_the_longest_queue_loses_from_its_head() {
 }
 
 #[test]
+fn the_memory_limit_may_be_packets_or_time_at_the_rate_of_the_shaper() {
+    let most = |memlimit| {
+        let mut queue = cake(config::Cake { memlimit: Some(memlimit), ..config::Cake::default() });
+        for _ in 0..20 {
+            give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1));
+        }
+        queue.backlog().packets
+    };
+    assert_eq!([Limit::Packets(7), Limit::Time(Span::from_ms(5))].map(most), [7, 5]);
+}
+
+#[test]
+fn each_tin_counts_its_drops_by_cause() {
+    let mut queue = cake(config::Cake { memlimit: Some(Limit::Packets(2)), ..config::Cake::default() });
+    for _ in 0..5 {
+        give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1));
+    }
+    queue.purge(Cause::Down, &mut Wise(Vec::new()));
+    let drops = queue.classes()[0].drops;
+    assert_eq!([Cause::Overlimit, Cause::Down, Cause::Early].map(|cause| drops.by(cause)), [3, 2, 0]);
+    assert_eq!(drops.total(), 5);
+}
+
+#[test]
 fn a_million_flows_take_no_more_room_than_one() {
-    let mut queue: Cake<Unit> = Cake::new(&config::Cake::default(), 1);
+    let mut queue: Cake<Unit> = Cake::new(&config::Cake::default(), None, 1);
     for flow in 0..1_000_000u32 {
         give(&mut queue, Unit { flow, ..Unit::new(100) }, Time::from_ns(u64::from(flow) * 1000));
         assert!(queue.dequeue(Time::from_ns(u64::from(flow) * 1000), &mut Wise(Vec::new())).is_some());

@@ -11,7 +11,7 @@ use super::ways::{PLACES, Place, Ways};
 use crate::config::{AckFilter, Isolation};
 use crate::inside::Inside;
 use crate::packet::Packet;
-use crate::qdisc::counting::Counts;
+use crate::qdisc::counting::{Counting, Counts};
 use crate::qdisc::fifo::Fifo;
 use crate::qdisc::{Backlog, Cause, Class, Queued, Sink};
 use crate::serializer::Serializer;
@@ -61,8 +61,8 @@ enum State {
     #[default]
     Idle,
     Sparse,
-    /// It was sparse, and nothing waits. It stays among the others until its turn, lest a flow that sends little at a
-    /// time always goes first (RFC 8290, section 4.2); one more packet and it is bulk.
+    /// It was sparse, has used up its turn, and nothing waits. It stays among the others until it has paid, lest a flow that
+    /// sends little at a time always goes first; one more packet and it is bulk.
     Spent,
     Bulk,
 }
@@ -210,29 +210,37 @@ impl<P: Packet> Tin<P> {
         flow.state = State::Idle;
     }
 
-    /// Drops the oldest acknowledgment of the flow that the latest packet makes redundant; unless asked to be aggressive, only
-    /// if another such waits behind it.
+    /// Drops one acknowledgment of the flow that the latest packet makes redundant: the older one of the first two in succession
+    /// with the same ECN flags, so that senders see each change of the flags. An aggressive filter also drops a single one
+    /// right before the latest packet.
     fn filter(&mut self, number: usize, filter: AckFilter, sink: &mut impl Sink<P>) {
         let flow = &mut self.flows[number];
-        let before = flow.queue.backlog().packets as usize - 1;
+        let last = flow.queue.backlog().packets as usize - 1;
         let Some(latest) = flow.queue.iter().last() else { return };
         let hash = latest.packet.flow_hash();
         let Some(later) = sink.inside(&latest.packet).ack else { return };
-        let is_redundant = |queued: &Queued<P>| {
-            queued.packet.flow_hash() == hash
-                && sink.inside(&queued.packet).ack.is_some_and(|ack| ack.is_redundant_after(&later))
-        };
-        let mut redundant =
-            flow.queue.iter().take(before).enumerate().filter(|(_, queued)| is_redundant(queued));
-        let Some((oldest, _)) = redundant.next() else { return };
-        if filter != AckFilter::Aggressive && redundant.next().is_none() {
-            return;
+        let mut before: Option<(usize, u8)> = None;
+        let mut dropped = None;
+        for (at, queued) in flow.queue.iter().take(last).enumerate() {
+            let ack = sink.inside(&queued.packet).ack.filter(|ack| ack.is_pure);
+            let Some(ack) = ack.filter(|_| queued.packet.flow_hash() == hash) else { continue };
+            before = before.filter(|&(_, flags)| flags == ack.ecn_flags);
+            if !ack.is_redundant_after(&later) {
+                continue;
+            }
+            if let Some((older, _)) = before {
+                dropped = Some(older);
+                break;
+            }
+            before = Some((at, ack.ecn_flags));
         }
-        drop(redundant);
-        let Some(dropped) = flow.queue.remove(oldest) else { return };
+        if filter == AckFilter::Aggressive && before == last.checked_sub(1).map(|at| (at, later.ecn_flags)) {
+            dropped = dropped.or(before.map(|(at, _)| at));
+        }
+        let Some(dropped) = dropped.and_then(|at| flow.queue.remove(at)) else { return };
         self.redundant += 1;
         self.forget(&dropped);
-        self.counts.count_drop();
+        self.counts.count_drop(Cause::Redundant);
         sink.dropped(&dropped.packet, Cause::Redundant);
     }
 
@@ -274,12 +282,10 @@ impl<P: Packet> Tin<P> {
             self.flows[number].cobalt.rest(&self.law, now);
             if is_sparse {
                 self.sparse.pop_front();
-                self.bulk.push_back(number as u16);
-                self.flows[number].state = State::Spent;
             } else {
                 self.bulk.pop_front();
-                self.make_idle(number);
             }
+            self.make_idle(number);
         }
     }
 
@@ -305,7 +311,7 @@ impl<P: Packet> Tin<P> {
                     sink.marked(&packet.packet);
                 }
                 Verdict::Drop if !is_last => {
-                    self.counts.count_drop();
+                    self.counts.count_drop(Cause::Early);
                     sink.dropped(&packet.packet, Cause::Early);
                     continue;
                 }
@@ -327,7 +333,7 @@ impl<P: Packet> Tin<P> {
         flow.cobalt.overflow(&self.law, now);
         let Some(packet) = flow.queue.pop() else { return };
         self.forget(&packet);
-        self.counts.count_drop();
+        self.counts.count_drop(Cause::Overlimit);
         sink.dropped(&packet.packet, Cause::Overlimit);
     }
 
@@ -359,6 +365,7 @@ impl<P: Packet> Tin<P> {
 
     pub(super) fn purge(&mut self, cause: Cause, sink: &mut impl Sink<P>) {
         for number in std::mem::take(&mut self.sparse).into_iter().chain(std::mem::take(&mut self.bulk)) {
+            let sink = &mut Counting { counts: &mut self.counts, sink };
             self.flows[usize::from(number)].queue.purge(cause, sink);
             self.make_idle(usize::from(number));
         }

@@ -34,6 +34,10 @@ pub(crate) struct Udp {
     pub(crate) bytes: Option<u64>,
     /// Pauses.
     pub(crate) pattern: Option<Pattern>,
+    /// Make datagrams ECN-capable: 0 for ECT(0), 1 for ECT(1), by which queues of L4S classify; default: they are not.
+    /// The sender does not respond to marks.
+    #[schemars(with = "Option<kinds::Ect>")]
+    pub(crate) ect: Option<u8>,
     /// Program that makes the traffic where it is real.
     #[serde(default)]
     #[schemars(with = "Option<Generator>")]
@@ -59,6 +63,7 @@ impl Written for Udp {
             payload: self.payload.map_or(ends.room(HEADER), segment),
             bytes: self.bytes,
             pattern: self.pattern.as_ref().map(Pattern::plan),
+            ect: self.ect,
             generator: self.generator,
         })
     }
