@@ -43,6 +43,7 @@ class RunMonitor:
         self._note = note
         self._emulator = emulator
         self._received = _Goodput(plan)
+        self._flows: dict[str, dict[str, dict[str, float]]] = {}
         self._roles = dict(roles or {flow["name"]: roles_of(flow) for flow in plan["flows"]})
         self._draining = _Draining(plan, known_path=emulator is not None)
 
@@ -83,7 +84,7 @@ class RunMonitor:
                 shown = time.monotonic()
                 at = min(max(0, now - start), duration)
                 try:
-                    self._progress(Progress(at, duration, self._received.rates()))
+                    self._progress(self._position(at))
                 except KeyboardInterrupt:
                     status = Status.INTERRUPTED
                     message = f"stopped at {at / 1e9:.3f} s of {duration / 1e9:g} s"
@@ -92,6 +93,24 @@ class RunMonitor:
         if broken and status is Status.DONE:
             return Status.FAILED, broken
         return status, message
+
+    def _position(self, at: int) -> Progress:
+        return Progress(
+            at,
+            self._plan["duration"],
+            self._received.rates(),
+            self._sampled("cwnd"),
+            self._sampled("srtt"),
+        )
+
+    def _sampled(self, figure: str) -> dict[str, float]:
+        """A figure of the flows' sockets in their senders' latest reports."""
+        return {
+            flow: counted[figure]
+            for flows in self._flows.values()
+            for flow, counted in flows.items()
+            if counted.get(figure) is not None
+        }
 
     def _stop(self) -> bool:
         self._agents.tell({"do": "stop"})
@@ -104,6 +123,7 @@ class RunMonitor:
             else:
                 self._received.note(event)
                 self._draining.note(event)
+                self._flows[event.agent] = event.content["flows"]
         self._note(event)
 
 

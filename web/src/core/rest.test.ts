@@ -5,7 +5,7 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { base, half, quantity, shown } from "./quantity";
+import { base, half, quantity, scaleOf, shown } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
@@ -19,6 +19,7 @@ describe("quantities", () => {
   });
 
   it("are shown in three digits", () => {
+    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), scaleOf("s", 0)]).toEqual(["75.1 ms", { divide: 1e6, unit: "ms" }, { divide: 1, unit: "s" }]);
     expect([shown(9_480_000, "bit/s"), shown(0.0251, "s"), shown(17, "packets"), shown(null, "s")]).toEqual([
       "9.48 Mbit/s",
       "25.1 ms",
