@@ -73,6 +73,13 @@ export function scaleOf(unit: string, most: number): { divide: number; unit: str
   return { divide: 1, unit };
 }
 
+/** Round numbers from 0 for an axis that reaches `most`: four to six, the last one no less than it. */
+export function roundTicks(most: number): number[] {
+  const size = 10 ** Math.floor(Math.log10(most / 4));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((one) => most / one <= 5)!;
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
+}
+
 /** A value with its unit in three digits. */
 export function shown(value: number | null | undefined, unit: string): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";

@@ -5,12 +5,22 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { base, half, quantity, scaleOf, shown } from "./quantity";
+import { base, half, quantity, roundTicks, scaleOf, shown } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
 
 describe("quantities", () => {
+  it("have axes of round numbers that reach them", () => {
+    expect(roundTicks(19.1)).toEqual([0, 5, 10, 15, 20]);
+    expect(roundTicks(141)).toEqual([0, 50, 100, 150]);
+    expect(roundTicks(1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+    for (const most of [3e-7, 0.02, 0.7, 6, 8.4, 99, 1e9]) {
+      const ticks = roundTicks(most);
+      expect([ticks.length > 3, ticks.length < 7, ticks[ticks.length - 1]! >= most]).toEqual([true, true, true]);
+    }
+  });
+
   it("are a number and a unit", () => {
     expect(quantity("1.5 BDP")).toEqual({ number: 1.5, unit: "BDP" });
     expect(quantity("unlimited")).toBeUndefined();

@@ -31,6 +31,8 @@ const MARKS = { drop: "dropped", loss: "lost", mark: "ECN-marked" };
 const SYNC = "tcplab";
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 3]];
 const STRIP = 5;
+// A shorter drag is a click, px.
+const MIN_DRAG = 4;
 
 export function Chart(given: ChartProps) {
   // A distribution has an axis of its own, and is zoomed on its own.
@@ -212,7 +214,15 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
       ready: [
         (made) => {
           made.over.appendChild(readout);
-          made.over.addEventListener("mousedown", () => (dragged = true));
+          let from = 0;
+          made.over.addEventListener("mousedown", ({ clientX }) => {
+            dragged = true;
+            from = clientX;
+          });
+          made.over.addEventListener("click", ({ clientX }) => {
+            if (across || !latest.current.playhead || Math.abs(clientX - from) >= MIN_DRAG) return;
+            playback.set({ time: Math.max(0, made.posToVal(clientX - made.over.getBoundingClientRect().left, "x")) });
+          });
         },
       ],
       setSelect: [
@@ -220,11 +230,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
           const { left, width } = made.select;
           const speaks = dragged;
           dragged = false;
-          if (width < 4) {
-            // A click.
-            if (speaks && latest.current.playhead && !across) playback.set({ time: Math.max(0, made.posToVal(left, "x")) });
-            return;
-          }
+          if (width < MIN_DRAG) return;
           if (speaks) latest.current.onZoom([made.posToVal(left, "x"), made.posToVal(left + width, "x")]);
           made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
