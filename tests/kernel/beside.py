@@ -123,9 +123,10 @@ class Network:
         """Start a program in Python at a node."""
         return self._keep(Program(self.command(node, sys.executable, "-u", "-c", code, *words)))
 
-    def proxy(self, kind: str, settings: dict[str, Any]) -> Program:
-        """Start `tcplab-agent KIND` at the router."""
-        proxy = self._keep(Program(self.command(ROUTER, *agent_command(kind)), settings))
+    def proxy(self, kind: str, settings: dict[str, Any], files: int | None = None) -> Program:
+        """Start `tcplab-agent KIND` at the router, with so many open files at most."""
+        limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
+        proxy = self._keep(Program(self.command(ROUTER, *limit, *agent_command(kind)), settings))
         proxy.next(pid=proxy.process.pid)
         return proxy
 

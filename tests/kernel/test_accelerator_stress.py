@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from .beside import (
     Program,
 )
 
-CONNECTIONS = int(os.environ.get("TCPLAB_STRESS_CONNECTIONS", "10000"))
+# Of the accelerator, two open files each.
+CONNECTIONS = min(10_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1] // 2 - 100)
 # Buffers of both legs, bytes; Linux grants twice as much. A pipe between the legs holds 256 KiB.
 BUFFER, PIPE = 200_000, 256 << 10
 BOUNDED = {
@@ -191,6 +193,17 @@ def test_many_connections_at_a_time_are_all_split_and_ended(ip: int, net: Networ
     assert client.next(event="ended")["ended"] == CONNECTIONS
     said = counts(proxy, open=0)
     assert (said["accepted"], said["broken"], said["held"]) == (CONNECTIONS, 0, 0)
+
+
+def test_connections_beyond_the_open_files_pass(net: Network) -> None:
+    """The limit that the settings name is above what the process may have open."""
+    net.start(SERVER, ECHO, ADDRESS[4]).next(event="serves")
+    proxy = net.proxy("accelerate", {"connections": 1_000_000}, files=400)
+    client = net.start(CLIENT, MANY, ADDRESS[4], "150")
+    assert client.next(event="open")["right"] == 150
+    assert counts(proxy, open=150)["passed"] == 0
+    more = net.start(CLIENT, MANY, ADDRESS[4], "100")
+    assert more.next(event="open")["right"] == 100
 
 
 @pytest.mark.parametrize("resetting", ["client", "server"])

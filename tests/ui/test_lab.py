@@ -143,11 +143,14 @@ def test_a_kernel_run_that_is_stopped_shows_what_was_recorded(page: Page, served
 
 def test_curves_of_a_kernel_run_grow_while_it_goes_on(page: Page, served: Served) -> None:
     times: list[float] = []
+    sampled: list[tuple[float, float | None]] = []
 
     def heard(frame: str | bytes) -> None:
         said = json.loads(frame)
         if said.get("type") == "job" and said["state"] == "running" and said["goodput"]:
             times.append(said["time"])
+            if said["cwnd"]:
+                sampled.append((said["cwnd"]["bulk"], said["rtt"].get("bulk")))
 
     page.on("websocket", lambda socket: socket.on("framereceived", heard))
     opened(page, served, SCENARIO.replace("600 s", "6000 s"))
@@ -159,9 +162,18 @@ def test_curves_of_a_kernel_run_grow_while_it_goes_on(page: Page, served: Served
     page.wait_for_function(
         "() => Number(document.querySelector('.chart[data-panel=Goodput]')?.dataset.samples) >= 20"
     )
+    for panel in ("Congestion window", "Round-trip time"):
+        page.wait_for_function(
+            "(of) => Number(document.querySelector(`.chart[data-panel='${of}']`)?.dataset.samples) >= 20",
+            arg=panel,
+        )
     page.get_by_role("button", name="Stop").click()
     expect(page.locator(".chip.run")).to_contain_text("kernel")
     assert len(times) >= 20
+    # Ten packets to begin with, and 5 ms each way.
+    assert all(cwnd >= 1 for cwnd, _ in sampled)
+    assert all(rtt is None or rtt >= 0.01 for _, rtt in sampled)
+    assert any(rtt is not None for _, rtt in sampled)
     assert times == sorted(times)
 
 
@@ -194,6 +206,17 @@ def test_what_is_taken_down_is_gone(lab: Page) -> None:
     assert name not in held.names()
 
 
+def test_a_lab_that_was_ended_elsewhere_has_no_flows_once_it_is_up_again(page: Page, served: Served) -> None:
+    with brought_up(page, served, SCENARIO, nodes=2):
+        page.get_by_role("button", name="Start the flows").click()
+        expect(page.get_by_role("button", name="Stop the flows")).to_be_visible()
+        held.down(str(page.locator(".lab").get_attribute("data-lab")))
+        bring = page.get_by_role("button", name="Bring the network up")
+        expect(bring).to_be_visible()
+        bring.click()
+        expect(page.get_by_role("button", name="Start the flows")).to_be_enabled()
+
+
 # Two routers in one system, which find each other by OSPF and have an iBGP session, and one in another.
 TWO_SYSTEMS = """tcplab: 1
 name: two-systems
@@ -218,6 +241,11 @@ duration: 10 s
 @pytest.mark.skipif(shutil.which("vtysh") is None, reason="FRR is not installed")
 def test_routers_of_two_systems_show_their_neighbours_and_routes(page: Page, served: Served) -> None:
     with brought_up(page, served, TWO_SYSTEMS, nodes=5):
+        # Flows wait until there are routes.
+        page.get_by_role("button", name="Start the flows").click()
+        rate_is(page, page.locator(".chart[data-panel=Links] output").first, "> 1e6")
+        expect(page.locator(".notice.bad")).to_have_count(0)
+        page.get_by_role("button", name="Stop the flows").click()
         node = page.get_by_label("Node", exact=True)
         node.select_option("h1")
         expect(page.get_by_role("button", name="FRR console")).to_have_count(0)

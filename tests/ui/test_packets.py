@@ -23,6 +23,38 @@ def test_packets_move_along_their_links(page: Page, served: Served) -> None:
     expect(clock).not_to_have_attribute("data-time", paused_at)
 
 
+def test_curves_mark_the_time_that_is_played_and_a_click_on_them_goes_there(
+    page: Page, served: Served
+) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    slider, clock = page.get_by_label("Time of the run"), page.locator(".clock")
+    expect(slider).to_have_attribute("max", "3")
+    chart = page.locator(".chart[data-panel=Goodput]")
+    slider.fill("1.5")
+    head, plot = chart.locator(".playhead"), chart.locator(".u-over")
+    # It is where the axis has this time.
+    page.wait_for_function(
+        """() => {
+            const chart = document.querySelector(".chart[data-panel=Goodput]");
+            const of = (name) => chart?.querySelector(name)?.getBoundingClientRect();
+            const [head, plot] = [of(".playhead"), of(".u-over")];
+            return head && plot && Math.abs(head.left - (plot.left + plot.width / 2)) < 3;
+        }"""
+    )
+    expect(head).to_be_visible()
+    box = plot.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 3, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => Math.abs(Number(document.querySelector('.clock').dataset.time) - 1) < 0.05")
+    expect(clock).not_to_have_attribute("data-dots", "0")
+    # A tab that is left stops the playback, and leaves nothing behind that fails.
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.get_by_role("tab", name="Curves").click()
+    expect(chart).to_be_visible()
+    expect(head).to_have_count(0)
+
+
 def test_packets_asked_for_earlier_do_not_replace_those_of_the_time_looked_at(
     page: Page, served: Served
 ) -> None:

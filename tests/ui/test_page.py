@@ -493,6 +493,41 @@ def test_defaults_are_shown(page: Page, served: Served) -> None:
     expect(queue.get_by_label("target", exact=True)).to_have_attribute("placeholder", "5 ms")
 
 
+def test_a_setting_is_described_to_those_who_use_no_pointer(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.locator(".arc-label").click()
+    start = page.get_by_label("start", exact=True)
+    about = page.locator(".described", has=start).locator(".about")
+    expect(about).to_be_hidden()
+    start.focus()
+    expect(about).to_be_visible()
+    expect(about).to_have_text("When the flow starts.")
+    # A description, not a part of the name.
+    expect(start).to_have_accessible_name("start")
+    expect(start).to_have_accessible_description("When the flow starts.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(about).to_be_hidden()
+    # Of every control in the settings, those that are folded too.
+    lacking = page.evaluate(
+        """() => [...document.querySelectorAll(
+                '.inspector .setting input, .inspector .setting select, .inspector .group > summary')]
+            .filter((one) => !one.closest('.ends') && !(one.getAttribute('aria-describedby') ?? '').split(' ')
+                .some((id) => document.getElementById(id)?.textContent))
+            .map((one) => one.closest('.setting, .group').textContent)"""
+    )
+    assert lacking == ["name"]
+
+
+def test_the_phases_of_controls_have_a_legend(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("button", name="Phases").click()
+    phases = page.get_by_role("list", name="Phases of bulk")
+    expect(phases).to_contain_text("SLOW_START")
+    colours = phases.locator(".swatch").evaluate_all("(all) => all.map((one) => one.style.background)")
+    assert len(colours) == len(set(colours)) > 1
+
+
 def test_a_menu_is_closed_by_escape_by_a_choice_and_by_a_press_elsewhere(page: Page, served: Served) -> None:
     opened(page, served)
     menu = page.locator(".menu")

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
+use nix::sys::resource::{Resource, getrlimit};
 use slab::Slab;
 use tcplab_plan::{Accelerator as Settings, Load, WhenFull};
 
@@ -21,11 +22,15 @@ use crate::splice::Pipes;
 const LISTENER: Token = Token(usize::MAX - 1);
 /// Events of one wait.
 const EVENTS: usize = 1024;
+/// Open files besides those of connections: listeners, pipes, output.
+const OTHER_FILES: u64 = 64;
 
 /// A split-TCP accelerator in the network namespace it was made in.
 #[derive(Debug)]
 pub struct Accelerator {
     settings: Settings,
+    /// Connections that there are open files for.
+    room: u64,
     /// They end before the diversion does, so that the kernel forwards nothing of theirs.
     connections: Slab<Connection>,
     entrance: Entrance,
@@ -58,8 +63,10 @@ impl Accelerator {
                 .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
                 .map_err(AcceleratorError::Events)?;
         }
+        let (files, _) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
         Ok(Accelerator {
             settings,
+            room: files.saturating_sub(OTHER_FILES) / 2,
             connections: Slab::new(),
             entrance,
             poll,
@@ -128,7 +135,8 @@ impl Accelerator {
     }
 
     fn fullness(&self) -> Load {
-        self.settings.load(self.connections.len() as u64, self.held)
+        let open = self.connections.len() as u64;
+        self.settings.load(open, self.held).max(Load::of(open, self.room))
     }
 }
 
@@ -167,7 +175,10 @@ impl Service for Accelerator {
     }
 
     fn accept(&mut self) {
-        while let Some(incoming) = self.entrance.accept() {
+        // Without open files for them, those that the kernel has established wait.
+        while (self.connections.len() as u64) < self.room
+            && let Some(incoming) = self.entrance.accept()
+        {
             // Dropped, it resets the client.
             if self.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
                 self.counts.refused += 1;

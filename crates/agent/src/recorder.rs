@@ -367,6 +367,7 @@ impl Sink for Recorder {
     fn failed(&self, flow: &Flow, error: &TrafficError) {
         output::emit(&serde_json::json!({
             "event": "error", "flow": flow.name, "message": error.to_string(), "hint": error.hint(),
+            "reset": error.is_reset(),
         }));
     }
 

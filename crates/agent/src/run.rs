@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 #[cfg(feature = "local")]
 use crate::routes;
 use crate::run_delay::RunDelay;
-use crate::sampling::{self, Kept};
+use crate::sampling::{self, Kept, Latest};
 
 /// How often there may be something to do, ns.
 const TICK: u64 = 50_000_000;
@@ -124,7 +124,7 @@ fn conduct(parts: Parts, clock: Clock, stop: &Arc<AtomicBool>) -> Value {
             }
         }
         if last || next.is_multiple_of(TELL) {
-            progress(&clock, &handles);
+            progress(&clock, &handles, &kept.latest);
         }
         if last {
             break;
@@ -168,6 +168,7 @@ fn start_captures(captures: Vec<Capture>, context: &Context) -> (Vec<JoinHandle<
 struct Schedules {
     sockets: Arc<Kept>,
     hosts: Arc<Kept>,
+    latest: Arc<Latest>,
 }
 
 fn start_samplers(
@@ -175,15 +176,15 @@ fn start_samplers(
     context: &Context,
     recorder: &Arc<Recorder>,
 ) -> (Vec<JoinHandle<()>>, Schedules) {
-    let kept = Schedules { sockets: Arc::default(), hosts: Arc::default() };
+    let kept = Schedules { sockets: Arc::default(), hosts: Arc::default(), latest: Arc::default() };
     let mut threads = Vec::new();
     if let Some(interval) = probe.sockets {
         let (context, recorder) = (context.clone(), recorder.clone());
-        let (all, kept) = (probe.all_sockets, kept.sockets.clone());
+        let (all, latest, kept) = (probe.all_sockets, kept.latest.clone(), kept.sockets.clone());
         let (controls, gauges) = sampling::published(&probe.controls, &recorder);
         threads.push(thread::Builder::new().name("sockets".into()).spawn(move || {
             let sampled = Sampler::open(all, controls).and_then(|sampler| {
-                sampling::sockets(interval, sampler, &gauges, &context, &recorder, &kept)
+                sampling::sockets(interval, sampler, &gauges, &context, &recorder, &kept, &latest)
             });
             if let Err(error) = sampled {
                 output::refuse(None, &error.to_string(), "leave out `sample: {sockets: ...}`");
@@ -237,12 +238,17 @@ fn written(result: Result<(), crate::recorder::WriteError>) -> bool {
     }
 }
 
-fn progress(clock: &Clock, handles: &[Handle]) {
+fn progress(clock: &Clock, handles: &[Handle], latest: &Latest) {
     let mut flows = Map::new();
     for handle in handles {
         let received = handle.totals.received.load(Ordering::Relaxed);
         let sent = handle.totals.sent.load(Ordering::Relaxed);
-        flows.insert(handle.name.clone(), json!({"received": received, "sent": sent}));
+        let mut flow = json!({"received": received, "sent": sent});
+        if let Some((cwnd, srtt)) = latest.of(&handle.name) {
+            flow["cwnd"] = json!(cwnd);
+            flow["srtt"] = json!(srtt);
+        }
+        flows.insert(handle.name.clone(), flow);
     }
     output::emit(&json!({"event": "progress", "time": clock.now(), "flows": flows}));
 }

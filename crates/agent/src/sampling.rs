@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tcplab_control::gauge::Place;
 use tcplab_probe::diag::ControlInfo;
 use tcplab_probe::hosts::{self, HostSample};
 use tcplab_probe::sockets::{Sample, Sampler};
-use tcplab_probe::{DiagError, Published, clock, scheduling};
+use tcplab_probe::{DiagError, Published, TcpInfo, clock, scheduling};
 use tcplab_tables::{EventRow, GaugeRow, HostRow, SocketRow, Symbol};
 use tcplab_traffic::{Clock, Context};
 
 use crate::output;
 use crate::protocol::{LoadedControl, LoadedGauge};
 use crate::recorder::{Recorder, Rows};
+
+/// How often [`Latest`] changes at most, ns.
+const LATEST: u64 = 50_000_000;
 
 /// How a schedule was kept.
 #[derive(Debug, Default)]
@@ -87,6 +90,39 @@ impl Gauges {
     }
 }
 
+/// Congestion windows and smoothed RTTs of flows as of the latest sample, for progress reports.
+#[derive(Default)]
+pub struct Latest(Mutex<HashMap<Arc<str>, Sums>>);
+
+/// Sums over the sockets of a flow.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    sockets: u64,
+    cwnd: u64,
+    with_srtt: u64,
+    srtt: u64,
+}
+
+impl Latest {
+    /// Means over the sockets of `flow`: the window in segments, and the smoothed RTT in ns where one is known.
+    pub fn of(&self, flow: &str) -> Option<(f64, Option<f64>)> {
+        let sums = *self.0.lock().unwrap_or_else(PoisonError::into_inner).get(flow)?;
+        let srtt = (sums.with_srtt > 0).then(|| sums.srtt as f64 / sums.with_srtt as f64);
+        Some((sums.cwnd as f64 / sums.sockets as f64, srtt))
+    }
+}
+
+impl Sums {
+    fn add(&mut self, info: &TcpInfo) {
+        self.sockets += 1;
+        self.cwnd += u64::from(info.snd_cwnd);
+        if let Some(srtt) = info.srtt() {
+            self.with_srtt += 1;
+            self.srtt += srtt;
+        }
+    }
+}
+
 /// Samples all sockets until the run is over.
 pub fn sockets(
     interval: u64,
@@ -95,13 +131,20 @@ pub fn sockets(
     context: &Context,
     recorder: &Recorder,
     kept: &Kept,
+    latest: &Latest,
 ) -> Result<(), DiagError> {
     let mut failure = None;
     let mut symbols = Symbols::default();
     let mut timeouts = Timeouts::default();
+    // Summed up no more often than they are reported.
+    let mut due = 0;
     on_schedule(interval, context.clock, &context.stop, kept, |time| {
+        let mut sums = (time >= due).then(HashMap::<Arc<str>, Sums>::new);
         let mut rows = recorder.rows();
         let sampled = sampler.sample(&context.registry, |sample| {
+            if let (Some(sums), Some(owner)) = (&mut sums, sample.owner) {
+                sums.entry(owner.flow.clone()).or_default().add(sample.info);
+            }
             let row = socket_row(&mut rows, &mut symbols, time, sample);
             if let ControlInfo::Published { control, .. } = sample.control {
                 gauges[control].record(&mut rows, &row, sample.state);
@@ -109,6 +152,11 @@ pub fn sockets(
             timeouts.record(&mut rows, &row, sample);
             rows.socket(row);
         });
+        drop(rows);
+        if let Some(sums) = sums {
+            *latest.0.lock().unwrap_or_else(PoisonError::into_inner) = sums;
+            due = time + LATEST;
+        }
         failure = sampled.err();
         failure.is_none()
     });

@@ -87,6 +87,21 @@ fn what_was_recorded_survives_a_kill() {
 }
 
 #[test]
+fn progress_has_the_windows_and_times_of_flows_whose_sockets_are_sampled() {
+    skip_if_unable!();
+    let mut lab = Lab::new("live");
+    lab.flow(bulk(), json!({"sample": 50 * MS}));
+    lab.a.tell(json!({"do": "probe", "sockets": 10 * MS, "hosts": null, "machine": false}));
+    lab.start(60 * SECOND);
+    let sampled = |e: &Value| e["event"] == "progress" && e["flows"]["bulk"]["srtt"].is_f64();
+    let event = lab.a.wait_for(sampled);
+    assert!(event["flows"]["bulk"]["cwnd"].as_f64() >= Some(1.0), "{event}");
+    // The receiver's sockets are not sampled.
+    lab.b.wait_for(|e| e["event"] == "progress" && e["flows"]["bulk"]["received"].as_u64() > Some(0));
+    assert!(lab.b.all("progress").iter().all(|e| e["flows"]["bulk"].get("cwnd").is_none()));
+}
+
+#[test]
 fn a_termination_signal_ends_the_run_in_order() {
     skip_if_unable!();
     let mut lab = Lab::new("term");

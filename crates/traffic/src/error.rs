@@ -46,6 +46,12 @@ pub enum TrafficError {
 }
 
 impl TrafficError {
+    /// Whether the other end, or a proxy between, reset an open connection.
+    pub fn is_reset(&self) -> bool {
+        let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
+        matches!(self, TrafficError::Broken { source, .. } if kinds.contains(&source.kind()))
+    }
+
     /// How to fix it.
     pub fn hint(&self) -> String {
         match self {

@@ -40,6 +40,10 @@ class Progress:
     """ns the run will take at most."""
     goodput: dict[str, float] = field(default_factory=dict)
     """Per flow, bit/s over the last moments."""
+    cwnd: dict[str, float] = field(default_factory=dict)
+    """Per flow whose sender's sockets are sampled, segments: the mean over them."""
+    srtt: dict[str, float] = field(default_factory=dict)
+    """As `cwnd`, in ns."""
 
 
 class Status(StrEnum):

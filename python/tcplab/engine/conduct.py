@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from tcplab.engine.base import Progress, Status
 from tcplab.plan.kinds import kind_of
@@ -43,8 +44,10 @@ class RunMonitor:
         self._note = note
         self._emulator = emulator
         self._received = _Goodput(plan)
+        self._flows: dict[str, dict[str, dict[str, float]]] = {}
         self._roles = dict(roles or {flow["name"]: roles_of(flow) for flow in plan["flows"]})
         self._draining = _Draining(plan, known_path=emulator is not None)
+        self._resets_expected = any(_resets(node.get("accelerate")) for node in plan["nodes"])
 
     def follow(self, start: int, waiting: set[str]) -> tuple[Status, str]:
         """Wait until all of `waiting` are done; how the run ended. `start` is of CLOCK_MONOTONIC, ns."""
@@ -70,7 +73,8 @@ class RunMonitor:
                 elif event.name == "error" and "flow" not in event.content:
                     status, message = Status.FAILED, str(failure(event))
                 elif event.name == "error" and now < start + duration and not stopped:
-                    broken = broken or str(failure(event))
+                    if not (self._resets_expected and event.content.get("reset")):
+                        broken = broken or str(failure(event))
                 self._take(event)
             failed = status is Status.FAILED
             if not stopped and (failed or not unfinished or self._draining.over(unfinished, now)):
@@ -83,7 +87,7 @@ class RunMonitor:
                 shown = time.monotonic()
                 at = min(max(0, now - start), duration)
                 try:
-                    self._progress(Progress(at, duration, self._received.rates()))
+                    self._progress(self._position(at))
                 except KeyboardInterrupt:
                     status = Status.INTERRUPTED
                     message = f"stopped at {at / 1e9:.3f} s of {duration / 1e9:g} s"
@@ -92,6 +96,24 @@ class RunMonitor:
         if broken and status is Status.DONE:
             return Status.FAILED, broken
         return status, message
+
+    def _position(self, at: int) -> Progress:
+        return Progress(
+            at,
+            self._plan["duration"],
+            self._received.rates(),
+            self._sampled("cwnd"),
+            self._sampled("srtt"),
+        )
+
+    def _sampled(self, figure: str) -> dict[str, float]:
+        """A figure of the flows' sockets in their senders' latest reports."""
+        return {
+            flow: counted[figure]
+            for flows in self._flows.values()
+            for flow, counted in flows.items()
+            if counted.get(figure) is not None
+        }
 
     def _stop(self) -> bool:
         self._agents.tell({"do": "stop"})
@@ -104,7 +126,15 @@ class RunMonitor:
             else:
                 self._received.note(event)
                 self._draining.note(event)
+                self._flows[event.agent] = event.content["flows"]
         self._note(event)
+
+
+def _resets(accelerator: Mapping[str, Any] | None) -> bool:
+    """Whether an accelerator resets connections as its settings say: their flows are incomplete, and the run is not."""
+    return accelerator is not None and (
+        accelerator["kill_at"] is not None or accelerator["when_full"] == "reset"
+    )
 
 
 class _Draining:

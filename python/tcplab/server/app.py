@@ -91,6 +91,7 @@ class Server:
                 "engines": engines,
                 "controls": library.controls(),
                 "panels": {name: source.unit for name, source in curves.PANELS.items()},
+                "node_kinds": library.node_kinds(),
             }
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,14 @@ def controls() -> list[str]:
     from tcplab import _core
 
     return sorted(_core.controls())
+
+
+def node_kinds() -> list[dict[str, Any]]:
+    """The kinds of nodes, each with its traits."""
+    from tcplab import _core
+
+    found: list[dict[str, Any]] = json.loads(_core.node_kinds())
+    return found
 
 
 def check(text: str, name: str, base: Path, engine: str, root: Path, *, own_code: bool) -> dict[str, Any]:

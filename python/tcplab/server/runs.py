@@ -130,6 +130,8 @@ class Job:
     time: float = 0.0
     duration: float = 0.0
     goodput: dict[str, float] = field(default_factory=dict)
+    cwnd: dict[str, float] = field(default_factory=dict)
+    rtt: dict[str, float] = field(default_factory=dict)
     overload: str | None = None
     notes: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
@@ -233,7 +235,9 @@ class Jobs:
             if time.monotonic() - reported < _PERIOD:
                 return
             reported = time.monotonic()
-            job.time, job.duration, job.goodput = now.time / 1e9, now.duration / 1e9, dict(now.goodput)
+            job.time, job.duration = now.time / 1e9, now.duration / 1e9
+            job.goodput, job.cwnd = now.goodput, now.cwnd
+            job.rtt = {flow: srtt / 1e9 for flow, srtt in now.srtt.items()}
             self.changed(job)
 
         def note(text: str) -> None:

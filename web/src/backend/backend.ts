@@ -3,6 +3,7 @@
 
 import type { Curves } from "../core/curves";
 import type { Frame } from "../core/frame";
+import type { NodeTraits } from "../core/kinds";
 import type { Places } from "../core/places";
 import type { PacketsHeader } from "../core/playback";
 import type { Checked } from "../core/problems";
@@ -16,6 +17,7 @@ export interface Session {
   engines: string[];
   controls: string[];
   panels: Record<string, string>;
+  node_kinds: NodeTraits[];
 }
 
 export interface ListedResult {
@@ -57,7 +59,10 @@ export interface Job {
   repeat: number;
   time: number;
   duration: number;
+  /** Of its flows lately: bit/s, segments and s. */
   goodput: Record<string, number>;
+  cwnd: Record<string, number>;
+  rtt: Record<string, number>;
   overload: string | null;
   notes: string[];
 }

@@ -13,7 +13,8 @@ function drawn(text: string) {
 /** Two hosts behind two routers, drawn step by step. */
 function dumbbell(): string {
   let text = EMPTY;
-  for (const kind of ["host", "router", "router", "host"] as const) text = addNode(text, kind).text;
+  const [host, router] = KINDS.nodes;
+  for (const kind of [host!, router!, router!, host!]) text = addNode(text, kind).text;
   text = addLink(text, "h1", "r1");
   text = addLink(text, "r1", "r2");
   text = addLink(text, "r2", "h2");

@@ -1,7 +1,7 @@
 // Changes of a scenario as someone who draws makes them, each one a new text.
 
-import { type FlowKind, NO_KINDS } from "./kinds";
-import { type Drawing, draw, list, mapping, type NodeKind } from "./network";
+import { type FlowKind, NO_KINDS, type NodeKind } from "./kinds";
+import { type Drawing, draw, list, mapping } from "./network";
 import { half } from "./quantity";
 import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
 
@@ -30,8 +30,8 @@ export function freeName(taken: Iterable<string>, stem: string): string {
 export function addNode(text: string, kind: NodeKind): { text: string; name: string } {
   const general = toGeneral(ensured(text));
   const drawing = draw(read(general).data);
-  const name = freeName(drawing.nodes.map((node) => node.name), kind === "host" ? "h" : kind === "router" ? "r" : "s");
-  const node: Value = kind === "host" ? { name } : { name, kind };
+  const name = freeName(drawing.nodes.map((node) => node.name), kind.name[0]!);
+  const node: Value = kind.usual ? { name } : { name, kind: kind.name };
   return { text: append(general, ["network", "nodes"], node), name };
 }
 

@@ -26,7 +26,7 @@ export const LANGUAGE: Schema = {
     },
     Link: { type: "object", properties: { ends: { type: "array" }, rate: { type: "string" }, loss: { $ref: "#/$defs/Loss" }, bleach: { $ref: "#/$defs/Bleach" }, queue: { $ref: "#/$defs/Queue" } } },
     Host: { type: "object", properties: { window: { type: "string" } } },
-    Node: { anyOf: [{ type: "string" }, { type: "object", properties: { name: { type: "string" }, kind: { enum: ["host", "router"] }, window: { type: "string" }, relay: { type: "string" } } }] },
+    Node: { anyOf: [{ type: "string" }, { type: "object", properties: { name: { type: "string" }, kind: { oneOf: [{ const: "host", description: "Sends." }, { const: "router", description: "Forwards." }, { const: "balancer", description: "Shares." }] }, window: { type: "string" }, relay: { type: "string" } } }] },
     Flow: {
       type: "object",
       properties: { name: { type: "string" }, start: time },
@@ -51,4 +51,5 @@ export const LANGUAGE: Schema = {
   },
 };
 
-export const KINDS = kindsOf(LANGUAGE);
+const kind = (name: string, ends_flows: boolean) => ({ name, ends_flows, bridges: false, forwards: !ends_flows });
+export const KINDS = kindsOf(LANGUAGE, [kind("host", true), kind("router", false), kind("balancer", false)]);

@@ -1,7 +1,7 @@
-// Kinds of traffic and of impairments, as the language's JSON Schema has them: the page names none of them, and no kind of
-// queue.
+// Kinds of nodes, traffic and impairments, as the language's JSON Schema and the server's session have them: the page names
+// none of them, and no kind of queue.
 
-import { flowKinds, long, resolved, type Schema, schemaOf } from "./schema";
+import { described, flowKinds, long, resolved, type Schema, schemaOf } from "./schema";
 import type { Value } from "./text";
 
 export interface FlowKind {
@@ -13,7 +13,22 @@ export interface FlowKind {
   first: Record<string, Value>;
 }
 
+/** Traits of all nodes of a kind. */
+export interface NodeTraits {
+  name: string;
+  ends_flows: boolean;
+  bridges: boolean;
+  forwards: boolean;
+}
+
+export interface NodeKind extends NodeTraits {
+  about: string;
+  /** The kind of a node that names none. */
+  usual: boolean;
+}
+
 export interface Kinds {
+  nodes: NodeKind[];
   flows: FlowKind[];
   /** Settings of a link that do something to packets: their short form is a quantity, such as `loss: 1 %`. */
   impairments: string[];
@@ -23,9 +38,9 @@ export interface Kinds {
   ofRouters: string[];
 }
 
-export const NO_KINDS: Kinds = { flows: [], impairments: [], shortForms: {}, ofRouters: [] };
+export const NO_KINDS: Kinds = { nodes: [], flows: [], impairments: [], shortForms: {}, ofRouters: [] };
 
-export function kindsOf(root: Schema): Kinds {
+export function kindsOf(root: Schema, traits: NodeTraits[]): Kinds {
   const shortForms: Record<string, string> = {};
   for (const each of objects(root)) {
     for (const [key, inner] of Object.entries(each.properties ?? {})) {
@@ -36,7 +51,10 @@ export function kindsOf(root: Schema): Kinds {
   const link = Object.entries(long(schemaOf(root, "link") ?? {}, root)?.properties ?? {});
   const node = Object.keys(long(schemaOf(root, "node") ?? {}, root)?.properties ?? {});
   const host = resolved(schemaOf(root, "side"), root).properties ?? {};
+  const about = described(long(schemaOf(root, "node") ?? {}, root)?.properties?.kind ?? {}, root);
+  const usual = traits.find((one) => one.ends_flows)?.name;
   return {
+    nodes: traits.map((one) => ({ ...one, about: about[one.name] ?? "", usual: one.name === usual })),
     flows: flowKinds(root).map((kind) => flowKind(root, kind)),
     impairments: link.flatMap(([key, inner]) => (shortForms[key] && isAmount(inner, root) ? [key] : [])),
     shortForms,

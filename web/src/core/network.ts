@@ -4,11 +4,9 @@ import { type Kinds, NO_KINDS } from "./kinds";
 import { shown } from "./quantity";
 import type { Path } from "./text";
 
-export type NodeKind = "host" | "switch" | "router";
-
 export interface DrawnNode {
   name: string;
-  kind: NodeKind;
+  kind: string;
   /** Where its settings are in the scenario; undefined: they are nowhere yet. */
   path: Path;
 }
@@ -51,13 +49,14 @@ export function draw(data: unknown, kinds: Kinds = NO_KINDS): Drawing {
   const drawing: Drawing = { nodes: [], links: [], flows: [], short: false };
   if (network.topology !== undefined) drawing.generated = true;
   if (network.path !== undefined) drawPath(network, drawing, list(mapping(data).flows), kinds);
+  const usual = usualNode(kinds);
   list(network.nodes).forEach((node, index) => {
     const name = typeof node === "string" ? node : mapping(node).name;
     if (typeof name !== "string" || drawing.nodes.some((other) => other.name === name)) return;
     const kind = mapping(node).kind;
     drawing.nodes.push({
       name,
-      kind: drawnKind(kind),
+      kind: typeof kind === "string" ? kind : usual,
       path: ["network", "nodes", index],
     });
   });
@@ -81,18 +80,15 @@ export function draw(data: unknown, kinds: Kinds = NO_KINDS): Drawing {
   return drawing;
 }
 
-/** How a node of this kind is drawn: accelerators and caches are routers. */
-function drawnKind(kind: unknown): NodeKind {
-  if (kind === "accelerator" || kind === "cache") return "router";
-  return kind === "router" || kind === "switch" ? kind : "host";
-}
+/** The kind of a node that names none. */
+const usualNode = ({ nodes }: Kinds) => nodes.find((one) => one.usual)?.name ?? "";
 
 /** A drawing whose network is made from `topology`, with the nodes and links that its plan has. */
 export function drawPlan(drawing: Drawing, plan: unknown): Drawing {
   const path: Path = ["network", "topology"];
   const nodes = list(mapping(plan).nodes).map((node) => {
     const { name, kind } = mapping(node);
-    return { name: String(name), kind: drawnKind(kind), path };
+    return { name: String(name), kind: String(kind), path };
   });
   const links = list(mapping(plan).links).map((link) => {
     const { name, ends, forward } = mapping(link);
@@ -114,7 +110,7 @@ function drawPath(network: Mapping, drawing: Drawing, flows: unknown[], kinds: K
   for (const name of names) {
     const tail = name && `-${name}`;
     for (const side of ["left", "right"] as const) {
-      drawing.nodes.push({ name: side + tail, kind: "host", path: ["network", "path", side] });
+      drawing.nodes.push({ name: side + tail, kind: usualNode(kinds), path: ["network", "path", side] });
     }
     drawing.links.push({
       name: `path${tail}`,

@@ -57,8 +57,13 @@ const SMALL: [number, string][] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9,
 /** The scale of an axis whose largest value is `most`: what to divide by and the unit to name. */
 export function scaleOf(unit: string, most: number): { divide: number; unit: string } {
   const size = Math.abs(most);
+  if (unit === "ns") {
+    const { divide, unit: named } = scaleOf("s", most / 1e9);
+    return { divide: divide * 1e9, unit: named };
+  }
   if (unit === "s") {
-    const found = SMALL.find(([factor]) => size >= factor) ?? SMALL[SMALL.length - 1]!;
+    // Nothing has no size: its axis is in seconds.
+    const found = SMALL.find(([factor]) => !size || size >= factor) ?? SMALL[SMALL.length - 1]!;
     return { divide: found[0], unit: found[1] };
   }
   if (unit === "bit/s" || unit === "B") {
@@ -66,6 +71,13 @@ export function scaleOf(unit: string, most: number): { divide: number; unit: str
     return { divide: found[0], unit: found[1] + unit };
   }
   return { divide: 1, unit };
+}
+
+/** Round numbers from 0 for an axis that reaches `most`: four to six, the last one no less than it. */
+export function roundTicks(most: number): number[] {
+  const size = 10 ** Math.floor(Math.log10(most / 4));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((one) => most / one <= 5)!;
+  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
 }
 
 /** A value with its unit in three digits. */

@@ -5,12 +5,22 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { base, half, quantity, shown } from "./quantity";
+import { base, half, quantity, roundTicks, scaleOf, shown } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
 
 describe("quantities", () => {
+  it("have axes of round numbers that reach them", () => {
+    expect(roundTicks(19.1)).toEqual([0, 5, 10, 15, 20]);
+    expect(roundTicks(141)).toEqual([0, 50, 100, 150]);
+    expect(roundTicks(1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+    for (const most of [3e-7, 0.02, 0.7, 6, 8.4, 99, 1e9]) {
+      const ticks = roundTicks(most);
+      expect([ticks.length > 3, ticks.length < 7, ticks[ticks.length - 1]! >= most]).toEqual([true, true, true]);
+    }
+  });
+
   it("are a number and a unit", () => {
     expect(quantity("1.5 BDP")).toEqual({ number: 1.5, unit: "BDP" });
     expect(quantity("unlimited")).toBeUndefined();
@@ -19,6 +29,7 @@ describe("quantities", () => {
   });
 
   it("are shown in three digits", () => {
+    expect([shown(75_100_000, "ns"), scaleOf("ns", 141e6), scaleOf("s", 0)]).toEqual(["75.1 ms", { divide: 1e6, unit: "ms" }, { divide: 1, unit: "s" }]);
     expect([shown(9_480_000, "bit/s"), shown(0.0251, "s"), shown(17, "packets"), shown(null, "s")]).toEqual([
       "9.48 Mbit/s",
       "25.1 ms",

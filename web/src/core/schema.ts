@@ -56,6 +56,11 @@ export function words(schema: Schema, root: Schema): unknown[] {
   return forms(schema, root).flatMap((form) => form.enum ?? (form.const === undefined ? [] : [form.const]));
 }
 
+/** The descriptions of the words that a schema takes. */
+export function described(schema: Schema, root: Schema): Record<string, string> {
+  return Object.fromEntries(forms(schema, root).flatMap(({ const: word, description = "" }) => (typeof word === "string" ? [[word, description]] : [])));
+}
+
 /**
  * The object among the alternatives of a schema: the long form. Where there are several kinds of it, that of `kind`, the first
  * for a kind that is not known, and for undefined whatever one of them has.

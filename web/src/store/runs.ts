@@ -3,7 +3,7 @@
 import type { Job } from "../backend/backend";
 import type { Documents } from "./documents";
 import type { Page } from "./page";
-import type { Live, State } from "./state";
+import { type Live, LIVE_PANELS, type LivePanel, type State } from "./state";
 
 const MAX_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
@@ -95,6 +95,8 @@ export class Runs {
       live[job.id] = grown(fresh ? undefined : live[job.id], job);
     }
     this.page.set({ jobs: { ...this.state.jobs, [job.id]: job }, live });
+    // A page that has just been opened hears of old ones, too.
+    for (const note of before ? job.notes.slice(before.notes.length) : []) this.page.notice(note);
     if (!OVER.includes(job.state) || !before || before.state === job.state) return;
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
@@ -104,14 +106,16 @@ export class Runs {
   }
 }
 
-/** A run's goodput so far, and its latest report. */
-function grown(known: Live = { times: [], goodput: {} }, job: Job): Live {
+/** A run's curves so far, and its latest report. */
+export function grown(known: Live = { times: [], panels: { goodput: {}, cwnd: {}, rtt: {} } }, job: Job): Live {
   const last = known.times[known.times.length - 1] ?? -1;
-  if (!Object.keys(job.goodput).length || job.time <= last) return known;
-  const names = new Set([...Object.keys(known.goodput), ...Object.keys(job.goodput)]);
+  // Another attempt at the same run begins at zero.
+  if (job.time < last) return grown(undefined, job);
+  if (!LIVE_PANELS.some((panel) => Object.keys(job[panel]).length) || job.time === last) return known;
   const absent = new Array<undefined>(known.times.length).fill(undefined);
-  return {
-    times: [...known.times, job.time],
-    goodput: Object.fromEntries([...names].map((name) => [name, [...(known.goodput[name] ?? absent), job.goodput[name]]])),
+  const longer = (panel: LivePanel) => {
+    const names = new Set([...Object.keys(known.panels[panel]), ...Object.keys(job[panel])]);
+    return Object.fromEntries([...names].map((name) => [name, [...(known.panels[panel][name] ?? absent), job[panel][name]]]));
   };
+  return { times: [...known.times, job.time], panels: { goodput: longer("goodput"), cwnd: longer("cwnd"), rtt: longer("rtt") } };
 }

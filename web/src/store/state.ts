@@ -18,10 +18,14 @@ export interface Overlay {
   curves?: Curves;
 }
 
-/** The goodput of a run that goes on. */
+/** Panels whose curves are drawn while a run goes on. */
+export const LIVE_PANELS = ["goodput", "cwnd", "rtt"] as const;
+export type LivePanel = (typeof LIVE_PANELS)[number];
+
+/** The flows of a run that goes on: of each panel the values by flow, at `times`. */
 export interface Live {
   times: number[];
-  goodput: Record<string, (number | undefined)[]>;
+  panels: Record<LivePanel, Record<string, (number | undefined)[]>>;
 }
 
 export interface Notice {

@@ -29,7 +29,7 @@ export class Store extends Page {
     try {
       if (token) await this.backend.login(token);
       const [session, files, schema] = await Promise.all([this.backend.session(), this.backend.files(), this.backend.schema()]);
-      this.set({ session, files, schema, kinds: kindsOf(schema), locked: undefined });
+      this.set({ session, files, schema, kinds: kindsOf(schema, session.node_kinds), locked: undefined });
     } catch (problem) {
       const status = problem instanceof BackendError ? problem.status : 0;
       this.set({ locked: status === 401 ? (token ? message(problem) : "") : message(problem) });

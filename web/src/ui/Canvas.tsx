@@ -21,7 +21,7 @@ import { colourOf } from "../core/curves";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, spanned } from "../core/labels";
 import { fitted } from "../core/names";
-import type { NodeKind } from "../core/network";
+import type { NodeKind } from "../core/kinds";
 import type { Places } from "../core/places";
 import { byObject, type Object as Drawn } from "../core/problems";
 import { centre, middle, ranks, scene, twins } from "../core/scene";
@@ -94,6 +94,8 @@ function Inner() {
   const selection = use((state) => state.selection);
   const checked = use((state) => state.checked);
   const document = use((state) => state.document);
+  const kinds = use((state) => state.kinds);
+  const traits = useMemo(() => new Map(kinds.nodes.map((kind) => [kind.name, kind])), [kinds]);
   const flow = useReactFlow();
   const frame = useRef<HTMLDivElement>(null);
   const arrangements = useRef(0);
@@ -111,10 +113,10 @@ function Inner() {
         type: "device" as const,
         position: placed[node.name] ?? { x: 0, y: 0 },
         selected: selection.some((one) => one.kind === "node" && one.name === node.name),
-        data: { kind: node.kind, name: node.name, fit: fits[index]!, wrong: wrong.get(`node ${node.name}`) },
+        data: { kind: node.kind, forwards: traits.get(node.kind)?.forwards ?? false, bridges: traits.get(node.kind)?.bridges ?? false, name: node.name, fit: fits[index]!, wrong: wrong.get(`node ${node.name}`) },
         ariaLabel: `${node.kind} ${node.name}`,
       })),
-    [drawing, placed, fits, selection, wrong],
+    [drawing, placed, fits, selection, wrong, traits],
   );
   const [nodes, setNodes] = useState<Device[]>(derived);
   // Sizes that React Flow has measured stay; everything else is the store's.
@@ -225,7 +227,7 @@ function Inner() {
   const join = useCallback(
     (a: string, b: string, what: "link" | "flow") => {
       if (a === b) return;
-      const host = (name: string) => drawing.nodes.find((node) => node.name === name)?.kind === "host";
+      const host = (name: string) => traits.get(drawing.nodes.find((node) => node.name === name)?.kind ?? "")?.ends_flows;
       if (what === "flow") {
         if (!host(a) || !host(b)) return store.notice("A flow goes from one host to another.", true);
         const made = addFlow(store.state.text, a, b, store.state.kinds.flows[0]!);
@@ -235,7 +237,7 @@ function Inner() {
         store.documents.edit(addLink(store.state.text, a, b), store.state.placed);
       }
     },
-    [drawing, store],
+    [drawing, store, traits],
   );
 
   const chosen = selection.filter((one) => one.kind === "node").map((one) => one.name);
@@ -259,7 +261,7 @@ function Inner() {
   const arrange = async (layout: Layout) => {
     const { now } = store.documents;
     const number = ++arrangements.current;
-    const found = await automatic(drawing, roomOf(frame.current!), layout);
+    const found = await automatic(drawing, kinds, roomOf(frame.current!), layout);
     // Objects edited or chosen while the layout was worked out stay.
     if (now !== store.documents.now || number !== arrangements.current) return;
     store.documents.move(found);
@@ -281,7 +283,7 @@ function Inner() {
   useEffect(() => {
     if (!unplaced) return;
     let stale = false;
-    void automatic(drawing, roomOf(frame.current!), drawing.generated ? "down" : "right").then((found) => {
+    void automatic(drawing, kinds, roomOf(frame.current!), drawing.generated ? "down" : "right").then((found) => {
       if (stale) return;
       store.documents.arrange(found);
       window.setTimeout(() => (whole(), setLaidOut(network)), 30);
@@ -316,14 +318,15 @@ function Inner() {
       event.preventDefault();
       store.set({ selection: drawing.nodes.map((node) => ({ kind: "node", name: node.name })) });
     } else if (command || event.altKey) return;
-    else if (key === "h") add("host");
-    else if (key === "r") add("router");
-    else if (key === "s") add("switch");
     else if ((key === "l" || key === "f") && chosen.length === 2) join(chosen[0]!, chosen[1]!, key === "l" ? "link" : "flow");
     else if (key === "l" || key === "f") setTool(key === "l" ? "link" : "flow");
     else if (key === "+" || key === "=") void flow.zoomIn({ duration: 120 });
     else if (key === "-") void flow.zoomOut({ duration: 120 });
     else if (key === "0") whole(200);
+    else {
+      const kind = kinds.nodes.find(({ name }) => name[0] === key);
+      if (kind) add(kind);
+    }
   };
 
   const dropped = (event: DragEvent) => {
@@ -332,7 +335,7 @@ function Inner() {
       event.preventDefault();
       return void store.documents.take(file);
     }
-    const kind = event.dataTransfer.getData(DRAGGED) as NodeKind;
+    const kind = traits.get(event.dataTransfer.getData(DRAGGED));
     if (!kind) return;
     event.preventDefault();
     const at = flow.screenToFlowPosition({ x: event.clientX, y: event.clientY });

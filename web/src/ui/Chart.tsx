@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import { align, type CurvesHeader, type Line, reach } from "../core/curves";
 import { scaleOf, shown } from "../core/quantity";
+import { playback } from "./playing";
 import { colour, flowColours, useThemeChange } from "./theme";
 
 export interface ChartProps {
@@ -16,6 +17,8 @@ export interface ChartProps {
   end: number;
   phases: CurvesHeader["phases"];
   marks: CurvesHeader["marks"];
+  /** Whether to mark the time at which packets are played. */
+  playhead?: boolean;
   /** Whether it names its lines, each with its last value, where nothing above all panels names them. */
   named?: boolean;
   /** The text where there is no line. */
@@ -23,9 +26,13 @@ export interface ChartProps {
   onZoom: (window: [number, number] | undefined) => void;
 }
 
+// Meanings of the ticks on the axis of time.
+const MARKS = { drop: "dropped", loss: "lost", mark: "ECN-marked" };
 const SYNC = "tcplab";
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [4, 2], [1, 3]];
 const STRIP = 5;
+// A shorter drag is a click, px.
+const MIN_DRAG = 4;
 
 export function Chart(given: ChartProps) {
   // A distribution has an axis of its own, and is zoomed on its own.
@@ -67,6 +74,29 @@ export function Chart(given: ChartProps) {
     });
   }, [props.lines, props.start, props.end, props.marks, props.phases, least, most, shape, scale.unit]);
 
+  const head = useRef<HTMLDivElement>(null);
+  const headed = props.playhead && !across;
+  useEffect(() => {
+    if (!headed) return;
+    const follow = () => {
+      const [made, line] = [plot.current, head.current];
+      // The tab that is left stops the playback, whose listeners go after their charts.
+      if (!made || !line) return;
+      const at = made.valToPos(playback.time, "x");
+      line.style.transform = `translateX(${made.over.offsetLeft + at}px)`;
+      line.style.visibility = at >= 0 && at <= made.over.clientWidth ? "visible" : "hidden";
+    };
+    const frame = requestAnimationFrame(follow);
+    const watch = new ResizeObserver(follow);
+    watch.observe(host.current!);
+    const forget = playback.listen(follow);
+    return () => {
+      cancelAnimationFrame(frame);
+      watch.disconnect();
+      forget();
+    };
+  }, [headed, props.lines, props.start, props.end, shape, scale.unit]);
+
   return (
     <figure className="chart" aria-label={`${props.title}: ${described(props)}`} data-panel={props.title} data-lines={props.lines.length} data-samples={props.lines.reduce((most, { x }) => Math.max(most, x.length), 0)}>
       <figcaption>
@@ -77,9 +107,17 @@ export function Chart(given: ChartProps) {
             {props.named && <output data-last={last(line)}> {shown(last(line), props.unit)}</output>}
           </span>
         ))}
+        {[...new Set(props.marks.map(({ kind }) => kind))].map((kind) => (
+          <span key={kind} className={`key tick-${kind}`}>
+            <span className="swatch" aria-hidden="true" /> {MARKS[kind]}
+          </span>
+        ))}
       </figcaption>
       {!props.lines.some(({ run }) => run >= 0) && props.absent && <p className="absent">{props.absent}</p>}
-      <div ref={host} className="plot" />
+      <div className="plot">
+        <div ref={host} className="fill" />
+        {headed && <div ref={head} className="playhead" aria-hidden="true" />}
+      </div>
     </figure>
   );
 }
@@ -167,7 +205,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
           stroke: line.run < 0 ? withAlpha(tint, 0.32) : tint,
           width: line.run < 0 ? 1 : 1.5,
           dash: line.run > 0 ? DASHES[line.run % DASHES.length] : undefined,
-          points: { show: line.x.length < 3 || line.x[0] === line.x[line.x.length - 1] },
+          points: { show: () => isPoint(latest.current.lines[index] ?? line) },
           spanGaps: false,
         };
       }),
@@ -176,7 +214,15 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
       ready: [
         (made) => {
           made.over.appendChild(readout);
-          made.over.addEventListener("mousedown", () => (dragged = true));
+          let from = 0;
+          made.over.addEventListener("mousedown", ({ clientX }) => {
+            dragged = true;
+            from = clientX;
+          });
+          made.over.addEventListener("click", ({ clientX }) => {
+            if (across || !latest.current.playhead || Math.abs(clientX - from) >= MIN_DRAG) return;
+            playback.set({ time: Math.max(0, made.posToVal(clientX - made.over.getBoundingClientRect().left, "x")) });
+          });
         },
       ],
       setSelect: [
@@ -184,7 +230,7 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
           const { left, width } = made.select;
           const speaks = dragged;
           dragged = false;
-          if (width < 4) return;
+          if (width < MIN_DRAG) return;
           if (speaks) latest.current.onZoom([made.posToVal(left, "x"), made.posToVal(left + width, "x")]);
           made.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
         },
@@ -222,6 +268,9 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
   };
 }
 
+/** Whether a line is so short that only points show it. A line of a run that goes on grows. */
+const isPoint = ({ x }: Line) => x.length < 3 || x[0] === x[x.length - 1];
+
 function valueAt({ x, y }: Line, time: number): number | undefined {
   let [low, high] = [0, x.length];
   while (low < high) {
@@ -256,9 +305,10 @@ function bands(made: uPlot, { phases, end }: ChartProps): void {
   context.restore();
 }
 
+// By its name, so that a phase has one colour on the whole page.
 const PHASE_HUES = new Map<string, number>();
 
-function phaseColour(name: string): string {
+export function phaseColour(name: string): string {
   if (!PHASE_HUES.has(name)) PHASE_HUES.set(name, (PHASE_HUES.size * 67 + 210) % 360);
   return `hsl(${PHASE_HUES.get(name)} 55% 55%)`;
 }

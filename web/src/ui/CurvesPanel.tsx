@@ -1,8 +1,9 @@
 // Curves of the simulation, of runs laid over it, and of a run that goes on.
 
-import { useMemo } from "react";
-import { charts, type Curves, type Line, lines, tints, wayOf } from "../core/curves";
-import { Chart } from "./Chart";
+import { memo, useMemo } from "react";
+import { charts, type Curves, type CurvesHeader, type Line, lines, tints, wayOf } from "../core/curves";
+import type { LivePanel } from "../store/state";
+import { Chart, phaseColour } from "./Chart";
 import { Menu } from "./Menu";
 import { use, useStore } from "./use";
 
@@ -34,7 +35,8 @@ const ABSENT: Record<string, string> = {
 };
 const NOTHING: never[] = [];
 
-export function CurvesPanel() {
+/** With a `playhead`, each chart marks the time at which packets are played, and a click goes to its time. */
+export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: boolean }) {
   const store = useStore();
   const curves = use((state) => state.curves);
   const ghost = use((state) => state.ghost);
@@ -51,7 +53,8 @@ export function CurvesPanel() {
 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
   const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
-  const names = useMemo(() => namesOf([curves, ...shown.map((overlay) => overlay.curves)]), [curves, shown]);
+  const now = going && live[going.id];
+  const names = useMemo(() => namesOf([curves, ...shown.map((overlay) => overlay.curves)], Object.keys(now?.panels.goodput ?? {})), [curves, shown, now]);
   const drawn = useMemo(() => {
     const all = (panel: string): Line[] => [
       ...(ghost ? lines(ghost, panel, -1) : []),
@@ -62,15 +65,13 @@ export function CurvesPanel() {
     ];
     return panels.flatMap((panel) => {
       const visible = all(panel).filter((line) => !hidden[nameOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
-      if (panel === "goodput" && going && live[going.id]) {
-        const { times, goodput } = live[going.id]!;
-        for (const [flow, values] of Object.entries(goodput)) {
-          visible.push({ panel, label: `${flow} (now)`, flow, unit: "bit/s", run: 1, x: times, y: values.map((value) => value ?? NaN) });
-        }
+      const values = now?.panels[panel as LivePanel];
+      for (const [flow, y] of Object.entries(values ?? {})) {
+        if (!hidden[flow]) visible.push({ panel, label: `${flow} (now)`, flow, unit: units[panel]!, run: 1, x: now!.times, y: y.map((value) => value ?? NaN) });
       }
       return charts(visible, units[panel] ?? "").map((chart) => ({ ...chart, panel, colours: tints(chart.lines, names) }));
     });
-  }, [curves, ghost, shown, panels, hidden, names, going, live, units]);
+  }, [curves, ghost, shown, panels, hidden, names, now, units]);
 
   const durations = [curves, ...shown.map((overlay) => overlay.curves)].flatMap((one) => (one ? [one.header.duration] : []));
   if (going) durations.push(going.duration);
@@ -117,6 +118,7 @@ export function CurvesPanel() {
         )}
         <span className="space" />
         {window && <button onClick={() => void store.simulation.zoom(undefined)}>Whole run</button>}
+        {panels.includes("cwnd") && phases.some(({ names }) => names.length > 0) && <Phases phases={phases} />}
         <Menu button="Panels">
           {() =>
             Object.keys(units).map((panel) => (
@@ -145,6 +147,7 @@ export function CurvesPanel() {
             phases={panel === "cwnd" ? phases : NOTHING}
             marks={panel === "queue" || panel === "cwnd" ? marks : NOTHING}
             absent={ABSENT[panel]}
+            playhead={playhead}
             onZoom={(to) => void store.simulation.zoom(to)}
           />
         ))}
@@ -163,6 +166,28 @@ export function CurvesPanel() {
       </button>
     );
   }
+});
+
+/** The colours of each control's phases: its strip stands above the congestion window, in this order. */
+function Phases({ phases }: { phases: CurvesHeader["phases"] }) {
+  return (
+    <Menu button="Phases">
+      {() =>
+        phases.map(({ flow, names }) => (
+          <ul key={flow} className="phases" aria-label={`Phases of ${flow}`}>
+            <li>
+              <b>{flow}</b>
+            </li>
+            {[...new Set(names)].map((name) => (
+              <li key={name}>
+                <span className="swatch" aria-hidden="true" style={{ background: phaseColour(name) }} /> {name}
+              </li>
+            ))}
+          </ul>
+        ))
+      }
+    </Menu>
+  );
 }
 
 /** Runs whose figures are the machine's rather than TCP's. */
@@ -180,7 +205,8 @@ function Overload({ verdicts }: { verdicts: { run: string; said: string }[] }) {
 
 const nameOf = (line: Line) => line.flow ?? wayOf(line);
 
-function namesOf(all: (Curves | undefined)[]): { flows: string[]; links: string[] } {
+/** Flows and links of curves, and the flows of a run that goes on. */
+function namesOf(all: (Curves | undefined)[], going: string[]): { flows: string[]; links: string[] } {
   const [flows, links] = [new Set<string>(), new Set<string>()];
   for (const curves of all) {
     for (const about of curves?.header.series ?? []) {
@@ -188,5 +214,6 @@ function namesOf(all: (Curves | undefined)[]): { flows: string[]; links: string[
       else links.add(wayOf(about));
     }
   }
+  for (const flow of going) flows.add(flow);
   return { flows: [...flows], links: [...links] };
 }

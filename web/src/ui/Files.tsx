@@ -105,7 +105,7 @@ export function Files() {
         <ul>
           {files.study_results.filter(has).map((name) => (
             <li key={name}>
-              <button className="item" aria-current={view === "study" && name === study} onClick={() => store.set({ view: "study", study: name })}>
+              <button className="item" aria-current={view === "study" && name === study} onClick={() => store.set({ view: "study", study: name })} title={name}>
                 <Name path={name} />
               </button>
             </li>

@@ -1,6 +1,6 @@
 // The settings of what is selected, from the JSON Schema: each with its unit, its default and what it does.
 
-import { Fragment, useEffect, useState } from "react";
+import { Fragment, useEffect, useId, useState } from "react";
 import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
@@ -53,7 +53,8 @@ export function Inspector() {
   const what = short ? (one.kind === "node" ? "side" : "path") : one.kind;
   const all = fields(schemaOf(schema, what, kind), schema, ["name", "ends", "at", "left", "right", "from", "to", ...(one.kind === "flow" ? ["kind"] : [])]);
   const node = one.kind === "node" ? drawing.nodes.find((other) => other.name === one.name) : undefined;
-  if (node) all.splice(0, all.length, ...all.filter((field) => field.key === "kind" || (node.kind !== "switch" && kinds.ofRouters.includes(field.key) === (node.kind === "router"))));
+  const traits = kinds.nodes.find(({ name }) => name === node?.kind);
+  if (node) all.splice(0, all.length, ...all.filter(({ key }) => key === "kind" || (!traits?.bridges && kinds.ofRouters.includes(key) === Boolean(traits?.forwards))));
   // Required settings are not below optional ones.
   const order = [...all.flatMap(({ key, required }) => (required && !FIRST[one.kind]!.includes(key) ? [key] : [])), ...FIRST[one.kind]!];
   const first = order.flatMap((key) => all.filter((field) => field.key === key));
@@ -130,25 +131,40 @@ function FlowKinds({ path, kind }: { path: Path; kind: string }) {
     const has = ["from", "to", ...fields(schemaOf(schema, "flow", next.kind), schema).map(({ key }) => key)];
     store.documents.edit(changeKind(store.state.text, path, next, (key) => has.includes(key)));
   };
+  const about = flows.find((one) => one.kind === kind)?.about;
+  const id = useId();
   return (
-    <label className="setting" title={flows.find((one) => one.kind === kind)?.about}>
-      kind
-      <select value={kind} onChange={(event) => choose(flows.find((one) => one.kind === event.target.value)!)}>
-        {flows.map((one) => (
-          <option key={one.kind} title={one.about}>
-            {one.kind}
-          </option>
-        ))}
-      </select>
-    </label>
+    <div className="described">
+      <label className="setting" title={about}>
+        kind
+        <select aria-describedby={id} value={kind} onChange={(event) => choose(flows.find((one) => one.kind === event.target.value)!)}>
+          {flows.map((one) => (
+            <option key={one.kind} title={one.about}>
+              {one.kind}
+            </option>
+          ))}
+        </select>
+      </label>
+      <About id={id} text={about} />
+    </div>
   );
+}
+
+/** The description of a setting: read with its control, and shown while that has the focus. */
+function About({ id, text }: { id: string; text?: string }) {
+  return text ? (
+    <span id={id} className="about" aria-hidden="true">
+      {text}
+    </span>
+  ) : null;
 }
 
 function Ends({ path }: { path: Path }) {
   const store = useStore();
   const drawing = use((state) => state.drawing);
   const flow = drawing.flows.find((one) => one.path.join() === path.join());
-  const hosts = drawing.nodes.filter((node) => node.kind === "host").map((node) => node.name);
+  const { nodes } = use((state) => state.kinds);
+  const hosts = drawing.nodes.filter(({ kind }) => nodes.some((one) => one.ends_flows && one.name === kind)).map((node) => node.name);
   return (
     <div className="ends">
       {(["from", "to"] as const).map((end) => (
@@ -171,6 +187,7 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   const controls = use((state) => state.session!.controls);
   const kinds = use((state) => state.kinds);
   const value = at(read(text).data, path);
+  const id = useId();
   const set = (next: string, kind = "") => {
     const typed = field.kind === "number" && next !== "" ? Number(next) : next === "on" || next === "off" ? next : next;
     store.documents.edit(change(store.state.text, path, typed, kinds), undefined, kind);
@@ -183,9 +200,10 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
     const empty = value === undefined && !kinds.shortForms[field.key] && !inner.some((one) => one.required);
     return (
       <details className="group" open={open && value !== undefined && !main ? true : undefined}>
-        <summary title={field.about}>
+        <summary title={field.about} aria-describedby={id}>
           {broken(field.key)}
           <span className="value">{main ? String(value ?? byDefault(field)) : summary(value)}</span>
+          <About id={id} text={field.about} />
         </summary>
         {inner.map((one) => {
           const shortHere = isShort && one.key === kinds.shortForms[field.key];
@@ -203,23 +221,29 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   if (field.kind === "switch" || field.kind === "choice") {
     const now = value === true ? "on" : value === false ? "off" : String(value ?? "");
     return (
-      <label className="setting" title={field.about}>
-        {broken(field.key)}
-        <select value={now} onChange={(event) => set(event.target.value)}>
-          <option value="">{byDefault(field) || "default"}</option>
-          {field.choices.map((choice) => (
-            <option key={choice}>{choice}</option>
-          ))}
-        </select>
-      </label>
+      <div className="described">
+        <label className="setting" title={field.about}>
+          {broken(field.key)}
+          <select aria-describedby={id} value={now} onChange={(event) => set(event.target.value)}>
+            <option value="">{byDefault(field) || "default"}</option>
+            {field.choices.map((choice) => (
+              <option key={choice}>{choice}</option>
+            ))}
+          </select>
+        </label>
+        <About id={id} text={field.about} />
+      </div>
     );
   }
   if (field.kind === "list") {
     const shown = value === undefined ? "" : JSON.stringify(value);
     return (
-      <div className="setting" title={field.about}>
-        {broken(field.key)}
-        <span className="value">{shown || "in the text"}</span>
+      <div className="described">
+        <div className="setting" title={field.about} role="group" aria-label={`${field.key}: ${shown || "in the text"}`} aria-describedby={id} tabIndex={0}>
+          {broken(field.key)}
+          <span className="value">{shown || "in the text"}</span>
+        </div>
+        <About id={id} text={field.about} />
       </div>
     );
   }
@@ -263,21 +287,26 @@ function Control({ path, value, field, controls }: { path: Path; value: unknown;
   const store = useStore();
   const now = typeof value === "string" ? value : String(mapping(value).name ?? "");
   const known = controls.includes(now) || now === "";
+  const id = useId();
   return (
-    <label className="setting" title={field.about}>
-      cc
-      <select
-        aria-label="Congestion control"
-        value={now}
-        onChange={(event) => store.documents.edit(change(store.state.text, typeof value === "object" ? [...path, "name"] : path, event.target.value))}
-      >
-        <option value="">{byDefault(field)}</option>
-        {!known && <option>{now}</option>}
-        {controls.map((name) => (
-          <option key={name}>{name}</option>
-        ))}
-      </select>
-    </label>
+    <div className="described">
+      <label className="setting" title={field.about}>
+        cc
+        <select
+          aria-label="Congestion control"
+          aria-describedby={id}
+          value={now}
+          onChange={(event) => store.documents.edit(change(store.state.text, typeof value === "object" ? [...path, "name"] : path, event.target.value))}
+        >
+          <option value="">{byDefault(field)}</option>
+          {!known && <option>{now}</option>}
+          {controls.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
+      <About id={id} text={field.about} />
+    </div>
   );
 }
 
@@ -299,40 +328,50 @@ function Text({ label, value, about, placeholder, slider, valid, onChange }: Tex
   const bounds = range ?? (amount && sliderRange(amount));
   const wrong = given !== "" && !valid(given);
   const steps = bounds && Math.log(bounds.most / bounds.least);
+  const id = useId();
   return (
-    <label className={`setting ${wrong ? "wrong" : ""}`} title={about}>
-      {broken(label)}
-      <input
-        value={given}
-        placeholder={placeholder}
-        aria-invalid={wrong}
-        onChange={(event) => setGiven(event.target.value)}
-        onBlur={() => given !== value && valid(given) && onChange(given)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && valid(given)) onChange(given);
-          if (event.key === "Escape") setGiven(value);
-        }}
-      />
-      {amount && bounds && steps && amount.number > 0 && (
+    <div className="described">
+      <label className={`setting ${wrong ? "wrong" : ""}`} title={about}>
+        {broken(label)}
         <input
-          type="range"
-          aria-label={`${label}, slider`}
-          aria-valuetext={given}
-          min={0}
-          max={1000}
-          value={Math.round((1000 * Math.log(Math.max(amount.number, bounds.least) / bounds.least)) / steps)}
-          onPointerDown={() => setRange(sliderRange(amount))}
-          onPointerUp={() => setRange(undefined)}
-          onChange={(event) => {
-            const number = rounded(bounds.least * Math.exp((Number(event.target.value) / 1000) * steps));
-            const whole = amount.unit.startsWith("packet") ? Math.max(1, Math.round(number)) : number;
-            const next = written({ number: whole, unit: amount.unit });
-            setGiven(next);
-            onChange(next, `slide ${label}`);
+          value={given}
+          placeholder={placeholder}
+          aria-invalid={wrong}
+          aria-describedby={`${id} ${id}-wrong`}
+          onChange={(event) => setGiven(event.target.value)}
+          onBlur={() => given !== value && valid(given) && onChange(given)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && valid(given)) onChange(given);
+            if (event.key === "Escape") setGiven(value);
           }}
         />
-      )}
-      {wrong && <span className="bad">{placeholder ? `Not a ${label}: ${placeholder}` : `Not a ${label}`}</span>}
-    </label>
+        {amount && bounds && steps && amount.number > 0 && (
+          <input
+            type="range"
+            aria-label={`${label}, slider`}
+            aria-describedby={id}
+            aria-valuetext={given}
+            min={0}
+            max={1000}
+            value={Math.round((1000 * Math.log(Math.max(amount.number, bounds.least) / bounds.least)) / steps)}
+            onPointerDown={() => setRange(sliderRange(amount))}
+            onPointerUp={() => setRange(undefined)}
+            onChange={(event) => {
+              const number = rounded(bounds.least * Math.exp((Number(event.target.value) / 1000) * steps));
+              const whole = amount.unit.startsWith("packet") ? Math.max(1, Math.round(number)) : number;
+              const next = written({ number: whole, unit: amount.unit });
+              setGiven(next);
+              onChange(next, `slide ${label}`);
+            }}
+          />
+        )}
+        {wrong && (
+          <span id={`${id}-wrong`} className="bad">
+            {placeholder ? `Not a ${label}: ${placeholder}` : `Not a ${label}`}
+          </span>
+        )}
+      </label>
+      <About id={id} text={about} />
+    </div>
   );
 }

@@ -2,10 +2,21 @@
 
 import { useEffect, useReducer } from "react";
 import { clock } from "../core/quantity";
+import { CurvesPanel } from "./CurvesPanel";
 import { Icon } from "./icons";
+import { Menu } from "./Menu";
 import { playback } from "./playing";
 import { use, useStore } from "./use";
 
+const SIGNS = [
+  ["Dot", "a packet on its link, in its flow's colour"],
+  ["Small dot", "an acknowledgment"],
+  ["Ring", "an ECN mark"],
+  ["Red dot that falls", "a packet dropped by the queue or lost on the way"],
+  ["Bar", "packets waiting in a queue"],
+  ["Red dashed link", "a link that is down"],
+  ["Tag", "how a link has changed"],
+];
 const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
 export function PacketsBar() {
@@ -36,6 +47,7 @@ export function PacketsBar() {
   if (refused && !overlays.length) return <p className="empty">{refused}</p>;
   const { time, playing, speed } = playback;
   return (
+    <>
     <div className="playback">
       <div className="row">
         <button className="primary" onClick={() => playback.set({ playing: !playing })} disabled={!run} aria-label={playing ? "Pause" : "Play"}>
@@ -71,6 +83,17 @@ export function PacketsBar() {
             ))}
           </select>
         </label>
+        <Menu className="keys" label="Meaning of the signs" title="Meaning of the signs" button="?">
+          {() => (
+            <ul className="signs">
+              {SIGNS.map(([sign, meaning]) => (
+                <li key={sign}>
+                  <b>{sign}</b> {meaning}
+                </li>
+              ))}
+            </ul>
+          )}
+        </Menu>
       </div>
       {overlays.length > 0 && (
         <div className="row">
@@ -101,10 +124,8 @@ export function PacketsBar() {
           {playback.links.join(", ")}
         </output>
       )}
-      <p className="hush">
-        Each dot is a packet on its link, in its flow's colour; small dots are acknowledgments. A ring is an ECN mark. Red dots fall:
-        they are dropped by the queue or lost on the way. Bars are packets waiting. A red dashed link is down; a tag says how a link has changed.
-      </p>
     </div>
+    <CurvesPanel playhead />
+    </>
   );
 }

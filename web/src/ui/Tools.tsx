@@ -1,7 +1,7 @@
 // The tools above the drawing: what to add, how to join, where to put.
 
-import type { NodeKind } from "../core/network";
-import { Icon } from "./icons";
+import type { NodeKind } from "../core/kinds";
+import { Icon, nodeIcon } from "./icons";
 import { type Layout, LAYOUTS } from "./layout";
 import { Menu } from "./Menu";
 import { removeSelected } from "./selected";
@@ -26,17 +26,18 @@ export function Tools({ tool, chosen, add, use: choose, arrange, align, duplicat
   const store = useStore();
   const count = use((state) => state.drawing.nodes.length);
   const selected = use((state) => state.selection.length);
+  const { nodes } = use((state) => state.kinds);
   return (
     <div className="tools" role="toolbar" aria-label="Draw">
-      {(["host", "router", "switch"] as const).map((kind) => (
+      {nodes.map((kind) => (
         <button
-          key={kind}
+          key={kind.name}
           draggable
-          onDragStart={(event) => event.dataTransfer.setData(DRAGGED, kind)}
+          onDragStart={(event) => event.dataTransfer.setData(DRAGGED, kind.name)}
           onClick={() => add(kind)}
-          title={`Add a ${kind} (${kind[0]!.toUpperCase()}), or drag it onto the canvas`}
+          title={`Add a ${kind.name} (${kind.name[0]!.toUpperCase()}), or drag it onto the canvas. ${kind.about}`}
         >
-          <Icon name={kind} /> {kind[0]!.toUpperCase() + kind.slice(1)}
+          <Icon name={nodeIcon(kind.name, kind)} /> {kind.name[0]!.toUpperCase() + kind.name.slice(1)}
         </button>
       ))}
       <span className="rule" />

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { scaleOf, shown } from "../core/quantity";
+import { roundTicks, scaleOf, shown } from "../core/quantity";
 
 interface Props {
   found: StudyResults;
@@ -24,7 +24,15 @@ export function TradeOff({ found, metrics, across, value, unitOf, open }: Props)
     const [x, y] = [value(cell, across), value(cell, down)];
     return x === undefined || y === undefined ? [] : [{ cell, x, y }];
   });
-  const [mostX, mostY] = [Math.max(0, ...points.map((point) => point.x)) || 1, Math.max(0, ...points.map((point) => point.y)) || 1];
+  // Round in the unit that is written.
+  const axisOf = (unit: string, values: number[]) => {
+    const most = Math.max(0, ...values) || 1;
+    const { divide } = scaleOf(unit, most);
+    return roundTicks(most / divide).map((tick) => tick * divide);
+  };
+  const ticksX = axisOf(unitOf(across), points.map(({ x }) => x));
+  const ticksY = axisOf(unitOf(down), points.map(({ y }) => y));
+  const [mostX, mostY] = [ticksX[ticksX.length - 1]!, ticksY[ticksY.length - 1]!];
   const place = (x: number, y: number) => ({
     x: LEFT + (x / mostX) * (WIDTH - LEFT - PAD),
     y: HEIGHT - BOTTOM - (y / mostY) * (HEIGHT - BOTTOM - PAD),
@@ -32,7 +40,6 @@ export function TradeOff({ found, metrics, across, value, unitOf, open }: Props)
   // One colour for each value of the first axis.
   const [axis] = Object.keys(found.axes);
   const values = (axis && found.axes[axis]) || [];
-  const ticks = [0, 0.25, 0.5, 0.75, 1];
   const said = (amount: number, most: number, unit: string) => `${Number((amount / scaleOf(unit, most).divide).toPrecision(3))}`;
   const title = (metric: string, most: number) => `${metric}, ${scaleOf(unitOf(metric), most).unit}`;
   return (
@@ -55,15 +62,19 @@ export function TradeOff({ found, metrics, across, value, unitOf, open }: Props)
         ))}
       </figcaption>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${across} against ${down}`}>
-        {ticks.map((share) => (
-          <g key={share}>
-            <line className="grid" x1={place(share * mostX, 0).x} x2={place(share * mostX, 0).x} y1={PAD} y2={HEIGHT - BOTTOM} />
-            <line className="grid" x1={LEFT} x2={WIDTH - PAD} y1={place(0, share * mostY).y} y2={place(0, share * mostY).y} />
-            <text x={place(share * mostX, 0).x} y={HEIGHT - BOTTOM + 14} textAnchor="middle">
-              {said(share * mostX, mostX, unitOf(across))}
+        {ticksX.map((tick) => (
+          <g key={`x ${tick}`}>
+            <line className="grid" x1={place(tick, 0).x} x2={place(tick, 0).x} y1={PAD} y2={HEIGHT - BOTTOM} />
+            <text x={place(tick, 0).x} y={HEIGHT - BOTTOM + 14} textAnchor="middle">
+              {said(tick, mostX, unitOf(across))}
             </text>
-            <text x={LEFT - 6} y={place(0, share * mostY).y + 4} textAnchor="end">
-              {said(share * mostY, mostY, unitOf(down))}
+          </g>
+        ))}
+        {ticksY.map((tick) => (
+          <g key={`y ${tick}`}>
+            <line className="grid" x1={LEFT} x2={WIDTH - PAD} y1={place(0, tick).y} y2={place(0, tick).y} />
+            <text x={LEFT - 6} y={place(0, tick).y + 4} textAnchor="end">
+              {said(tick, mostY, unitOf(down))}
             </text>
           </g>
         ))}

@@ -26,6 +26,11 @@ const SHAPES: Record<string, string> = {
   download: "M10 3v10 M6 9l4 4 4-4 M4 16h12",
 };
 
+/** The icon of a kind of node: its own, or one for what such nodes do. */
+export function nodeIcon(name: string, { forwards, bridges }: { forwards: boolean; bridges: boolean }): string {
+  return name in SHAPES ? name : forwards ? "router" : bridges ? "switch" : "host";
+}
+
 export function Icon({ name }: { name: string }) {
   return (
     <svg className="icon" viewBox="0 0 20 20" aria-hidden="true">

@@ -3,6 +3,7 @@
 import type { ELK, LayoutOptions } from "elkjs/lib/elk-api";
 import { NODE_HEIGHT, NODE_WIDTH } from "../core/geometry";
 import { LINE_HEIGHT, type Lines, linkSayings } from "../core/labels";
+import type { Kinds } from "../core/kinds";
 import type { Drawing } from "../core/network";
 import { type Places, seenAt, stretched } from "../core/places";
 import { enlarged, MAX_NAME, measured, measuredName } from "./Labels";
@@ -72,7 +73,7 @@ function ofKind(layout: Layout, across: number, high: number): LayoutOptions {
 }
 
 /** Places for all nodes; `room` is where they will be seen, px. */
-export async function automatic(drawing: Drawing, room: Room, layout: Layout = "right"): Promise<Places> {
+export async function automatic(drawing: Drawing, kinds: Kinds, room: Room, layout: Layout = "right"): Promise<Places> {
   elk ??= load();
   const tool = await elk;
   const said = drawing.links.map(linkSayings);
@@ -81,7 +82,7 @@ export async function automatic(drawing: Drawing, room: Room, layout: Layout = "
   const widest = wide(sayings);
   const rows = Math.max(1, ...sayings.map((lines) => lines.length));
   // Of a network that was not drawn by hand, hosts stand at the end, whichever way their links are named.
-  const hosts = new Set(drawing.generated ? drawing.nodes.flatMap(({ kind, name }) => (kind === "host" ? [name] : [])) : []);
+  const hosts = new Set(drawing.generated ? drawing.nodes.flatMap(({ kind, name }) => (kinds.nodes.some((one) => one.ends_flows && one.name === kind) ? [name] : [])) : []);
   const attempt = async (across: number, scale: number) => {
     // A name as large as it will be written: its node is in the middle of it.
     const widths = new Map(drawing.nodes.map(({ name }) => [name, Math.max(NODE_WIDTH, measuredName(name) * scale)]));

@@ -17,6 +17,7 @@ from tcplab.plan.types import Plan
 from tcplab.server import library
 from tcplab.testbed import held
 from tcplab.testbed.agent import agent_command
+from tcplab.testbed.agents import failure
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.held import Held, NoLabError
 from tcplab.testbed.link_change import changed, directions
@@ -153,9 +154,16 @@ def _questions(configuration: str) -> list[str]:
 class Traffic:
     """The flows of a scenario in a lab, until they are stopped."""
 
-    def __init__(self, lab: Held, plan: Plan, folder: Path, failed: Callable[[str], None]) -> None:
-        """Start them; raises TestbedError. `failed` is notified of a flow that ends early."""
+    def __init__(
+        self, lab: Held, plan: Plan, folder: Path, failed: Callable[[str], None], ended: Callable[[], None]
+    ) -> None:
+        """Start them; raises TestbedError.
+
+        `failed` is notified of a flow that ends early, `ended` when none is left or the lab has ended.
+        """
         self._failed = failed
+        self._ended = ended
+        self._left = {flow["name"] for flow in plan["flows"]}
         self._over = threading.Event()
         self._processes: list[subprocess.Popen[bytes]] = []
         try:
@@ -165,6 +173,11 @@ class Traffic:
             raise
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
+
+    @property
+    def over(self) -> bool:
+        """Whether they have ended."""
+        return self._over.is_set()
 
     def stop(self) -> None:
         """End them."""
@@ -184,9 +197,13 @@ class Traffic:
             while not self._over.is_set():
                 event = self._agents.next_event(0.5)
                 if event is not None and event.name == "error" and not self._over.is_set():
-                    self._failed(str(event.content.get("message", "")))
-                if not self._agents.alive:
-                    return
+                    self._failed(str(failure(event)))
+                    self._left.discard(event.content.get("flow", ""))
+                if not self._agents.alive or not self._left:
+                    break
+        if not self._over.is_set():
+            self.stop()
+            self._ended()
 
 
 def plan_of(text: str, name: str, base: Path, root: Path, *, own_code: bool) -> Plan:

@@ -211,7 +211,8 @@ class Labs:
         scenario = Path(about["scenario"])
         if scenario.is_relative_to(self._folder.root):
             about["scenario"] = self._folder.name(scenario)
-        return {**about, "traffic": lab.name in self._traffic}
+        traffic = self._traffic.get(lab.name)
+        return {**about, "traffic": traffic is not None and not traffic.over}
 
     def _plan(self, text: str, path: str) -> Plan:
         base = self._folder.path(path).parent
@@ -224,7 +225,9 @@ class Labs:
             self._hub.tell({"type": "lab-trouble", "lab": name, "message": message})
 
         place = Path(self._place.name)
-        self._traffic[name] = network.Traffic(network.find(name), self._plan(text, path), place, failed)
+        self._traffic[name] = network.Traffic(
+            network.find(name), self._plan(text, path), place, failed, self._changed
+        )
 
     def _end_traffic(self, name: str) -> None:
         if (there := self._traffic.pop(name, None)) is not None:

@@ -29,6 +29,7 @@ export function LabView({ shown }: { shown: boolean }) {
   const change = use((state) => state.labChange);
   const [chosen, setChosen] = useState<string>();
   const [building, setBuilding] = useState(false);
+  const [starting, setStarting] = useState(false);
   const [panes, setPanes] = useState<Pane[]>([]);
   const [front, setFront] = useState<number>();
   const [node, setNode] = useState("");
@@ -111,11 +112,15 @@ export function LabView({ shown }: { shown: boolean }) {
         </div>
         <button
           aria-pressed={lab.traffic}
-          disabled={!lab.traffic && (lab.scenario !== path || !drawing.flows.length)}
+          disabled={starting || (!lab.traffic && (lab.scenario !== path || !drawing.flows.length))}
           title={lab.scenario === path ? "The flows of the drawing, until they are stopped" : `Open ${lab.scenario} to start its flows`}
-          onClick={() => void store.act(() => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path))}
+          onClick={async () => {
+            setStarting(!lab.traffic);
+            await store.act(() => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
+            setStarting(false);
+          }}
         >
-          {lab.traffic ? "Stop the flows" : "Start the flows"}
+          {starting ? (lab.routers.length ? "Waiting for routes…" : "Starting…") : lab.traffic ? "Stop the flows" : "Start the flows"}
         </button>
         <fieldset>
           <legend>Node</legend>

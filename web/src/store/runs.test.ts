@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import type { Job } from "../backend/backend";
+import { grown } from "./runs";
+
+const job = (time: number, goodput: Record<string, number>, cwnd: Record<string, number> = {}): Job => ({
+  type: "job", id: "run-1", kind: "run", name: "mine", engine: "kernel", path: "runs/mine", state: "running", message: "",
+  repetition: 1, repeat: 1, time, duration: 10, goodput, cwnd, rtt: {}, overload: null, notes: [],
+});
+
+describe("the curves of a run that goes on", () => {
+  it("grow with each report; a flow has no value before its first", () => {
+    const one = grown(undefined, job(0.1, { a: 1e6 }, { a: 10 }));
+    const two = grown(one, job(0.2, { a: 2e6, b: 3e6 }, { a: 11, b: 12 }));
+    expect(two.times).toEqual([0.1, 0.2]);
+    expect(two.panels.goodput).toEqual({ a: [1e6, 2e6], b: [undefined, 3e6] });
+    expect(two.panels.cwnd).toEqual({ a: [10, 11], b: [undefined, 12] });
+    // Its sockets are closed.
+    expect(grown(two, job(0.3, { a: 2e6, b: 0 }, { a: 12 })).panels.cwnd.b).toEqual([undefined, 12, undefined]);
+  });
+
+  it("stay as they are without a new report, and begin again with another attempt at the run", () => {
+    const one = grown(undefined, job(5, { a: 1e6 }));
+    expect(grown(one, job(5, { a: 2e6 }))).toBe(one);
+    expect(grown(one, job(0, {})).times).toEqual([]);
+    expect(grown(one, job(0.1, { a: 3e6 })).panels.goodput).toEqual({ a: [3e6] });
+  });
+});
