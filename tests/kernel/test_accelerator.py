@@ -100,7 +100,7 @@ def test_a_short_clean_path_gains_nothing(
 
 
 def test_its_death_loses_what_it_held_in_both_engines(run: Callable[..., Run]) -> None:
-    """The sender was told of its arrival. Connections opened later pass, and the run does not hang."""
+    """It was acknowledged to the sender. Connections opened later pass, and the run does not hang."""
     slow = {"rate": "5 Mbit/s", "delay": "20 ms", "queue": "30 packets"}
     flows = [flow(), flow(name="later", start="4 s", bytes="200 kB")]
     for engine in ("sim", "kernel"):
@@ -114,7 +114,7 @@ def test_its_death_loses_what_it_held_in_both_engines(run: Callable[..., Run]) -
         exposed = last["exposed"].max()
         acked = done.sockets.filter(pl.col("flow") == "f")["bytes_acked"].max()
         lost = acked - rows["f"]["bytes_received"]
-        # What is on the way arrives before the reset: 30 packets in the queue, and the path's 25 kB.
+        # Packets on their way arrive before the reset: 30 packets in the queue, and the path's 25 kB.
         assert 0 < lost <= exposed, engine
         assert exposed - lost < 300_000, engine
 

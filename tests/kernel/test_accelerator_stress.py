@@ -293,7 +293,7 @@ def test_a_client_that_does_not_read_slows_the_server(net: Network) -> None:
 
 
 def test_what_it_had_acknowledged_and_not_delivered_is_lost_with_it(net: Network) -> None:
-    """The cost of a split connection, in bytes: the server has been told of their arrival."""
+    """The cost of a split connection, in bytes: they were acknowledged to the server."""
     proxy = net.proxy("accelerate", BOUNDED)
     client, server = pair(net)
     do(client, "read 100000")

@@ -377,8 +377,8 @@ def test_an_end_that_vanishes_is_given_up_after_the_user_timeout(
     if gone == SERVER:
         slow.tell({})
     # Linux would wait for 15 minutes or longer. Counts come each second.
-    told = (proxy.next(event="counts", accepted=1) for _ in range(60))
-    said = next(said for said in told if said["open"] == 0)
+    reports = (proxy.next(event="counts", accepted=1) for _ in range(60))
+    said = next(said for said in reports if said["open"] == 0)
     assert (said["broken"], said["memory"], said["stored"]) == (1, 0, 0)
     assert sockets(net) == []
 

@@ -1,4 +1,4 @@
-//! What an accelerator and a cache have in common: an entrance for connections, and a loop that serves and reviews them.
+//! The common part of an accelerator and a cache: an entrance for connections, and a loop that serves and reviews them.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -112,9 +112,9 @@ impl Entrance {
     }
 }
 
-/// What serves the connections of an entrance.
+/// A server of the connections of an entrance.
 pub(crate) trait Service {
-    /// What it counts.
+    /// Its counts.
     type Counts;
 
     fn entrance(&mut self) -> &mut Entrance;

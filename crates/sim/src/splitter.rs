@@ -14,7 +14,7 @@ pub(crate) struct Splitter {
     passing: bool,
 }
 
-/// What happens to a new connection.
+/// The fate of a new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is split.

@@ -96,7 +96,7 @@ fn its_death_resets_both_ends_and_what_it_holds_is_lost() {
         .filter_map(|(time, exposed)| (time == Some(last)).then_some(exposed).flatten())
         .max()
         .expect("rows");
-    // What the sender was told that had arrived, and what had.
+    // Payload that was acknowledged to the sender, and that had arrived.
     let acked = tables.sockets.bytes_acked.iter().flatten().max().expect("samples");
     let arrived = tables.flows.bytes_received.get(run.flow("first")).expect("a count");
     let lost = acked - arrived;

@@ -72,9 +72,10 @@ class RunMonitor:
                     unfinished.discard((event.content["flow"], event.content["role"]))
                 elif event.name == "error" and "flow" not in event.content:
                     status, message = Status.FAILED, str(failure(event))
+                elif self._resets_expected and event.content.get("reset"):
+                    pass
                 elif event.name == "error" and now < start + duration and not stopped:
-                    if not (self._resets_expected and event.content.get("reset")):
-                        broken = broken or str(failure(event))
+                    broken = broken or str(failure(event))
                 self._take(event)
             failed = status is Status.FAILED
             if not stopped and (failed or not unfinished or self._draining.over(unfinished, now)):
@@ -131,7 +132,10 @@ class RunMonitor:
 
 
 def _resets(accelerator: Mapping[str, Any] | None) -> bool:
-    """Whether an accelerator resets connections as its settings say: their flows are incomplete, and the run is not."""
+    """Whether an accelerator resets connections as its settings say.
+
+    Their flows are incomplete then, and the run has not failed.
+    """
     return accelerator is not None and (
         accelerator["kill_at"] is not None or accelerator["when_full"] == "reset"
     )

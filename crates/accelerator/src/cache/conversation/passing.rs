@@ -1,4 +1,4 @@
-//! What is not for a cache: a connection that goes on as with an accelerator.
+//! Traffic that is not for a cache: a connection that goes on as with an accelerator.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ impl Conversation {
         if socket::wait(&self.client, PollFlags::POLLIN, GREETING)? {
             return Ok(false);
         }
-        // If a request comes yet, it is told why there is no server.
+        // A request that still comes is answered with the reason.
         let Ok(server) = self.connect() else { return Ok(false) };
         // Nothing was asked: closing it normally loses no data.
         server.socket.set_linger(None)?;
