@@ -136,7 +136,8 @@ impl Accelerator {
 
     fn fullness(&self) -> Load {
         let open = self.connections.len() as u64;
-        self.settings.load(open, self.held).max(Load::of(open, self.room))
+        // A tenth is for those that come while the diversion is being closed.
+        self.settings.load(open, self.held).max(Load::of(open, self.room - self.room / 10))
     }
 }
 
@@ -175,12 +176,10 @@ impl Service for Accelerator {
     }
 
     fn accept(&mut self) {
-        // Without open files for them, those that the kernel has established wait.
-        while (self.connections.len() as u64) < self.room
-            && let Some(incoming) = self.entrance.accept()
-        {
+        while let Some(incoming) = self.entrance.accept() {
+            let no_file = self.connections.len() as u64 >= self.room;
             // Dropped, it resets the client.
-            if self.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
+            if no_file || self.settings.when_full == WhenFull::Reset && self.fullness() == Load::Full {
                 self.counts.refused += 1;
             } else if self.split(incoming).is_none() {
                 self.counts.broken += 1;
