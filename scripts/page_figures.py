@@ -41,7 +41,7 @@ _EDIT = """() => new Promise((done) => {
         if (status.dataset.busy !== "false") return;
         watch.disconnect();
         requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
-    }).observe(status, {attributes: true, attributeFilter: ["data-took"]});
+    }).observe(status, {attributes: true, attributeFilter: ["data-took", "data-busy"]});
     document.execCommand("insertText", false, String(Math.floor(Math.random() * 8) + 1));
 })"""
 _FRAMES = """(seconds) => new Promise((done) => {
