@@ -63,7 +63,8 @@ impl Accelerator {
                 .register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)
                 .map_err(AcceleratorError::Events)?;
         }
-        let (files, _) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
+        let (files, _) =
+            getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
         Ok(Accelerator {
             settings,
             room: files.saturating_sub(OTHER_FILES) / 2,

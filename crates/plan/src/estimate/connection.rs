@@ -13,6 +13,8 @@ const MSS_TO_PAYLOAD: u32 = 12;
 /// RFC 9438, section 4.6: the window's growth, segments per second cubed, and the share it falls to.
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
+/// The share that Reno's window falls to (RFC 5681).
+const RENO_BETA: f64 = 0.5;
 
 /// Payload in bit/s from one end to the other, over the directions that it takes.
 pub(crate) fn connection_rate(
@@ -36,7 +38,20 @@ pub(crate) fn connection_rate(
     }
     let payload = f64::from(from.mss.saturating_sub(MSS_TO_PAYLOAD));
     let reno = reno(payload, rtt, loss);
-    one.min(if RENO_LIKE.contains(&name) { reno } else { reno.max(cubic(payload, rtt, loss)) })
+    let (steady, beta) = if RENO_LIKE.contains(&name) {
+        (reno, RENO_BETA)
+    } else {
+        (reno.max(cubic(payload, rtt, loss)), CUBIC_BETA)
+    };
+    let begin = slow_start(steady * rtt / (payload * 8.0), loss, beta) * payload * 8.0;
+    one.min(steady + begin / ways.time.max(rtt))
+}
+
+/// Segments until the window is about that of the steady state: 1 / loss of them before the first loss, when the window is as
+/// large, and as many between later losses, each of which leaves `beta` of it.
+fn slow_start(steady_window: f64, loss: f64, beta: f64) -> f64 {
+    let losses = (1.0 / loss / steady_window).ln() / (1.0 / beta).ln();
+    (1.0 + losses.max(0.0)) / loss
 }
 
 /// Reno under random loss, where the window grows by bytes (Mathis, Semke, Mahdavi, Ott 1997; RFC 3465).

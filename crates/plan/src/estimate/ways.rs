@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tcplab_units::Time;
+
 use crate::{Accelerator, Direction, Flow, Link, Medium, Node, Plan};
 
 /// The maximum of a link without a rate: no host of today sends more, bit/s.
@@ -59,6 +61,8 @@ pub(crate) struct Ways<'p> {
     pub(crate) reverse: Vec<Hop<'p>>,
     /// The accelerators that split its connections on the way.
     pub(crate) accelerator: Option<&'p Accelerator>,
+    /// How long the flow may last, s.
+    pub(crate) time: f64,
 }
 
 impl Ways<'_> {
@@ -74,20 +78,29 @@ pub(super) struct Map<'p> {
     links: HashMap<&'p str, (usize, &'p Link)>,
     media: &'p [Medium],
     nodes: HashMap<&'p str, &'p Node>,
+    /// Of the run.
+    end: Time,
 }
 
 impl<'p> Map<'p> {
     pub(super) fn new(plan: &'p Plan) -> Map<'p> {
         let links = plan.links.iter().enumerate().map(|(number, link)| (link.name.as_str(), (number, link)));
         let nodes = plan.nodes.iter().map(|node| (node.name.as_str(), node));
-        Map { links: links.collect(), media: &plan.media, nodes: nodes.collect() }
+        Map {
+            links: links.collect(),
+            media: &plan.media,
+            nodes: nodes.collect(),
+            end: Time::ZERO + plan.duration,
+        }
     }
 
     pub(super) fn ways(&self, flow: &Flow) -> Ways<'p> {
         let (forward, passed) = self.way(&flow.from, &flow.to);
         let splits = |accelerator: &&Accelerator| accelerator.splits(&flow.to, flow.port.unwrap_or(0));
         let accelerator = passed.iter().find_map(|node| node.accelerate.as_ref().filter(splits));
-        Ways { forward, reverse: self.way(&flow.to, &flow.from).0, accelerator }
+        let stop = flow.stop.map_or(self.end, |stop| stop.min(self.end));
+        let time = stop.max(flow.start).since(flow.start).as_secs_f64();
+        Ways { forward, reverse: self.way(&flow.to, &flow.from).0, accelerator, time }
     }
 
     /// The hops from a node to another, and the nodes that they lead to; as far as there is a route.
