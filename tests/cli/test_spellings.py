@@ -150,6 +150,7 @@ def test_colors_are_decided_in_one_place(done: Path, environment: dict[str, str]
     assert "\x1b[" not in shown()
     assert "\x1b[" in shown(FORCE_COLOR="1")
     assert "\x1b[" not in shown(NO_COLOR="1")
+    assert "\x1b[" not in shown(NO_COLOR="1", FORCE_COLOR="1")
 
 
 def test_the_level_is_that_of_the_intervals(here: Path, tcplab: Command) -> None:

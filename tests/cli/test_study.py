@@ -47,6 +47,14 @@ def test_a_study_with_runs_that_failed_exits_with_4(tcplab: Any, study: Any) -> 
     assert "iperf3" in ended.stderr
 
 
+def test_quiet_leaves_only_the_runs_that_failed(tcplab: Any, study: Any) -> None:
+    assert tcplab("study", "run", study(), "--output", "out", "--no-report", "-q").stderr == ""
+    mixed = study("flows.bulk.cc: [reno, cubic]", "flows.bulk.generator: [native, iperf3]")
+    said = tcplab("study", "run", mixed, "--output", "mixed", "--no-report", "-q").stderr
+    assert "failed" in said
+    assert ": done" not in said
+
+
 def test_one_failed_cell_is_enough_and_outdoes_the_verdicts(tcplab: Any, study: Any) -> None:
     file = study(NO_IPERF3[0], NO_IPERF3[1] + "\nexpect: [goodput(generator=native) > 1 Gbit/s]")
     ended = tcplab("study", file, "--output", "out", "--json")

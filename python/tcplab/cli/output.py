@@ -68,7 +68,8 @@ def colored() -> bool:
 
 
 def _for_people() -> bool:
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+    forced = os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR")
+    return bool(forced) or sys.stdout.isatty()
 
 
 def say(text: str = "") -> None:

@@ -153,7 +153,9 @@ def run(
     if keep and finished:
         _keep(prepared[0], quiet=json)
     if failed:
-        raise CommandError("\n".join(f"{one.path}: {one.message}" for one in failed), Code.FAILED)
+        outcomes = [out for one in failed for out in one.outcomes if out.status.value == "failed"]
+        code = Code.INPUT if all(out.wrong_input for out in outcomes) else Code.FAILED
+        raise CommandError("\n".join(f"{one.path}: {one.message}" for one in failed), code)
     if stopped:
         kept = ", ".join(str(one.path) for one in stopped)
         raise CommandError(f"interrupted; what was recorded is in {kept}", Code.INTERRUPTED)

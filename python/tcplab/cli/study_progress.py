@@ -6,6 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from tcplab.cli.output import quiet
 from tcplab.safe_text import visible
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """A line a run on standard error; on a terminal they overwrite one another."""
+    """A line a run on standard error; on a terminal they overwrite one another.
+
+    `--quiet` leaves those that failed.
+    """
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -22,6 +26,8 @@ class Lines:
 
     def ended(self, cell: Cell, made: Made, number: int, of: int) -> None:
         """See `tcplab.study.execute.Watcher`."""
+        if quiet() and made.status == "done":
+            return
         spent = time.monotonic() - self.began
         left = spent / number * (of - number)
         text = f"[{number}/{of}] {cell.title}, run {made.repetition}: {made.status}"

@@ -65,6 +65,8 @@ class Outcome:
     """Engine-specific manifest entries: events processed, wall time, kernel settings, overload verdict."""
     excess: float = 0.0
     """How many times its limit the machine's lateness was: above 1 the run is overloaded."""
+    wrong_input: bool = False
+    """It failed because a file that the scenario names is wrong."""
 
 
 class Engine(Protocol):

@@ -24,7 +24,7 @@ from tcplab.results.manifest import plan_digest
 from tcplab.testbed import controls, verification
 from tcplab.testbed.agents import Json
 from tcplab.testbed.cpus import divide
-from tcplab.testbed.errors import TestbedError
+from tcplab.testbed.errors import InputFileError, TestbedError
 from tcplab.testbed.flows import fixed_ports
 from tcplab.testbed.layout import lay_out
 from tcplab.testbed.probe import probe
@@ -56,19 +56,19 @@ class KernelEngine:
         """Run the plan in real time; KeyboardInterrupt out of `progress` ends it early with what there is."""
         began = time.monotonic()
         execution = _Execution(plan, run_dir, progress)
-        status, message = Status.DONE, ""
+        status, message, wrong_input = Status.DONE, "", False
         try:
             with execution.bed, execution.cpus:
                 status, message = execution.carry_out()
         except TestbedError as problem:
             status, message = Status.FAILED, str(problem)
+            wrong_input = isinstance(problem, InputFileError)
         findings = execution.findings
         findings.facts["wall_time"] = time.monotonic() - began
         write_tables(plan, run_dir, findings.losses, execution.routing_events)
         name_captures(run_dir, execution.layout)
-        return Outcome(
-            status, message, tuple(dict.fromkeys(findings.warnings)), findings.to_facts(), findings.excess
-        )
+        warnings = tuple(dict.fromkeys(findings.warnings))
+        return Outcome(status, message, warnings, findings.to_facts(), findings.excess, wrong_input)
 
 
 class _Execution:
