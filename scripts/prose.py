@@ -8,11 +8,12 @@ there is one. The rules:
 - no word of `old-words.txt`;
 - no sentence that begins with "What" and is not a question: begin with the noun;
 - no "is no" before a noun: write "is not a";
-- in pages, no sentence of more than 30 words.
+- in pages, and in the strings of Python and Rust without their tests, no sentence of more than 30 words.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -38,6 +39,7 @@ _IS_NO = re.compile(
 _WHAT = re.compile(r"(?:^|(?<=[.:!?] ))What (?!(?:if|about|for)\b)[^.?!]*(?:[.!:]|$)")
 _COMMENT = re.compile(r"^\s*(?://[/!]?|#+|/?\*+|\"\"\")\s?(.*?)(?:\*/|\"\"\")?\s*$|^.*?\s(?://|#|/\*)\s(.*)$")
 _SENTENCE_END = re.compile(r"(?<=[.?!])[\"”)*_]*\s+(?=[\"“(*_`\[]*[A-Z0-9`])")
+_RUST_STRING = re.compile(r'"((?:[^"\\]|\\.|\\\n)*)"', re.DOTALL)
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|al|cf)\.$")
 _WORD = re.compile(r"[^\W_]\S*")
 _ITEM = re.compile(r"^(?:[-*>]|#+|\d+\.) ")
@@ -57,7 +59,8 @@ def main(names: list[str]) -> int:
     code = 0
     for path in map(Path, names) if names else tracked():
         shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
-        for line, message in check(path.name, path.read_text(errors="replace"), words):
+        name = "test" if "tests" in path.parts else path.name
+        for line, message in check(name, path.read_text(errors="replace"), words):
             sys.stdout.write(f"{shown}:{line}: {message}\n")
             code = 1
     return code
@@ -88,11 +91,36 @@ def check(name: str, text: str, words: Iterable[tuple[re.Pattern[str], str]]) ->
             yield number, f"`{found[0]}`: write `is not a`"
         if found := _WHAT.search(line.strip() if is_page else comment(line)):
             yield number, f"`{found[0][:40]}`: begin with the noun"
-    if is_page:
-        for paragraph in paragraphs(text):
-            for sentence in sentences(paragraph.text):
-                if (count := len(_WORD.findall(sentence))) > MAX_WORDS:
-                    yield paragraph.line, f"{count} words: {sentence}"
+    for paragraph in paragraphs(text) if is_page else messages(name, text):
+        for sentence in sentences(paragraph.text):
+            if (count := len(_WORD.findall(sentence))) > MAX_WORDS:
+                yield paragraph.line, f"{count} words: {sentence}"
+
+
+def messages(name: str, text: str) -> Iterator[Paragraph]:
+    """The strings of a line in source text, such as error messages; a value put into one counts as a word."""
+    if name.endswith(".py"):
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            return
+        parts = {part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        alone = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                constants = (part.value if isinstance(part, ast.Constant) else "0" for part in node.values)
+                found = "".join(map(str, constants))
+            elif isinstance(node, ast.Constant) and node not in parts | alone:
+                found = str(node.value)
+            else:
+                continue
+            if "\n" not in found:
+                yield Paragraph(node.lineno, found)
+    elif name.endswith(".rs"):
+        for string in _RUST_STRING.finditer(text.split("#[cfg(test)]")[0]):
+            found = re.sub(r"\\\n\s*", "", string[1])
+            if "\n" not in found and "\\n" not in found:
+                yield Paragraph(text.count("\n", 0, string.start()) + 1, found)
 
 
 def comment(line: str) -> str:

@@ -56,6 +56,25 @@ def test_a_long_sentence_of_a_page_is_found_with_the_line_of_its_paragraph() -> 
     assert messages("a.py", page) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", 'print("Word" " word" * 1)\nfail(\n    f"Word {x}{LONG}."\n)\n'),
+        ("a.rs", 'fn f() {\n    fail(\n        "Word {x}{LONG}.");\n}\n'),
+        ("b.rs", 'fn f() {\n    fail(\n        "Word {x} \\\n         {LONG}.");\n}\n'),
+    ],
+)
+def test_a_long_sentence_of_a_message_is_found_with_its_line(name: str, text: str) -> None:
+    (found,) = prose.check(name, text.replace("{LONG}", " word" * 29), WORDS)
+    assert (found[0], found[1][:9]) == (3, "31 words:")
+    assert messages(name, text.replace("{LONG}", " word. Word" * 29)) == []
+
+
+def test_docstrings_and_texts_of_several_lines_are_no_messages() -> None:
+    long = "word " * 40
+    assert messages("a.py", f'"""{long}"""\nTEXT = """\n{long}\n"""\n') == []
+
+
 def test_sentences_items_cells_and_code_count_by_themselves() -> None:
     half = "Word" + " word" * 15
     page = f"{half}. {half}.\n- {half}\n- {half}\n\n| {half} | {half} |\n\n"

@@ -25,7 +25,7 @@ ELSEWHERE = {
     "tcplab bulk run": "needs another machine: tests/remote has one",
     "tcplab ping": "needs another machine: tests/remote has one",
     "tcplab serve": "serves until it is stopped",
-    "tcplab cc load": "offers a control to the whole machine until it is stopped",
+    "tcplab cc load": "registers a control system-wide until it is stopped",
     "tcplab study tuning": "takes minutes",
     "tcplab study studies/mine.yaml": "needs a study of the reader's own, on both engines",
     "tcplab study run": "takes minutes",

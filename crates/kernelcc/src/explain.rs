@@ -79,8 +79,8 @@ const MEANINGS: [(&[&str], &str); 14] = [
     (
         &["no write support to", "only read is supported", "write access at off"],
         "the kernel lets a control write only snd_cwnd, snd_cwnd_cnt, snd_ssthresh, sk_pacing_rate and \
-         sk_pacing_status (both since Linux 6.0) and app_limited (6.4) of the socket; what else it must keep \
-         belongs into struct state",
+         sk_pacing_status (both since Linux 6.0) and app_limited (6.4) of the socket. Keep everything else \
+         in struct state",
     ),
     (
         &["cannot use helper", "unknown func", "helper call is not allowed", "calling kernel function"],

@@ -138,7 +138,7 @@ fn jitter(direction: &Direction, mut tell: impl FnMut(String)) {
         };
         if jitter.amount * reach > delay {
             tell(format!(
-                "{law} jitter of {} is more than the delay of {} has room for{}; no delay is below zero, so that the \
+                "{law} jitter of {} is more than the delay of {} has room for{}. No delay is below zero, so the \
                  mean is higher than asked",
                 span(jitter.amount),
                 span(delay),

@@ -65,9 +65,9 @@ DEFINITIONS = (
     ),
     Definition(
         "Jain",
-        "Jain's fairness index of the goodput of the flows that share a bottleneck (of the streams, "
-        "where one flow has it to itself), while all are in their steady state: 1 when all get the "
-        "same, 1/n when one gets everything.",
+        "Jain's fairness index of the goodput of the flows that share a bottleneck, while all are in "
+        "their steady state. It is 1 when all get the same, 1/n when one gets everything. Where one flow has "
+        "the bottleneck to itself, it is that of the flow's streams.",
     ),
     Definition(
         "Fair share",
@@ -100,8 +100,8 @@ DEFINITIONS = (
     Definition(
         "Converged",
         "Time from the last start of a bulk TCP flow on the bottleneck until each stays within 20 % "
-        "of the fair share for 5 s, goodput taken over the second before; – when that never "  # noqa: RUF001
-        "happens. The fair share is the mean of the flows then active.",
+        "of the fair share for 5 s; – when that never happens. Goodput is "  # noqa: RUF001
+        "taken over the second before. The fair share is the mean of the flows then active.",
     ),
     Definition(
         "Starved",
@@ -114,9 +114,9 @@ DEFINITIONS = (
     ),
     Definition(
         "±, n and grade",
-        "± is half the width of the confidence interval of the mean. n counts repetitions. Grade: "
-        "high with at least 3 repetitions that vary by at most 10 % (coefficient of variation of "
-        "the goodput), medium with 3 that vary by at most 30 % or 2 by at most 10 %, else low. "
+        "± is half the width of the confidence interval of the mean. n counts repetitions. The grade "
+        "is high with at least 3 repetitions that vary by at most 10 % (coefficient of variation of "
+        "the goodput). It is medium with 3 that vary by at most 30 % or 2 by at most 10 %, else low. "
         "Deterministic: every repetition gave the same value, so that there is no interval, grade, "
         "p or effect size.",
         ("n", "Grade"),

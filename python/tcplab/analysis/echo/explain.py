@@ -86,7 +86,7 @@ def _stalls(echoes: Echoes, path: Path) -> Iterator[Step]:
             "delayed ACK",
             _DELAYED_ACK,
             "about 40 ms longer than the rest: a delayed-ACK or Nagle stall. The sender waited for an ACK "
-            "that the receiver held back (TCP_DELACK_MIN is 40 ms); Nagle's algorithm off (`nagle: off`, "
+            "that the receiver held back (TCP_DELACK_MIN is 40 ms). Nagle's algorithm off (`nagle: off`, "
             "--nodelay), larger windows, or writing each message in one call avoid it",
         ),
         (
@@ -138,7 +138,7 @@ def _segments(echoes: Echoes, path: Path) -> Iterator[Step]:
     yield Step(
         "segment",
         f"Segment boundary: up to {last.size} B a message is one segment (MSS {path.mss} B) and takes "
-        f"{_ms(last.median)}; {first.size} B are {number} segments, each with {path.headers} B of headers, "
+        f"{_ms(last.median)}. {first.size} B are {number} segments, each with {path.headers} B of headers, "
         f"and take {_ms(first.median)}.",
     )
 

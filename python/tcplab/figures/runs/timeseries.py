@@ -107,8 +107,8 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
         )
     if any(len(s.samples.streams(flow)) > 1 for s in sources for flow in s.flows):
         notes.append(
-            "Goodput and window of a flow of several streams are their sum, its RTT is their mean; goodput "
-            "per stream is taken over the second before; the band holds the middle 80 % of the streams."
+            "Goodput and window of a flow of several streams are their sum, its RTT is their mean. Goodput "
+            "per stream is taken over the second before. The band holds the middle 80 % of the streams."
         )
     if any(_exceeds(panel) for panel in panels):
         notes.append(

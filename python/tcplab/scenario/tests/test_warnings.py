@@ -37,8 +37,8 @@ def test_netems_model_is_told_with_its_rate() -> None:
 def test_jitter_that_would_make_a_delay_negative_is_told() -> None:
     (sentence,) = warned(", jitter: 25 ms")
     assert sentence == (
-        "link path forward: uniform jitter of 25 ms is more than the delay of 20 ms has room for; no delay "
-        "is below zero, so that the mean is higher than asked"
+        "link path forward: uniform jitter of 25 ms is more than the delay of 20 ms has room for. No delay "
+        "is below zero, so the mean is higher than asked"
     )
     assert warned(", jitter: 20 ms") == []
     assert "normal jitter of 11 ms" in warned(", jitter: {amount: 11 ms, distribution: normal}")[0]
