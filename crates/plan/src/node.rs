@@ -70,10 +70,6 @@ pub struct NodeTraits {
 }
 
 impl NodeKind {
-    /// Traits of all nodes of each kind.
-    pub const KINDS: [NodeTraits; 3] =
-        [NodeKind::Host.traits(), NodeKind::Switch.traits(), NodeKind::Router.traits()];
-
     /// Traits of all nodes of its kind.
     pub const fn traits(self) -> NodeTraits {
         let (name, ends_flows, bridges, forwards) = match self {

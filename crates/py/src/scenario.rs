@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
 use serde_json::Value as Json;
-use tcplab_plan::{Direction, Flow, Limit, NodeKind, Plan, Traffic};
+use tcplab_plan::{Direction, Flow, Limit, Plan, Traffic};
 use tcplab_scenario::quantity::{self, Dimension, QuantityError};
 use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
@@ -247,10 +247,10 @@ pub(crate) fn traffic_kinds() -> PyResult<String> {
     json(&Traffic::KINDS)
 }
 
-/// Traits of all nodes of each kind, as JSON.
+/// Traits of all nodes of each kind that a scenario may name, as JSON.
 #[pyfunction]
 pub(crate) fn node_kinds() -> PyResult<String> {
-    json(&NodeKind::KINDS)
+    json(&tcplab_scenario::node_kinds())
 }
 
 /// The share of packets lost in the long run by netem's recursion.

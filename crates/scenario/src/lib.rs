@@ -37,6 +37,7 @@ mod words;
 pub use caution::warnings;
 pub use document::{Document, Entry, Mark, Node, Source, Step, Value};
 pub use error::{Mistake, Mistakes};
+pub use language::node_kinds;
 pub use renamed::renamed_keys;
 pub use scalar::read as value;
 pub use scenario::plan;

@@ -20,6 +20,7 @@ pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use cache::Cache;
 pub(crate) use flow::{Between, Control, Flow, Payload, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
+pub use network::node_kinds;
 pub(crate) use network::{
     Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Nic,
     Node, Overhead, PathNetwork, Policer, RandomModel, Reorder, Role,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tcplab_plan::{Distribution, Ecn, Medium, NodeKind, Queue, Routing};
+use tcplab_plan::{Distribution, Ecn, Medium, NodeKind, NodeTraits, Queue, Routing};
 
 use super::accelerator::Accelerate;
 use super::cache::Cache;
@@ -364,14 +364,31 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The kind of node it is.
-    pub(crate) fn kind(self) -> NodeKind {
+    const ALL: [Role; 5] = [Role::Host, Role::Switch, Role::Router, Role::Accelerator, Role::Cache];
+
+    /// Its name, and the kind of node it is.
+    const fn of(self) -> (&'static str, NodeKind) {
         match self {
-            Role::Host => NodeKind::Host,
-            Role::Switch => NodeKind::Switch,
-            Role::Router | Role::Accelerator | Role::Cache => NodeKind::Router,
+            Role::Host => ("host", NodeKind::Host),
+            Role::Switch => ("switch", NodeKind::Switch),
+            Role::Router => ("router", NodeKind::Router),
+            Role::Accelerator => ("accelerator", NodeKind::Router),
+            Role::Cache => ("cache", NodeKind::Router),
         }
     }
+
+    /// The kind of node it is.
+    pub(crate) fn kind(self) -> NodeKind {
+        self.of().1
+    }
+}
+
+/// Traits of the nodes of each kind that a scenario may name.
+pub fn node_kinds() -> [NodeTraits; 5] {
+    Role::ALL.map(|role| {
+        let (name, kind) = role.of();
+        NodeTraits { name, ..kind.traits() }
+    })
 }
 
 /// A host, switch or router; TCP settings are for hosts. Short form: the name of a host.
