@@ -201,7 +201,8 @@ def test_connections_beyond_the_open_files_pass(net: Network) -> None:
     proxy = net.proxy("accelerate", {"connections": 1_000_000}, files=400)
     client = net.start(CLIENT, MANY, ADDRESS[4], "155")
     assert client.next(event="open")["right"] == 155
-    assert counts(proxy, open=155)["passed"] == 1
+    # Of 168 that there are files for, from the 152nd on; a few more come until the diversion is closed.
+    assert 152 <= counts(proxy, passed=1)["open"] <= 155
     more = net.start(CLIENT, MANY, ADDRESS[4], "100")
     assert more.next(event="open")["right"] == 100
 
