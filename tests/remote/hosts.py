@@ -171,7 +171,11 @@ class Host:
     def down(self) -> None:
         """End everything there."""
         for process in reversed(self.processes):
-            process.terminate()
+            # unshare ignores SIGTERM while it waits; the shell that it has forked dies with it.
+            if process is self.processes[0]:
+                process.kill()
+            else:
+                process.terminate()
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:

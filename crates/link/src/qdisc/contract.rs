@@ -217,6 +217,14 @@ fn limit_of(queue: &Queue) -> Option<Limit> {
 /// Of the link, bit/s.
 const RATE: u64 = 10_000_000;
 
+/// The rate by which a limit in time is counted in bytes.
+fn rate_of(queue: &Queue) -> Option<Rate> {
+    match queue {
+        Queue::Cake(cake) => cake.bandwidth.or(rate(RATE)),
+        _ => rate(RATE),
+    }
+}
+
 proptest! {
     #[test]
     fn no_packet_is_made_lost_unseen_or_reordered_within_its_flow(config in queues(), steps in steps()) {
@@ -253,7 +261,7 @@ proptest! {
             let backlog = queue.backlog();
             prop_assert_eq!((i64::from(backlog.packets), backlog.bytes as i64), (ledger.waiting, ledger.bytes));
             let (packets, bytes) = (u64::from(backlog.packets), backlog.bytes);
-            prop_assert!(!Threshold::new(limit_of(&config), rate(RATE)).is_exceeded(packets, bytes));
+            prop_assert!(!Threshold::new(limit_of(&config), rate_of(&config)).is_exceeded(packets, bytes));
             prop_assert_eq!(queue.next_ready(now) == Time::NEVER, backlog.packets == 0);
             prop_assert_eq!(queue.head_since().is_some(), backlog.packets > 0);
             prop_assert!(queue.head_since().is_none_or(|since| since <= now));
