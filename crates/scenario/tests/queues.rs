@@ -89,6 +89,17 @@ fn only_settings_that_its_kind_has_change() {
 }
 
 #[test]
+fn a_change_names_only_what_changes() {
+    let mut made =
+        read("{limit: 50 packets, mark_above: 20 packets}", "{5 s: {queue: {mark_above: 10 packets}}}")
+            .expect("only the threshold changes");
+    let change = made["changes"][0].take();
+    assert_eq!([&change["limit"], &change["mark_above"]], [&Value::Null, &json!({"packets": 10})]);
+    let said = read("{limit: 50 packets}", "{5 s: {queue: {kind: prio}}}").expect_err("another kind");
+    assert!(said.contains("its kind cannot change") && !said.contains("missing"), "{said}");
+}
+
+#[test]
 fn an_unknown_kind_is_told_with_those_there_are_and_the_nearest() {
     let said = read("{kind: coddel, target: 5 ms}", "{}").expect_err("no such kind");
     assert!(

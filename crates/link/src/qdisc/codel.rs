@@ -41,7 +41,8 @@ impl<P: Packet> Qdisc<P> for Codel<P> {
 
     #[inline]
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<Queued<P>> {
-        self.control.dequeue(&mut self.queue, 0, &mut self.law, now, sink)
+        self.control.signal_at_head(&mut self.queue, 0, &mut self.law, now, sink);
+        self.queue.pop()
     }
 
     fn backlog(&self) -> Backlog {
@@ -120,27 +121,28 @@ pub(super) struct Control {
 const MEMORY: u64 = 16;
 
 impl Control {
-    /// Takes the packet out of `queue` that is sent at `now`; drops or marks on the way (section 5.6). `others` are the
-    /// bytes that wait in other queues for the same link.
-    #[inline]
-    pub(super) fn dequeue<P: Packet>(
+    /// Drops and marks at the head of `queue` (section 5.6). The packet that is the head then is sent at `now`. `others` are
+    /// the bytes that wait in other queues for the same link.
+    #[inline(always)]
+    pub(super) fn signal_at_head<P: Packet>(
         &mut self,
         queue: &mut Fifo<P>,
         others: u64,
         law: &mut Law,
         now: Time,
         sink: &mut impl Sink<P>,
-    ) -> Option<Queued<P>> {
-        let head = self.take(queue, others, law, now);
-        let mut packet =
-            if self.dropping || head.1 { self.signal(head, queue, others, law, now, sink) } else { head.0 };
-        if let (Some(threshold), Some(packet)) = (law.ce_threshold, &mut packet)
-            && now.since(packet.since) > threshold
-            && packet.packet.is_ect()
-        {
-            mark(packet, sink);
+    ) {
+        let ok_to_drop = self.judge(queue, others, law, now);
+        if self.dropping || ok_to_drop {
+            self.signal(ok_to_drop, queue, others, law, now, sink);
         }
-        packet
+        if let Some(threshold) = law.ce_threshold
+            && let Some(head) = queue.head_mut()
+            && now.since(head.since) > threshold
+            && head.packet.is_ect()
+        {
+            mark(head, sink);
+        }
     }
 
     /// The packets that it has dropped since it began to, while it does.
@@ -163,15 +165,15 @@ impl Control {
     #[cold]
     fn signal<P: Packet>(
         &mut self,
-        (mut packet, mut ok_to_drop): (Option<Queued<P>>, bool),
+        mut ok_to_drop: bool,
         queue: &mut Fifo<P>,
         others: u64,
         law: &mut Law,
         now: Time,
         sink: &mut impl Sink<P>,
-    ) -> Option<Queued<P>> {
+    ) {
         if !self.dropping {
-            (packet, _) = self.mark_or_drop(packet, queue, others, law, now, sink);
+            self.mark_or_drop(queue, others, law, now, sink);
             self.dropping = true;
             // Where the queue was too long only recently, the rate of drops that controlled it is a good start.
             let delta = self.count.saturating_sub(self.last_count);
@@ -179,15 +181,15 @@ impl Control {
             self.count = if delta > 1 && recently { delta } else { 1 };
             self.last_count = self.count;
             self.drop_next = law.next_drop(now, self.count);
-            return packet;
+            return;
         }
         if !ok_to_drop {
             self.dropping = false;
         }
         while self.dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
-            let marks = packet.as_ref().is_some_and(|packet| law.marks(packet));
-            (packet, ok_to_drop) = self.mark_or_drop(packet, queue, others, law, now, sink);
+            let marks = queue.head().is_some_and(|head| law.marks(head));
+            ok_to_drop = self.mark_or_drop(queue, others, law, now, sink);
             if marks {
                 // A marked packet is sent: one signal for each packet that leaves.
                 self.drop_next = law.next_drop(self.drop_next, self.count);
@@ -199,51 +201,50 @@ impl Control {
                 self.dropping = false;
             }
         }
-        packet
     }
 
-    /// Marks `packet`, or drops it and takes the next.
+    /// Marks the head of `queue`, or drops it and judges the next.
     fn mark_or_drop<P: Packet>(
         &mut self,
-        packet: Option<Queued<P>>,
         queue: &mut Fifo<P>,
         others: u64,
         law: &mut Law,
         now: Time,
         sink: &mut impl Sink<P>,
-    ) -> (Option<Queued<P>>, bool) {
-        let Some(mut packet) = packet else { return (None, false) };
-        if law.marks(&packet) {
-            mark(&mut packet, sink);
-            return (Some(packet), true);
+    ) -> bool {
+        if let Some(head) = queue.head_mut()
+            && law.marks(head)
+        {
+            mark(head, sink);
+            return true;
         }
-        sink.dropped(&packet.packet, Cause::Early);
-        self.take(queue, others, law, now)
+        if let Some(dropped) = queue.pop() {
+            sink.dropped(&dropped.packet, Cause::Early);
+        }
+        self.judge(queue, others, law, now)
     }
 
-    /// The head of the queue, and whether packets have waited too long for a whole interval (`dodequeue`).
+    /// Whether packets have waited too long for a whole interval (`dodequeue`, but the packet stays).
     #[inline]
-    fn take<P: Packet>(
-        &mut self,
-        queue: &mut Fifo<P>,
-        others: u64,
-        law: &mut Law,
-        now: Time,
-    ) -> (Option<Queued<P>>, bool) {
-        let Some(packet) = queue.pop() else {
+    fn judge<P: Packet>(&mut self, queue: &Fifo<P>, others: u64, law: &mut Law, now: Time) -> bool {
+        let Some(head) = queue.head() else {
             self.first_above = None;
-            return (None, false);
+            return false;
         };
-        law.max_packet = law.max_packet.max(packet.packet.frame_len());
-        if now.since(packet.since) < law.target || others + queue.bytes() <= u64::from(law.max_packet) {
+        let len = head.packet.frame_len();
+        law.max_packet = law.max_packet.max(len);
+        let left = others + queue.bytes() - u64::from(len);
+        if now.since(head.since) < law.target || left <= u64::from(law.max_packet) {
             self.first_above = None;
-            return (Some(packet), false);
+            return false;
         }
         match self.first_above {
-            None => self.first_above = Some(now + law.interval),
-            Some(first_above) => return (Some(packet), now >= first_above),
+            Some(first_above) => now >= first_above,
+            None => {
+                self.first_above = Some(now + law.interval);
+                false
+            }
         }
-        (Some(packet), false)
     }
 
     /// Its state under the names of `tc -s qdisc`.

@@ -1,4 +1,4 @@
-//! Any discipline, without a pointer for the one that most links have.
+//! Any discipline, with a short way for the two that most links have.
 
 use tcplab_units::{Rate, Time};
 
@@ -9,10 +9,11 @@ use super::{
 use crate::config::{Change, Queue};
 use crate::packet::Packet;
 
-/// A discipline of any kind. Droptail stands apart: the test for it is all it costs more than alone.
+/// A discipline of any kind. Droptail and FQ-CoDel stand apart: the test for them is all they cost more than alone.
 #[derive(Clone, Debug)]
 pub(crate) enum Discipline<P> {
     Droptail(Droptail<P>),
+    FqCodel(Box<FqCodel<P>>),
     Other(Box<Other<P>>),
 }
 
@@ -24,7 +25,6 @@ pub(crate) enum Other<P> {
     Tbf(Tbf<P>),
     Codel(Codel<P>),
     Fq(Fq<P>),
-    FqCodel(FqCodel<P>),
     Pie(Pie<P>),
     Red(Red<P>),
     Dualpi2(Dualpi2<P>),
@@ -43,7 +43,9 @@ impl<P: Packet> Discipline<P> {
             Queue::Tbf(config) => Other::Tbf(Tbf::new(config, seed)),
             Queue::Codel(config) => Other::Codel(Codel::new(config, rate)),
             Queue::Fq(config) => Other::Fq(Fq::new(config, rate)),
-            Queue::FqCodel(config) => Other::FqCodel(FqCodel::new(config, rate, seed)),
+            Queue::FqCodel(config) => {
+                return Discipline::FqCodel(Box::new(FqCodel::new(config, rate, seed)));
+            }
             Queue::Pie(config) => Other::Pie(Pie::new(config, rate, seed)),
             Queue::Red(config) => Other::Red(Red::new(config, rate, seed)),
             Queue::Dualpi2(config) => Other::Dualpi2(Dualpi2::new(config, rate, seed)),
@@ -54,10 +56,11 @@ impl<P: Packet> Discipline<P> {
 }
 
 /// Does the same with whichever it is.
-macro_rules! droptail_or_other {
+macro_rules! own_or_other {
     ($any:expr, $queue:ident => $do:expr) => {
         match $any {
             Discipline::Droptail($queue) => $do,
+            Discipline::FqCodel($queue) => $do,
             Discipline::Other($queue) => $do,
         }
     };
@@ -72,7 +75,6 @@ macro_rules! each_other {
             Other::Tbf($queue) => $do,
             Other::Codel($queue) => $do,
             Other::Fq($queue) => $do,
-            Other::FqCodel($queue) => $do,
             Other::Pie($queue) => $do,
             Other::Red($queue) => $do,
             Other::Dualpi2($queue) => $do,
@@ -99,7 +101,7 @@ macro_rules! choice {
                 $each!(self, queue => queue.hold(bytes, now));
             }
 
-            #[$inline]
+            #[inline]
             fn next_ready(&self, now: Time) -> Time {
                 $each!(self, queue => queue.next_ready(now))
             }
@@ -141,5 +143,5 @@ macro_rules! choice {
     };
 }
 
-choice!(Discipline, droptail_or_other, inline(always));
+choice!(Discipline, own_or_other, inline(always));
 choice!(Other, each_other, inline(never));

@@ -35,6 +35,11 @@ impl<P: Packet> Fifo<P> {
         self.packets.front()
     }
 
+    #[inline]
+    pub(super) fn head_mut(&mut self) -> Option<&mut Queued<P>> {
+        self.packets.front_mut()
+    }
+
     /// All packets, from the head on.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Queued<P>> {
         self.packets.iter()

@@ -1,7 +1,5 @@
 //! FlowQueue-CoDel: flows in turn, CoDel in each (RFC 8290).
 
-use std::collections::VecDeque;
-
 use tcplab_units::{Rate, Time};
 
 use super::codel::{Control, Law};
@@ -17,9 +15,9 @@ use crate::threshold::Threshold;
 #[derive(Clone, Debug)]
 pub(crate) struct FqCodel<P> {
     flows: Box<[Flow<P>]>,
-    /// Numbers of the queues whose flow has just begun, and of the other active ones (section 4.2).
-    new_flows: VecDeque<u32>,
-    old_flows: VecDeque<u32>,
+    /// The queues whose flow has just begun, and the other active ones (section 4.2).
+    new_flows: Turns,
+    old_flows: Turns,
     backlog: Backlog,
     limit: Threshold,
     quantum: i64,
@@ -36,7 +34,43 @@ struct Flow<P> {
     deficit: i64,
     /// It is in one of the lists.
     is_active: bool,
+    /// The number of the flow behind it there, or `NONE`.
+    next: u32,
     counts: Counts,
+}
+
+/// The numbers of the flows that take turns: the first and the last; each knows the one behind it.
+#[derive(Clone, Copy, Debug)]
+struct Turns {
+    first: u32,
+    last: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Turns {
+    const EMPTY: Turns = Turns { first: NONE, last: NONE };
+
+    fn is_empty(self) -> bool {
+        self.first == NONE
+    }
+
+    #[inline]
+    fn push<P>(&mut self, flows: &mut [Flow<P>], number: u32) {
+        flows[number as usize].next = NONE;
+        if self.first == NONE {
+            self.first = number;
+        } else {
+            flows[self.last as usize].next = number;
+        }
+        self.last = number;
+    }
+
+    /// All, from the first on.
+    fn iter<P>(self, flows: &[Flow<P>]) -> impl Iterator<Item = u32> {
+        let there = |number: u32| (number != NONE).then_some(number);
+        std::iter::successors(there(self.first), move |number| there(flows[*number as usize].next))
+    }
 }
 
 /// How many packets at most one arrival beyond the limit drops (section 4.1).
@@ -49,12 +83,13 @@ impl<P: Packet> FqCodel<P> {
             control: Control::default(),
             deficit: 0,
             is_active: false,
+            next: NONE,
             counts: Counts::default(),
         };
         FqCodel {
             flows: (0..config.flows.max(1)).map(|_| flow()).collect(),
-            new_flows: VecDeque::new(),
-            old_flows: VecDeque::new(),
+            new_flows: Turns::EMPTY,
+            old_flows: Turns::EMPTY,
             backlog: Backlog::default(),
             limit: Threshold::new(Some(config.limit), rate),
             quantum: i64::from(config.quantum.max(1)),
@@ -72,10 +107,15 @@ impl<P: Packet> FqCodel<P> {
 
     /// Takes all queues off the lists, as a link does that asks for the next packet and gets none.
     fn rest(&mut self) {
-        for number in self.new_flows.drain(..).chain(self.old_flows.drain(..)) {
-            let flow = &mut self.flows[number as usize];
-            flow.is_active = false;
-            flow.control.rest();
+        for turns in [&mut self.new_flows, &mut self.old_flows] {
+            let mut number = turns.first;
+            while number != NONE {
+                let flow = &mut self.flows[number as usize];
+                flow.is_active = false;
+                flow.control.rest();
+                number = flow.next;
+            }
+            *turns = Turns::EMPTY;
         }
     }
 
@@ -108,11 +148,11 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         if !flow.is_active {
             flow.is_active = true;
             flow.deficit = self.quantum;
-            self.new_flows.push_back(number);
+            self.new_flows.push(&mut self.flows, number);
         }
         self.backlog = self.backlog.and(packet.packet.frame_len());
         sink.enqueued(&packet.packet);
-        flow.queue.push(packet);
+        self.flows[number as usize].queue.push(packet);
         if self.limit.is_exceeded(u64::from(self.backlog.packets), self.backlog.bytes) {
             self.drop_from_longest(sink);
         }
@@ -123,38 +163,42 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         loop {
             let is_new = !self.new_flows.is_empty();
             let list = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            let number = *list.front()?;
+            let number = list.first;
+            if number == NONE {
+                return None;
+            }
             let flow = &mut self.flows[number as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                list.pop_front();
-                self.old_flows.push_back(number);
+                list.first = flow.next;
+                self.old_flows.push(&mut self.flows, number);
                 continue;
             }
             let before = flow.queue.backlog();
             // As on Linux, one packet is enough to wait in all queues together, not in each (RFC 8289 knows one only).
             let others = self.backlog.bytes - before.bytes;
-            let sink = &mut Counting { counts: &mut flow.counts, sink };
-            let packet = flow.control.dequeue(&mut flow.queue, others, &mut self.law, now, sink);
+            let counting = &mut Counting { counts: &mut flow.counts, sink };
+            flow.control.signal_at_head(&mut flow.queue, others, &mut self.law, now, counting);
+            let packet = flow.queue.pop();
             let after = flow.queue.backlog();
             self.backlog.packets -= before.packets - after.packets;
             self.backlog.bytes -= before.bytes - after.bytes;
-            if let Some(packet) = packet {
-                let len = packet.packet.frame_len();
-                flow.deficit -= i64::from(len);
-                flow.counts.count_out(&packet.packet);
-                if self.backlog.packets == 0 {
-                    self.rest();
+            let Some(sent) = &packet else {
+                list.first = flow.next;
+                // Where others wait, an empty new queue takes its turn among them, or it would be new all the time.
+                if is_new && !self.old_flows.is_empty() {
+                    self.old_flows.push(&mut self.flows, number);
+                } else {
+                    flow.is_active = false;
                 }
-                return Some(packet);
+                continue;
+            };
+            flow.deficit -= i64::from(sent.packet.frame_len());
+            flow.counts.count_out(&sent.packet);
+            if self.backlog.packets == 0 {
+                self.rest();
             }
-            list.pop_front();
-            // Where others wait, an empty new queue takes its turn among them, or it would be new all the time.
-            if is_new && !self.old_flows.is_empty() {
-                self.old_flows.push_back(number);
-            } else {
-                flow.is_active = false;
-            }
+            return packet;
         }
     }
 
@@ -179,8 +223,8 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
     fn gauges(&self, _now: Time) -> Vec<Gauge> {
         let counts = self.flows.iter().filter_map(|flow| flow.control.drops_in_a_row());
         vec![
-            Gauge::plain("new_flows", self.new_flows.len() as f64),
-            Gauge::plain("old_flows", self.old_flows.len() as f64),
+            Gauge::plain("new_flows", self.new_flows.iter(&self.flows).count() as f64),
+            Gauge::plain("old_flows", self.old_flows.iter(&self.flows).count() as f64),
             Gauge::plain("dropping_flows", counts.clone().count() as f64),
             Gauge::plain("count", counts.max().unwrap_or(0).into()),
         ]
@@ -320,8 +364,8 @@ mod tests {
             assert!(next(&mut queue, Time::ZERO).is_some());
         }
         assert_eq!((queue.flows.len(), used.len()), (1024, 1024));
-        assert!(queue.new_flows.len() + queue.old_flows.len() <= 1024);
-        assert!(queue.new_flows.capacity() + queue.old_flows.capacity() <= 4096);
+        let active = [queue.new_flows, queue.old_flows].map(|turns| turns.iter(&queue.flows).count());
+        assert!(active[0] + active[1] <= 1024);
         assert!(queue.flows.iter().all(|flow| flow.queue.capacity() <= 16));
     }
 }

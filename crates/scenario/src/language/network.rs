@@ -1,9 +1,11 @@
 //! The network part of the language: the `path` shorthand, nodes, links and what links do to packets.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
+use serde_json::{Value, json};
 use tcplab_plan::{Distribution, Ecn, Medium, NodeKind, NodeTraits, Queue, Routing};
 
 use super::accelerator::Accelerate;
@@ -207,14 +209,32 @@ pub(crate) struct Impairments {
     pub(crate) up: Option<bool>,
 }
 
+/// New settings of a queue: those of [`Queue`], none of which has to be there.
+struct QueueChange;
+
+impl JsonSchema for QueueChange {
+    fn schema_name() -> Cow<'static, str> {
+        "QueueChange".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Queue::json_schema(generator);
+        let kinds = schema.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten();
+        for kind in kinds.filter_map(Value::as_object_mut) {
+            kind.insert("required".to_owned(), json!(["kind"]));
+        }
+        schema
+    }
+}
+
 /// New settings of a link from a time on; what is not named stays as it is.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct LinkChange {
     /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
-    /// New queue limit.
-    #[schemars(with = "Option<Queue>")]
+    /// New queue limit, and where named, new marking threshold.
+    #[schemars(with = "Option<QueueChange>")]
     pub(crate) queue: Option<QueueTree>,
     /// New one-way propagation delay.
     #[schemars(with = "Option<kinds::TimeSpan>")]
@@ -228,7 +248,7 @@ pub(crate) struct PathChange {
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
     /// New limit of the forward queue, and where named, new marking threshold.
-    #[schemars(with = "Option<Queue>")]
+    #[schemars(with = "Option<QueueChange>")]
     pub(crate) queue: Option<QueueTree>,
     /// New base round-trip time, half in each direction.
     #[schemars(with = "Option<kinds::TimeSpan>")]
