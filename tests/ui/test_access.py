@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PATIENCE, Served, visited
-from .test_page import chart, opened, write
+from .steps import chart, opened, write
 
 expect.set_options(timeout=PATIENCE)
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PATIENCE, Served, visited
-from .test_page import SCENARIO, chart, opened, settled, text_of, write
+from .steps import SCENARIO, chart, opened, settled, text_of, write
 
 expect.set_options(timeout=PATIENCE)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,8 @@ from tcplab.testbed import held
 from tcplab.testbed.doctor import Grade, examine
 
 from .conftest import PATIENCE, Served
+from .steps import opened
 from .test_access import AXE, complaints
-from .test_page import opened
 
 expect.set_options(timeout=PATIENCE)
 
@@ -215,6 +216,18 @@ def test_a_lab_that_was_ended_elsewhere_has_no_flows_once_it_is_up_again(page: P
         expect(bring).to_be_visible()
         bring.click()
         expect(page.get_by_role("button", name="Start the flows")).to_be_enabled()
+
+
+def test_curves_of_a_network_go_on_when_the_server_is_back(lab: Page, served: Served) -> None:
+    lab.get_by_role("button", name="Start the flows").click()
+    expect(lab.locator(".chart[data-panel=Links] output").first).to_be_visible()
+    absent = lab.locator(".lab-curves .empty")
+    expect(absent).to_have_count(0)
+    served.stop(signal.SIGKILL)
+    expect(absent).to_be_visible()
+    served.start()
+    expect(absent).to_have_count(0)
+    expect(lab.locator(".lab")).to_be_visible()
 
 
 # Two routers in one system, which find each other by OSPF and have an iBGP session, and one in another.

@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from .conftest import Served
-from .test_page import SCENARIO, opened
+from .steps import SCENARIO, opened
 
 
 def test_packets_move_along_their_links(page: Page, served: Served) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tcplab.captures.flow import Flow
+from tcplab.captures.flow import Flow, Half
 from tcplab.captures.packets import NONE, OUT_OF_ORDER, RETRANSMISSIONS, Packets
 
 _FLAGS = ((2, "SYN"), (1, "FIN"), (4, "RST"), (8, "PSH"), (16, "ACK"), (32, "URG"), (64, "ECE"), (128, "CWR"))
@@ -34,21 +34,14 @@ class Rung:
     backward: bool
     flags: str
     seq: int | None
-    """None for a datagram."""
+    """None for a datagram; below 0: before the direction's first captured byte."""
     ack: int | None
     length: int
     note: str
     again: bool
     """It was retransmitted, or arrived out of order."""
-
-    @property
-    def words(self) -> str:
-        """The label of its arrow."""
-        if self.seq is None:
-            return f"len {self.length}"
-        ack = "" if self.ack is None else f" ack {self.ack}"
-        flags = f"{self.flags} " if self.flags else ""
-        return f"{flags}seq {self.seq}{ack} len {self.length}"
+    words: str
+    """The label of its arrow."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,15 @@ def ladder(flow: Flow, packets: Packets, most: int = 0) -> Ladder:
     rungs = []
     for place in places:
         flags, kind = int(packets.flags[place]), int(packets.kind[place])
-        ack = int(packets.ack[place])
+        backward = bool(packets.direction[place])
+        seq, ack = int(packets.seq[place]), int(packets.ack[place])
+        length = int(packets.payload[place])
+        names = flag_words(flags) if flow.protocol == "tcp" else ""
+        words = f"len {length}"
+        if flow.protocol == "tcp":
+            mine, theirs = flow.halves[backward], flow.halves[not backward]
+            counted = "" if ack == NONE else f" ack {_counted(ack, theirs)}"
+            words = f"{names} seq {_counted(seq, mine)}{counted} {words}".strip()
         note = _NOTES.get(kind, "")
         if not note and packets.duplicate_ack[place]:
             note = "duplicate ACK"
@@ -87,16 +88,28 @@ def ladder(flow: Flow, packets: Packets, most: int = 0) -> Ladder:
             Rung(
                 packet=int(packets.packet[place]),
                 time=int(packets.time[place]) - start,
-                backward=bool(packets.direction[place]),
-                flags=flag_words(flags) if flow.protocol == "tcp" else "",
-                seq=int(packets.seq[place]) if flow.protocol == "tcp" else None,
+                backward=backward,
+                flags=names,
+                seq=seq if flow.protocol == "tcp" else None,
                 ack=None if ack == NONE else ack,
-                length=int(packets.payload[place]),
-                note=note + sack_words(packets, place),
+                length=length,
+                note=note + _sack_words(packets, place, flow.halves[not backward]),
                 again=kind in RETRANSMISSIONS or kind == OUT_OF_ORDER,
+                words=words,
             )
         )
     return Ladder(flow, tuple(rungs), count - len(places), first)
+
+
+# Of a row as it is drawn.
+_DRAWN = ("backward", "again", "words")
+
+
+def _counted(relative: int, half: Half) -> str:
+    """A number, which is absolute where it is before the first captured one of its direction."""
+    if relative >= 0 or half.tcp is None:
+        return str(relative)
+    return f"{(half.tcp.initial_seq + relative) % 2**32} (absolute)"
 
 
 def to_json(ladder: Ladder) -> dict[str, Any]:
@@ -104,18 +117,18 @@ def to_json(ladder: Ladder) -> dict[str, Any]:
 
     def row(rung: Rung) -> dict[str, Any]:
         direction = "reverse" if rung.backward else "forward"
-        shown = {key: value for key, value in asdict(rung).items() if key not in ("backward", "again")}
+        shown = {key: value for key, value in asdict(rung).items() if key not in _DRAWN}
         return {**shown, "note": rung.note.strip(), "direction": direction}
 
     return {"flow": ladder.flow.number, "left_out": ladder.left_out, "packets": list(map(row, ladder.rungs))}
 
 
-def sack_words(packets: Packets, place: int) -> str:
+def _sack_words(packets: Packets, place: int, acknowledged: Half) -> str:
     """The SACK blocks of a packet."""
     # Blocks stand in the order of their packets.
     first, last = packets.sacks["row"].searchsorted([place, place + 1])
     edges = zip(packets.sacks["left"][first:last], packets.sacks["right"][first:last], strict=True)
-    blocks = [f"{left}-{right}" for left, right in edges]
+    blocks = ["-".join(_counted(int(edge), acknowledged) for edge in block) for block in edges]
     return f" sack {' '.join(blocks)}" if blocks else ""
 
 

@@ -125,15 +125,22 @@ def curves(
 def decimate(x: Array, y: Array, start: float, end: float, points: int) -> tuple[Array, Array]:
     """The lowest and highest value of each of `points` stretches of time, where there are more than two.
 
-    No extreme is lost. The stretches are the same for every series of a window, so that they share times.
+    No extreme is lost. The sample before the window and that behind it stay, so that lines reach its edges.
+    The stretches are the same for every series of a window, so that they share times.
     """
-    known = np.isfinite(y)
     if len(x) <= 2 * points:
         return x, y
+    known = np.isfinite(y)
     x, y = x[known], y[known]
+    first, last = np.searchsorted(x, start), np.searchsorted(x, end, side="right")
+    times, values = _extremes(x[first:last], y[first:last], start, (end - start) / points, points)
+    before, after = slice(max(first - 1, 0), first), slice(last, last + 1)
+    return np.concatenate([x[before], times, x[after]]), np.concatenate([y[before], values, y[after]])
+
+
+def _extremes(x: Array, y: Array, start: float, width: float, points: int) -> tuple[Array, Array]:
     if not len(x):
         return x, y
-    width = (end - start) / points
     bucket = np.clip(((x - start) / width).astype(np.int64), 0, points - 1)
     first = np.flatnonzero(np.r_[True, bucket[1:] != bucket[:-1]])
     low, high = np.minimum.reduceat(y, first), np.maximum.reduceat(y, first)

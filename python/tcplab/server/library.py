@@ -289,15 +289,15 @@ def study_report(path: Path) -> Path:
     return write_study_report(open_results(path))
 
 
-def ladder(capture: Path, flow: int, most: int = 200) -> str:
+def ladder(capture: Path, flow: int, *, dark: bool, most: int = 200) -> str:
     """The flow graph of a flow's first and last packets as SVG; raises CaptureError."""
     from tcplab.captures.capture import read
     from tcplab.captures.ladder import ladder as graph
-    from tcplab.captures.ladder_svg import svg
+    from tcplab.captures.ladder_svg import DARK, LIGHT, svg
     from tcplab.captures.packets import follow
 
     packets, _ = follow(capture, [flow])
-    return svg(graph(read(capture).flow(flow), packets, most))
+    return svg(graph(read(capture).flow(flow), packets, most), DARK if dark else LIGHT)
 
 
 def study_begun(path: Path, root: Path) -> str:

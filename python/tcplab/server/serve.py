@@ -56,6 +56,8 @@ def serve(settings: Settings) -> None:
         access_log=False,
         server_header=False,
         ws_max_size=1 << 16,
+        # A browser that is busy may answer late; one that has gone closes its connection.
+        ws_ping_timeout=None,
         timeout_graceful_shutdown=3,
         proxy_headers=False,
     )

@@ -204,7 +204,7 @@ export interface Backend {
     ended: (why: string) => void,
   ): Stream;
   captureAddress(capture: string): string;
-  ladderAddress(capture: string, flow: number): string;
+  ladderAddress(capture: string, flow: number, theme: "light" | "dark"): string;
   /** Be notified of events, until the answer is called. */
   listen(notify: (event: Event) => void): () => void;
 }

@@ -82,7 +82,7 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     tables: (lab, node) => json(address(`labs/${lab}/tables`, { node })),
     enter: (lab, what, query, notify, ended) => enter(address(`labs/${lab}/${what}`, query), notify, ended),
     captureAddress: (capture) => address(`captures/${capture}`).href,
-    ladderAddress: (capture, flow) => address(`captures/${capture}/ladder`, { flow }).href,
+    ladderAddress: (capture, flow, theme) => address(`captures/${capture}/ladder`, { flow, theme }).href,
     listen: (notify) => listen(address("live"), notify),
   };
 }

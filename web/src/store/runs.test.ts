@@ -1,6 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Job } from "../backend/backend";
-import { grown } from "./runs";
+import type { Documents } from "./documents";
+import type { Page } from "./page";
+import { grown, Runs } from "./runs";
+import { INITIAL, type State } from "./state";
 
 const job = (time: number, goodput: Record<string, number>, cwnd: Record<string, number> = {}): Job => ({
   type: "job", id: "run-1", kind: "run", name: "mine", engine: "kernel", path: "runs/mine", state: "running", message: "",
@@ -23,5 +26,35 @@ describe("the curves of a run that goes on", () => {
     expect(grown(one, job(5, { a: 2e6 }))).toBe(one);
     expect(grown(one, job(0, {})).times).toEqual([]);
     expect(grown(one, job(0.1, { a: 3e6 })).panels.goodput).toEqual({ a: [3e6] });
+  });
+});
+
+describe("a run whose end is heard of before the answer to its start", () => {
+  it("is laid over the curves once, as any other", async () => {
+    const curves = vi.fn(async () => ({ header: {}, arrays: [] }));
+    let runs: Runs;
+    const page = {
+      state: { ...INITIAL } as State,
+      set(part: Partial<State>) {
+        this.state = { ...this.state, ...part };
+      },
+      act: (work: () => Promise<unknown>) => work(),
+      notice: () => undefined,
+      backend: {
+        run: async () => {
+          runs.hear({ ...job(10, {}), state: "done" });
+          return job(0, {});
+        },
+        curves,
+      },
+    };
+    runs = new Runs(page as unknown as Page, { list: async () => undefined } as unknown as Documents, () => undefined);
+    await runs.start();
+    await vi.waitFor(() => expect(page.state.overlays.map(({ path }) => path)).toEqual(["runs/mine"]));
+    runs.hear({ ...job(10, {}), state: "done" });
+    expect(curves).toHaveBeenCalledTimes(1);
+    // An old one, which a page hears of when it is opened, is not.
+    runs.hear({ ...job(10, {}), id: "run-0", path: "runs/old", state: "done" });
+    expect(curves).toHaveBeenCalledTimes(1);
   });
 });

@@ -9,6 +9,8 @@ const MAX_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
 
 export class Runs {
+  /** Jobs that were going on and are over, as far as this page has dealt with them. */
+  private readonly dealtWith = new Set<string>();
   /** Number of the latest request for a result: the answers to older ones are too late. */
   private inspections = 0;
 
@@ -29,8 +31,10 @@ export class Runs {
     await this.page.act(
       async () => {
         const job = await this.page.backend.run(text, path, engine, packets);
-        // Its news may have come before this answer.
-        if (!this.state.jobs[job.id]) this.hear(job);
+        // Its news may have come before this answer, that of its end too.
+        const known = this.state.jobs[job.id];
+        if (!known) this.hear(job);
+        else if (OVER.includes(known.state)) this.ended(known);
       },
       "",
       "Not run: ",
@@ -97,7 +101,12 @@ export class Runs {
     this.page.set({ jobs: { ...this.state.jobs, [job.id]: job }, live });
     // A page that has just been opened hears of old ones, too.
     for (const note of before ? job.notes.slice(before.notes.length) : []) this.page.notice(note);
-    if (!OVER.includes(job.state) || !before || before.state === job.state) return;
+    if (OVER.includes(job.state) && before && before.state !== job.state) this.ended(job);
+  }
+
+  private ended(job: Job): void {
+    if (this.dealtWith.has(job.id)) return;
+    this.dealtWith.add(job.id);
     void this.documents.list().then(async () => {
       if (job.kind !== "run" || job.state === "failed") return;
       if (!this.state.overlays.some((overlay) => overlay.path === job.path)) await this.page.act(() => this.lay(job.path));

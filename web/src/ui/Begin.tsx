@@ -9,8 +9,8 @@ export function Begin({ begun }: { begun: () => void }) {
     <div className="begin">
       <h2>Draw a network</h2>
       <p>
-        Add a host with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the edge of one node to
-        another to link them, then choose Flow and drag from the sender to the receiver.
+        Add hosts, routers and switches with the buttons above or the keys <kbd>H</kbd>, <kbd>R</kbd> and <kbd>S</kbd>. Drag from the
+        edge of one node to another to link them. Then choose Flow and drag from the sender to the receiver.
       </p>
       <p>Or begin with one of these:</p>
       <div className="starts">

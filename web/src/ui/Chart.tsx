@@ -194,7 +194,8 @@ function options(latest: { current: ChartProps }, element: HTMLElement, scale: S
     scales: { x: { time: false }, y: { auto: false } },
     axes: [
       { ...axis, size: 24, space: 60, values: (_, values) => values.map((value) => `${Number((value / wide.divide).toPrecision(7))}`) },
-      { ...axis, size: 46, space: 28, values: (_, values) => values.map((value) => `${Number((value / scale.divide).toPrecision(4))}`) },
+      // A low panel, too, has more than one number.
+      { ...axis, size: 46, space: (...[, , , , high]) => Math.max(14, Math.min(28, high / 2.2)), values: (_, values) => values.map((value) => `${Number((value / scale.divide).toPrecision(4))}`) },
     ],
     series: [
       {},

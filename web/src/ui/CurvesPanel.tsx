@@ -67,7 +67,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
       const visible = all(panel).filter((line) => !hidden[nameOf(line)] && !(line.run > 0 && hidden[`run ${shown[line.run - 1]?.path}`]));
       const values = now?.panels[panel as LivePanel];
       for (const [flow, y] of Object.entries(values ?? {})) {
-        if (!hidden[flow]) visible.push({ panel, label: `${flow} (now)`, flow, unit: units[panel]!, run: 1, x: now!.times, y: y.map((value) => value ?? NaN) });
+        if (!hidden[flow]) visible.push({ panel, label: `${flow} (now)`, flow, unit: units[panel]!, run: shown.length + 1, x: now!.times, y: y.map((value) => value ?? NaN) });
       }
       return charts(visible, units[panel] ?? "").map((chart) => ({ ...chart, panel, colours: tints(chart.lines, names) }));
     });
@@ -102,7 +102,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
         ))}
         {shown.map((overlay, index) => (
           <span className="chip run" key={overlay.path}>
-            <span className={`dash dash-${(index + 1) % 6}`} aria-hidden="true" />
+            <span className={dashOf(index)} aria-hidden="true" />
             <button className="plain" aria-pressed={!hidden[`run ${overlay.path}`]} onClick={() => toggle(`run ${overlay.path}`)}>
               {overlay.path.split("/").pop()} <small>{overlay.engine}</small>
             </button>
@@ -111,6 +111,11 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
             </button>
           </span>
         ))}
+        {now && (
+          <span className="chip now">
+            <span className={dashOf(shown.length)} aria-hidden="true" /> {going!.name} <small>{going!.engine}, now</small>
+          </span>
+        )}
         {shown.length > 1 && (
           <a className="button" href={store.backend.reportAddress(shown.map((overlay) => overlay.path))} target="_blank" rel="noreferrer">
             Compare in a report
@@ -202,6 +207,9 @@ function Overload({ verdicts }: { verdicts: { run: string; said: string }[] }) {
     </>
   );
 }
+
+/** The sample of a run's lines, as its chip shows it. */
+const dashOf = (index: number) => `dash dash-${(index + 1) % 6}`;
 
 const nameOf = (line: Line) => line.flow ?? wayOf(line);
 

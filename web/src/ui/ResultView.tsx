@@ -63,6 +63,9 @@ export function ResultView({ result }: { result: Result }) {
   );
 }
 
+// A narrow column does not cut "Warm-up" in two.
+const NO_BREAK_HYPHEN = "\u2011";
+
 function Figures({ table: { title, headings, rows } }: { table: Table }) {
   const look = (column: number) => (headings[column]!.numeric ? "number" : undefined);
   return (
@@ -72,7 +75,7 @@ function Figures({ table: { title, headings, rows } }: { table: Table }) {
         <tr>
           {headings.map(({ label, unit, about }, column) => (
             <th key={label} scope="col" className={look(column)} title={about || undefined}>
-              {label} {unit && <small>{unit}</small>}
+              {label.replaceAll("-", NO_BREAK_HYPHEN)} {unit && <small>{unit}</small>}
             </th>
           ))}
         </tr>

@@ -87,8 +87,12 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
               {name}
             </th>
           ))}
-          <th scope="col">{metric}</th>
-          <th scope="col">runs</th>
+          <th scope="col" className="number">
+            {metric}
+          </th>
+          <th scope="col" className="number">
+            runs
+          </th>
           <th scope="col" />
         </tr>
       </thead>
@@ -102,7 +106,7 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
                 <td key={name}>{cell.labels[name] ?? ""}</td>
               ))}
               <td className="number">{shown(mean(cell, metric), unit)}</td>
-              <td title={failed.map((run) => run.message).join("\n")}>
+              <td className="number" title={failed.map((run) => run.message).join("\n")}>
                 {runs.length}
                 {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
                 {cell.overloaded > 0 && <span className="bad"> overloaded</span>}

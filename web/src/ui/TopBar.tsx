@@ -4,6 +4,7 @@ import { useState } from "react";
 import type { Job } from "../backend/backend";
 import { Icon } from "./icons";
 import { Share } from "./Share";
+import { isDark } from "./theme";
 import { use, useStore } from "./use";
 
 export function TopBar() {
@@ -80,7 +81,7 @@ export function TopBar() {
       <Jobs />
       <label className="check" title="Simulate at every change, and redraw the curves">
         <input type="checkbox" checked={simulate} onChange={(event) => store.simulation.setSimulate(event.target.checked)} />
-        While editing
+        Simulate while editing
       </label>
       <label className="engine">
         <span className="hush">Engine</span>
@@ -157,9 +158,4 @@ function Theme() {
       <Icon name={dark ? "sun" : "moon"} />
     </button>
   );
-}
-
-export function isDark(): boolean {
-  const chosen = document.documentElement.dataset.theme;
-  return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
 }

@@ -25,3 +25,8 @@ export function colour(name: string): string {
 export function flowColours(): string[] {
   return Array.from({ length: 10 }, (_, index) => colour(`flow-${index}`));
 }
+
+export function isDark(): boolean {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+}

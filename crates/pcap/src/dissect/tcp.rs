@@ -53,10 +53,10 @@ pub(super) fn header(tree: &mut Tree, seen: &mut Conversations, segment: &Segmen
     tree.down();
     tree.field("Source port", at, 2, || source);
     tree.field("Destination port", at + 2, 2, || destination);
-    tree.field("Sequence number", at + 4, 4, || format!("{seq} (relative {})", relative.seq));
-    tree.field("Acknowledgment number", at + 8, 4, || match flags & ACK {
-        0 => format!("{ack} (not used: ACK is not set)"),
-        _ => format!("{ack} (relative {})", relative.ack),
+    tree.field("Sequence number", at + 4, 4, || format!("{seq} ({})", relative.seq.remark()));
+    tree.field("Acknowledgment number", at + 8, 4, || match relative.ack {
+        None => format!("{ack} (not used: ACK is not set)"),
+        Some((counted, _)) => format!("{ack} ({})", counted.remark()),
     });
     tree.field("Header length", at + 12, 1, || format!("{header_len} bytes"));
     tree.field("Flags", at + 12, 2, || format!("0x{flags:03x} {}", Flags(flags)));
@@ -77,12 +77,12 @@ pub(super) fn header(tree: &mut Tree, seen: &mut Conversations, segment: &Segmen
         return tree.say("TCP", format_args!("{source} -> {destination} bad header length {header_len}"));
     }
     tree.say("TCP", format_args!("{source} -> {destination} {} seq {}", Flags(flags), relative.seq));
-    if flags & ACK != 0 {
-        tree.add(format_args!(" ack {}", relative.ack));
+    if let Some((ack, _)) = relative.ack {
+        tree.add(format_args!(" ack {ack}"));
     }
     tree.add(format_args!(" win {window} len {payload}"));
     if header_len > 20 {
-        tcp_options::list(tree, bytes, at + 20, at + header_len, relative.ack_first);
+        tcp_options::list(tree, bytes, at + 20, at + header_len, relative.ack.map(|(_, side)| side));
     }
     tree.up();
     transport::data(tree, segment, at + header_len, payload);

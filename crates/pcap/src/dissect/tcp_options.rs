@@ -1,10 +1,11 @@
 //! TCP options.
 
+use super::conversation::Side;
 use super::tree::Tree;
 use super::unpack::{hex, u8_at, u16_at, u32_at};
 
-/// The options between `start` and `end`, the end of the header. SACK blocks are relative to `first`.
-pub(super) fn list(tree: &mut Tree, bytes: &[u8], start: usize, end: usize, first: u32) {
+/// The options between `start` and `end`, the end of the header. `side` counts the edges of SACK blocks.
+pub(super) fn list(tree: &mut Tree, bytes: &[u8], start: usize, end: usize, side: Option<Side>) {
     let captured = end.min(bytes.len());
     tree.field("Options", start, end - start, || format!("{} bytes", end - start));
     tree.down();
@@ -36,7 +37,7 @@ pub(super) fn list(tree: &mut Tree, bytes: &[u8], start: usize, end: usize, firs
             tree.field("Option", at, len, || format!("kind {kind}, cut off by the capture"));
             break;
         }
-        option(tree, bytes, at, kind, len, first);
+        option(tree, bytes, at, kind, len, side);
         at += len;
     }
     if end > bytes.len() {
@@ -45,7 +46,7 @@ pub(super) fn list(tree: &mut Tree, bytes: &[u8], start: usize, end: usize, firs
     tree.up();
 }
 
-fn option(tree: &mut Tree, bytes: &[u8], at: usize, kind: u8, len: usize, first: u32) {
+fn option(tree: &mut Tree, bytes: &[u8], at: usize, kind: u8, len: usize, side: Option<Side>) {
     let content = bytes.get(at + 2..at + len).unwrap_or_default();
     match (kind, len) {
         (2, 4) => {
@@ -63,7 +64,7 @@ fn option(tree: &mut Tree, bytes: &[u8], at: usize, kind: u8, len: usize, first:
             tree.field("SACK permitted", at, len, || "yes");
             tree.add(format_args!(" sackOK"));
         }
-        (5, _) => sack(tree, bytes, at, len, first),
+        (5, _) => sack(tree, bytes, at, len, side),
         (8, 10) => {
             let (value, echo) = (u32_at(bytes, at + 2), u32_at(bytes, at + 6));
             tree.field("Timestamps", at, len, || format!("value {value}, echo reply {echo}"));
@@ -104,7 +105,7 @@ fn option(tree: &mut Tree, bytes: &[u8], at: usize, kind: u8, len: usize, first:
 }
 
 /// RFC 2018; a first block that is below the acknowledgment or within the second is a D-SACK (RFC 2883).
-fn sack(tree: &mut Tree, bytes: &[u8], at: usize, len: usize, first: u32) {
+fn sack(tree: &mut Tree, bytes: &[u8], at: usize, len: usize, side: Option<Side>) {
     let blocks = (len - 2) / 8;
     tree.field("SACK", at, len, || match blocks {
         1 => "1 block".to_owned(),
@@ -116,11 +117,17 @@ fn sack(tree: &mut Tree, bytes: &[u8], at: usize, len: usize, first: u32) {
         let from = at + 2 + 8 * block;
         let (left, right) = (u32_at(bytes, from), u32_at(bytes, from + 4));
         let span = right.wrapping_sub(left);
-        let relative = [left, right].map(|edge| edge.wrapping_sub(first));
+        let Some(side) = side else {
+            tree.field("Block", from, 8, || {
+                format!("{left} to {right} ({span} bytes, without an acknowledgment)")
+            });
+            continue;
+        };
+        let [first, last] = [left, right].map(|edge| side.count(edge));
         tree.field("Block", from, 8, || {
-            format!("{left} to {right} ({span} bytes, relative {} to {})", relative[0], relative[1])
+            format!("{left} to {right} ({span} bytes, relative {first} to {last})")
         });
-        tree.add(format_args!(" {}-{}", relative[0], relative[1]));
+        tree.add(format_args!(" {first}-{last}"));
     }
     tree.up();
 }

@@ -266,6 +266,29 @@ fn every_common_option_has_a_name() {
 }
 
 #[test]
+fn numbers_before_the_first_captured_are_absolute() {
+    let mut dissector = Dissector::new();
+    let mut info = |frame: Vec<u8>| dissector.summary(&captured(&frame)).info.clone();
+    // Within a connection: the data that the first acknowledgment is for was not captured.
+    assert!(info(segment(50_000, 7_000, 0x10, 1000)).contains("seq 1 ack 1 "));
+    assert!(info(turned(segment(7_000, 48_000, 0x10, 0))).contains("seq 1 ack 48000 (absolute) "));
+    assert!(info(turned(segment(7_000, 51_000, 0x10, 0))).contains("seq 1 ack 1001 "));
+    assert!(info(segment(49_000, 7_000, 0x10, 1000)).contains("seq 49000 (absolute) ack 1 "));
+}
+
+#[test]
+fn numbers_count_on_beyond_4_gib() {
+    let mut dissector = Dissector::new();
+    let step = 1_u32 << 30;
+    for (place, relative) in [1_u64, 1 << 30, 2 << 30, 3 << 30, 4 << 30, 5 << 30].into_iter().enumerate() {
+        let frame = segment(1_u32.wrapping_add(step.wrapping_mul(place as u32)), 1, 0x10, 0);
+        let expected = if place == 0 { 1 } else { relative + 1 };
+        let info = dissector.summary(&captured(&frame)).info.clone();
+        assert!(info.contains(&format!("seq {expected} ack 1 ")), "{info}");
+    }
+}
+
+#[test]
 fn a_tunnel_shows_both_packets() {
     let inner = segment(1, 1, 0x10, 0)[14..].to_vec();
     let mut frame = segment(1, 1, 0x10, 0)[..34].to_vec();

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from tcplab.captures.ladder import Ladder, ladder, text_lines
-from tcplab.captures.ladder_svg import svg
+from tcplab.captures.ladder_svg import DARK, LIGHT, svg
 from tcplab.captures.packets import follow
 from tcplab.captures.summary import summarise
 
@@ -76,3 +79,44 @@ def test_the_drawing_has_an_arrow_for_each_packet(exchange: Path) -> None:
     drawn = svg(found)
     assert drawn.count("<path ") == len(found.rungs)
     assert "PSH ACK seq 1449 ack 1 len 600" in drawn
+
+
+def test_numbers_before_the_first_captured_are_absolute(lossy: Path, tmp_path: Path) -> None:
+    whole = graph(lossy / "left-path.pcapng")
+    # The capture begins with data, and acknowledgments of earlier data follow.
+    begin = next(rung.packet for rung in whole.rungs[500:] if not rung.backward)
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(b"".join(blocks_without_packets((lossy / "left-path.pcapng").read_bytes(), begin - 1)))
+    rungs = graph(cut).rungs
+    early = [rung for rung in rungs if rung.ack is not None and rung.ack < 0]
+    assert early
+    # They have the number of the same packet in the whole capture.
+    sender = whole.flow.halves[0].tcp
+    assert sender is not None
+    acks = {rung.packet: rung.ack for rung in whole.rungs}
+    for rung in early:
+        ack = acks[rung.packet + begin - 1]
+        assert ack is not None
+        assert f" ack {(sender.initial_seq + ack) % 2**32} (absolute) " in rung.words
+    assert not any(" -" in rung.words for rung in rungs)
+    assert "(absolute)" not in rungs[-1].words
+
+
+def blocks_without_packets(file: bytes, left_out: int) -> Iterator[bytes]:
+    """A pcapng file's blocks without its first packets."""
+    at = packets = 0
+    while at < len(file):
+        kind, length = struct.unpack_from("<II", file, at)
+        packets += kind == 6
+        if kind != 6 or packets > left_out:
+            yield file[at : at + length]
+        at += length
+
+
+def test_a_dark_graph_has_the_same_words(exchange: Path) -> None:
+    found = graph(exchange / "left-path.pcapng")
+    light, dark = svg(found), svg(found, DARK)
+    assert re.findall(r">([^<]+)<", light) == re.findall(r">([^<]+)<", dark)
+    colors = re.compile(r"#[0-9a-f]{6}")
+    assert set(colors.findall(dark)) <= set(vars(DARK).values())
+    assert set(colors.findall(light)) <= set(vars(LIGHT).values())

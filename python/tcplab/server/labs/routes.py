@@ -156,7 +156,8 @@ class Labs:
         flow = request.query_params.get("flow", "1")
         if not flow.isdigit():
             raise RequestError("flow is a number")
-        svg = await self._asked(lambda: library.ladder(found.file, int(flow)))
+        dark = request.query_params.get("theme") == "dark"
+        svg = await self._asked(lambda: library.ladder(found.file, int(flow), dark=dark))
         return Response(svg, media_type="image/svg+xml")
 
     async def watch(self, socket: WebSocket) -> None:

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import type { Captured, Stream } from "../../backend/backend";
 import { Icon } from "../icons";
+import { isDark, useThemeChange } from "../theme";
 import { useStore } from "../use";
 
 type Row = NonNullable<Captured["rows"]>[number];
@@ -15,7 +16,9 @@ export function CaptureList({ lab, link }: { lab: string; link: string }) {
   const [count, setCount] = useState(0);
   const [capture, setCapture] = useState<string>();
   const [ended, setEnded] = useState<string>();
-  const [ladder, setLadder] = useState<string>();
+  // The flow whose graph is shown, and since when: a later one has more packets.
+  const [ladder, setLadder] = useState<{ flow: number; at: number }>();
+  useThemeChange();
   const stream = useRef<Stream>();
   const list = useRef<HTMLDivElement>(null);
 
@@ -64,15 +67,18 @@ export function CaptureList({ lab, link }: { lab: string; link: string }) {
         )}
         {capture &&
           flows.map((flow) => (
-            <button key={flow} onClick={() => setLadder(`${store.backend.ladderAddress(capture, flow)}&at=${Date.now()}`)}>
+            <button key={flow} onClick={() => setLadder({ flow, at: Date.now() })}>
               Flow {flow} as a ladder
             </button>
           ))}
         {ladder && <button onClick={() => setLadder(undefined)}>Back to the list</button>}
       </div>
-      {ladder ? (
+      {ladder && capture ? (
         <div className="ladder" tabIndex={0} role="region" aria-label="Flow graph">
-          <img src={ladder} alt="The flow's packets between its two hosts" />
+          <img
+            src={`${store.backend.ladderAddress(capture, ladder.flow, isDark() ? "dark" : "light")}&at=${ladder.at}`}
+            alt="The flow's packets between its two hosts"
+          />
         </div>
       ) : (
         <div className="packet-list" ref={list} tabIndex={0} role="region" aria-label="Packets">

@@ -33,7 +33,7 @@ export function ChangeLink({ lab, link }: { lab: string; link: string }) {
             <input
               aria-label={field.key}
               value={given[field.key] ?? ""}
-              placeholder={field.example ? `such as ${field.example}` : "unchanged"}
+              placeholder={field.example ? `e.g. ${field.example}` : "unchanged"}
               aria-invalid={wrong.includes(field)}
               onChange={(event) => setGiven({ ...given, [field.key]: event.target.value })}
             />

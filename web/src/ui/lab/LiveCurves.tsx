@@ -7,6 +7,8 @@ import { Chart } from "../Chart";
 import { useStore } from "../use";
 
 const SECONDS = 30;
+// Until the server is asked again, ms.
+const AGAIN = 1000;
 const PANELS: [RecentPanel, string, string][] = [
   ["links", "Links", "bit/s"],
   ["acked", "Acknowledged", "bit/s"],
@@ -22,27 +24,36 @@ export function LiveCurves({ lab, shown }: { lab: string; shown: boolean }) {
   visible.current = shown;
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const [ended, setEnded] = useState(false);
+  const [attempt, retry] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
+    let timer = 0;
     const stream = store.backend.enter(
       lab,
       "watch",
       {},
       (data) => {
         recent.current.add(JSON.parse(data as string) as Look);
+        setEnded(false);
         if (visible.current) draw();
       },
-      () => setEnded(true),
+      () => {
+        setEnded(true);
+        timer = window.setTimeout(retry, AGAIN);
+      },
     );
-    return () => stream.close();
-  }, [lab, store]);
+    return () => {
+      clearTimeout(timer);
+      stream.close();
+    };
+  }, [lab, store, attempt]);
 
   const [start, end] = recent.current.window;
   const panels = PANELS.map(([panel, title, unit]) => ({ panel, title, unit, lines: recent.current.lines(panel) }));
   const names = { links: panels[0]!.lines.map((line) => line.label), sockets: panels[1]!.lines.map((line) => line.label) };
   return (
     <div className="lab-curves">
-      {ended && <p className="empty">This network is no longer watched: it has ended, or the server has.</p>}
-      <div className="charts">
+      {ended && <p className="empty">The server sends no curves of this network. The page asks again until it does.</p>}
+      <div className="charts" tabIndex={0} role="region" aria-label="Curves of this network">
         {panels.map(({ panel, title, unit, lines }) => (
           <Chart
             key={panel}

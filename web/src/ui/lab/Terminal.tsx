@@ -27,7 +27,7 @@ export default function Terminal({ lab, node, what, shown }: Props) {
     const terminal = new Xterm({
       documentOverride: documentWithNonce(),
       cursorBlink: true,
-      fontSize: 13,
+      fontSize: 12,
       fontFamily: colour("mono"),
       scrollback: 5000,
       screenReaderMode: true,

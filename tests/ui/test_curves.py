@@ -1,0 +1,123 @@
+"""Curves of simulations and of kept runs: overlays, windows, panels."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import Locator, Page, expect
+
+import tcplab
+from tcplab.server.tests.conftest import SHARED
+
+from .conftest import Served
+from .steps import SCENARIO, chart, opened, simulated, write
+
+
+def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    # Its own curve, the ghost of the former one, and the run.
+    expect(chart(page, "Goodput")).to_have_attribute("data-lines", "3")
+    (result,) = (served.root / "runs").iterdir()
+    assert tcplab.load(result).status == "done"
+    page.get_by_role("tab", name="Files").click()
+    page.locator(".result .item").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+
+
+def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) -> None:
+    opened(page, served)
+    simulated(page)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(2)
+    # The simulation, the ghost of the former one, and both runs.
+    expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "4")
+    # A hidden line is hidden in every panel, and taken away with its chip.
+    page.locator(".chip.run").first.get_by_role("button").first.click()
+    expect(chart(page, "Round-trip time")).to_have_attribute("data-lines", "3")
+    with page.context.expect_page() as opening:
+        page.get_by_role("link", name="Compare in a report").click()
+    expect(opening.value.locator("body")).to_contain_text("cubic")
+    page.locator(".chip.run").first.get_by_role("button", name="Remove").click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+
+
+def test_a_stretch_that_is_dragged_over_is_read_again_in_detail(page: Page, served: Served) -> None:
+    opened(page, served)
+    plot = chart(page, "Goodput").locator(".u-over")
+    whole = page.get_by_role("button", name="Whole run")
+    expect(whole).to_have_count(0)
+    with page.expect_response(re.compile(r"/api/curves")) as answer:
+        dragged(page, plot, 0.25, 0.5)
+    asked = parse_qs(urlsplit(answer.value.url).query)
+    start, end = float(asked["from"][0]), float(asked["to"][0])
+    assert 0.5 < start < 1 < end < 1.75
+    assert asked["panels"] == ["goodput,cwnd,rtt,queue"]
+    expect(whole).to_be_visible()
+    # Every panel shows that stretch: a further one is within it.
+    with page.expect_response(re.compile(r"/api/curves")) as answer:
+        dragged(page, chart(page, "Queue").locator(".u-over"), 0.25, 0.75)
+    asked = parse_qs(urlsplit(answer.value.url).query)
+    assert start < float(asked["from"][0]) < float(asked["to"][0]) < end
+    plot.dblclick()
+    expect(whole).to_have_count(0)
+
+
+def dragged(page: Page, plot: Locator, start: float, end: float) -> None:
+    """Drag over a plot, between two shares of its width, once it stands still."""
+    plot.hover()
+    box = plot.bounding_box()
+    assert box is not None
+    y = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + start * box["width"], y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], y, steps=8)
+    page.mouse.up()
+
+
+def test_panels_of_what_the_report_works_out(page: Page, served: Served) -> None:
+    opened(page, served, SHARED)
+    page.get_by_text("Panels", exact=True).click()
+    for name in (
+        "Slow-start threshold",
+        "Jain's index",
+        "State of the queue discipline",
+        "RTT, distribution",
+    ):
+        page.get_by_label(name).check()
+    page.get_by_text("Panels", exact=True).click()
+    jain = page.locator('.chart[data-panel="Jain\'s index"]')
+    expect(chart(page, "Slow-start threshold")).to_have_attribute("data-lines", "2")
+    expect(jain).to_have_attribute("data-lines", "1")
+    expect(page.locator(".chart[data-panel^='State of the queue discipline, ']").first).to_be_visible()
+    rtt = chart(page, "RTT, distribution")
+    expect(rtt).to_have_attribute("data-lines", "2")
+    # Its own axis is zoomed on its own; the window of time stays.
+    page.mouse.move(0, 0)
+    before = rtt.locator(".uplot").screenshot()
+    dragged(page, rtt.locator(".u-over"), 0.5, 0.9)
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("button", name="Whole run")).to_have_count(0)
+    assert rtt.locator(".uplot").screenshot() != before
+    # A panel without curves says why.
+    write(page, SCENARIO)
+    expect(page.locator('.chart[data-panel="Jain\'s index"]')).to_contain_text(
+        "No two flows or streams share"
+    )
+
+
+def test_the_phases_of_controls_have_a_legend(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("button", name="Phases").click()
+    phases = page.get_by_role("list", name="Phases of bulk")
+    expect(phases).to_contain_text("SLOW_START")
+    colours = phases.locator(".swatch").evaluate_all("(all) => all.map((one) => one.style.background)")
+    assert len(colours) == len(set(colours)) > 1

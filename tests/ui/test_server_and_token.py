@@ -1,0 +1,157 @@
+"""The page and its server: failures, the token, other sites, a server that dies, two pages, links."""
+
+from __future__ import annotations
+
+import re
+import signal
+import zipfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, expect
+
+import tcplab
+
+from .conftest import TOKEN, Served, visited
+from .steps import SCENARIO, chart, open_file, opened, write
+
+
+def test_what_went_wrong_stays_until_it_is_dismissed(page: Page, served: Served) -> None:
+    page.clock.install()
+    opened(page, served)
+    write(page, SCENARIO.replace("reno", "cubic"))
+    page.keyboard.press("Control+s")
+    notices = page.locator(".notice")
+    expect(notices).to_have_text(re.compile("Saved small.yaml"))
+    page.clock.fast_forward(10_000)
+    expect(notices).to_have_count(0)
+    open_file(page, "broken.mn", "not MiniEdit's")
+    expect(notices).to_have_text(re.compile("Not opened: broken.mn"))
+    page.clock.fast_forward(600_000)
+    write(page, SCENARIO.replace("reno", "vegas"))
+    page.keyboard.press("Control+s")
+    expect(notices).to_have_count(2)
+    expect(notices.first).to_contain_text("broken.mn")
+    notices.first.get_by_role("button", name="Dismiss").click()
+    expect(notices).to_have_text(re.compile("Saved small.yaml"))
+
+
+def test_a_run_that_fails_says_why_and_leaves_the_page_alive(page: Page, served: Served) -> None:
+    (served.root / "runs").write_text("a file where results should go")
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".notice.bad")).to_contain_text("Not run")
+    write(page, SCENARIO.replace("reno", "cubic"))
+    expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
+    expect(chart(page, "Goodput")).to_be_visible()
+
+
+def test_without_the_token_nothing_is_shown(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    page.goto(served.address)
+    expect(page.get_by_text("it holds the token that gives access")).to_be_visible()
+    page.get_by_label("paste the address").fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("the token is wrong")
+    page.get_by_label("paste the address").fill(served.key)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="small", exact=True)).to_be_visible()
+    page.goto(served.key)
+    expect(page).to_have_url(re.compile(r"^[^#]*#?$"))
+    assert TOKEN not in page.evaluate("location.href")
+
+
+def test_another_sites_page_reaches_nothing(browser: Browser, served: Served, tmp_path: Path) -> None:
+    page = visited(browser)
+    page.goto(served.key)
+    page.wait_for_selector(".topbar")
+    # The same browser, with the cookie, on a page of another origin.
+    elsewhere = page.context.new_page()
+    elsewhere.route("http://evil.example/", lambda route: route.fulfill(body="<p>hello"))
+    elsewhere.goto("http://evil.example/")
+    script = """async (address) => {
+        const socket = await new Promise((done) => {
+            const made = new WebSocket(address.replace("http", "ws") + "api/live");
+            made.onopen = () => done("open");
+            made.onerror = () => done("refused");
+        });
+        const asked = fetch(address + "api/files", {credentials: "include"});
+        const read = await asked.then(() => "read", () => "refused");
+        return [socket, read];
+    }"""
+    assert elsewhere.evaluate(script, served.address) == ["refused", "refused"]
+    page.context.close()
+
+
+def test_a_server_that_dies_and_comes_back_loses_nothing(page: Page, served: Served) -> None:
+    opened(page, served)
+    served.stop(signal.SIGKILL)
+    expect(page.get_by_role("alert")).to_contain_text("The server has stopped")
+    write(page, SCENARIO.replace("10 Mbit/s", "5 Mbit/s"))
+    expect(page.locator(".wire-label")).to_contain_text("5 Mbit/s")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".notice")).to_contain_text("kept in this browser")
+    served.start()
+    expect(page.get_by_text("The server has stopped")).to_have_count(0)
+    expect(chart(page, "Goodput")).to_be_visible()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".notice")).to_contain_text("Saved small.yaml")
+    assert "5 Mbit/s" in (served.root / "small.yaml").read_text()
+
+
+def test_two_pages_see_each_others_changes_or_are_told(page: Page, served: Served, browser: Browser) -> None:
+    opened(page, served)
+    other = visited(browser)
+    other.goto(served.key)
+    other.get_by_role("button", name="small", exact=True).click()
+    expect(other.locator(".device")).to_have_count(2)
+    write(page, SCENARIO.replace("reno", "bbr1"))
+    page.keyboard.press("Control+s")
+    expect(other.locator(".arc-label")).to_have_text("bulk · bbr1")
+    # Both edit: the second to save is notified, and chooses.
+    write(other, SCENARIO.replace("reno", "vegas"))
+    write(page, SCENARIO.replace("reno", "hybla"))
+    page.keyboard.press("Control+s")
+    expect(other.get_by_role("alert")).to_contain_text("changed elsewhere")
+    other.get_by_role("button", name="Take the other text").click()
+    expect(other.locator(".arc-label")).to_have_text("bulk · hybla")
+    other.context.close()
+
+
+def test_a_scenario_and_a_result_are_handed_on_as_a_link_or_a_file(
+    page: Page, served: Served, browser: Browser, tmp_path: Path
+) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=served.address.rstrip("/"))
+    opened(page, served)
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".chip.run")).to_have_count(1)
+    page.get_by_label("Share").click()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download the scenario").click()
+    assert started.value.path().read_text(encoding="utf-8") == SCENARIO
+    page.get_by_label("Share").click()
+    page.get_by_role("button", name="Copy a link to it").click()
+    expect(page.locator(".notice")).to_contain_text("clipboard")
+    scenario = str(page.evaluate("navigator.clipboard.readText()"))
+    page.locator(".result .item").first.click()
+    page.get_by_role("button", name="Copy a link").click()
+    page.wait_for_function(
+        "(before) => navigator.clipboard.readText().then((now) => now !== before)", arg=scenario
+    )
+    result = str(page.evaluate("navigator.clipboard.readText()"))
+    assert TOKEN not in scenario + result
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download result").click()
+    with zipfile.ZipFile(started.value.path()) as archive:
+        archive.extractall(tmp_path / "handed")
+    [handed] = (tmp_path / "handed").iterdir()
+    assert tcplab.load(handed).status == "done"
+    # Someone else's browser asks for the token, and then shows what the link names.
+    other = visited(browser)
+    other.goto(scenario)
+    other.get_by_label("paste the address").fill(TOKEN)
+    other.keyboard.press("Enter")
+    expect(other.locator(".arc-label")).to_have_text("bulk · reno")
+    other.goto("about:blank")
+    other.goto(result)
+    expect(other.get_by_label("Summary")).to_contain_text("bulk")
+    other.context.close()

@@ -1,0 +1,51 @@
+"""Studies: the grid, its progress, and its cells."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from .conftest import Served
+from .steps import SCENARIO
+
+
+def test_a_study_fills_its_grid(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO)
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  cc: {set: flows.bulk.cc, values: [reno, cubic]}\nrepeat: 1\n"
+    )
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    expect(page.locator(".heat td")).to_have_count(2)
+    expect(page.locator(".study [role=status]")).to_contain_text("done")
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Download report").click()
+    assert "<html" in started.value.path().read_text(encoding="utf-8").lower()
+    page.locator(".heat td button").first.click()
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+
+
+def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> None:
+    (served.root / "small.yaml").write_text(SCENARIO + "sample: {sockets: off, queues: off, flows: 1 s}\n")
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        "grid:\n  length: {set: duration, values: [2 s, 1000000 s]}\nrepeat: 1\n"
+    )
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    # The short run has its figure while the other, which would last for ever, has none.
+    short, long = page.locator(".heat td").first, page.locator(".heat td").last
+    expect(short).to_contain_text("bit/s")
+    expect(long).to_have_text("0 of 1 run")
+    expect(page.get_by_label("Progress of the study")).to_be_visible()
+    page.get_by_role("button", name="Stop").first.click()
+    expect(page.locator(".study [role=status]")).to_contain_text("interrupted")
+    expect(short).to_contain_text("bit/s")
+    # Resumed, it makes what is missing: the other run alone.
+    resume = page.get_by_role("button", name="Resume: 1 run is missing")
+    expect(resume).to_be_enabled()
+    resume.click()
+    expect(page.get_by_label("Progress of the study")).to_be_visible()
+    expect(page.locator(".study [role=status]")).to_contain_text("0 of 1 runs")
+    page.get_by_role("button", name="Stop").first.click()
+    expect(page.locator(".study [role=status]")).to_contain_text("interrupted")
