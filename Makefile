@@ -86,6 +86,7 @@ format: ## put the sources in the form `make lint` asks for
 bench: setup-develop ui ## how fast it is, measured now on this machine
 	$(RUN)/python scripts/startup_times.py
 	$(RUN)/python scripts/page_figures.py
+	$(RUN)/python -m tests.kernel.accelerator_rate
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
 	cargo run --release --locked --quiet -p tcplab-pcap --example bench
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead

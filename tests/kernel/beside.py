@@ -121,16 +121,17 @@ class Network:
 
     def start(self, node: str, code: str, *words: str) -> Program:
         """Start a program in Python at a node."""
-        return self._keep(Program(self.command(node, sys.executable, "-u", "-c", code, *words)))
+        return self.keep(Program(self.command(node, sys.executable, "-u", "-c", code, *words)))
 
     def proxy(self, kind: str, settings: dict[str, Any], files: int | None = None) -> Program:
         """Start `tcplab-agent KIND` at the router, with so many open files at most."""
         limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
-        proxy = self._keep(Program(self.command(ROUTER, *limit, *agent_command(kind)), settings))
+        proxy = self.keep(Program(self.command(ROUTER, *limit, *agent_command(kind)), settings))
         proxy.next(pid=proxy.process.pid)
         return proxy
 
-    def _keep(self, program: Program) -> Program:
+    def keep(self, program: Program) -> Program:
+        """End it with the network."""
         self._programs.append(program)
         return program
 

@@ -15,7 +15,8 @@ import tcplab
 from tcplab.results import Run
 from tcplab.testbed.doctor import Grade, examine
 
-from .beside import Network
+from .beside import SERVER, Network, Program
+from .cached import ORIGIN
 
 Scenario = dict[str, Any]
 # Fixtures of tests that judge times or rates.
@@ -47,6 +48,14 @@ def net() -> Iterator[Network]:
         pytest.skip("joins namespaces, as root")
     with Network() as one:
         yield one
+
+
+@pytest.fixture
+def origin(net: Network) -> Program:
+    """A web server at the server's port 80 that says what it was asked."""
+    server = net.start(SERVER, ORIGIN, "80")
+    server.next(event="serves")
+    return server
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain, repeat
 from typing import Any
 
 import polars as pl
@@ -10,13 +11,7 @@ import pytest
 
 from tcplab.results import Run
 
-LONG = {
-    "rate": "20 Mbit/s",
-    "delay": "100 ms",
-    "queue": "500 packets",
-    "forward": {"loss": {"every": "300 packets"}},
-}
-BBR = {"towards_server": {"cc": "bbr1", "send_buffer": "4 MB"}}
+SATELLITE = {"towards_server": {"cc": "bbr1", "send_buffer": "8 MiB"}}
 
 
 def network(accelerate: dict[str, Any] | None, link: dict[str, Any]) -> dict[str, Any]:
@@ -53,34 +48,30 @@ def test_both_engines_split_and_count_the_same(ip: int, run: Callable[..., Run])
         assert 1e6 < legs["client"]["srtt"] < 20e6 < legs["server"]["srtt"]
 
 
-def test_a_long_lossy_path_gains_in_both_engines(run: Callable[..., Run]) -> None:
-    for engine in ("sim", "kernel"):
-        alone, split = (
-            run(network(accelerate, LONG), [flow()], engine=engine, duration="15 s").flows["goodput"][0]
-            for accelerate in (None, BBR)
-        )
-        assert split > 2.5 * alone, engine
-
-
 def test_a_satellite_path_gains_five_times_and_the_engines_agree(
     run: Callable[..., Run], undisturbed: Callable[[Callable[[], Run]], Run]
 ) -> None:
     """CUBIC over 50 Mbit/s, 300 ms and 0.1 % loss. The same packets are lost in both engines."""
-    satellite = {"rate": "50 Mbit/s", "delay": "149 ms", "queue": "1 BDP", "forward": {"loss": "0.1 %"}}
-    bbr = {"towards_server": {"cc": "bbr1", "send_buffer": "8 MiB"}}
-    goodput: dict[tuple[str, bool], float] = {}
-    for accelerate in (None, bbr):
-        for engine in ("sim", "kernel"):
+    # The client's link is bare: 5 ms of stall are overload on an emulated one of 2 ms; on this path, 30 ms.
+    links = [
+        {"ends": ["client", "gateway"]},
+        {"ends": ["gateway", "server"], "rate": "50 Mbit/s", "delay": "150 ms", "queue": "1 BDP"}
+        | {"forward": {"loss": "0.1 %"}},
+    ]
+    settings: tuple[dict[str, Any] | None, ...] = (None, SATELLITE)
 
-            def made(accelerate: dict[str, Any] | None = accelerate, engine: str = engine) -> Run:
-                return run(network(accelerate, satellite), [flow()], engine=engine, duration="40 s")
+    def made(engine: str, accelerate: dict[str, Any] | None) -> Run:
+        path = {**network(accelerate, {}), "links": links}
+        return run(path, [flow()], engine=engine, duration="40 s")
 
-            done = made() if engine == "sim" else undisturbed(made)
-            goodput[engine, accelerate is not None] = done.flows["goodput"][0]
-    for engine in ("sim", "kernel"):
-        assert goodput[engine, True] > 5 * goodput[engine, False], goodput
-    for accelerated in (False, True):
-        assert goodput["sim", accelerated] == pytest.approx(goodput["kernel", accelerated], rel=0.1), goodput
+    first = {engine: [made(engine, accelerate) for accelerate in settings] for engine in ("sim", "kernel")}
+    for engine, runs in first.items():
+        alone, split = (done.flows["goodput"][0] for done in runs)
+        assert split > 5 * alone, engine
+    for number, accelerate in enumerate(settings):
+        attempts = chain([first["kernel"][number]], (made("kernel", accelerate) for _ in repeat(0)))
+        simulated, measured = first["sim"][number], undisturbed(attempts.__next__)
+        assert simulated.flows["goodput"][0] == pytest.approx(measured.flows["goodput"][0], rel=0.1)
 
 
 def test_a_short_clean_path_gains_nothing(

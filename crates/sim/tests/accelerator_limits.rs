@@ -8,20 +8,12 @@ use common::*;
 use serde_json::{Value, json};
 
 /// A client, a router and a server: 100 Mbit/s and 2 ms, then 20 Mbit/s and 40 ms.
-fn plan_of(accelerate: Value, flows: Vec<Value>) -> Value {
-    let mut router = node("r", "router", &[("a", "lan"), ("b", "wan")]);
-    router["accelerate"] = accelerate;
-    let nodes = [
-        node("a", "host", &[("b", "lan"), ("r", "lan")]),
-        router,
-        node("b", "host", &[("a", "wan"), ("r", "wan")]),
-    ];
-    let lan = || direction(100_000_000, MS);
+fn limited(accelerate: Value, flows: Vec<Value>) -> Value {
     let wan = || direction(20_000_000, 20 * MS);
-    let links = [link("lan", ["a", "r"], lan(), lan()), link("wan", ["r", "b"], wan(), wan())];
-    let mut plan = plan(&nodes, &links, flows);
-    plan["duration"] = json!(60 * SECOND);
-    plan
+    with(
+        past_router(json!({"accelerate": accelerate}), wan(), wan(), flows),
+        json!({"duration": 60 * SECOND}),
+    )
 }
 
 fn transfer(name: &str, start: u64, more: Value) -> Value {
@@ -47,7 +39,7 @@ fn connections_beyond_the_limit_pass_and_later_ones_are_split_again() {
         // When the first have ended.
         transfer("second", 20 * SECOND, json!({})),
     ];
-    let run = run(&plan_of(json!({"connections": 2}), flows));
+    let run = run(&limited(json!({"connections": 2}), flows));
     assert_eq!(complete(&run), [true; 4]);
     let names = [("first", 0), ("first", 1), ("second", 0)];
     assert_eq!(split(&run), names.map(|(flow, stream)| (flow.to_owned(), stream)).into());
@@ -56,7 +48,7 @@ fn connections_beyond_the_limit_pass_and_later_ones_are_split_again() {
 #[test]
 fn connections_beyond_the_limit_are_reset_where_asked() {
     let flows = vec![transfer("first", 0, json!({"streams": 3}))];
-    let run = run(&plan_of(json!({"connections": 2, "when_full": "reset"}), flows));
+    let run = run(&limited(json!({"connections": 2, "when_full": "reset"}), flows));
     assert_eq!(complete(&run), [true, true, false]);
     assert_eq!(run.tables.flows.bytes_received.iter().last(), Some(Some(0)));
 }
@@ -70,7 +62,7 @@ fn connections_pass_while_the_payload_held_exceeds_memory() {
         // It has ended.
         transfer("third", 20 * SECOND, json!({})),
     ];
-    let run = run(&plan_of(json!({"memory": 100_000}), flows));
+    let run = run(&limited(json!({"memory": 100_000}), flows));
     assert_eq!(complete(&run), [true; 3]);
     let names = [("first", 0), ("third", 0)];
     assert_eq!(split(&run), names.map(|(flow, stream)| (flow.to_owned(), stream)).into());
@@ -80,7 +72,7 @@ fn connections_pass_while_the_payload_held_exceeds_memory() {
 fn its_death_resets_both_ends_and_what_it_holds_is_lost() {
     let endless = json!({"bytes": null});
     let flows = vec![transfer("first", 0, endless), transfer("later", 6 * SECOND, json!({}))];
-    let mut plan = plan_of(json!({"kill_at": 5 * SECOND}), flows);
+    let mut plan = limited(json!({"kill_at": 5 * SECOND}), flows);
     plan["sample"]["sockets"] = json!(10 * MS);
     let run = run(&plan);
     let tables = &run.tables;

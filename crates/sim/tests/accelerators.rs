@@ -7,29 +7,15 @@ use serde_json::{Value, json};
 
 /// A client, a router and a server: 100 Mbit/s and 2 ms to the router, then 50 Mbit/s and `rtt`, of which one packet in `every`
 /// is lost on the way to the server.
-fn plan_of(accelerate: Option<Value>, rtt: u64, every: Option<u64>, flow_settings: Value) -> Value {
-    let mut router = node("r", "router", &[("a", "lan"), ("b", "wan")]);
-    if let Some(accelerate) = accelerate {
-        router["accelerate"] = accelerate;
-    }
-    let nodes = [
-        node("a", "host", &[("b", "lan"), ("r", "lan")]),
-        router,
-        node("b", "host", &[("a", "wan"), ("r", "wan")]),
-    ];
-    let lan = || direction(100_000_000, MS);
+fn lossy(accelerate: Option<Value>, rtt: u64, every: Option<u64>, flow_settings: Value) -> Value {
     let wan = || direction(50_000_000, rtt / 2);
     let loss = every.map(|packets| {
         json!({"model": {"kind": "every", "packets": packets, "first": packets}, "before_queue": false})
     });
-    let links = [
-        link("lan", ["a", "r"], lan(), lan()),
-        link("wan", ["r", "b"], with(wan(), json!({"loss": loss})), wan()),
-    ];
-    let flow = with(flow("f", tcp("cubic")), json!({"stop": null}));
-    let mut plan = plan(&nodes, &links, vec![with(flow, flow_settings)]);
-    plan["duration"] = json!(40 * SECOND);
-    plan
+    let flow = with(with(flow("f", tcp("cubic")), json!({"stop": null})), flow_settings);
+    let settings = json!({"accelerate": accelerate});
+    let plan = past_router(settings, with(wan(), json!({"loss": loss})), wan(), vec![flow]);
+    with(plan, json!({"duration": 40 * SECOND}))
 }
 
 fn goodput(plan: &Value) -> f64 {
@@ -41,23 +27,23 @@ fn goodput(plan: &Value) -> f64 {
 #[test]
 fn a_long_lossy_path_is_five_times_faster_with_another_control_on_its_leg() {
     let rtt = 300 * MS;
-    let alone = goodput(&plan_of(None, rtt, Some(1000), json!({})));
+    let alone = goodput(&lossy(None, rtt, Some(1000), json!({})));
     let leg = json!({"towards_server": {"cc": {"name": "bbr1"}, "send_buffer": 8 << 20}});
-    let split = goodput(&plan_of(Some(leg), rtt, Some(1000), json!({})));
+    let split = goodput(&lossy(Some(leg), rtt, Some(1000), json!({})));
     assert!(split > 5.0 * alone, "{:.1} and {:.1} Mbit/s", split / 1e6, alone / 1e6);
 }
 
 #[test]
 fn a_short_clean_path_gains_nothing() {
     let settings = json!({"bytes": 20_000_000});
-    let alone = goodput(&plan_of(None, 4 * MS, None, settings.clone()));
-    let split = goodput(&plan_of(Some(json!({})), 4 * MS, None, settings));
+    let alone = goodput(&lossy(None, 4 * MS, None, settings.clone()));
+    let split = goodput(&lossy(Some(json!({})), 4 * MS, None, settings));
     assert!((split / alone - 1.0).abs() < 0.02, "{:.2} and {:.2} Mbit/s", split / 1e6, alone / 1e6);
 }
 
 #[test]
 fn every_byte_arrives_and_both_ends_close() {
-    let run = run(&plan_of(Some(json!({})), 50 * MS, Some(100), json!({"bytes": 3_000_000})));
+    let run = run(&lossy(Some(json!({})), 50 * MS, Some(100), json!({"bytes": 3_000_000})));
     let (flows, row) = (&run.tables.flows, run.flow("f"));
     assert_eq!(flows.bytes_received.get(row), Some(3_000_000));
     assert_eq!(flows.complete.get(row), Some(true));
@@ -83,7 +69,7 @@ fn what_an_accelerator_holds_is_bounded_by_its_buffers() {
     let accelerate = json!({
         "towards_client": {"receive_buffer": 200_000}, "towards_server": {"send_buffer": 200_000},
     });
-    let mut plan = plan_of(Some(accelerate), 50 * MS, None, json!({}));
+    let mut plan = lossy(Some(accelerate), 50 * MS, None, json!({}));
     plan["links"][1]["forward"]["rate"] = json!(1_000_000);
     let run = run(&plan);
     let most = run.tables.legs.exposed.iter().flatten().max().expect("rows");
@@ -97,7 +83,7 @@ fn requests_and_echoes_pass() {
         "kind": "request", "cc": {"name": "cubic"}, "request": 100, "response": 100_000, "think": 0,
         "count": 20, "sender": {}, "receiver": {}, "stop": null,
     });
-    let run = run(&plan_of(Some(json!({})), 50 * MS, Some(200), request));
+    let run = run(&lossy(Some(json!({})), 50 * MS, Some(200), request));
     let (flows, row) = (&run.tables.flows, run.flow("f"));
     assert_eq!(flows.bytes_received.get(row), Some(20 * 100_100));
     assert_eq!(flows.complete.get(row), Some(true));
@@ -105,7 +91,7 @@ fn requests_and_echoes_pass() {
 
 #[test]
 fn several_accelerators_split_a_connection_several_times() {
-    let mut plan = plan_of(Some(json!({})), 100 * MS, Some(100), json!({"bytes": 3_000_000}));
+    let mut plan = lossy(Some(json!({})), 100 * MS, Some(100), json!({"bytes": 3_000_000}));
     // A second router on the way, with an accelerator too: a - r - s - b.
     let routes = |of: &[(&str, &str)]| node("any", "host", of)["routes"].clone();
     plan["nodes"][0]["routes"] = routes(&[("r", "lan"), ("s", "lan"), ("b", "lan")]);
@@ -137,7 +123,7 @@ fn several_accelerators_split_a_connection_several_times() {
 fn only_connections_to_the_ports_and_hosts_asked_for_are_split() {
     let split = |accelerate: Value, port: Value| {
         let settings = json!({"bytes": 300_000, "streams": 3, "port": port});
-        let run = run(&plan_of(Some(accelerate), 20 * MS, None, settings));
+        let run = run(&lossy(Some(accelerate), 20 * MS, None, settings));
         let (flows, legs) = (&run.tables.flows, &run.tables.legs);
         assert!(flows.complete.iter().all(|complete| complete == Some(true)));
         let streams: std::collections::BTreeSet<i64> = legs.stream.iter().flatten().collect();

@@ -7,15 +7,7 @@ use serde_json::{Value, json};
 
 /// A client, a router with `settings` and a server: 100 Mbit/s and 2 ms to the router, then 20 Mbit/s and 100 ms.
 fn pages(settings: Value, web: Value) -> Run {
-    let router = with(node("r", "router", &[("a", "lan"), ("b", "wan")]), settings);
-    let nodes = [
-        node("a", "host", &[("b", "lan"), ("r", "lan")]),
-        router,
-        node("b", "host", &[("a", "wan"), ("r", "wan")]),
-    ];
-    let lan = || direction(100_000_000, MS);
     let wan = || direction(20_000_000, 50 * MS);
-    let links = [link("lan", ["a", "r"], lan(), lan()), link("wan", ["r", "b"], wan(), wan())];
     let base = json!({
         "objects": 10, "sizes": [100_000], "popularity": "uniform", "page": 1, "ranges": 1, "think": 0,
         "count": 60,
@@ -24,7 +16,7 @@ fn pages(settings: Value, web: Value) -> Run {
         flow("f", json!({"kind": "http", "cc": {"name": "cubic"}, "sender": {}, "receiver": {}})),
         json!({"streams": 2, "stop": null, "web": with(base, web)}),
     );
-    let mut plan = plan(&nodes, &links, vec![flow]);
+    let mut plan = past_router(settings, wan(), wan(), vec![flow]);
     plan["duration"] = json!(60 * SECOND);
     run(&plan)
 }

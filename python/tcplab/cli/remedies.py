@@ -11,8 +11,8 @@ from tcplab.cli.failure import Code, CommandError
 if TYPE_CHECKING:
     from tcplab.study.remedies import Remedies
 
-# Enough for an interval and a test.
-_REPEAT = 3
+# Enough for a test of twice the goodput where losses are random.
+_REPEAT = 5
 _STUDY_FILE = "remedies.yaml"
 
 

@@ -18,9 +18,10 @@ _MAX = 4
 def findings(summary: StudySummary, judged: Sequence[Judgement]) -> list[str]:
     """Sentences: the best and the worst, what differs from the baseline, what held, how sure that is.
 
-    Of a study of remedies, which of them to take.
+    Of a study of remedies, which of them to take, and then why.
     """
-    return recommendation(summary) or list(_sentences(summary, judged))
+    *reasons, advice = recommendation(summary) or [""]
+    return [advice, *reasons] if advice else list(_sentences(summary, judged))
 
 
 def _sentences(summary: StudySummary, judged: Sequence[Judgement]) -> Iterator[str]:

@@ -24,6 +24,9 @@ _ACCELERATOR = {"towards_client": {"cc": "bbr1"}, "towards_server": {"cc": "bbr1
 # A remedy pays from here on, and another one is worth more effort from here on, as shares of the goodput.
 _PAYS, _MORE = 1.1, 1.1
 _SIGNIFICANT = 0.05
+_NO_CHANGE = "no change; no remedy tried gains 10 % or more"
+# Names of remedies that end connections begin with these.
+_SPLITTING = ("accelerator", "cache")
 
 Settings = dict[str, Any]
 
@@ -144,20 +147,29 @@ def recommendation(summary: StudySummary) -> list[str]:
         return []
     said = [f"As is: {_rate(plain)}{_limit(plain)}."]
     said += [_described(name, row, plain) for name, row in rows.items()]
-    paying = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS and _sure(row)}
+    if any(name.startswith(_SPLITTING) for name in rows):
+        said.append("RTTs with an accelerator or a cache are those of the sender's leg.")
+    gaining = {name: row for name, row in rows.items() if _gain(row, plain) >= _PAYS}
+    paying = {name: row for name, row in gaining.items() if _sure(row)}
     if not paying:
-        return [*said, "Recommendation: no change; no remedy tried gains 10 % or more."]
+        advice = "none yet: no gain is significant. `--repeat` makes more runs" if gaining else _NO_CHANGE
+        return [*said, f"Recommendation: {advice}."]
     best = max(_goodput(row) for row in paying.values())
     name, row = next((name, row) for name, row in paying.items() if _goodput(row) * _MORE >= best)
+    parts = f" ({', '.join(one for one in rows if one != TOGETHER)})" if name == TOGETHER else ""
     limit = f", which is then limited by {row.limited_by}" if row.limited_by else ""
-    return [*said, f"Recommendation: {name}{limit}."]
+    return [*said, f"Recommendation: {name}{parts}{limit}."]
 
 
 def _described(name: str, row: CellSummary, plain: CellSummary) -> str:
     gain = _gain(row, plain)
     change = row.changes.get("goodput")
-    test = "" if change is None or math.isnan(change.p) else f", p {_p(change.p)}"
+    test = "" if change is None or math.isnan(change.p) else f" (p {_p(change.p)}{_doubt(row)})"
     return f"With {name}: {_rate(row)}, {gain:.2f} times as much{test}{_limit(row)}."
+
+
+def _doubt(row: CellSummary) -> str:
+    return "" if _sure(row) else ": not significant"
 
 
 def _limit(row: CellSummary) -> str:
@@ -186,7 +198,8 @@ def _goodput(row: CellSummary) -> float:
 
 def _rate(row: CellSummary) -> str:
     figure = row.figures["goodput"]
-    text = rate_text(float(f"{figure.value:.4g}"))
     if not figure.interval.known:
-        return text
-    return f"{text} ± {rate_text(float(f'{figure.interval.half_width:.2g}'))}"
+        return rate_text(float(f"{figure.value:.4g}"))
+    value, unit = rate_text(figure.value).split()
+    scale = figure.value / float(value) if float(value) else 1.0
+    return f"{float(value):.3g} ± {figure.interval.half_width / scale:.2g} {unit}"

@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::quantity::quoted;
 use crate::reader::{Path, shown_time};
 use crate::schedule::schedule;
-use crate::topology::at;
+use crate::topology::{at, below};
 use crate::words::near_name;
 
 pub(crate) use flows::{TCP_HEADER, ip_header, source};
@@ -184,6 +184,19 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 found.push(Finding::new(place("start"), message).depends(depends));
             }
             _ => {}
+        }
+    }
+    for node in &layout.topology.nodes {
+        let death = node.accelerate.as_ref().and_then(|given| given.kill_at);
+        if let Some(death) = death.filter(|&death| death >= times.limit) {
+            let message = format!(
+                "the accelerator dies at {}, but the run ends at {}",
+                shown_time(death),
+                shown_time(times.limit)
+            );
+            let place = below(&below(&node.place, "accelerate"), "kill_at");
+            let depends = vec![at!["duration"], at!["timeout"], at!["flows"]];
+            found.push(Finding::new(place, message).depends(depends));
         }
     }
     if scenario.seed.checked_add(scenario.repeat - 1).is_none() {

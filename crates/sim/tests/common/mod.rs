@@ -49,6 +49,17 @@ pub fn path(forward: Value, backward: Value, flows: Vec<Value>) -> Value {
     plan(&nodes, &[link], flows)
 }
 
+/// A plan of two hosts, `a` and `b`, past a router `r` with `settings`: 100 Mbit/s and 2 ms to it, then `wan` forward and `back`.
+pub fn past_router(settings: Value, wan: Value, back: Value, flows: Vec<Value>) -> Value {
+    let nodes = [
+        node("a", "host", &[("b", "lan"), ("r", "lan")]),
+        with(node("r", "router", &[("a", "lan"), ("b", "wan")]), settings),
+        node("b", "host", &[("a", "wan"), ("r", "wan")]),
+    ];
+    let lan = || direction(100_000_000, MS);
+    plan(&nodes, &[link("lan", ["a", "r"], lan(), lan()), link("wan", ["r", "b"], wan, back)], flows)
+}
+
 /// A plan of 10 s that samples sockets, queues and flows every 10 ms.
 pub fn plan(nodes: &[Value], links: &[Value], flows: Vec<Value>) -> Value {
     json!({

@@ -9,6 +9,7 @@ import pytest
 from tcplab.plan.yaml_text import dump_plan_yaml
 from tcplab.scenario import expand
 from tcplab.scenario import load as load_scenario
+from tcplab.shipped import located
 from tcplab.study.api import StudyResults
 from tcplab.study.api import run as run_study
 from tcplab.study.remedies import AS_IS, AUTO, AXIS, Remedies, RemedyError, recommendation, study_of
@@ -47,6 +48,8 @@ def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path)
     assert said[0].startswith("As is: ")
     assert said[0].endswith("limited by loss.")
     assert said[-1].startswith("Recommendation: accelerator")
+    # The sender's RTT ends at the accelerator.
+    assert "those of the sender's leg" in said[-2]
 
 
 def routed(tmp_path: Path, *routers: str) -> Path:
@@ -84,6 +87,19 @@ def test_a_short_clean_path_is_left_as_it_is(tmp_path: Path) -> None:
     found = answered(tmp_path, scenario(tmp_path, "4 ms"), Remedies(accelerator="left"))
     said = recommendation(found.summary())
     assert said[-1] == "Recommendation: no change; no remedy tried gains 10 % or more."
+
+
+def test_a_gain_that_chance_explains_is_not_denied(tmp_path: Path) -> None:
+    """Two runs whose losses differ: twice the goodput, and no proof."""
+    file = str(located(Path("distant-server")).resolve())
+    plan: Any = expand(load_scenario(file, [], Controls()))
+    study = tmp_path / "study.yaml"
+    asked = Remedies(accelerator=AUTO)
+    study.write_text(dump_plan_yaml(study_of(file, plan, asked, 2, 1)), encoding="utf-8")
+    found = run_study(study, out=tmp_path / "out")
+    said = recommendation(found.summary())
+    assert ": not significant)" in said[1]
+    assert said[-1] == "Recommendation: none yet: no gain is significant. `--repeat` makes more runs."
 
 
 def test_a_remedy_without_a_place_is_refused(tmp_path: Path) -> None:
