@@ -5,6 +5,9 @@ use tcplab_plan::NodeKind;
 use crate::generate;
 use crate::language::{Between, Flow, Network, Scenario};
 
+/// How many flows a plan has at most; the simulator numbers them with 16 bits.
+const MAX_FLOWS: usize = 65_536;
+
 /// Puts a flow for each ordered pair of hosts in place of one that says `between: all`.
 pub(crate) fn spread(scenario: &mut Scenario) {
     let hosts = hosts(&scenario.network);
@@ -12,6 +15,7 @@ pub(crate) fn spread(scenario: &mut Scenario) {
     for flow in flows {
         if flow.common.between.is_none()
             || hosts.len() < 2
+            || pairs(hosts.len()) > MAX_FLOWS
             || flow.common.from.is_some()
             || flow.common.to.is_some()
         {
@@ -30,16 +34,28 @@ pub(crate) fn spread(scenario: &mut Scenario) {
     }
 }
 
+/// How many ordered pairs there are of so many hosts.
+fn pairs(hosts: usize) -> usize {
+    hosts.saturating_mul(hosts.saturating_sub(1))
+}
+
 /// Why a flow could not be spread; none for one that does not ask for it.
-pub(crate) fn contradiction(scenario: &Scenario, flow: &Flow) -> Option<&'static str> {
+pub(crate) fn contradiction(scenario: &Scenario, flow: &Flow) -> Option<String> {
     let Between::All = flow.common.between?;
-    Some(if scenario.network.path.is_some() {
+    let hosts = hosts(&scenario.network).len();
+    let reason = if scenario.network.path.is_some() {
         "`between` is for a network with `nodes` or a `topology`; a path has two hosts"
     } else if flow.common.from.is_some() || flow.common.to.is_some() {
         "a flow has either `between`, or `from` and `to`, not both"
+    } else if pairs(hosts) > MAX_FLOWS {
+        return Some(format!(
+            "{hosts} hosts have {} flows between them; a plan has at most {MAX_FLOWS}",
+            pairs(hosts)
+        ));
     } else {
         "`between` needs two hosts or more"
-    })
+    };
+    Some(reason.to_owned())
 }
 
 /// The names of all hosts, the generated first.

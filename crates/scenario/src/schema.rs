@@ -162,12 +162,12 @@ fn written(part: &Json) -> Json {
     }
     let closed =
         made.contains_key("properties") || made.contains_key("oneOf") && keys.get("x-default").is_some();
-    if closed && made.get("type") == Some(&json!("object")) {
+    if closed && (made.contains_key("oneOf") || made.get("type") == Some(&json!("object"))) {
         made.remove("additionalProperties");
         made.insert("unevaluatedProperties".to_owned(), json!(false));
     }
-    if keys.contains_key("x-default") {
-        default_kind(&mut made);
+    if let Some(default) = keys.get("x-default") {
+        default_kind(&mut made, default);
     }
     match keys.get("x-short").and_then(Json::as_str) {
         Some(short) => with_short_form(keys, short, made),
@@ -205,10 +205,12 @@ fn default_written(kind: &str, value: &Json) -> Option<Json> {
     Some(json!(text))
 }
 
-/// A mapping whose `kind` need not be given.
-fn default_kind(made: &mut Map<String, Json>) {
+/// A mapping whose `kind` need not be given: one without it has the keys of the kind `default`.
+fn default_kind(made: &mut Map<String, Json>, default: &Json) {
     for variant in made.get_mut("oneOf").and_then(Json::as_array_mut).into_iter().flatten() {
-        if let Some(required) = variant.get_mut("required").and_then(Json::as_array_mut) {
+        if variant.pointer("/properties/kind/const") == Some(default)
+            && let Some(required) = variant.get_mut("required").and_then(Json::as_array_mut)
+        {
             required.retain(|key| key != "kind");
         }
     }
@@ -225,7 +227,17 @@ fn with_short_form(keys: &Map<String, Json>, short: &str, full: Map<String, Json
         .or_else(|| variants.filter_map(inside).next())
         .unwrap_or_default();
     let description = full.get("description").cloned().unwrap_or_default();
-    json!({"description": description, "anyOf": [value, Json::Object(full)]})
+    // A kind without settings may be written as its name alone.
+    let kinds = full.get("oneOf").and_then(Json::as_array).into_iter().flatten();
+    let bare = |kind: &&Json| kind.get("required").is_none_or(|keys| keys == &json!(["kind"]));
+    let names: Vec<&Json> =
+        kinds.filter(bare).filter_map(|kind| kind.pointer("/properties/kind/const")).collect();
+    let mut forms = vec![value];
+    if !names.is_empty() {
+        forms.push(json!({"enum": names}));
+    }
+    forms.push(Json::Object(full));
+    json!({"description": description, "anyOf": forms})
 }
 
 /// How a person writes a kind of value; none for one that is not known.

@@ -63,6 +63,13 @@ fn a_flow_between_all_is_one_for_each_ordered_pair() {
     assert_eq!(names[..4], ["f-h1-h2", "f-h1-h3", "f-h1-x", "f-h2-h1"]);
 }
 
+#[test]
+fn between_all_of_too_many_hosts_is_refused_at_once() {
+    let said =
+        made("{topology: {kind: line, routers: 100, hosts: 3}}", "between: all").expect_err("89,700 flows");
+    assert!(said.contains("flows.f.between: 300 hosts have 89700 flows between them"), "{said}");
+}
+
 /// Of 240 flows between the 16 hosts, the 192 between pods cross the core: 48 by each of its routers.
 #[test]
 fn routes_of_a_fat_tree_share_its_core_evenly() {

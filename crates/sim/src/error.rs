@@ -156,9 +156,9 @@ pub enum PlanError {
         node: String,
     },
     /// More parts than indices.
-    #[error("the plan has {count} {what}, but the simulator takes at most {most}")]
+    #[error("{what}: the plan has {count}, but the simulator takes at most {most}")]
     TooMany {
-        /// `nodes`, `links` or `streams`.
+        /// `nodes`, `links`, `flows` or `streams`.
         what: &'static str,
         /// How many there are.
         count: u64,

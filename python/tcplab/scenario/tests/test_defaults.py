@@ -42,7 +42,7 @@ def defaults(schema: dict[str, Any]) -> dict[str, Any]:
 
 def cases() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """A name, a function from settings to a scenario, and the defaults of those settings."""
-    for variant in DEFS["Queue"]["anyOf"][1]["oneOf"]:
+    for variant in DEFS["Queue"]["anyOf"][-1]["oneOf"]:
         kind = variant["properties"]["kind"]["const"]
         queue = {"kind": kind, **{key: NEEDED[key] for key in variant["required"] if key != "kind"}}
         yield (

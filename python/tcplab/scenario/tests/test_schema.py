@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tcplab.scenario import json_schema, read, study_schema
+from tcplab.scenario import ScenarioErrors, expand, json_schema, load, read, study_schema
 
 ROOT = Path(__file__).parents[4]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -56,3 +56,45 @@ def test_it_refuses_what_the_loader_refuses(change: dict[str, Any]) -> None:
     jsonschema.validate(data, json_schema())
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(data | change, json_schema())
+
+
+# Forms of a queue, and whether the reader takes them.
+QUEUES = {
+    "50 packets": True,
+    "codel": True,
+    "prio": False,
+    "coddel": False,
+    "{limit: 50 packets, mark_above: 10 packets}": True,
+    "{kind: codel, limit: 50 packets}": True,
+    "{kind: codel, mark_above: 10 packets}": False,
+    "{limit: 50 packets, target: 5 ms}": False,
+    "{kind: prio, bands: [{queue: 50 packets}, {queue: {kind: drr, limit: 1 MB}}]}": True,
+    "{kind: tbf, rate: 1 Mbit/s, burst: 3 kB, queue: pie}": True,
+    "{mark_above: 10 packets}": False,
+}
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("change", ["60 packets", "{limit: 60 packets}", "{mark_above: 5 packets}"])
+def test_it_takes_the_forms_of_a_queue_that_the_loader_takes(tmp_path: Path, queue: str, change: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+    # Of some kinds nothing can change, and of most no threshold: that is said later.
+    changes = "prio" not in queue and "tbf" not in queue and ("mark" not in change or "{limit" in queue)
+    at = f"{{5 s: {{queue: {change}}}}}" if changes else "{}"
+    link = f"{{ends: [h1, h2], rate: 10 Mbit/s, delay: 1 ms, queue: {queue}, at: {at}}}"
+    file = tmp_path / "queue.yaml"
+    file.write_text(
+        f"tcplab: 1\nname: queue\nnetwork: {{nodes: [h1, h2], links: [{link}]}}\n"
+        "flows: [{name: bulk, kind: tcp, from: h1, to: h2}]\n",
+        encoding="utf-8",
+    )
+    accepted = {"schema": True, "loader": True}
+    try:
+        jsonschema.validate(read(file).plain([]), json_schema())
+    except jsonschema.ValidationError:
+        accepted["schema"] = False
+    try:
+        expand(load(file))
+    except ScenarioErrors:
+        accepted["loader"] = False
+    assert accepted == dict.fromkeys(accepted, QUEUES[queue])
