@@ -10,14 +10,14 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tcplab.attempts import best_of
 from tcplab.engine.base import ATTEMPTS, Engine, Outcome, Problem, Progress, Status
@@ -31,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 RUNS = Path("runs")
 # How often the main thread looks for Ctrl-C and the workers are notified of it, seconds.
 _TICK = 0.05
+_T = TypeVar("_T")
 
 
 class UnsupportedError(Exception):
@@ -214,7 +215,7 @@ def execute(
                 meanwhile()
             pending = set(futures)
             while pending:
-                ended, pending = wait(pending, timeout=_TICK, return_when=FIRST_COMPLETED)
+                ended, pending = waited(pending, _TICK)
                 if any(future.exception() for future in ended):
                     stop.set()
     finally:
@@ -328,17 +329,57 @@ def _execute(
     return outcome, wall
 
 
+@dataclass
+class _MainThread:
+    """Whether it waits for futures, and whether a KeyboardInterrupt is due when it does not any more."""
+
+    is_waiting: bool = False
+    is_due: bool = False
+
+    def interrupt(self) -> None:
+        if self.is_due:
+            self.is_due = False
+            raise KeyboardInterrupt
+
+
+_MAIN_THREAD = _MainThread()
+
+
+def waited(futures: Iterable[Future[_T]], timeout: float) -> tuple[set[Future[_T]], set[Future[_T]]]:
+    """Wait for the first of some futures; those that are done, and the others.
+
+    An exception out of a signal handler can find the standard library between two steps with a lock: it then
+    ends with "release unlocked lock". So the KeyboardInterrupt of `stopping_on_signals` comes after the wait.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
+    _MAIN_THREAD.is_waiting = True
+    try:
+        done = wait(futures, timeout=timeout, return_when=FIRST_COMPLETED)
+    finally:
+        _MAIN_THREAD.is_waiting = False
+    _MAIN_THREAD.interrupt()
+    return done
+
+
 @contextmanager
 def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
     """Let the first SIGINT or SIGTERM set `stop` and the second one raise KeyboardInterrupt.
 
     Python delivers signals to the main thread only; elsewhere (a server's worker) nothing is changed.
     """
+    count = 0
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
+        nonlocal count
+        count += 1
+        if count == 1:
+            stop.set()
+        elif _MAIN_THREAD.is_waiting or not stop.is_set():
+            # Not set: this is within the first signal's handler, which holds the event's lock.
+            _MAIN_THREAD.is_due = True
+        else:
             raise KeyboardInterrupt
-        stop.set()
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -351,6 +392,7 @@ def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _MAIN_THREAD.interrupt()
 
 
 def _unused(path: Path) -> Path:

@@ -16,12 +16,10 @@ const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Records the routes at the start and every change until the run is over.
 pub fn record(clock: Clock, stop: &AtomicBool, recorder: &Recorder) -> io::Result<()> {
-    let monitor = RouteMonitor::open()?;
+    let mut monitor = RouteMonitor::open()?;
     if !clock::sleep_until(clock.instant(0), stop) {
         return Ok(());
     }
-    // Meanwhile's changes are in the table.
-    monitor.wait(Duration::ZERO)?;
     push(recorder, 0, monitor.table()?);
     while !stop.load(Ordering::Relaxed) {
         let changes = monitor.wait(PATIENCE)?;

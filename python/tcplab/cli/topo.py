@@ -249,13 +249,16 @@ def import_topology(
         raise CommandError(f"{file}: {problem}", Code.INPUT) from None
     for sentence in found.left_out:
         warn(f"{file}: left out: {sentence}")
+    for sentence in found.notes:
+        warn(f"{file}: {sentence}")
     if out is not None:
         if out.exists():
             raise CommandError(f"{out}: already exists", Code.INPUT, "name another file")
         write(out, text)
     if json:
         written = [] if out is None else [str(out)]
-        say_json({"files": written, "left_out": found.left_out, "scenario": None if out else text})
+        notes = {"left_out": found.left_out, "notes": found.notes}
+        say_json({"files": written, **notes, "scenario": None if out else text})
     elif out is None:
         say(text.rstrip())
 

@@ -23,9 +23,6 @@ from tcplab.testbed.testbed import Testbed
 
 _RUN = "run/frr"
 _FOLDER = "routing"
-# How often progress is shown and Ctrl-C looked for, seconds.
-_TICK = 0.5
-_CONVERGENCE = 60_000_000_000
 _LINE = re.compile(
     r"(?P<time>\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d+) (?P<daemon>\w+): (?:\[[^]]*\])* ?(?P<said>.*)"
 )
@@ -53,21 +50,15 @@ def converge(plan: Plan, bed: Testbed, run_dir: Path, progress: Callable[[Progre
     for node, text in configurations.items():
         (folder / f"{node}.conf").write_text(text, encoding="utf-8")
     started = time.monotonic()
-    patience = plan.get("convergence", _CONVERGENCE) / 1e9
-    ends = [(flow["from"], flow["to"], flow["ip"]) for flow in plan["flows"]]
-    # Also the way back: nothing is said of a route that only one of them has.
-    waiting = list(dict.fromkeys([*ends, *((to, source, ip) for source, to, ip in ends)]))
-    while silent := bed.silent(waiting, _TICK):
+
+    def meanwhile() -> None:
+        # Ctrl-C is looked for here.
         progress(Progress(0, plan["duration"]))
         expect_all(bed)
-        if time.monotonic() - started > patience:
-            source, to, address = silent[0]
-            raise TestbedError(
-                f"{to} ({address}) does not answer {source} after {patience:g} s: there is no route",
-                f"see {_FOLDER}/*.conf and *.log in the run directory, or set `wait: {{timeout: ...}}`",
-            )
-    now = time.monotonic()
-    return {"routing": {"daemons_started": started - began, "converged": now - started}}
+
+    hint = f"see {_FOLDER}/*.conf and *.log in the run directory, or set `wait: {{timeout: ...}}`"
+    converged = bed.await_routes(plan, hint, meanwhile)
+    return {"routing": {"daemons_started": started - began, "converged": converged}}
 
 
 def expect_all(bed: Testbed) -> None:

@@ -9,12 +9,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Protocol
 
+from tcplab.runner import waited
 from tcplab.study.task import Made, Task, make, refuse
 
 _TICK = 0.1
@@ -60,7 +61,7 @@ class LocalPool:
                     # Taken off only when submitted: a pool whose process just died refuses it.
                     under_way[pool.submit(_make, left[0], self._run_dir(left[0]))] = left[0]
                     left.pop(0)
-                ended, _ = wait(under_way, timeout=_TICK, return_when=FIRST_COMPLETED)
+                ended, _ = waited(under_way, _TICK)
                 for future in ended:
                     made = future.result()
                     del under_way[future]
@@ -80,7 +81,7 @@ class LocalPool:
             future = pool.submit(_make, task, run_dir)
             processes += pool._processes.values()
             while not stop.is_set():
-                ended, _ = wait([future], timeout=_TICK)
+                ended, _ = waited([future], _TICK)
                 if ended:
                     yield future.result()
                     return

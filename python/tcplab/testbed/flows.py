@@ -13,16 +13,14 @@ from tcplab.plan.types import Flow, Plan
 from tcplab.testbed import controls
 from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents
-from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.held import Held
-from tcplab.testbed.layout import Layout, lay_out
+from tcplab.testbed.layout import lay_out
+from tcplab.testbed.reach import await_routes
 from tcplab.testbed.testbed import CONTROLS
 
 Json = dict[str, Any]
 # Long enough for a person who looks on, ns.
 _DAY = 86_400_000_000_000
-# How long routing protocols may take until the ends of the flows reach each other, and a look at them, s.
-_CONVERGENCE, _LOOK = 60.0, 0.5
 # From the command to start to the start itself, ns.
 _LEAD = 200_000_000
 
@@ -35,7 +33,7 @@ def start_in(lab: Held, plan: Plan, folder: Path, processes: list[subprocess.Pop
     """
     layout = lay_out(plan, emulate_all=True)
     if lab.about.get("routers"):
-        _await_routes(lab, plan, layout)
+        await_routes(plan, layout, lab.ask, "look at the routes and neighbours of the routers")
     flows = plan["flows"]
     nodes = sorted({flow[end] for flow in flows for end in ("from", "to")})
     commands = {node: lab.command(node, agent_command("node")) for node in nodes}
@@ -73,27 +71,6 @@ def start_in(lab: Held, plan: Plan, folder: Path, processes: list[subprocess.Pop
     at = time.monotonic_ns() + _LEAD
     agents.ask((node, {"do": "start", "at": at, "duration": _DAY}) for node in nodes)
     return agents
-
-
-def _await_routes(lab: Held, plan: Plan, layout: Layout) -> None:
-    waiting: dict[str, list[str]] = {}
-    for flow in plan["flows"]:
-        for source, to in ((flow["from"], flow["to"]), (flow["to"], flow["from"])):
-            address = layout.arrival(source, to).ip(flow["ip"])
-            if address is not None and address not in waiting.setdefault(source, []):
-                waiting[source].append(address)
-    deadline = time.monotonic() + _CONVERGENCE
-    while True:
-        asked = {"do": "reach", "pairs": waiting, "timeout": round(_LOOK * 1000)}
-        waiting = {node: silent for node, silent in lab.ask(asked)["unreachable"].items() if silent}
-        if not waiting:
-            return
-        if time.monotonic() > deadline:
-            source, (address, *_) = next(iter(waiting.items()))
-            raise TestbedError(
-                f"{address} does not answer {source} after {_CONVERGENCE:g} s: there is no route",
-                "look at the routes and neighbours of the routers",
-            )
 
 
 def fixed_ports(flow: Flow) -> list[int]:

@@ -24,6 +24,7 @@ from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
 from tcplab.testbed.layout import Interface, Layout, has_routing, lay_out
+from tcplab.testbed.reach import Pair, silent
 from tcplab.testbed.testbed import EMULATOR
 
 Json = dict[str, Any]
@@ -152,19 +153,12 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
     return find(name)
 
 
-def reach(
-    lab: Held, pairs: list[tuple[str, str, str]], timeout: float
-) -> tuple[list[tuple[str, str, str]], float]:
-    """Wait until nodes answer each other (from, to, address), `timeout` seconds at most.
+def reach(lab: Held, pairs: list[Pair], timeout: float) -> tuple[list[Pair], float]:
+    """Wait until nodes answer each other, `timeout` seconds at most.
 
     Returns those that do not, and the seconds that it took.
     """
-    asked: dict[str, list[str]] = {}
-    for source, _, address in pairs:
-        asked.setdefault(source, []).append(address)
-    answer = lab.ask({"do": "reach", "pairs": asked, "timeout": round(timeout * 1000)}, timeout + _PATIENCE)
-    silent = answer["unreachable"]
-    return [one for one in pairs if one[2] in silent.get(one[0], ())], answer["seconds"]
+    return silent(lambda request: lab.ask(request, timeout + _PATIENCE), pairs, timeout)
 
 
 def _tell(lab: LabProcess, command: Json) -> None:

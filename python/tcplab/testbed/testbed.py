@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
 from tcplab.plan.types import Plan
-from tcplab.testbed import verification
+from tcplab.testbed import reach, verification
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess
@@ -102,7 +102,8 @@ class Testbed:
     def verify(self, pairs: Iterable[tuple[str, str, int]]) -> None:
         """See that hosts reach each other by a version of IP; raises TestbedError for the first pair that
         does not."""
-        for source, destination, address in self.silent(pairs, 2.0):
+        unanswered, _ = reach.silent(self._ask, reach.pairs_of(self.layout, pairs), 2.0)
+        for source, destination, address in unanswered:
             raise TestbedError(
                 f"{destination} ({address}) does not answer {source}",
                 "this should not happen: keep the run directory and report it",
@@ -120,21 +121,9 @@ class Testbed:
         self.agents.ask((one, {"do": "stop"}) for one in emulator)
         return certificate
 
-    def silent(self, pairs: Iterable[tuple[str, str, int]], patience: float) -> list[tuple[str, str, str]]:
-        """Those of the pairs (from, to, version of IP) that do not answer within `patience` seconds, as
-        (from, to, address)."""
-        asked: dict[str, dict[str, str]] = {}
-        for source, destination, version in pairs:
-            address = self.layout.arrival(source, destination).ip(version)
-            if address is not None:
-                asked.setdefault(source, {})[address] = destination
-        pairs_by_node = {node: list(them) for node, them in asked.items()}
-        answer = self._ask({"do": "reach", "pairs": pairs_by_node, "timeout": round(patience * 1000)})
-        return [
-            (node, asked[node][address], address)
-            for node, silent in answer["unreachable"].items()
-            for address in silent
-        ]
+    def await_routes(self, plan: Plan, hint: str, meanwhile: Callable[[], None]) -> float:
+        """Wait until the ends of every flow reach each other; see `reach.await_routes`."""
+        return reach.await_routes(plan, self.layout, self._ask, hint, meanwhile)
 
     def sysctls(self, node: str, names: list[str]) -> dict[str, str | None]:
         """Settings as a node has them."""

@@ -22,6 +22,8 @@ class Imported:
     links: list[dict[str, Any]] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     """One sentence each."""
+    notes: list[str] = field(default_factory=list)
+    """What it says, where a reader may have meant something else."""
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as plain data; its flow is a ping between the first and the last host.

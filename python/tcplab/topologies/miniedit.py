@@ -9,17 +9,22 @@ from tcplab.topologies.imported import Imported, UnreadableError, name_of, time_
 
 # MiniEdit's name for a switch that forwards packets, not frames.
 _ROUTER = "legacyRouter"
-# Options of a host that change what happens in the network, and have no place in a scenario.
+# Options that change what happens in the network, and have no place in a scenario.
 _OF_HOSTS = (
     "ip",
     "defaultRoute",
     "cpu",
+    "cores",
     "vlanInterfaces",
     "externalInterfaces",
     "startCommand",
+    "stopCommand",
     "privateDirectory",
 )
+_OF_SWITCHES = ("dpid", "switchIP", "netflow", "sflow", "externalInterfaces", "startCommand", "stopCommand")
 _OF_LINKS = ("bw", "delay", "loss", "jitter", "max_queue_size")
+# Its check boxes save "0" where they are off.
+_CHECK_BOXES = ("netflow", "sflow")
 
 
 def read(text: str, name: str) -> Imported:
@@ -31,7 +36,7 @@ def read(text: str, name: str) -> Imported:
             _node(made, host["opts"], "host", _OF_HOSTS)
         for switch in data["switches"]:
             is_router = switch["opts"].get("switchType") == _ROUTER
-            _node(made, switch["opts"], "router" if is_router else "switch", ())
+            _node(made, switch["opts"], "router" if is_router else "switch", _OF_SWITCHES)
         for link in data["links"]:
             made.links.append(_link(made, link))
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
@@ -44,7 +49,8 @@ def read(text: str, name: str) -> Imported:
 def _node(made: Imported, options: dict[str, Any], kind: str, unsaid: tuple[str, ...]) -> None:
     name = name_of(str(options["hostname"]))
     made.nodes.append({"name": name, "kind": kind})
-    made.left_out += [f"{name}: {key}" for key in unsaid if options.get(key)]
+    is_off = [key for key in _CHECK_BOXES if options.get(key) == "0"]
+    made.left_out += [f"{name}: {key}" for key in unsaid if options.get(key) and key not in is_off]
 
 
 def _link(made: Imported, link: dict[str, Any]) -> dict[str, Any]:
@@ -56,6 +62,10 @@ def _link(made: Imported, link: dict[str, Any]) -> dict[str, Any]:
     for key in ("delay", "jitter"):
         if options.get(key):
             found[key] = time_of(str(options[key]))
+            if str(options[key]).strip().isdigit():
+                # As tc(8) reads it; most people mean milliseconds.
+                name = "-".join(ends)
+                made.notes.append(f"link {name}: {key} {options[key]} has no unit: taken as {found[key]}")
     if options.get("loss"):
         found["loss"] = f"{options['loss']} %"
     if options.get("max_queue_size"):

@@ -18,6 +18,8 @@ pub(super) enum Event {
     Begin(RouterId),
     /// The next change of the links' settings.
     Change,
+    /// The ends of a link, by its place in the plan, look at its carrier.
+    Carrier(usize),
     /// A router's changes go into the kernel.
     Install(RouterId),
     Bfd(bfd::Event),

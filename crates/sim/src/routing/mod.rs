@@ -40,6 +40,9 @@ const START: Span = Span::from_ms(500);
 const PATIENCE: Span = Span::from_secs(60);
 /// Tables are at rest when nothing has changed for longer than any of the protocols' own delays.
 const REST: Span = Span::from_secs(12);
+/// From the loss or return of a carrier until the kernel and the daemons of a router act on it: the median of what FRR 8.4
+/// needed on an idle machine (1.7 to 3.5 ms).
+const NOTICE: Span = Span::from_ms(2);
 /// A run starts within this after the tables are at rest: OSPF's default interval between Hello packets.
 const PHASE: Span = Span::from_secs(10);
 
@@ -244,6 +247,7 @@ impl ControlPlane {
                 self.bgp.begin(core, router);
             }
             Event::Change => self.change(),
+            Event::Carrier(link) => self.carrier(link),
             Event::Install(router) => core.install(router),
             Event::Bfd(event) => self.bfd.wake(core, event),
             Event::Ospf(family, event) => self.ospf[family].wake(core, event),
@@ -259,13 +263,20 @@ impl ControlPlane {
         }
     }
 
-    /// The next change of the links' settings. Both ends of a link notice at once when its carrier comes or goes.
+    /// The next change of the links' settings.
     fn change(&mut self) {
         let core = &mut self.core;
         let Some((direction, change)) = self.changes.get(self.changes_done) else { return };
         self.changes_done += 1;
         core.medium.change(*direction, change);
-        let link = *direction as usize / 2;
+        if change.up.is_some() {
+            core.agenda.plan(core.now + NOTICE, Event::Carrier(*direction as usize / 2));
+        }
+    }
+
+    /// Both ends of a link notice that its carrier has come or gone.
+    fn carrier(&mut self, link: usize) {
+        let core = &mut self.core;
         let is_there = core.medium.has_carrier(link);
         let ports: Vec<_> = core.wiring.of_link(link).collect();
         for port in ports {
@@ -273,6 +284,9 @@ impl ControlPlane {
                 continue;
             }
             let router = core.wiring.ports[port].router;
+            if !is_there {
+                core.flush(router, port);
+            }
             core.reconsider(router);
             self.bfd.carrier(port, is_there);
             self.ospf.iter_mut().for_each(|ospf| ospf.carrier(core, port, is_there));

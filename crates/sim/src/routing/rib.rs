@@ -191,6 +191,32 @@ impl Core {
                 }
             }
         }
+        self.forward(router, &moved);
+    }
+
+    /// An interface has lost its carrier: the kernel removes it from all routes at once, before zebra does anything. A route
+    /// without another way is gone (Linux: `nexthop_flush_dev`, for the nexthop objects that zebra makes).
+    pub(super) fn flush(&mut self, router: RouterId, port: PortId) {
+        let installed = &self.ribs[router].installed;
+        let uses = |ways: &[Way]| ways.iter().any(|&(way, _)| way == port);
+        let fewer: Vec<_> = installed
+            .iter()
+            .filter(|(_, (_, ways))| uses(ways))
+            .map(|(&prefix, (protocol, ways))| {
+                let left: Vec<Way> = ways.iter().copied().filter(|&(way, _)| way != port).collect();
+                (prefix, (!left.is_empty()).then_some((*protocol, left)))
+            })
+            .collect();
+        let moved = fewer.into_iter().map(|(prefix, left)| {
+            self.replace(router, prefix, left);
+            prefix
+        });
+        let moved: BTreeSet<Prefix> = moved.collect();
+        self.forward(router, &moved);
+    }
+
+    /// The directions of all destinations whose prefixes have `moved`.
+    fn forward(&mut self, router: RouterId, moved: &BTreeSet<Prefix>) {
         if moved.is_empty() {
             return;
         }

@@ -54,6 +54,56 @@ def plan(scenario: dict[str, Any]) -> Any:
     return expand(from_data(scenario))
 
 
+def test_every_option_that_miniedit_saves_is_taken_over_or_named(tmp_path: Path) -> None:
+    host = {
+        "hostname": "h1",
+        "nodeNum": 1,
+        "sched": "host",
+        "ip": "10.0.1.2/24",
+        "cores": "0",
+        "startCommand": "iperf -s",
+        "stopCommand": "sync",
+        "privateDirectory": [["/etc", "/tmp/h1"]],
+    }
+    switch = {
+        "hostname": "s1",
+        "nodeNum": 1,
+        "switchType": "default",
+        "controllers": ["c0"],
+        "dpid": "1",
+        "switchIP": "",
+        "netflow": "0",
+        "sflow": "1",
+        "startCommand": "ovs-vsctl show",
+    }
+    link = {"bw": 10, "delay": "20", "jitter": "2ms", "loss": 1, "max_queue_size": 4, "speedup": 20}
+    saved = {
+        "application": {"ipBase": "10.0.0.0/8", "switchType": "ovs"},
+        "controllers": [],
+        "hosts": [{"opts": host}, {"opts": {"hostname": "h2", "nodeNum": 2, "sched": "host"}}],
+        "switches": [{"number": "1", "opts": switch, "x": "1.0", "y": "2.0"}],
+        "links": [{"src": "h1", "dest": "s1", "opts": link}, {"src": "h2", "dest": "s1", "opts": {}}],
+        "version": "2",
+    }
+    path = tmp_path / "saved.mn"
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    found = read(path)
+    assert found.left_out == [
+        "h1: ip",
+        "h1: cores",
+        "h1: startCommand",
+        "h1: stopCommand",
+        "h1: privateDirectory",
+        "s1: dpid",
+        "s1: sflow",
+        "s1: startCommand",
+        "link h1-s1: speedup",
+    ]
+    assert found.notes == ["link h1-s1: delay 20 has no unit: taken as 20 us"]
+    first = plan(found.scenario())["links"][0]["forward"]
+    assert (first["rate"], first["queue"]["limit"]) == (10**7, {"packets": 4})
+
+
 def test_miniedit(tmp_path: Path) -> None:
     path = tmp_path / "published.mn"
     path.write_text(json.dumps(MINIEDIT), encoding="utf-8")

@@ -27,6 +27,9 @@ const MIN_LS_INTERVAL: Span = Span::from_secs(5);
 const REFRESH_WALK: Span = Span::from_secs(10);
 /// An LSA that was not acknowledged is retransmitted after this (`RxmtInterval`, FRR's default).
 const RETRANSMIT: Span = Span::from_secs(5);
+/// From the arrival of a packet until the router has flooded its news and given zebra the routes. FRR 8.4 on an idle machine:
+/// 0.7 ms to the next flooding, 1.6 ms to zebra.
+const PROCESSING: Span = Span::from_ms(1);
 /// The bandwidth of cost 1, bit/s (FRR's `auto-cost reference-bandwidth`).
 const REFERENCE_BANDWIDTH: u64 = 100_000_000;
 const SOURCE: Source = Source { distance: 110, protocol: "ospf" };

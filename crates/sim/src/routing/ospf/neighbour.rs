@@ -6,7 +6,7 @@ use tcplab_units::{Span, Time};
 
 use super::super::core::Core;
 use super::super::wiring::PortId;
-use super::{Event, Key, LinkState, Ospf, RETRANSMIT};
+use super::{Event, Key, LinkState, Ospf, PROCESSING, RETRANSMIT};
 
 /// States of a neighbour, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +124,7 @@ impl Ospf {
     /// Sends to the neighbour; whether the link did not lose it.
     pub(super) fn send(&mut self, core: &mut Core, port: PortId, message: Message) -> bool {
         let (Some(peer), Some(at)) = (core.wiring.ports[port].peer, core.send(port)) else { return false };
-        self.plan(core, at, Event::Arrive(peer, message));
+        self.plan(core, at + PROCESSING, Event::Arrive(peer, message));
         true
     }
 

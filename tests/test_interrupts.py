@@ -1,0 +1,47 @@
+"""Signals while the main thread waits for runs."""
+
+import signal
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from tcplab.runner import stopping_on_signals, waited
+
+
+@pytest.fixture
+def two_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two signals come as a wait ends, before the standard library has its lock again.
+
+    timeout(1) sends them so, to its child and to the process group.
+    """
+    restore = threading.Condition._acquire_restore  # type: ignore[attr-defined]
+    is_sent = False
+
+    def interrupted(self: threading.Condition, state: Any) -> None:
+        nonlocal is_sent
+        if not is_sent:
+            is_sent = True
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+        restore(self, state)
+
+    monkeypatch.setattr(threading.Condition, "_acquire_restore", interrupted)
+
+
+@pytest.mark.usefixtures("two_signals")
+def test_a_second_signal_is_a_keyboard_interrupt_wherever_it_comes() -> None:
+    stop = threading.Event()
+    future: Future[None] = Future()
+    with pytest.raises(KeyboardInterrupt), stopping_on_signals(stop):
+        waited([future], 0.01)
+    assert stop.is_set()
+
+
+def test_one_signal_only_sets_the_event() -> None:
+    stop = threading.Event()
+    with stopping_on_signals(stop):
+        signal.raise_signal(signal.SIGINT)
+        done, pending = waited([Future[None]()], 0.01)
+    assert (stop.is_set(), len(done), len(pending)) == (True, 0, 1)
