@@ -20,7 +20,7 @@ use crate::netlink::{Kernel, messages};
 const RTNLGRP_LINK: u32 = 1;
 const RTNLGRP_IPV4_ROUTE: u32 = 7;
 const RTNLGRP_IPV6_ROUTE: u32 = 11;
-/// A change of many routes comes at once. What finds no room is lost, and the table is read anew.
+/// A change of many routes comes at once. Messages that find no room are lost, and the table is read anew.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
 /// The way to a prefix, new or gone.
@@ -34,8 +34,8 @@ pub struct RouteChange {
     pub protocol: String,
 }
 
-/// What a route is one of: an IPv4 route with the prefix and metric of another replaces it. The kernel's own networks of
-/// IPv6 are many of one prefix and metric, one for each interface.
+/// Prefix and metric: a route replaces another with the same. The kernel's own networks of IPv6 are many of one prefix and
+/// metric, one for each interface, which comes third.
 type Key = (String, u32, Option<String>);
 
 /// Hears of every change from when it was opened.
@@ -63,7 +63,7 @@ impl RouteMonitor {
         Ok(RouteMonitor { socket, interfaces, known: BTreeMap::new() })
     }
 
-    /// The routes of the main table as they are. Changes are told from here on.
+    /// The routes of the main table as they are. Changes count from here on.
     pub fn table(&mut self) -> io::Result<Vec<RouteChange>> {
         self.wait(Duration::ZERO)?;
         self.known = self.read()?;

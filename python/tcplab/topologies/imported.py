@@ -23,7 +23,7 @@ class Imported:
     left_out: list[str] = field(default_factory=list)
     """One sentence each."""
     notes: list[str] = field(default_factory=list)
-    """What it says, where a reader may have meant something else."""
+    """Settings that a reader may have meant otherwise."""
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as plain data; its flow is a ping between the first and the last host.
