@@ -41,7 +41,7 @@ const MAX_ROUNDS: usize = 6;
 /// Directions whose bursts a machine sends at the same time once it was too slow for all of them, and until when
 /// such a group may begin.
 const FEW: usize = 4;
-const FEW_UNTIL: Duration = Duration::from_millis(1800);
+const FEW_UNTIL: Duration = Duration::from_millis(1400);
 /// Reasons of a machine that is too slow.
 const SENDS_NO_FASTER: &str = "this machine sends no faster";
 const FILLS_TOO_SLOWLY: &str = "this machine sends too slowly to fill it";
