@@ -2,7 +2,7 @@
 //! network by destination, so that the routers of a fat tree use all links upwards (Al-Fares, Loukissas and Vahdat
 //! 2008); or they are shared between all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tcplab_plan::NodeKind;
 
@@ -28,6 +28,31 @@ pub(crate) struct Routes {
     pub(crate) multipath: HashMap<String, BTreeMap<String, Vec<usize>>>,
 }
 
+/// The network by numbers: a thousand nodes have a million routes.
+struct Graph<'t> {
+    names: Vec<&'t str>,
+    /// Whether packets for others pass.
+    forwards: Vec<bool>,
+    /// The links at each node, and the nodes that they lead to.
+    links: Vec<Vec<(usize, usize)>>,
+}
+
+impl<'t> Graph<'t> {
+    fn new(topology: &'t Topology, links: &HashMap<String, Vec<usize>>) -> Graph<'t> {
+        let names: Vec<&str> = topology.nodes.iter().map(|node| node.name.as_str()).collect();
+        let numbers: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
+        let at = |name: &&str| {
+            let leads = |&link: &usize| Some((link, *numbers.get(topology.links[link].other(name))?));
+            links[*name].iter().filter_map(leads).collect()
+        };
+        Graph {
+            forwards: topology.nodes.iter().map(|node| node.kind != NodeKind::Host).collect(),
+            links: names.iter().map(at).collect(),
+            names,
+        }
+    }
+}
+
 impl Routes {
     pub(crate) fn new(topology: &Topology) -> Routes {
         let mut links: HashMap<String, Vec<usize>> =
@@ -46,51 +71,50 @@ impl Routes {
         let multipath = topology.nodes.iter().filter(shares).map(|node| (node.name.clone(), BTreeMap::new()));
         let multipath = multipath.collect();
         let mut routes = Routes { links, tables, multipath };
-        let ends = topology.nodes.iter().filter(|node| node.kind != NodeKind::Switch);
-        for (number, node) in ends.enumerate() {
-            routes.towards(topology, &node.name, if topology.spread { number } else { 0 });
+        let graph = Graph::new(topology, &routes.links);
+        let ends = topology.nodes.iter().enumerate().filter(|(_, node)| node.kind != NodeKind::Switch);
+        for (number, (destination, _)) in ends.enumerate() {
+            routes.towards(&graph, destination, if topology.spread { number } else { 0 });
         }
         routes
     }
 
     /// Breadth first from the destination; only switches and routers pass packets on. Of n equal links that at the place
     /// `number` modulo n is taken, or `number / n` at an odd distance: two levels of routers must not choose alike.
-    fn towards(&mut self, topology: &Topology, destination: &str, number: usize) {
-        let forwards: HashMap<&str, bool> =
-            topology.nodes.iter().map(|node| (node.name.as_str(), node.kind != NodeKind::Host)).collect();
-        let passes = |node: &str| node == destination || forwards.get(node).copied().unwrap_or(false);
-        let mut distance: HashMap<&str, usize> = HashMap::from([(destination, 0)]);
+    fn towards(&mut self, graph: &Graph<'_>, destination: usize, number: usize) {
+        let passes = |node: usize| node == destination || graph.forwards[node];
+        let mut distance = vec![usize::MAX; graph.names.len()];
+        distance[destination] = 0;
         let mut reached = vec![destination];
-        let mut waiting = VecDeque::from([destination]);
-        while let Some(node) = waiting.pop_front() {
+        let mut next = 0;
+        while let Some(&node) = reached.get(next) {
+            next += 1;
             if !passes(node) {
                 continue;
             }
-            for &link in &self.links[node] {
-                let neighbour = topology.links[link].other(node);
-                if self.links.contains_key(neighbour) && !distance.contains_key(neighbour) {
-                    distance.insert(neighbour, distance[node] + 1);
+            for &(_, neighbour) in &graph.links[node] {
+                if distance[neighbour] == usize::MAX {
+                    distance[neighbour] = distance[node] + 1;
                     reached.push(neighbour);
-                    waiting.push_back(neighbour);
                 }
             }
         }
+        let to = graph.names[destination];
         for node in reached.into_iter().skip(1) {
-            let nearer = |link: &&usize| {
-                let neighbour = topology.links[**link].other(node);
-                passes(neighbour) && distance.get(neighbour).is_some_and(|away| away + 1 == distance[node])
+            let nearer = |&&(_, neighbour): &&(usize, usize)| {
+                passes(neighbour) && distance[neighbour].checked_add(1) == Some(distance[node])
             };
-            let equal: Vec<usize> = self.links[node].iter().filter(nearer).copied().collect();
+            let equal: Vec<usize> = graph.links[node].iter().filter(nearer).map(|(link, _)| *link).collect();
             let ways = equal.len().max(1);
             let choice = if distance[node] % 2 == 1 { number / ways } else { number };
             let Some(&chosen) = equal.get(choice % ways) else { continue };
-            if let Some(table) = self.tables.get_mut(node) {
-                table.insert(destination.to_owned(), chosen);
+            if let Some(table) = self.tables.get_mut(graph.names[node]) {
+                table.insert(to.to_owned(), chosen);
             }
-            if let Some(table) = self.multipath.get_mut(node)
+            if let Some(table) = self.multipath.get_mut(graph.names[node])
                 && ways > 1
             {
-                table.insert(destination.to_owned(), equal);
+                table.insert(to.to_owned(), equal);
             }
         }
     }
