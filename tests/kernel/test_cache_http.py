@@ -1,4 +1,4 @@
-"""What a cache on the real stack stores and answers: ages, ranges, heads, variants (RFC 9111)."""
+"""Storage and answers of a cache on the real stack, and the paths through one and an accelerator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes a cache on the real stack: other methods and other protocols."""
+"""Requests that a cache on the real stack passes on: other methods and other protocols."""
 
 from __future__ import annotations
 
