@@ -1,4 +1,4 @@
-"""Storage and answers of a cache on the real stack, and the paths through one and an accelerator."""
+"""The store of a cache on the real stack: ages, ranges, heads, variants (RFC 9111)."""
 
 from __future__ import annotations
 

@@ -237,11 +237,12 @@ def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str)
     scaled = amounts(labels)
     at = dict(zip(labels, scaled.values if scaled else range(len(labels)), strict=True))
     known = [row for row in rows if row.figures["goodput"].known]
+    known = [row for row in known if row.baseline] or known
     # The window that flows really had where a window limited them.
     windows = [
         row.figures["effective_window"].value
         for row in known
-        if row.limited_by in ("receive window", "send buffer")
+        if row.limited_by in ("receive window", "send buffer") and row.figures["effective_window"].known
     ]
     laws: dict[str, dict[float, float]] = {}
     for row in known:
@@ -280,7 +281,7 @@ def _with_laws(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str)
         y_log=True,
         notes=(
             *chart.notes,
-            "Dotted: the limit by each law. The lowest one that applies is the limit of the flow.",
+            "Dotted: the limit by each law, of the flow as it is. The lowest one that applies is its limit.",
         ),
     )
 

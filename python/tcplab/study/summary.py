@@ -50,6 +50,8 @@ class Change:
     """Welch's, corrected by Holm's method over the cells; NaN: cannot be judged."""
     effect: float
     """Hedges' g; NaN: cannot be judged."""
+    p_alone: float
+    """Welch's, not corrected: for a figure that corrects it over fewer cells."""
     test: str
     """`deterministic`: one of the two gave the same value in every repetition, so there is no test."""
 
@@ -216,6 +218,7 @@ def _changes(
             percent(comparison.difference.high, reference),
             p,
             comparison.effect,
+            comparison.p,
             comparison.test,
         )
         for (name, reference, _), comparison, p in zip(pairs, found, corrected, strict=True)

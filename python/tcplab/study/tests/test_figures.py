@@ -79,3 +79,43 @@ def test_a_cloud_of_many_cells_is_coloured_by_an_axis_of_few_values(tmp_path: Pa
     (made,) = drawn(tmp_path, "[{kind: tradeoff}]", text)
     assert isinstance(made, Chart)
     assert [trace.key for trace in made.traces] == ["reno", "cubic"]
+
+
+def test_a_map_corrects_for_the_cells_of_each_field(tmp_path: Path) -> None:
+    """Not for all cells of the study: a gain does not vanish because there are many fields."""
+    rtts = ", ".join(f"{10 * number} ms" for number in range(1, 41))
+    text = STUDY.replace("[10 ms, 40 ms]", f"[{rtts}]")
+    text = text.replace("repeat: 2", "  loss: {set: network.path.loss, values: [0 %, 1 %]}\nrepeat: 3")
+    plots = "[{kind: map, over: rtt, by: loss}]"
+    study = load(written(tmp_path, f"{text}plots: {plots}\n"))
+    goodputs = {"cubic": (1.0, 1.2, 1.1), "reno": (3.0, 5.0, 4.0)}
+    done = [
+        Done(cell.id, number, "done", "", None, 1.0, ({"flow": None, "goodput": goodput * 1e6},))
+        for cell in study.cells
+        for number, goodput in enumerate(goodputs[cell.labels["cc"]], start=1)
+    ]
+    results = dataset(study.cells, done, [axis.name for axis in study.axes])
+    summed = summary(study, study.cells, results)
+    changes = [row.changes["goodput"] for row in summed.cells if row.changes]
+    assert all(change.p_alone < 0.05 < change.p for change in changes)
+    (made,) = figures(study, summed, results, Store(tmp_path))
+    assert isinstance(made, Heatmap)
+    assert {text for line in made.texts for text in line} == {"reno 3.6x"}
+
+
+def test_a_map_is_called_by_what_all_its_fields_share(tmp_path: Path) -> None:
+    text = STUDY.replace("repeat: 2", "  loss: {set: network.path.loss, values: [0 %, 1 %]}\nrepeat: 2")
+    (made,) = drawn(tmp_path, "[{kind: map, over: rtt, by: cc, where: {loss: 1 %}}]", text)
+    assert made.title == "Greatest gain in goodput over cubic, 1 %"
+
+
+def test_laws_are_those_of_the_flow_as_it_is(tmp_path: Path) -> None:
+    """Eight streams beside it do not raise its limit."""
+    limits = []
+    for streams in ("[1, 8]", "[1]"):
+        text = STUDY.replace("flows.bulk.cc: [reno, cubic]", f"flows.bulk.streams: {streams}")
+        text = text.replace("baseline: {cc: cubic}", "baseline: {streams: 1}")
+        (made,) = drawn(tmp_path, "[{kind: laws, over: rtt, by: streams}]", text)
+        assert isinstance(made, Chart)
+        limits.append(next(trace.y.tolist() for trace in made.traces if trace.key == "Mathis (Reno)"))
+    assert limits[0] == limits[1]
