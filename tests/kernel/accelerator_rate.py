@@ -1,4 +1,4 @@
-"""What an accelerator carries on one core, over veth: plainly forwarded and split, by turns.
+"""Rate of an accelerator on one core, over veth: plainly forwarded and split, by turns.
 
 `python -m tests.kernel.accelerator_rate [SECONDS [ROUNDS]]`, as root. The router and the accelerator are on
 CPU 1, both ends on CPU 0. The server reads and counts every byte. Packets are first as large as veth takes
