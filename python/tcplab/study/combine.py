@@ -10,13 +10,17 @@ from tcplab.study.grid import Cell, label_of
 from tcplab.study.load import Study, engines_of
 from tcplab.study.store import Done
 
+# Means of this relative distance are as good as each other.
+_AS_GOOD = 0.001
+
 
 def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
     """The combination of each axis' best single value, by the mean of the goal over its runs.
 
-    Only cells that vary one axis alone say which of its values is best; an axis that never beats the
-    baseline's (or the plain scenario's) mean keeps the baseline's value. None when nothing was
-    measured, and when no axis has a better value.
+    Only cells that vary one axis alone say which of its values is best. Means within 0.1 % are as good as
+    each other: of several such values the first in the study's file is taken, and an axis without a better
+    one keeps the baseline's (or the plain scenario's). None when nothing was measured, and when no axis
+    has a better value.
     """
     combine = study.file.combine
     if combine is None:
@@ -47,8 +51,12 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
             for name, cell in by_id.items()
             if name in means and axis in cell.labels and _only(cell, axis, plain)
         ]
-        if alone and (base is None or max(alone)[0] > sign * base):
-            chosen[axis] = max(alone)[1]
+        if not alone:
+            continue
+        best = max(mean for mean, _ in alone)
+        as_good = abs(best) * _AS_GOOD
+        if base is None or best - sign * base > as_good:
+            chosen[axis] = next(label for mean, label in alone if best - mean <= as_good)
     if chosen == plain:
         return None
     cell = study.cell(engine, chosen)

@@ -129,3 +129,15 @@ def test_nothing_measured_has_no_best(tmp_path: Path, goodput: dict[str, list[fl
 def test_a_study_that_combines_nothing_has_none(tmp_path: Path) -> None:
     study = load(written(tmp_path, STUDY.replace("CELLS", ALONE).replace("combine:", "# combine:")))
     assert best(study, {"": [1.0], "reno": [2.0], "10 ms": [2.0]}) is None
+
+
+def test_of_values_that_are_as_good_the_first_is_taken(tmp_path: Path) -> None:
+    alone = {"": [9.5], "cubic": [9.9], "bbr1": [9.901], "10 ms": [9.7], "40 ms": [9.701]}
+    cell = best(small(tmp_path), alone)
+    assert cell is not None
+    assert cell.labels == {"cc": "cubic", "rtt": "10 ms"}
+
+
+def test_an_axis_without_a_better_value_keeps_that_of_the_baseline(tmp_path: Path) -> None:
+    # The cell with CUBIC alone is there already.
+    assert best(small(tmp_path), {"": [9.5], "cubic": [9.9], "40 ms": [9.502]}) is None
