@@ -108,19 +108,19 @@ def test_a_killed_check_leaves_nothing_behind(ending: signal.Signals, here: Path
     running.send_signal(ending)
     running.communicate(timeout=120)
     deadline = time.monotonic() + 120
-    while any(alive(one) for one in others):
+    while any(started(one) == when for one, when in others.items() if when):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
-def wait_for_loop(running: subprocess.Popen[str]) -> list[int]:
-    """The processes below one that simulates, once they are there."""
+def wait_for_loop(running: subprocess.Popen[str]) -> dict[int, str]:
+    """The processes below one that simulates, once they are there, and when each was started."""
     deadline = time.monotonic() + 120
     while True:
         assert running.poll() is None
         below = descendants(running.pid)
         if any("tcplab.cc.simulating" in command(one) and "PDEATHSIG" not in command(one) for one in below):
-            return below
+            return {one: started(one) for one in below}
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -142,9 +142,10 @@ def read(place: Path) -> str:
         return ""
 
 
-def alive(number: int) -> bool:
-    stat = read(Path(f"/proc/{number}/stat"))
-    return bool(stat) and stat.rpartition(")")[2].split()[0] != "Z"
+def started(number: int) -> str:
+    """Ticks after boot at its start, as numbers are used again; empty for a process that has ended."""
+    status = read(Path(f"/proc/{number}/stat")).rpartition(")")[2].split()
+    return "" if not status or status[0] == "Z" else status[19]
 
 
 def test_an_unknown_control_is_a_mistake_of_the_file_beside_the_others(here: Path, tcplab: Command) -> None:
