@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -48,8 +48,9 @@ def test_both_engines_split_and_count_the_same(ip: int, run: Callable[..., Run])
         assert 1e6 < legs["client"]["srtt"] < 20e6 < legs["server"]["srtt"]
 
 
+@pytest.mark.alone
 def test_a_satellite_path_gains_five_times_and_the_engines_agree(
-    run: Callable[..., Run], undisturbed: Callable[[Callable[[], Run]], Run]
+    run: Callable[..., Run], disturbance: Callable[[Run], str | None]
 ) -> None:
     """CUBIC over 50 Mbit/s, 300 ms and 0.1 % loss. The same packets are lost in both engines."""
     # The client's link is bare: 5 ms of stall are overload on an emulated one of 2 ms; on this path, 30 ms.
@@ -69,9 +70,16 @@ def test_a_satellite_path_gains_five_times_and_the_engines_agree(
         alone, split = (done.flows["goodput"][0] for done in runs)
         assert split > 5 * alone, engine
     for number, accelerate in enumerate(settings):
-        attempts = chain([first["kernel"][number]], (made("kernel", accelerate) for _ in repeat(0)))
-        simulated, measured = first["sim"][number], undisturbed(attempts.__next__)
-        assert simulated.flows["goodput"][0] == pytest.approx(measured.flows["goodput"][0], rel=0.1)
+        simulated = first["sim"][number].flows["goodput"][0]
+        for measured in chain([first["kernel"][number]], (made("kernel", accelerate) for _ in range(2))):
+            agrees = measured.flows["goodput"][0] == pytest.approx(simulated, rel=0.1)
+            # A run that differs says nothing where the machine disturbed it.
+            said = None if agrees else disturbance(measured)
+            if said is None:
+                break
+        else:
+            pytest.skip(f"3 times: {said}")
+        assert agrees, (accelerate, simulated, measured.flows["goodput"][0])
 
 
 def test_a_short_clean_path_gains_nothing(
