@@ -90,8 +90,12 @@ impl RouteMonitor {
                 Ok((bytes, _)) => {
                     for message in messages(&bytes) {
                         let (route, is_gone) = match message.payload {
-                            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => (route, false),
-                            NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelRoute(route)) => (route, true),
+                            NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
+                                (route, false)
+                            }
+                            NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelRoute(route)) => {
+                                (route, true)
+                            }
                             NetlinkPayload::InnerMessage(_) => {
                                 is_stale = true;
                                 continue;
