@@ -80,9 +80,15 @@ function example(schema: Schema | undefined, root: Schema): Value {
   return (found.examples?.[0] ?? found.default ?? found.minimum ?? "") as Value;
 }
 
+/** The first and the last of the forms of a schema; bare names of kinds may stand between. */
+function shortAndFull(schema: Schema, root: Schema): { short?: Schema; full?: Schema } {
+  const forms = resolved(schema, root).anyOf ?? [];
+  return forms.length < 2 ? {} : { short: forms[0], full: forms.at(-1) };
+}
+
 /** The key of the long form whose value may stand for it. */
 function shortForm(schema: Schema, root: Schema): string | undefined {
-  const [short, full] = resolved(schema, root).anyOf ?? [];
+  const { short, full } = shortAndFull(schema, root);
   if (!short || !full) return undefined;
   const written = JSON.stringify(short);
   const variants = [full, ...(full.oneOf ?? [])];
@@ -91,7 +97,7 @@ function shortForm(schema: Schema, root: Schema): string | undefined {
 
 /** Whether a short form is a quantity, and the long one has no kinds. */
 function isAmount(schema: Schema, root: Schema): boolean {
-  const [short, full] = resolved(schema, root).anyOf ?? [];
+  const { short, full } = shortAndFull(schema, root);
   return Boolean(short?.pattern && full?.properties);
 }
 

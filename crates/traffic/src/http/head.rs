@@ -274,6 +274,8 @@ fn complete(
     bytes: &[u8],
 ) -> Result<Option<usize>, HeadError> {
     match parsed {
+        // Whether it came at once or in pieces.
+        Ok(httparse::Status::Complete(length)) if length > MAX_HEAD => Err(HeadError::TooLong),
         Ok(httparse::Status::Complete(length)) => Ok(Some(length)),
         Ok(httparse::Status::Partial) if bytes.len() >= MAX_HEAD => Err(HeadError::TooLong),
         Ok(httparse::Status::Partial) => Ok(None),

@@ -51,6 +51,7 @@ fn what_is_not_http_and_what_is_ambiguous_is_refused() {
     }
     let long = format!("GET / HTTP/1.1\r\nHost: h\r\nX: {}", "x".repeat(MAX_HEAD));
     assert_eq!(refused(&long).status().0, 431);
+    assert_eq!(refused(&format!("{long}\r\n\r\n")).status().0, 431);
 }
 
 #[test]
