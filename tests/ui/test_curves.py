@@ -14,12 +14,17 @@ from .conftest import Served
 from .steps import SCENARIO, chart, opened, simulated, write
 
 
-def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) -> None:
+def with_a_run(page: Page, served: Served) -> None:
+    """The page with a kept run of Reno over the simulation of CUBIC."""
     opened(page, served)
     simulated(page)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".chip.run")).to_have_count(1)
     write(page, SCENARIO.replace("reno", "cubic"))
+
+
+def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) -> None:
+    with_a_run(page, served)
     # Its own curve, the ghost of the former one, and the run.
     expect(chart(page, "Goodput")).to_have_attribute("data-lines", "3")
     (result,) = (served.root / "runs").iterdir()
@@ -30,11 +35,7 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
 
 
 def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) -> None:
-    opened(page, served)
-    simulated(page)
-    page.get_by_role("button", name="Run", exact=True).click()
-    expect(page.locator(".chip.run")).to_have_count(1)
-    write(page, SCENARIO.replace("reno", "cubic"))
+    with_a_run(page, served)
     expect(page.locator(".arc-label")).to_have_text("bulk · cubic")
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.locator(".chip.run")).to_have_count(2)

@@ -82,6 +82,20 @@ def test_defaults_are_shown(page: Page, served: Served) -> None:
     expect(queue.get_by_label("target", exact=True)).to_have_attribute("placeholder", "5 ms")
 
 
+def test_settings_of_a_queue_that_is_a_bare_kind(page: Page, served: Served) -> None:
+    text = ROUTED.replace("queue: 20 packets", "queue: codel")
+    assert text != ROUTED
+    opened(page, served, text, nodes=3)
+    page.get_by_label("Link h1-r1").focus()
+    page.keyboard.press("Enter")
+    queue = group(page, "queue")
+    expect(queue.get_by_label("kind")).to_have_value("codel")
+    queue.get_by_label("target", exact=True).fill("10 ms")
+    page.keyboard.press("Enter")
+    expect(page.locator(".cm-content")).to_contain_text("queue: {kind: codel, target: 10 ms}")
+    expect(page.get_by_label("Mistakes and warnings")).to_have_count(0)
+
+
 def test_a_setting_is_described_to_those_who_use_no_pointer(page: Page, served: Served) -> None:
     opened(page, served)
     page.locator(".arc-label").click()

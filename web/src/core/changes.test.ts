@@ -78,6 +78,7 @@ describe("a setting", () => {
     expect(change(text, ["network", "path", "queue", "mark_above"], "5 ms", KINDS)).toContain(
       "queue: {limit: 50 ms, mark_above: 5 ms}}   # short",
     );
+    expect(change(text.replace("50 ms", "sieve"), ["network", "path", "queue", "mesh"], "7 ms", KINDS)).toContain("queue: {kind: sieve, mesh: 7 ms}}");
     expect(change(text, ["flows", 0, "cc", "beta"], 0.8, KINDS)).toContain("cc: {name: reno, beta: 0.8}");
   });
 

@@ -1,12 +1,12 @@
 // Changes of a scenario as someone who draws makes them, each one a new text.
 
-import { type FlowKind, NO_KINDS, type NodeKind } from "./kinds";
+import { type FlowKind, keyOfShort, NO_KINDS, type NodeKind } from "./kinds";
 import { type Drawing, draw, list, mapping } from "./network";
 import { half } from "./quantity";
 import { append, deleteIn, type Path, read, setIn, type Value } from "./text";
 
 /** Set a setting; a short form on the way is written out. An empty value removes it. */
-export function change(text: string, path: Path, value: Value | undefined, { shortForms } = NO_KINDS): string {
+export function change(text: string, path: Path, value: Value | undefined, kinds = NO_KINDS): string {
   if (value === undefined || value === "") return deleteIn(text, path);
   let made = text;
   for (let depth = 1; depth < path.length; depth++) {
@@ -14,7 +14,7 @@ export function change(text: string, path: Path, value: Value | undefined, { sho
     const there = at(read(made).data, above);
     if (there === null || there === undefined || typeof there === "object") continue;
     const step = path[depth - 1];
-    const key = typeof step === "number" ? "name" : shortForms[String(step)];
+    const key = typeof step === "number" ? "name" : keyOfShort(kinds, String(step), there);
     if (key === undefined) return text;
     made = setIn(made, above, { [key]: there as Value });
   }

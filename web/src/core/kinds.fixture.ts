@@ -16,6 +16,7 @@ export const LANGUAGE: Schema = {
     Queue: {
       anyOf: [
         limit,
+        { enum: ["sieve"] },
         {
           oneOf: [
             { type: "object", required: ["limit"], properties: { kind: { const: "droptail" }, limit } },

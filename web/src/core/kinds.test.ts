@@ -38,7 +38,7 @@ describe("a kind that only the schema knows", () => {
 
   it("is written out where its short form stands", () => {
     expect(change(TEXT, ["network", "links", 0, "bleach", "correlation"], "5 %", KINDS)).toContain("bleach: {rate: 1 %, correlation: 5 %}");
-    expect(KINDS).toMatchObject({ shortForms: { loss: "rate", bleach: "rate", queue: "limit" }, impairments: ["loss", "bleach"], ofRouters: ["relay"] });
+    expect(KINDS).toMatchObject({ shortForms: { loss: "rate", bleach: "rate", queue: "limit" }, bareKinds: { queue: ["sieve"] }, impairments: ["loss", "bleach"], ofRouters: ["relay"] });
   });
 
   it("is offered in the text, with what every flow has", () => {

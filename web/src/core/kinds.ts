@@ -34,18 +34,24 @@ export interface Kinds {
   impairments: string[];
   /** The key that a short form gives: `queue: 50 ms` is `queue: {limit: 50 ms}`. */
   shortForms: Record<string, string>;
+  /** The kinds whose name alone may stand for them: `queue: codel` is `queue: {kind: codel}`. */
+  bareKinds: Record<string, string[]>;
   /** Settings of nodes that forward, not of hosts. */
   ofRouters: string[];
 }
 
-export const NO_KINDS: Kinds = { nodes: [], flows: [], impairments: [], shortForms: {}, ofRouters: [] };
+export const NO_KINDS: Kinds = { nodes: [], flows: [], impairments: [], shortForms: {}, bareKinds: {}, ofRouters: [] };
 
 export function kindsOf(root: Schema, traits: NodeTraits[]): Kinds {
   const shortForms: Record<string, string> = {};
+  const bareKinds: Record<string, string[]> = {};
   for (const each of objects(root)) {
     for (const [key, inner] of Object.entries(each.properties ?? {})) {
       const short = shortForm(inner, root);
-      if (short) shortForms[key] ??= short;
+      if (!short) continue;
+      shortForms[key] ??= short;
+      const { between } = formsOf(inner, root);
+      bareKinds[key] ??= between.flatMap((form) => form.enum ?? []).map(String);
     }
   }
   const link = Object.entries(long(schemaOf(root, "link") ?? {}, root)?.properties ?? {});
@@ -58,6 +64,7 @@ export function kindsOf(root: Schema, traits: NodeTraits[]): Kinds {
     flows: flowKinds(root).map((kind) => flowKind(root, kind)),
     impairments: link.flatMap(([key, inner]) => (shortForms[key] && isAmount(inner, root) ? [key] : [])),
     shortForms,
+    bareKinds,
     ofRouters: node.filter((key) => !(key in host) && key !== "name" && key !== "kind"),
   };
 }
@@ -80,15 +87,20 @@ function example(schema: Schema | undefined, root: Schema): Value {
   return (found.examples?.[0] ?? found.default ?? found.minimum ?? "") as Value;
 }
 
-/** The first and the last of the forms of a schema; bare names of kinds may stand between. */
-function shortAndFull(schema: Schema, root: Schema): { short?: Schema; full?: Schema } {
+/** The key that a short form of a setting gives. */
+export function keyOfShort(kinds: Kinds, setting: string, value: unknown): string | undefined {
+  return kinds.bareKinds[setting]?.includes(String(value)) ? "kind" : kinds.shortForms[setting];
+}
+
+/** The short and the long form of a schema, and those between them: bare names of kinds. */
+function formsOf(schema: Schema, root: Schema): { short?: Schema; full?: Schema; between: Schema[] } {
   const forms = resolved(schema, root).anyOf ?? [];
-  return forms.length < 2 ? {} : { short: forms[0], full: forms.at(-1) };
+  return forms.length < 2 ? { between: [] } : { short: forms[0], full: forms.at(-1), between: forms.slice(1, -1) };
 }
 
 /** The key of the long form whose value may stand for it. */
 function shortForm(schema: Schema, root: Schema): string | undefined {
-  const { short, full } = shortAndFull(schema, root);
+  const { short, full } = formsOf(schema, root);
   if (!short || !full) return undefined;
   const written = JSON.stringify(short);
   const variants = [full, ...(full.oneOf ?? [])];
@@ -97,7 +109,7 @@ function shortForm(schema: Schema, root: Schema): string | undefined {
 
 /** Whether a short form is a quantity, and the long one has no kinds. */
 function isAmount(schema: Schema, root: Schema): boolean {
-  const { short, full } = shortAndFull(schema, root);
+  const { short, full } = formsOf(schema, root);
   return Boolean(short?.pattern && full?.properties);
 }
 

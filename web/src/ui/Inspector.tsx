@@ -4,7 +4,7 @@ import { Fragment, useEffect, useId, useState } from "react";
 import { at, change, changeKind, renameNode } from "../core/changes";
 import { mapping } from "../core/network";
 import { quantity, rounded, sliderRange, written } from "../core/quantity";
-import type { FlowKind } from "../core/kinds";
+import { type FlowKind, keyOfShort } from "../core/kinds";
 import { type Field, fields, fits, schemaOf } from "../core/schema";
 import { type Path, read } from "../core/text";
 import { removeSelected } from "./selected";
@@ -196,7 +196,8 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
   if (field.kind === "group") {
     const isShort = value !== undefined && typeof value !== "object";
     const main = isShort || value === undefined;
-    const inner = field.fields(String(mapping(value).kind ?? ""));
+    const shortKey = isShort ? keyOfShort(kinds, field.key, value) : undefined;
+    const inner = field.fields(shortKey === "kind" ? String(value) : String(mapping(value).kind ?? ""));
     const empty = value === undefined && !kinds.shortForms[field.key] && !inner.some((one) => one.required);
     return (
       <details className="group" open={open && value !== undefined && !main ? true : undefined}>
@@ -205,10 +206,9 @@ function Setting({ field, path, text, open }: { field: Field; path: Path; text: 
           <span className="value">{main ? String(value ?? byDefault(field)) : summary(value)}</span>
           <About id={id} text={field.about} />
         </summary>
-        {inner.map((one) => {
-          const shortHere = isShort && one.key === kinds.shortForms[field.key];
-          return <Setting key={one.key} field={one} path={shortHere ? path : [...path, one.key]} text={text} />;
-        })}
+        {inner.map((one) => (
+          <Setting key={one.key} field={one} path={one.key === shortKey ? path : [...path, one.key]} text={text} />
+        ))}
         {empty && <button onClick={() => store.documents.edit(change(store.state.text, path, {}, kinds))}>Add {field.key}</button>}
         {value !== undefined && (
           <button className="plain" onClick={() => set("")}>
