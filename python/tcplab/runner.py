@@ -331,7 +331,7 @@ def _execute(
 
 @dataclass
 class _MainThread:
-    """Whether it waits for futures, and whether a KeyboardInterrupt is due when it does not any more."""
+    """Whether it waits for futures, and whether KeyboardInterrupt is to be raised after the wait."""
 
     is_waiting: bool = False
     is_due: bool = False

@@ -19,7 +19,7 @@ def write_image(figure: Drawable, target: Path) -> None:
     """Draw one figure into one file, in the format its name ends with. Raises ResultsError."""
     from tcplab.figures.draw_matplotlib import draw
 
-    with _text_stays_text():
+    with _settings():
         write_whole(target, partial(_save, draw(figure), target.suffix.removeprefix(".")))
 
 
@@ -34,7 +34,7 @@ def write_images(
     except OSError as error:
         raise ResultsError.from_os(directory, error) from error
     written: list[Path] = []
-    with _text_stays_text():
+    with _settings():
         for figure in figures:
             if isinstance(figure, Figure) and not figure.panels:
                 continue
@@ -46,11 +46,19 @@ def write_images(
     return written
 
 
-def _text_stays_text() -> AbstractContextManager[Any]:
-    """Text stays text in SVG and PDF, so that it can be searched and its font replaced."""
+def _settings() -> AbstractContextManager[Any]:
+    """Of matplotlib: text stays text in SVG and PDF, so that it can be searched and its font replaced."""
     import matplotlib as mpl
 
-    return mpl.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "tcplab"})
+    return mpl.rc_context(
+        {
+            "svg.fonttype": "none",
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "tcplab",
+            # Axes have their own numbers, not differences to one that stands beside them.
+            "axes.formatter.useoffset": False,
+        }
+    )
 
 
 def _save(canvas: Any, kind: str, path: Path) -> None:

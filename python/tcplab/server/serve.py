@@ -56,8 +56,8 @@ def serve(settings: Settings) -> None:
         access_log=False,
         server_header=False,
         ws_max_size=1 << 16,
-        # A browser that is busy may answer late; one that has gone closes its connection.
-        ws_ping_timeout=None,
+        # A browser on a busy machine may answer late; one that is gone without a word is noticed then.
+        ws_ping_timeout=120,
         timeout_graceful_shutdown=3,
         proxy_headers=False,
     )

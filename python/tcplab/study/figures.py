@@ -455,7 +455,7 @@ def _whose(plot: Plot) -> str:
 
 
 def _title(metric: str) -> str:
-    words = metric.replace("_", " ").replace("rtt", "RTT").replace("cpu", "CPU")
+    words = metric.replace("_", " ").replace("rtt", "RTT").replace("cpu", "CPU").replace("rpm", "RPM")
     return words[0].upper() + words[1:]
 
 

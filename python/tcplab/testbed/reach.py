@@ -44,13 +44,13 @@ def await_routes(
     began = time.monotonic()
     patience = plan.get("convergence", _CONVERGENCE) / 1e9
     ends = [(flow["from"], flow["to"], flow["ip"]) for flow in plan["flows"]]
-    # Also the way back: nothing is said of a route that only one of them has.
+    # Both ways: a route there says nothing of one back.
     waiting = pairs_of(layout, [*ends, *((to, source, ip) for source, to, ip in ends)])
     while waiting := silent(ask, waiting, _LOOK)[0]:
         meanwhile()
         if time.monotonic() - began > patience:
             source, to, address = waiting[0]
             raise TestbedError(
-                f"{to} ({address}) does not answer {source} after {patience:g} s: there is no route", hint
+                f"{to} ({address}) does not answer {source} within {patience:g} s: no route", hint
             )
     return time.monotonic() - began

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from tcplab.figures.draw_matplotlib.panels import DASHES
+from tcplab.figures.draw_matplotlib.panels import DASHES, label_log
 from tcplab.figures.model import Chart, Heatmap, Trace
 
 _SIZE = (7.2, 3.6)
@@ -24,7 +22,6 @@ _KEY_HEIGHT = 0.17
 # Inches that a character of an axis label takes.
 _CHARACTER = 0.075
 _FAINT, _GRID = "#777777", "#dddddd"
-_FEW_DECADES = 300
 _SCALE = LinearSegmentedColormap.from_list("blues", ["#eef4f9", "#7db3d8", "#0072B2"])
 
 
@@ -54,10 +51,10 @@ def draw(chart: Chart | Heatmap) -> Canvas:
         )
     if chart.x_log:
         axis.set_xscale("log")
-        _label_log(axis.xaxis)
+        label_log(axis.xaxis)
     if chart.y_log:
         axis.set_yscale("log")
-        _label_log(axis.yaxis)
+        label_log(axis.yaxis)
     elif chart.y_zero:
         # Down to 0 the margin of a narrow range of values is nothing: points at the top would be cut.
         low, high = axis.get_ylim()
@@ -71,15 +68,6 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     if len(chart.traces) > 1:
         _legend(canvas, axis)
     return canvas
-
-
-def _label_log(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of each decade, for a range of few decades; else at each decade."""
-    low, high = axis.get_view_interval()
-    few = high / low < _FEW_DECADES
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())
 
 
 def _legend(canvas: Canvas, axis: Axes) -> None:

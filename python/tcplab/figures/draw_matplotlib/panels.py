@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from tcplab.figures.model import Figure, Panel, Strip
 
@@ -26,6 +27,8 @@ _MARKERS = {"dot": "o", "cross": "x", "tick": "|"}
 # More points than this are a picture within the drawing: a page of them would open slowly.
 _MAX_POINTS = 3000
 _INK, _FAINT, _GRID = "#222222", "#777777", "#dddddd"
+# A range of few decades: its largest value over its smallest.
+_FEW_DECADES = 300
 
 
 def draw(figure: Figure) -> Canvas:
@@ -66,8 +69,10 @@ def _draw_beside(figure: Figure) -> Canvas:
         axis.set_ylabel(panel.label if panel.x_title else "Share of samples")
         if "x" in panel.log:
             axis.set_xscale("log", base=2 if panel.ticks else 10)
+            label_log(axis.xaxis)
         if "y" in panel.log:
             axis.set_yscale("log")
+            label_log(axis.yaxis)
         if panel.ticks:
             values, names = zip(*panel.ticks, strict=True)
             axis.set_xticks(values, names)
@@ -213,3 +218,12 @@ def _legend(canvas: Canvas, figure: Figure) -> None:
 def _rgb(color: str) -> tuple[float, float, float]:
     red, green, blue = (int(color[i : i + 2], 16) / 255 for i in (1, 3, 5))
     return red, green, blue
+
+
+def label_log(axis: Axis) -> None:
+    """Plain numbers at 1, 2 and 5 of each decade, for a range of few decades; else at each decade."""
+    low, high = axis.get_view_interval()
+    few = high / low < _FEW_DECADES
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
