@@ -23,12 +23,12 @@
 //! # Ok::<(), tcplab_control::ControlError>(())
 //! ```
 
+#[cfg(test)]
+mod abi;
 mod binding;
 pub mod control;
 pub mod files;
 pub mod gauge;
-#[cfg(test)]
-mod layout;
 pub mod registry;
 pub mod sock;
 

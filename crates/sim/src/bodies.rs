@@ -3,6 +3,7 @@
 //! A packet names its body by number; the body is written when it is sent and read when it arrives, and never moved in
 //! between. Copies that a link makes share the body of their original.
 
+use tcplab_tcp::Segment;
 use tcplab_units::prefetch;
 
 use crate::packet::{Body, Packet};
@@ -46,6 +47,21 @@ impl Bodies {
         id
     }
 
+    /// The same for a segment, which is copied once.
+    #[inline]
+    pub(crate) fn insert_segment(&mut self, segment: &Segment) -> BodyId {
+        let id = self.free;
+        let Some(slot) = self.slots.get_mut(id as usize) else { return self.grow(Body::Tcp(*segment)) };
+        self.free = slot.next;
+        match &mut slot.body {
+            // As a rule a segment was there before.
+            Body::Tcp(place) => *place = *segment,
+            other => *other = Body::Tcp(*segment),
+        }
+        slot.packets = 1;
+        id
+    }
+
     #[cold]
     fn grow(&mut self, body: Body) -> BodyId {
         let id = self.slots.len() as BodyId;
@@ -56,11 +72,27 @@ impl Bodies {
     /// The contents of `packet`.
     #[inline]
     pub(crate) fn get(&self, packet: &Packet) -> Body {
-        let mut body = self.slots[packet.body as usize].body;
+        let mut body = self.slots[packet.body() as usize].body;
         if let Body::Tcp(segment) = &mut body {
             // A queue may have marked it.
-            segment.ecn = packet.traffic_class & 3;
+            segment.ecn = packet.ecn_bits();
         }
+        body
+    }
+
+    /// The segment of `packet`, where it lies; none: its contents are of another kind.
+    #[inline]
+    pub(crate) fn segment(&mut self, packet: &Packet) -> Option<&Segment> {
+        let Body::Tcp(segment) = &mut self.slots[packet.body() as usize].body else { return None };
+        // A queue may have marked the packet. Each copy of it has a mark of its own, which is set before it is read.
+        segment.ecn = packet.ecn_bits();
+        Some(segment)
+    }
+
+    /// The contents of a packet that has come to its end.
+    pub(crate) fn take(&mut self, packet: &Packet) -> Body {
+        let body = self.get(packet);
+        self.release(packet.body());
         body
     }
 

@@ -1,13 +1,14 @@
 //! Why a plan cannot be simulated.
 
+use std::fmt;
+
 use tcplab_control::ControlError;
 use tcplab_units::Span;
 
 /// Why a plan cannot be simulated.
-#[derive(Debug, thiserror::Error, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub enum PlanError {
     /// Two nodes, links or flows share a name.
-    #[error("two {what} are called `{name}`")]
     Twice {
         /// `nodes`, `links` or `flows`.
         what: &'static str,
@@ -15,7 +16,6 @@ pub enum PlanError {
         name: String,
     },
     /// A name that nothing bears.
-    #[error("{place}: there is no {what} called `{name}`")]
     Unknown {
         /// Where it is used.
         place: String,
@@ -25,7 +25,6 @@ pub enum PlanError {
         name: String,
     },
     /// A route leaves by a link that does not end at the node.
-    #[error("nodes.{node}.routes: link `{link}` does not end at this node")]
     ForeignLink {
         /// The node.
         node: String,
@@ -33,13 +32,11 @@ pub enum PlanError {
         link: String,
     },
     /// A link on a medium does not say how fast it sends.
-    #[error("links.{link}: a link on a medium needs a `rate` in both directions, and takes no `trace`")]
     NoRate {
         /// The link.
         link: String,
     },
     /// Packets would not arrive.
-    #[error("flows.{flow}: no route from `{from}` to `{to}` (it ends at `{stuck}`)")]
     NoRoute {
         /// The flow.
         flow: String,
@@ -51,10 +48,6 @@ pub enum PlanError {
         stuck: String,
     },
     /// Routing protocols have found no way in time.
-    #[error(
-        "flows.{flow}: {from} does not reach {to} after {patience}: {stuck} has no route. Check what its routers \
-         announce, or set `wait: {{timeout: ...}}`"
-    )]
     NotConverged {
         /// The flow.
         flow: String,
@@ -68,16 +61,11 @@ pub enum PlanError {
         patience: Span,
     },
     /// A configuration that the models do not read.
-    #[error("nodes.{node}.frr: the simulator does not read FRR's own language")]
     FrrFile {
         /// The router.
         node: String,
     },
     /// A network with more than two routers.
-    #[error(
-        "nodes.{node}.routing: the simulator's routing protocols run on links between two routers, \
-         and {node} meets {other} at the switch {switch}"
-    )]
     SharedSubnet {
         /// The router.
         node: String,
@@ -87,7 +75,6 @@ pub enum PlanError {
         switch: String,
     },
     /// A path has room for so many.
-    #[error("flows.{flow}: its path has {count} accelerators and caches; {most} are possible")]
     Relays {
         /// The flow.
         flow: String,
@@ -97,7 +84,6 @@ pub enum PlanError {
         most: usize,
     },
     /// The field has six bits.
-    #[error("flows.{flow}.dscp: {dscp} is not a codepoint from 0 to 63")]
     Dscp {
         /// The flow.
         flow: String,
@@ -105,10 +91,6 @@ pub enum PlanError {
         dscp: u8,
     },
     /// A packet would have to be fragmented, which is not simulated.
-    #[error(
-        "flows.{flow}.payload: {payload} B make an IP packet of {length} B, \
-         but the path carries at most {mtu} B and fragments are not simulated"
-    )]
     TooLong {
         /// The flow.
         flow: String,
@@ -120,19 +102,16 @@ pub enum PlanError {
         mtu: u32,
     },
     /// A setting that would stop the clock.
-    #[error("{place} must be more than zero")]
     Zero {
         /// The setting.
         place: String,
     },
     /// Nothing on the path takes time.
-    #[error("flows.{flow}: no link on its path has a rate or a delay, so a round trip would take no time")]
     NoTime {
         /// The flow.
         flow: String,
     },
     /// The path's MTU leaves no room for payload.
-    #[error("flows.{flow}: an MTU of {mtu} B leaves no room for TCP payload")]
     NoRoomForPayload {
         /// The flow.
         flow: String,
@@ -140,7 +119,6 @@ pub enum PlanError {
         mtu: u32,
     },
     /// An interface address that is not an IP address with a prefix length.
-    #[error("links.{link}.addresses: `{address}` is not an IP address with a prefix length")]
     Address {
         /// The link.
         link: String,
@@ -148,7 +126,6 @@ pub enum PlanError {
         address: String,
     },
     /// A captured node without an address of its own.
-    #[error("flows.{flow}: node `{node}` has no address to capture packets with")]
     NoAddress {
         /// The flow.
         flow: String,
@@ -156,7 +133,6 @@ pub enum PlanError {
         node: String,
     },
     /// More parts than indices.
-    #[error("{what}: the plan has {count}, but the simulator takes at most {most}")]
     TooMany {
         /// `nodes`, `links`, `flows` or `streams`.
         what: &'static str,
@@ -166,7 +142,6 @@ pub enum PlanError {
         most: u64,
     },
     /// A congestion control that cannot be had.
-    #[error("flows.{flow}.cc: {source}")]
     Control {
         /// The flow.
         flow: String,
@@ -174,3 +149,117 @@ pub enum PlanError {
         source: ControlError,
     },
 }
+
+impl PlanError {
+    /// Path in the plan of what it is about.
+    pub fn place(&self) -> String {
+        match self {
+            PlanError::Twice { what, .. } | PlanError::TooMany { what, .. } => (*what).to_owned(),
+            PlanError::Unknown { place, .. } | PlanError::Zero { place } => place.clone(),
+            PlanError::ForeignLink { node, .. } => format!("nodes.{node}.routes"),
+            PlanError::NoRate { link } => format!("links.{link}"),
+            PlanError::NoRoute { flow, .. }
+            | PlanError::NotConverged { flow, .. }
+            | PlanError::Relays { flow, .. }
+            | PlanError::NoTime { flow }
+            | PlanError::NoRoomForPayload { flow, .. }
+            | PlanError::NoAddress { flow, .. } => format!("flows.{flow}"),
+            PlanError::FrrFile { node } => format!("nodes.{node}.frr"),
+            PlanError::SharedSubnet { node, .. } => format!("nodes.{node}.routing"),
+            PlanError::Dscp { flow, .. } => format!("flows.{flow}.dscp"),
+            PlanError::TooLong { flow, .. } => format!("flows.{flow}.payload"),
+            PlanError::Address { link, .. } => format!("links.{link}.addresses"),
+            PlanError::Control { flow, .. } => format!("flows.{flow}.cc"),
+        }
+    }
+
+    /// The mistake there.
+    pub fn message(&self) -> String {
+        match self {
+            PlanError::Twice { what, name } => format!("two {what} are called `{name}`"),
+            PlanError::Unknown { what, name, .. } => format!("there is no {what} called `{name}`"),
+            PlanError::ForeignLink { link, .. } => format!("link `{link}` does not end at this node"),
+            PlanError::NoRate { .. } => {
+                "a link on a medium needs a `rate` in both directions, and takes no `trace`".to_owned()
+            }
+            PlanError::NoRoute { from, to, stuck, .. } => {
+                format!("no route from `{from}` to `{to}` (it ends at `{stuck}`)")
+            }
+            PlanError::NotConverged { from, to, stuck, patience, .. } => {
+                format!("{from} does not reach {to} after {patience}: {stuck} has no route")
+            }
+            PlanError::FrrFile { .. } => "the simulator does not read FRR's own language".to_owned(),
+            PlanError::SharedSubnet { node, other, switch } => format!(
+                "the simulator's routing protocols run on links between two routers, \
+                 and {node} meets {other} at the switch {switch}"
+            ),
+            PlanError::Relays { count, most, .. } => {
+                format!("its path has {count} accelerators and caches; {most} are possible")
+            }
+            PlanError::Dscp { dscp, .. } => format!("{dscp} is not a codepoint from 0 to 63"),
+            PlanError::TooLong { payload, length, mtu, .. } => format!(
+                "{payload} B make an IP packet of {length} B, \
+                 but the path carries at most {mtu} B and fragments are not simulated"
+            ),
+            PlanError::Zero { .. } => "must be more than zero".to_owned(),
+            PlanError::NoTime { .. } => {
+                "no link on its path has a rate or a delay, so a round trip would take no time".to_owned()
+            }
+            PlanError::NoRoomForPayload { mtu, .. } => {
+                format!("an MTU of {mtu} B leaves no room for TCP payload")
+            }
+            PlanError::Address { address, .. } => {
+                format!("`{address}` is not an IP address with a prefix length")
+            }
+            PlanError::NoAddress { node, .. } => {
+                format!("node `{node}` has no address to capture packets with")
+            }
+            PlanError::TooMany { count, most, .. } => {
+                format!("the plan has {count}, but the simulator takes at most {most}")
+            }
+            PlanError::Control { source, .. } => source.to_string(),
+        }
+    }
+
+    /// The setting that fixes it; empty where the message says it.
+    pub fn hint(&self) -> String {
+        match self {
+            PlanError::NoRate { .. } => "give the link a `rate`, and leave out `trace`".to_owned(),
+            PlanError::NotConverged { .. } => {
+                "check what its routers announce, or set `wait: {timeout: ...}`".to_owned()
+            }
+            PlanError::FrrFile { .. } => "use `--engine kernel`, or leave out `frr`".to_owned(),
+            PlanError::SharedSubnet { .. } => {
+                "use `--engine kernel`, or join the routers by links of their own".to_owned()
+            }
+            PlanError::Relays { .. } => "leave out `accelerate` or `cache` at some of them".to_owned(),
+            PlanError::TooLong { payload, length, mtu, .. } => {
+                let header = length - u64::from(*payload);
+                let most = u64::from(*mtu).saturating_sub(header);
+                format!("use a `payload` of at most {most} B")
+            }
+            PlanError::NoTime { .. } => "give a link on the path a `rate` or a `delay`; \
+                 to a generated `topology` add `edge: {rate: 1 Gbit/s, delay: 10 us}`"
+                .to_owned(),
+            PlanError::NoRoomForPayload { .. } => "use a larger `mtu` on the path's links".to_owned(),
+            PlanError::Control { .. } => "change it or leave it out".to_owned(),
+            PlanError::Twice { .. }
+            | PlanError::Unknown { .. }
+            | PlanError::ForeignLink { .. }
+            | PlanError::NoRoute { .. }
+            | PlanError::Dscp { .. }
+            | PlanError::Zero { .. }
+            | PlanError::Address { .. }
+            | PlanError::NoAddress { .. }
+            | PlanError::TooMany { .. } => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place(), self.message())
+    }
+}
+
+impl std::error::Error for PlanError {}

@@ -33,7 +33,7 @@ pub(crate) fn look_ahead(streams: &[Stream], sim: &SimContext, direction: Direct
     };
     let [packet, stream, end, behind] = STEPS;
     if let Some(packet) = link.upcoming(packet) {
-        sim.bodies.prefetch(packet.body);
+        sim.bodies.prefetch(packet.body());
         sim.schedule.prefetch(sim.timer_slot(packet.stream(), Timer::Sender));
         prefetch(&streams[packet.stream() as usize]);
     }

@@ -7,7 +7,7 @@ use tcplab_units::Span;
 
 use crate::error::PlanError;
 use crate::packet::Packet;
-use crate::plan::{Direction, IpVersion, Limit, Nic, Node, NodeKind, Overhead, Plan, Queue};
+use crate::plan::{Direction, IpVersion, Limit, Nic, Node, NodeKind, Overhead, Plan, Queue, Timing};
 
 /// A node's number: its place in the plan.
 pub(crate) type NodeId = u16;
@@ -100,10 +100,15 @@ impl Network {
                 [(&link.forward, "forward", end(1)?), (&link.backward, "backward", end(0)?)]
             {
                 let seed = component_seed(plan.seed, &format!("link.{}.{direction}", link.name));
-                links.push(match link.medium {
+                let mut made = match link.medium {
                     Some(_) => Link::on_medium(settings, seed),
                     None => Link::new(settings, seed),
-                });
+                };
+                let receiver = &plan.nodes[usize::from(far_end)];
+                if receiver.kind == NodeKind::Host && receiver.timing == Timing::Linux {
+                    made.wake_up(seed);
+                }
+                links.push(made);
                 far_ends.push(far_end);
             }
         }
@@ -255,7 +260,7 @@ impl Network {
     #[inline]
     pub(crate) fn next_hop(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
         let is_six = self.six.get(packet.stream() as usize).is_some_and(|&is_six| is_six);
-        let direction = self.route(node, packet.destination, is_six);
+        let direction = self.route(node, packet.destination(), is_six);
         if direction < CHOICES {
             return Some(direction);
         }
@@ -369,7 +374,7 @@ fn sending(nic: Nic) -> Direction {
         rate: Some(nic.rate),
         overhead: Overhead::default(),
         policer: None,
-        queue: Queue::Droptail { limit: Some(Limit::Packets(u64::from(nic.queue))), mark_above: None },
+        queue: Queue::droptail(Some(Limit::Packets(u64::from(nic.queue)))),
         delay: Span::ZERO,
         jitter: None,
         reorder: None,

@@ -17,33 +17,31 @@ pub const UDP_HEADER: u32 = 8;
 /// Bytes of an ICMP echo header.
 pub const ICMP_HEADER: u32 = 8;
 
-/// A packet on its way, as links and nodes need to know it: small, for it is moved at every step. Its
-/// contents stay in one place meanwhile.
+/// A packet on its way, as links and nodes need to know it: two words, for it is moved at every step. Its contents stay in
+/// one place meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packet {
-    /// Its contents.
-    pub(crate) body: BodyId,
-    /// Bytes of its Ethernet frame.
-    pub(crate) frame_len: u32,
-    /// The stream it belongs to, counted over all flows, times two; one more: it travels from the flow's `from` to
-    /// its `to`, not back.
-    pub(crate) conversation: u32,
-    /// Node it goes to.
-    pub(crate) destination: u16,
-    /// The octet of its IP header that holds the differentiated services codepoint and, in the two low bits, the ECN
-    /// codepoint.
-    pub(crate) traffic_class: u8,
-    /// Routers that may still forward it, in the low seven bits. The highest bit: its bits were damaged; the receiver
-    /// discards it.
-    life: u8,
+    /// The number of its contents, and from bit 32 the bytes of its Ethernet frame.
+    load: u64,
+    /// The conversation, and from `DESTINATION`, `TRAFFIC_CLASS` and `LIFE` on what they are named after.
+    way: u64,
 }
 
+/// Bits 32 to 47: the node it goes to.
+const DESTINATION: u32 = 32;
+/// Bits 48 to 55: the octet of its IP header that holds the differentiated services codepoint and, in the two low bits, the
+/// ECN codepoint.
+const TRAFFIC_CLASS: u32 = 48;
+/// Bits 56 to 62: routers that may still forward it.
+const LIFE: u32 = 56;
+/// Its bits were damaged; the receiver discards it.
+const CORRUPTED: u64 = 1 << 63;
 /// The TTL that Linux gives to the packets that it sends (ip-sysctl, `ip_default_ttl`; IPv6's `hop_limit`).
-const TIME_TO_LIVE: u8 = 64;
-const CORRUPTED: u8 = 0x80;
+const TIME_TO_LIVE: u64 = 64;
 
 impl Packet {
-    /// A packet that is about to be sent.
+    /// A packet that is about to be sent. `conversation` is its stream's number, counted over all flows, times two; one more:
+    /// it travels from the flow's `from` to its `to`, not back.
     #[inline]
     pub(crate) fn new(
         body: BodyId,
@@ -52,33 +50,69 @@ impl Packet {
         destination: u16,
         traffic_class: u8,
     ) -> Packet {
-        Packet { body, frame_len, conversation, destination, traffic_class, life: TIME_TO_LIVE }
+        Packet {
+            load: u64::from(frame_len) << 32 | u64::from(body),
+            way: TIME_TO_LIVE << LIFE
+                | u64::from(traffic_class) << TRAFFIC_CLASS
+                | u64::from(destination) << DESTINATION
+                | u64::from(conversation),
+        }
+    }
+
+    /// Its contents.
+    #[inline]
+    pub(crate) fn body(&self) -> BodyId {
+        self.load as u32
+    }
+
+    /// Node it goes to.
+    #[inline]
+    pub(crate) fn destination(&self) -> u16 {
+        (self.way >> DESTINATION) as u16
+    }
+
+    /// The octet of its IP header that holds DSCP and ECN.
+    #[inline]
+    fn traffic_class(&self) -> u8 {
+        (self.way >> TRAFFIC_CLASS) as u8
+    }
+
+    /// The ECN field as on the wire.
+    #[inline]
+    pub(crate) fn ecn_bits(&self) -> u8 {
+        self.traffic_class() & 3
     }
 
     /// Its bits were damaged.
     #[inline]
     pub(crate) fn is_corrupted(&self) -> bool {
-        self.life & CORRUPTED != 0
+        self.way & CORRUPTED != 0
     }
 
     /// A router forwards it; whether its time to live allows that.
     #[inline]
     pub(crate) fn count_down(&mut self) -> bool {
         // It is not forwarded at zero (RFC 1812, section 5.3.1).
-        self.life -= 1;
-        self.life & !CORRUPTED != 0
+        self.way -= 1 << LIFE;
+        (self.way & !CORRUPTED) >> LIFE != 0
+    }
+
+    /// The stream and the way it travels.
+    #[inline]
+    fn conversation(&self) -> u32 {
+        self.way as u32
     }
 
     /// The stream it belongs to, counted over all flows.
     #[inline]
     pub(crate) fn stream(&self) -> u32 {
-        self.conversation >> 1
+        self.conversation() >> 1
     }
 
     /// It travels from the flow's `from` to its `to`, not back.
     #[inline]
     pub(crate) fn forward(&self) -> bool {
-        self.conversation & 1 == 1
+        self.way & 1 == 1
     }
 }
 
@@ -113,13 +147,11 @@ impl Body {
     /// Bytes of the Ethernet frame that carries this over `ip`.
     #[inline]
     pub fn frame_len(&self, ip: IpVersion) -> u32 {
-        ETHERNET_HEADER
-            + ip.header_len()
-            + match self {
-                Body::Tcp(segment) => tcp_header_len(segment) + segment.len,
-                Body::Udp { payload, .. } => UDP_HEADER + payload,
-                Body::Echo { payload, .. } => ICMP_HEADER + payload,
-            }
+        match self {
+            Body::Tcp(segment) => segment_frame_len(segment, ip),
+            Body::Udp { payload, .. } => ETHERNET_HEADER + ip.header_len() + UDP_HEADER + payload,
+            Body::Echo { payload, .. } => ETHERNET_HEADER + ip.header_len() + ICMP_HEADER + payload,
+        }
     }
 
     /// The acknowledgment of a TCP segment that neither opens nor ends a connection.
@@ -134,6 +166,12 @@ impl Body {
         let (is_pure, ecn_flags) = (segment.len == 0, segment.flags & (ECE | CWR));
         Some(Acknowledgment { number: segment.ack, is_pure, ecn_flags, sack })
     }
+}
+
+/// Bytes of the Ethernet frame that carries `segment` over `ip`.
+#[inline]
+pub(crate) fn segment_frame_len(segment: &Segment, ip: IpVersion) -> u32 {
+    ETHERNET_HEADER + ip.header_len() + tcp_header_len(segment) + segment.len
 }
 
 /// Bytes of a segment's TCP header, options laid out as Linux does (`tcp_options_write`).
@@ -159,30 +197,30 @@ pub(crate) fn is_opening(segment: &Segment) -> bool {
 impl tcplab_link::Packet for Packet {
     #[inline]
     fn frame_len(&self) -> u32 {
-        self.frame_len
+        (self.load >> 32) as u32
     }
     /// One number for each stream and direction, scrambled by Knuth's multiplicative method ("The Art of Computer
     /// Programming", volume 3, section 6.4) so that neighbouring streams share no bits.
     #[inline]
     fn flow_hash(&self) -> u32 {
-        let flow = u64::from(self.conversation);
+        let flow = u64::from(self.conversation());
         (flow.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.traffic_class)
+        Ecn::from_bits(self.traffic_class())
     }
     #[inline]
     fn dscp(&self) -> u8 {
-        self.traffic_class >> 2
+        self.traffic_class() >> 2
     }
     #[inline]
     fn mark_ce(&mut self) {
-        self.traffic_class |= Ecn::Ce as u8;
+        self.way |= (Ecn::Ce as u64) << TRAFFIC_CLASS;
     }
     #[inline]
     fn corrupt(&mut self) {
-        self.life |= CORRUPTED;
+        self.way |= CORRUPTED;
     }
     #[inline]
     fn duplicate(&self) -> Packet {

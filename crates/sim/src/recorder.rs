@@ -1,6 +1,6 @@
 //! The record of a run.
 
-use tcplab_link::{Event, Inside, Observer, QueueTables};
+use tcplab_link::{Event, Inside, Observer, Packet as _, QueueTables};
 use tcplab_tables::{
     Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, PacketRow,
     Packets, Pings, QueueClasses, QueueGauges, Queues, RouteRow, Routes, Sockets, Symbol,
@@ -212,7 +212,7 @@ impl Recorder {
             flow: Some(flow),
             stream: Some(number),
             seq: Some(seq),
-            len: u64::from(packet.frame_len),
+            len: u64::from(packet.frame_len()),
             queue_packets: u64::from(queue_packets),
         });
     }
@@ -270,8 +270,8 @@ impl<M: Mode> Observer<Packet> for LinkObserver<'_, M> {
             capture.on(event, at, packet, self.bodies, self.direction);
         }
         match event {
-            Event::Drop | Event::Lose => self.bodies.release(packet.body),
-            Event::Duplicate => self.bodies.share(packet.body),
+            Event::Drop | Event::Lose => self.bodies.release(packet.body()),
+            Event::Duplicate => self.bodies.share(packet.body()),
             _ => {}
         }
     }

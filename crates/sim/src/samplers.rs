@@ -7,7 +7,7 @@ use tcplab_units::{Span, Time};
 
 use crate::capture;
 use crate::histogram::Summary;
-use crate::plan::{Plan, Traffic};
+use crate::plan::Plan;
 use crate::relay::Leg;
 use crate::sim_context::SimContext;
 use crate::stream::{Counts, Stream, StreamKind};
@@ -206,13 +206,10 @@ pub(crate) fn flows(plan: &Plan, streams: &[Stream], sim: &mut SimContext, end: 
         let cc = flow.traffic.cc().map(|cc| symbol(&cc.name));
         let (from, to, kind) = (symbol(&flow.from), symbol(&flow.to), symbol(flow.traffic.traits().name));
         let [forward, reverse] = sim.recorder.losses(stream.endpoints.stream);
-        let ports = match flow.traffic {
-            Traffic::Ping(_) => None,
-            _ => Some((
-                capture::client_port(stream.endpoints.stream),
-                capture::server_port(flow, stream.flow, number as u32),
-            )),
-        };
+        let ports = flow.traffic.traits().served.then(|| {
+            let client = capture::client_port(stream.endpoints.stream);
+            (client, capture::server_port(flow, stream.flow, number as u32))
+        });
         let mut row = FlowRow {
             flow: name,
             stream: number,

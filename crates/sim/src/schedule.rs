@@ -87,7 +87,7 @@ impl Schedule {
     }
 
     /// The first of all keys. The entry of a component that did not ask for another wake-up is taken off.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Key {
         if self.current != NONE {
             self.replay(self.current, ABSENT);
@@ -106,7 +106,7 @@ impl Schedule {
     /// `slot` wakes up at `time` and not at any other; `Time::NEVER` cancels.
     #[inline]
     pub(crate) fn set(&mut self, slot: Slot, time: Time) {
-        if self.time(slot) != time || slot == self.current {
+        if slot == self.current || self.time(slot) != time {
             self.change(slot, time);
         }
     }
@@ -115,7 +115,7 @@ impl Schedule {
     /// one that fires too early is put off then, which is cheaper than moving it with every packet.
     #[inline]
     pub(crate) fn set_no_later(&mut self, slot: Slot, time: Time) {
-        if time < self.time(slot) || slot == self.current {
+        if slot == self.current || time < self.time(slot) {
             self.change(slot, time);
         }
     }

@@ -124,7 +124,7 @@ impl SimContext {
     #[cold]
     fn discard(&mut self, packet: &Packet) {
         self.recorder.count_loss(packet);
-        self.bodies.release(packet.body);
+        self.bodies.release(packet.body());
     }
 
     /// Queues `packet` at the interface `number`; whether there was room.
@@ -138,7 +138,7 @@ impl SimContext {
         self.schedule.set(number, next);
         if !has_room {
             self.recorder.count_loss(&packet);
-            self.bodies.release(packet.body);
+            self.bodies.release(packet.body());
         }
         has_room
     }
@@ -156,7 +156,7 @@ impl SimContext {
         Some((packet, body))
     }
 
-    #[inline]
+    #[inline(always)]
     fn enter<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
         let now = self.schedule.now();
         let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);

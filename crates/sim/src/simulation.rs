@@ -292,22 +292,22 @@ impl Simulation {
     #[inline]
     fn hand_over<M: Mode>(&mut self, packet: Packet, node: NodeId) -> bool {
         self.sim.packets += 1;
-        let stream = packet.stream() as usize;
-        if packet.destination != node {
+        let receiver = &mut self.streams[packet.stream() as usize];
+        if packet.destination() != node {
             self.sim.forward::<M>(node, packet);
         } else if packet.is_corrupted() {
             self.sim.recorder.count_loss(&packet);
-            self.sim.bodies.release(packet.body);
+            self.sim.bodies.release(packet.body());
         } else {
-            let body = self.sim.bodies.get(&packet);
-            self.sim.bodies.release(packet.body);
-            let receiver = &mut self.streams[stream];
             match receiver.endpoints.relays.at(node) {
-                Some(number) => receiver.relay::<M>(number, &body, packet.forward(), &mut self.sim),
-                None => receiver.receive::<M>(&body, packet.forward(), &mut self.sim),
+                Some(number) => {
+                    let body = self.sim.bodies.take(&packet);
+                    receiver.relay::<M>(number, &body, packet.forward(), &mut self.sim);
+                }
+                None => receiver.receive::<M>(&packet, &mut self.sim),
             }
         }
-        self.note_finished(stream)
+        note_finished(receiver, &mut self.unfinished)
     }
 
     /// The run ends when all streams are finished and nothing is on its way. `perhaps`: it is worth a look.
@@ -318,15 +318,9 @@ impl Simulation {
         }
     }
 
-    /// Counts `stream` if it has finished; whether it has.
     #[inline]
     fn note_finished(&mut self, stream: usize) -> bool {
-        let stream = &mut self.streams[stream];
-        if !stream.done && stream.finished() {
-            stream.done = true;
-            self.unfinished -= 1;
-        }
-        stream.done
+        note_finished(&mut self.streams[stream], &mut self.unfinished)
     }
 
     fn sample<M: Mode>(&mut self, sampler: Sampler) {
@@ -370,6 +364,16 @@ impl Simulation {
         let first = self.sim.network.components() + self.streams.len() * Timer::COUNT as usize;
         self.sim.schedule.set(first as Slot + sampler as Slot, next);
     }
+}
+
+/// Counts `stream` off those that are `unfinished` if it has finished; whether it has.
+#[inline]
+fn note_finished(stream: &mut Stream, unfinished: &mut usize) -> bool {
+    if !stream.done && stream.finished() {
+        stream.done = true;
+        *unfinished -= 1;
+    }
+    stream.done
 }
 
 #[cfg(test)]

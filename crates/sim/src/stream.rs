@@ -1,9 +1,11 @@
 //! A stream: one connection or source of a flow.
 
+use tcplab_tcp::Segment;
 use tcplab_units::Time;
 
+use crate::bodies::BodyId;
 use crate::network::NodeId;
-use crate::packet::{Body, Packet};
+use crate::packet::{Body, Packet, segment_frame_len};
 use crate::ping_stream::PingStream;
 use crate::plan::IpVersion;
 use crate::recorder::Mode;
@@ -73,12 +75,39 @@ impl FlowEndpoints {
     /// Sends `body` from one end to the other, or to the first relay before it.
     ///
     /// Whether the host's interface had room for it.
-    #[inline]
     pub(crate) fn send<M: Mode>(&self, body: Body, forward: bool, sim: &mut SimContext) -> bool {
+        let (from, to) = self.first_hop(forward);
+        self.send_on::<M>(body, forward, from, to, sim)
+    }
+
+    /// The same for a segment.
+    #[inline]
+    pub(crate) fn send_segment<M: Mode>(
+        &self,
+        segment: &Segment,
+        forward: bool,
+        sim: &mut SimContext,
+    ) -> bool {
+        let (from, to) = self.first_hop(forward);
+        let frame_len = segment_frame_len(segment, self.ip);
+        let packet = self.packet(sim.bodies.insert_segment(segment), frame_len, segment.ecn, forward, to);
+        sim.send::<M>(from, packet)
+    }
+
+    /// The end that sends, and the one to which it sends: the other end, or the first relay before it.
+    #[inline]
+    fn first_hop(&self, forward: bool) -> (NodeId, NodeId) {
         let relays = self.relays.nodes();
         let (from, to, relay) =
             if forward { (self.from, self.to, relays.first()) } else { (self.to, self.from, relays.last()) };
-        self.send_on::<M>(body, forward, from, relay.copied().unwrap_or(to), sim)
+        (from, relay.copied().unwrap_or(to))
+    }
+
+    /// A packet of the stream to `to`.
+    #[inline]
+    fn packet(&self, body: BodyId, frame_len: u32, ecn: u8, forward: bool, to: NodeId) -> Packet {
+        let (conversation, traffic_class) = (self.stream << 1 | u32::from(forward), self.dscp << 2 | ecn);
+        Packet::new(body, frame_len, conversation, to, traffic_class)
     }
 
     /// Sends `body` from the relay of this number to the next one, or to the end beyond it.
@@ -91,7 +120,6 @@ impl FlowEndpoints {
         self.send_on::<M>(body, forward, here, to, sim);
     }
 
-    #[inline]
     fn send_on<M: Mode>(
         &self,
         body: Body,
@@ -102,8 +130,7 @@ impl FlowEndpoints {
     ) -> bool {
         let ecn = if let Body::Tcp(segment) = &body { segment.ecn } else { self.ecn };
         let frame_len = body.frame_len(self.ip);
-        let (conversation, traffic_class) = (self.stream << 1 | u32::from(forward), self.dscp << 2 | ecn);
-        let packet = Packet::new(sim.bodies.insert(body), frame_len, conversation, to, traffic_class);
+        let packet = self.packet(sim.bodies.insert(body), frame_len, ecn, forward, to);
         sim.send::<M>(from, packet)
     }
 }
@@ -162,11 +189,11 @@ impl Stream {
 
     /// A packet of the stream arrived at the end it was sent to.
     #[inline]
-    pub(crate) fn receive<M: Mode>(&mut self, body: &Body, forward: bool, sim: &mut SimContext) {
+    pub(crate) fn receive<M: Mode>(&mut self, packet: &Packet, sim: &mut SimContext) {
         match &mut self.kind {
-            StreamKind::Tcp(tcp) => tcp.receive::<M>(body, forward, &self.endpoints, sim),
-            StreamKind::Udp(udp) => udp.receive(body, sim.now()),
-            StreamKind::Ping(ping) => ping.receive::<M>(body, &self.endpoints, sim),
+            StreamKind::Tcp(tcp) => tcp.receive::<M>(packet, &self.endpoints, sim),
+            StreamKind::Udp(udp) => udp.receive(&sim.bodies.take(packet), sim.now()),
+            StreamKind::Ping(ping) => ping.receive::<M>(&sim.bodies.take(packet), &self.endpoints, sim),
         }
     }
 

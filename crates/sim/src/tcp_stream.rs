@@ -9,7 +9,7 @@ use tcplab_units::{Time, prefetch};
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
 use crate::network::NodeId;
-use crate::packet::{Body, is_opening};
+use crate::packet::{Body, Packet, is_opening};
 use crate::recorder::Mode;
 use crate::relay::{Hop, Leg, Relay};
 use crate::sim_context::{SimContext, Timer};
@@ -165,24 +165,40 @@ impl TcpStream {
     #[inline]
     pub(crate) fn receive<M: Mode>(
         &mut self,
-        body: &Body,
-        forward: bool,
+        packet: &Packet,
         endpoints: &FlowEndpoints,
         sim: &mut SimContext,
     ) {
-        let Body::Tcp(segment) = body else { return };
-        let end = if forward { SERVER } else { CLIENT };
+        let end = if packet.forward() { SERVER } else { CLIENT };
         let now = sim.now();
-        if let Some(connection) = &mut self.ends[end] {
+        let Some(connection) = &mut self.ends[end] else {
+            return self.receive_without_end::<M>(packet, endpoints, sim);
+        };
+        if let Some(segment) = sim.bodies.segment(packet) {
             connection.handle_segment(segment, now);
-        } else if let Some(remains) = &self.remains {
-            if let Some(answer) = remains.ends[end].answer(segment, now) {
+        }
+        sim.bodies.release(packet.body());
+        self.drive::<M>(end, endpoints, sim);
+    }
+
+    /// The same before the end is there, and when it is not there any more.
+    #[cold]
+    fn receive_without_end<M: Mode>(
+        &mut self,
+        packet: &Packet,
+        endpoints: &FlowEndpoints,
+        sim: &mut SimContext,
+    ) {
+        let now = sim.now();
+        let Body::Tcp(segment) = sim.bodies.take(packet) else { return };
+        let end = if packet.forward() { SERVER } else { CLIENT };
+        if let Some(remains) = &self.remains {
+            if let Some(answer) = remains.ends[end].answer(&segment, now) {
                 endpoints.send::<M>(Body::Tcp(answer), end == CLIENT, sim);
             }
             return;
-        } else {
-            self.accept(segment, now);
         }
+        self.accept(&segment, now);
         self.drive::<M>(end, endpoints, sim);
     }
 
@@ -277,26 +293,29 @@ impl TcpStream {
 
     /// Does all that follows from the last thing that happened to an end.
     fn drive<M: Mode>(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
-        let now = sim.now();
         let forward = end == CLIENT;
         let timer = if forward { Timer::Sender } else { Timer::Receiver };
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
-            while let Some(segment) = connection.poll_transmit(now) {
-                if !endpoints.send::<M>(Body::Tcp(segment), forward, sim) {
-                    connection.departed(segment.len, now);
-                }
+            if connection.has_to_transmit() {
+                transmit::<M>(connection, endpoints, forward, sim);
             }
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {
-                acted |= self.notice(end, notice, endpoints, sim);
+                match notice {
+                    Notice::RttSample(rtt) if end == self.data_end => self.rtt.record(rtt),
+                    Notice::RttSample(_) => {}
+                    other => acted |= self.notice(end, other, endpoints, sim),
+                }
             }
             acted |= self.deliver(end, endpoints, sim);
             if !acted {
                 break;
             }
         }
-        self.observe(end, endpoints, sim);
+        if end == self.data_end {
+            self.observe(end, endpoints, sim);
+        }
         if let Some(connection) = &self.ends[end] {
             sim.set_timer_no_later(endpoints.stream, timer, connection.poll_timeout());
         }
@@ -317,11 +336,7 @@ impl TcpStream {
         let is_client = end == CLIENT;
         let mut event = |name: &str, detail| sim.recorder.stream_event(now, endpoints.stream, name, detail);
         match notice {
-            Notice::RttSample(rtt) => {
-                if end == self.data_end {
-                    self.rtt.record(rtt);
-                }
-            }
+            Notice::RttSample(_) => {}
             Notice::Established => {
                 if is_client {
                     let feedback =
@@ -376,12 +391,9 @@ impl TcpStream {
         self.application.on_data(end, connection, &mut Context { endpoints, sim })
     }
 
-    /// Keeps account of the control's window and phase.
+    /// Keeps account of the window and phase of the end that sends most.
     #[inline]
     fn observe(&mut self, end: usize, endpoints: &FlowEndpoints, sim: &mut SimContext) {
-        if end != self.data_end {
-            return;
-        }
         let Some(connection) = &self.ends[end] else { return };
         let now = sim.now();
         self.window.set(connection.cwnd(), now);
@@ -395,8 +407,8 @@ impl TcpStream {
     /// Whether both ends are done with the connection.
     pub(crate) fn finished(&self) -> bool {
         // Where a cache has answered everything, there is no server's end.
-        let served = self.closed[SERVER] || self.relays.iter().any(Relay::never_connected);
-        self.aborted || self.closed[CLIENT] && served
+        let served = || self.closed[SERVER] || self.relays.iter().any(Relay::never_connected);
+        self.aborted || self.closed[CLIENT] && served()
     }
 
     /// Whether the stream did all it was asked to by `end`, when the run had `ended` or was broken off.
@@ -462,7 +474,20 @@ impl TcpStream {
     }
 }
 
-/// The name of a congestion avoidance state in the tables.
+/// Sends what an end has to send.
+///
+/// Apart, or all arrivals would pay for what is computed once before the first segment.
+#[inline(never)]
+fn transmit<M: Mode>(
+    connection: &mut Connection,
+    endpoints: &FlowEndpoints,
+    forward: bool,
+    sim: &mut SimContext,
+) {
+    let now = sim.now();
+    connection.transmit(now, |segment| endpoints.send_segment::<M>(segment, forward, sim));
+}
+
 /// Which feedback of ECN two ends agreed on; none without ECN.
 fn feedback_name(feedback: EcnFeedback) -> Option<&'static str> {
     match feedback {
@@ -472,6 +497,7 @@ fn feedback_name(feedback: EcnFeedback) -> Option<&'static str> {
     }
 }
 
+/// The name of a congestion avoidance state in the tables.
 pub(crate) fn state_name(state: CaState) -> &'static str {
     match state {
         CaState::Open => "open",

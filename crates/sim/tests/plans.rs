@@ -31,10 +31,13 @@ fn a_name_that_nothing_bears() {
 
 #[test]
 fn a_name_borne_twice() {
-    assert_eq!(refusal(&simple(vec![flow("u", udp(1000)), flow("u", ping())])), "two flows are called `u`");
+    assert_eq!(
+        refusal(&simple(vec![flow("u", udp(1000)), flow("u", ping())])),
+        "flows: two flows are called `u`"
+    );
     let mut plan = simple(vec![]);
     plan["nodes"][1]["name"] = json!("a");
-    assert_eq!(refusal(&plan), "two nodes are called `a`");
+    assert_eq!(refusal(&plan), "nodes: two nodes are called `a`");
 }
 
 #[test]
@@ -79,12 +82,28 @@ fn a_codepoint_that_does_not_fit_its_field() {
 #[test]
 fn settings_that_would_stop_the_clock() {
     let traffic = with(ping(), json!({"interval": 0}));
-    assert_eq!(refusal(&simple(vec![flow("p", traffic)])), "flows.p.interval must be more than zero");
+    assert_eq!(refusal(&simple(vec![flow("p", traffic)])), "flows.p.interval: must be more than zero");
     let instant = || with(direction(1, 0), json!({"rate": null}));
     assert_eq!(
         refusal(&path(instant(), instant(), vec![flow("t", tcp("cubic"))])),
         "flows.t: no link on its path has a rate or a delay, so a round trip would take no time"
     );
+}
+
+#[test]
+fn a_refusal_says_which_setting_fixes_it() {
+    let hint = |plan: &Value| match Simulation::new(&parse(plan)) {
+        Ok(_) => panic!("the plan was taken"),
+        Err(error) => error.hint(),
+    };
+    let instant = || with(direction(1, 0), json!({"rate": null}));
+    let no_time = hint(&path(instant(), instant(), vec![flow("t", tcp("cubic"))]));
+    assert!(no_time.contains("`edge: {rate: 1 Gbit/s, delay: 10 us}`"), "{no_time}");
+    let traffic = with(udp(1000), json!({"payload": 1473}));
+    let plan = simple(vec![flow("u", traffic)]);
+    assert_eq!(hint(&plan), "use a `payload` of at most 1472 B");
+    let traffic = with(udp(1000), json!({"payload": 1472}));
+    assert!(Simulation::new(&parse(&simple(vec![flow("u", traffic)]))).is_ok());
 }
 
 #[test]

@@ -282,12 +282,13 @@ impl Connection {
         self.ecn.accurate.marks_unacknowledged = 0;
     }
 
-    /// Counts a segment that arrived, of `packets` packets. The first data to arrive marked, and every second mark, is
-    /// acknowledged at once (section 3.2.2.5.1).
-    pub(crate) fn accecn_on_arrival(&mut self, segment: &Segment, packets: u32) {
+    /// Counts a segment that arrived, of packets with `size` bytes of payload. The first data to arrive marked, and every
+    /// second mark, is acknowledged at once (section 3.2.2.5.1).
+    pub(crate) fn accecn_on_arrival(&mut self, segment: &Segment, size: u32) {
         if !self.accurate() || segment.flags & SYN != 0 {
             return;
         }
+        let packets = segment.len.div_ceil(size.max(1)).max(1);
         let accurate = &mut self.ecn.accurate;
         let bytes = segment.len;
         match segment.ecn {
@@ -307,12 +308,15 @@ impl Connection {
         }
         accurate.marks_unacknowledged += packets;
         let marks = accurate.marks_unacknowledged;
-        self.delack.now |= if bytes > 0 || self.delack.is_scheduled() {
+        let is_due = if bytes > 0 || self.delack.is_scheduled() {
             (bytes > 0 && changed) || marks >= MARKS_MAX
         } else {
             // Without SACK an ACK of ACKs would pass for a duplicate ACK.
             self.sack_ok && marks >= MARKS_OF_ACKS_MAX
         };
+        if is_due {
+            self.delack.ack_now();
+        }
     }
 
     /// Packets that arrived marked.

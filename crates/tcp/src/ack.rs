@@ -106,7 +106,7 @@ impl Connection {
         self.clean_acknowledged(prior_highest, prior_snd_una, &mut state);
         self.note_accurate_ecn(segment, self.sk.delivered.wrapping_sub(prior_delivered), &mut state);
         self.rack_adapt_window(state.rate.prior_delivered);
-        if self.tail_loss.high_seq.is_some() {
+        if self.tail_loss.is_out() {
             self.process_probe_ack(ack, state.flags);
         }
         if self.is_dubious(&state.flags) {
@@ -278,7 +278,7 @@ impl Connection {
                 self.sk.bytes_acked -= 1;
             }
             if sent.has(BURST_START) {
-                self.buffer.bursts_out -= 1;
+                self.buffer.note_burst_acked();
             }
             self.sk.packets_out -= 1;
             acked += 1;

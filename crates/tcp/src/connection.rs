@@ -110,6 +110,8 @@ pub(crate) struct SendState {
     pub small_end: u32,
     /// When data was last sent, microseconds.
     pub last_sent_us: u64,
+    /// First timeout since something was last acknowledged, microseconds.
+    pub first_timeout_us: u64,
     /// The application will write no more.
     pub closing: bool,
     pub fin_queued: bool,
@@ -271,7 +273,7 @@ impl Connection {
             board: Scoreboard::new(),
             out: VecDeque::new(),
             rcv: Receiver::new(),
-            delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised),
+            delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised()),
             window,
             rtt: Rtt::new(config.rto_min),
             rack: Rack::new(),
@@ -355,6 +357,14 @@ impl Connection {
     /// A segment arrived.
     pub fn handle_segment(&mut self, segment: &Segment, now: Time) {
         self.set_now(now);
+        if self.state == State::Established && !self.config.gro {
+            return self.handle_established(segment, segment.len);
+        }
+        self.handle_otherwise(segment);
+    }
+
+    #[inline(never)]
+    fn handle_otherwise(&mut self, segment: &Segment) {
         if self.config.gro && self.established {
             self.gro_receive(segment);
         } else {
@@ -378,6 +388,31 @@ impl Connection {
     #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
         self.out.pop_front()
+    }
+
+    /// Whether there is a segment to send now.
+    #[inline]
+    pub fn has_to_transmit(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Hands each segment to send now to `send`, which says whether the host takes it. As `poll_transmit`, but without a copy
+    /// of each.
+    #[inline]
+    pub fn transmit(&mut self, now: Time, mut send: impl FnMut(&Segment) -> bool) {
+        while !self.out.is_empty() {
+            let mut sent = std::mem::take(&mut self.out);
+            for segment in &sent {
+                if !send(segment) {
+                    self.departed(segment.len, now);
+                }
+            }
+            if self.out.is_empty() {
+                // The next ones go into the same memory.
+                sent.clear();
+                self.out = sent;
+            }
+        }
     }
 
     /// The next thing worth recording, oldest first.

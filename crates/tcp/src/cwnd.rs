@@ -40,14 +40,14 @@ impl Connection {
         {
             self.decay_unused_cwnd();
         }
-        if !self.has_unsent() && self.buffer.writer_waits {
+        if !self.has_unsent() && self.buffer.writer_waits() {
             self.chrono_start_sndbuf_limited();
         }
     }
 
     /// Half way down to what was used in the last timeout (RFC 2861; `tcp_cwnd_application_limited`).
     fn decay_unused_cwnd(&mut self) {
-        if self.sk.icsk_ca_state == CaState::Open as u32 && !self.buffer.writer_waits {
+        if self.sk.icsk_ca_state == CaState::Open as u32 && !self.buffer.writer_waits() {
             let used = self.cwnd_use.used.max(self.config.initial_window);
             if used < self.sk.snd_cwnd {
                 self.sk.snd_ssthresh = self.current_ssthresh();

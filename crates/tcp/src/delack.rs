@@ -32,18 +32,18 @@ pub(crate) struct DelayedAck {
     scheduled: bool,
     timer: bool,
     /// One ACK is due at once.
-    pub now: bool,
+    now: bool,
     /// A short segment arrived, and another after it.
     pushed: bool,
     pushed_twice: bool,
     /// ACKs still to be sent at once.
-    pub quick: u32,
+    quick: u32,
     pingpong: u32,
     /// Estimated time between segments, microseconds; 0: no data yet.
     ato_us: u64,
     last_data_us: u64,
     /// The peer's segment size as it arrives (`rcv_mss`).
-    pub segment_size: u32,
+    segment_size: u32,
     /// Size of the last segment, where that was smaller and may be all the peer sends; else 0.
     last_size: u32,
     /// Compression of ACKs for out-of-order data.
@@ -87,8 +87,87 @@ impl DelayedAck {
         self.scheduled
     }
 
+    /// An ACK is due at once.
+    pub(crate) fn ack_now(&mut self) {
+        self.now = true;
+    }
+
+    pub(crate) fn is_due_now(&self) -> bool {
+        self.now
+    }
+
+    /// The peer's segment size as it arrives (`rcv_mss`).
+    pub(crate) fn segment_size(&self) -> u32 {
+        self.segment_size
+    }
+
+    /// Room is short: ACKs are delayed again.
+    pub(crate) fn stop_quick(&mut self) {
+        self.quick = 0;
+    }
+
+    /// The window has grown, which one ACK at least reports at once.
+    pub(crate) fn keep_quick(&mut self) {
+        self.quick |= 1;
+    }
+
+    /// Acknowledges at once for as many segments as half of `window` holds, at most `most`.
+    fn raise_quick(&mut self, window: u32, most: u32) {
+        let half = (window / (2 * self.segment_size)).max(2);
+        self.quick = self.quick.max(half.min(most));
+    }
+
     fn interactive(&self) -> bool {
         self.pingpong >= PINGPONG
+    }
+
+    /// No ACK may be delayed now.
+    fn acks_at_once(&self) -> bool {
+        self.now || !self.enabled || (self.quick > 0 && !self.interactive())
+    }
+
+    /// The peer's segment size: at least what arrived, and less once two successive segments of a smaller size are not the
+    /// short ends of what the peer wrote (`tcp_measure_rcv_mss`). `options`: bytes of those in each segment. Returns whether
+    /// `size` is larger than any before.
+    fn note_size(&mut self, size: u32, flags: u8, options: u32) -> bool {
+        let previous = core::mem::take(&mut self.last_size);
+        if size >= self.segment_size {
+            let is_larger = size > self.segment_size;
+            if is_larger {
+                self.segment_size = size.min(self.advmss);
+            }
+            self.pushed |= flags & PSH != 0;
+            return is_larger;
+        }
+        let least = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
+        if size + options >= least {
+            self.last_size = size;
+            if size == previous {
+                self.segment_size = size;
+                return false;
+            }
+        }
+        self.pushed_twice |= self.pushed;
+        self.pushed = true;
+        false
+    }
+
+    /// In-order data arrived at `now_us`: adapts the estimated time between segments (`tcp_event_data_recv`). Returns whether
+    /// it is the first or follows a silence of more than a timeout: the peer then starts slowly.
+    fn note_arrival(&mut self, now_us: u64, rto_us: u64) -> bool {
+        let gap = now_us - core::mem::replace(&mut self.last_data_us, now_us);
+        if self.ato_us == 0 {
+            self.ato_us = ATO_MIN_US;
+            return true;
+        }
+        if gap <= ATO_MIN_US / 2 {
+            self.ato_us = self.ato_us / 2 + ATO_MIN_US / 2;
+        } else if gap < self.ato_us {
+            self.ato_us = (self.ato_us / 2 + gap).min(rto_us);
+        } else {
+            return gap > rto_us;
+        }
+        false
     }
 
     /// Data leaves soon after data arrived: the application answers (`tcp_event_data_sent`).
@@ -100,66 +179,22 @@ impl DelayedAck {
 }
 
 impl Connection {
-    /// Acknowledges at once for as many segments as half the window holds, at most `most`.
-    fn raise_quick_acks(&mut self, most: u32) {
-        let half = (self.window.advertised / (2 * self.delack.segment_size)).max(2);
-        self.delack.quick = self.delack.quick.max(half.min(most));
-    }
-
     pub(crate) fn enter_quick_ack(&mut self, most: u32) {
-        self.raise_quick_acks(most);
+        self.delack.raise_quick(self.window.advertised(), most);
         self.delack.pingpong = 0;
         self.delack.ato_us = ATO_MIN_US;
     }
 
-    /// New in-order data of `len` bytes arrived in segments of `size` (`tcp_event_data_recv`).
+    /// New in-order data arrived in segments of `size` (`tcp_event_data_recv`).
     pub(crate) fn note_data_received(&mut self, size: u32, flags: u8) {
         self.delack.scheduled = true;
-        self.measure_segment_size(size, flags);
+        if self.delack.note_size(size, flags, self.option_bytes()) {
+            self.adapt_ratio(size);
+        }
         self.measure_receiver_rtt();
-        let now = self.sk.tcp_mstamp;
-        if self.delack.ato_us == 0 {
-            self.raise_quick_acks(MAX_QUICK);
-            self.delack.ato_us = ATO_MIN_US;
-        } else {
-            let gap = now - self.delack.last_data_us;
-            let rto = self.rtt.rto_us();
-            let ato = self.delack.ato_us;
-            if gap <= ATO_MIN_US / 2 {
-                self.delack.ato_us = ato / 2 + ATO_MIN_US / 2;
-            } else if gap < ato {
-                self.delack.ato_us = (ato / 2 + gap).min(rto);
-            } else if gap > rto {
-                self.raise_quick_acks(MAX_QUICK);
-            }
+        if self.delack.note_arrival(self.sk.tcp_mstamp, self.rtt.rto_us()) {
+            self.delack.raise_quick(self.window.advertised(), MAX_QUICK);
         }
-        self.delack.last_data_us = now;
-    }
-
-    /// The peer's segment size: at least what arrived, and less once two successive segments of a smaller size
-    /// are not the short ends of what the peer wrote (`tcp_measure_rcv_mss`).
-    fn measure_segment_size(&mut self, size: u32, flags: u8) {
-        let options = self.option_bytes();
-        let delack = &mut self.delack;
-        let previous = core::mem::take(&mut delack.last_size);
-        if size >= delack.segment_size {
-            if size != delack.segment_size {
-                delack.segment_size = size.min(delack.advmss);
-                self.adapt_ratio(size);
-            }
-            self.delack.pushed |= flags & PSH != 0;
-            return;
-        }
-        let least = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
-        if size + options >= least {
-            delack.last_size = size;
-            if size == previous {
-                delack.segment_size = size;
-                return;
-            }
-        }
-        delack.pushed_twice |= delack.pushed;
-        delack.pushed = true;
     }
 
     /// Decides on the ACK that arriving data asks for. `out_of_order`: it may have been out of order.
@@ -179,13 +214,11 @@ impl Connection {
     }
 
     fn acks_at_once(&mut self) -> bool {
-        let delack = &self.delack;
-        if delack.now || !delack.enabled || (delack.quick > 0 && !delack.interactive()) {
+        if self.delack.acks_at_once() {
             return true;
         }
-        let unacknowledged = self.rcv.nxt.wrapping_sub(self.window.advertised_at);
-        unacknowledged > delack.segment_size
-            && (self.rcv.unread == 0 || self.possible_window() >= self.window.advertised)
+        self.window.unacknowledged(self.rcv.nxt) > self.delack.segment_size
+            && (self.rcv.unread == 0 || self.possible_window() >= self.window.advertised())
     }
 
     /// After the third duplicate, ACKs for out-of-order data are held back by a twentieth of the RTT, at
@@ -208,7 +241,7 @@ impl Connection {
         if self.timers.compressed_ack != Time::NEVER {
             return;
         }
-        let mut rtt = self.window.rtt_us;
+        let mut rtt = self.window.rtt_us();
         if self.sk.srtt_us != 0 {
             rtt = rtt.min(self.sk.srtt_us);
         }
@@ -272,7 +305,7 @@ impl Connection {
     pub(crate) fn ack_after_read(&mut self, copied: u64) {
         let mut due = false;
         if self.delack.scheduled {
-            let unacknowledged = self.rcv.nxt.wrapping_sub(self.window.advertised_at);
+            let unacknowledged = self.window.unacknowledged(self.rcv.nxt);
             let delack = &self.delack;
             let message_read = copied > 0
                 && self.rcv.unread == 0
@@ -370,5 +403,84 @@ impl Connection {
             delack.timer = false;
             self.timers.delayed_ack = Time::NEVER;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTO_US: u64 = 240_000;
+    const MSS: u32 = 1448;
+
+    fn delack() -> DelayedAck {
+        DelayedAck::new(true, MSS, 65_535)
+    }
+
+    #[test]
+    fn half_the_window_is_acknowledged_at_once_at_the_start() {
+        let mut delack = delack();
+        delack.segment_size = MSS;
+        assert!(delack.note_arrival(1_000_000, RTO_US));
+        delack.raise_quick(10 * MSS, MAX_QUICK);
+        assert_eq!(delack.quick, 5);
+        delack.raise_quick(100 * MSS, MAX_QUICK);
+        assert_eq!(delack.quick, MAX_QUICK);
+        assert!(delack.acks_at_once());
+        delack.stop_quick();
+        assert!(!delack.acks_at_once());
+    }
+
+    #[test]
+    fn the_delay_follows_the_time_between_segments() {
+        let mut delack = delack();
+        let mut now = 1_000_000;
+        let mut arrive = |gap| {
+            now += gap;
+            (delack.note_arrival(now, RTO_US), delack.ato_us)
+        };
+        assert_eq!(arrive(0), (true, ATO_MIN_US));
+        // Half of the old estimate and the gap.
+        assert_eq!(arrive(30_000), (false, 50_000));
+        assert_eq!(arrive(40_000), (false, 65_000));
+        // Short gaps draw it down to the minimum.
+        assert_eq!(arrive(1_000), (false, 52_500));
+        assert_eq!(arrive(100_000), (false, 52_500));
+        // After a timeout's silence the peer starts slowly.
+        assert_eq!(arrive(RTO_US + 1), (true, 52_500));
+    }
+
+    #[test]
+    fn a_larger_segment_sets_the_size_at_once_a_smaller_one_when_it_comes_twice() {
+        let mut delack = delack();
+        assert!(delack.note_size(MSS, 0, 12));
+        assert!(!delack.note_size(MSS, 0, 12));
+        delack.note_size(1000, 0, 12);
+        assert_eq!(delack.segment_size(), MSS);
+        delack.note_size(1000, 0, 12);
+        assert_eq!(delack.segment_size(), 1000);
+    }
+
+    #[test]
+    fn the_short_end_of_a_write_does_not_change_the_size() {
+        let mut delack = delack();
+        delack.note_size(MSS, 0, 12);
+        for _ in 0..2 {
+            delack.note_size(100, PSH, 12);
+        }
+        assert_eq!((delack.segment_size(), delack.pushed, delack.pushed_twice), (MSS, true, true));
+    }
+
+    #[test]
+    fn an_application_that_answers_gets_its_acks_delayed() {
+        let mut delack = delack();
+        delack.raise_quick(65_535, MAX_QUICK);
+        delack.note_arrival(1_000_000, RTO_US);
+        delack.note_reply(1_000_000 + ATO_MIN_US);
+        assert!(delack.acks_at_once());
+        delack.note_reply(1_000_000 + ATO_MIN_US - 1);
+        assert!(!delack.acks_at_once());
+        delack.ack_now();
+        assert!(delack.acks_at_once());
     }
 }

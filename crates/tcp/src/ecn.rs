@@ -194,7 +194,7 @@ impl Connection {
         if segment.flags & CWR != 0 && self.ecn_ok() {
             self.sk.ecn_flags &= !ECN_DEMAND_CWR;
             if segment.len > 0 {
-                self.delack.now = true;
+                self.delack.ack_now();
             }
         }
     }
@@ -239,6 +239,8 @@ impl Connection {
             self.send_ack_up_to(self.sk.tl_ack_nxt);
             self.sk.ecn_flags = flags;
         }
-        self.delack.now |= self.sk.icsk_ack_pending & ACK_NOW != 0;
+        if self.sk.icsk_ack_pending & ACK_NOW != 0 {
+            self.delack.ack_now();
+        }
     }
 }

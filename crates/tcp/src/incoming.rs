@@ -14,7 +14,6 @@ const TICKS_APART: u32 = 1;
 const INVALID_RATE_US: u64 = 500_000;
 
 impl Connection {
-    #[inline]
     pub(crate) fn dispatch(&mut self, segment: &Segment, size: u32) {
         match self.state {
             State::SynSent => self.handle_in_syn_sent(segment),
@@ -40,7 +39,7 @@ impl Connection {
         }
     }
 
-    fn handle_established(&mut self, segment: &Segment, size: u32) {
+    pub(crate) fn handle_established(&mut self, segment: &Segment, size: u32) {
         if !self.is_acceptable(segment) || segment.flags & ACK == 0 {
             return;
         }
@@ -51,14 +50,14 @@ impl Connection {
         }
         if self.timestamps_ok
             && segment.has_timestamp
-            && !after(segment.seq, self.window.advertised_at)
+            && !after(segment.seq, self.window.advertised_at())
             && !before(segment.ts_val, self.rcv.ts_recent)
         {
             self.rcv.ts_recent = segment.ts_val;
             self.rcv.ts_recent_us = self.sk.tcp_mstamp;
         }
         self.ecn_accept_cwr(segment);
-        self.accecn_on_arrival(segment, segment.len.div_ceil(size.max(1)).max(1));
+        self.accecn_on_arrival(segment, size);
         if !self.process_ack(segment) {
             // It acknowledges what was never sent (RFC 9293, section 3.10.7.4).
             self.send_ack();
@@ -72,7 +71,7 @@ impl Connection {
         }
         self.push_pending();
         self.check_send_space();
-        if self.delack.is_scheduled() || self.delack.now {
+        if self.delack.is_scheduled() || self.delack.is_due_now() {
             self.delack.schedule();
             self.check_ack(true);
         }

@@ -60,7 +60,7 @@ impl Connection {
     /// Asks the control for the new threshold and begins to approach it (`tcp_init_cwnd_reduction`).
     pub(crate) fn start_cwnd_reduction(&mut self) {
         self.sk.high_seq = self.sk.snd_nxt;
-        self.tail_loss.high_seq = None;
+        self.tail_loss.forget();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
         self.prr = Prr::default();
@@ -88,7 +88,7 @@ impl Connection {
             return;
         }
         if self.sk.snd_ssthresh < INFINITE_SSTHRESH
-            && (self.sk.icsk_ca_state == CaState::Cwr as u32 || self.undo.marker.is_some())
+            && (self.sk.icsk_ca_state == CaState::Cwr as u32 || self.undo.marker().is_some())
         {
             self.sk.snd_cwnd = self.sk.snd_ssthresh;
             self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
@@ -100,7 +100,7 @@ impl Connection {
     pub(crate) fn enter_cwr(&mut self) {
         self.sk.prior_ssthresh = 0;
         if self.sk.icsk_ca_state < CaState::Cwr as u32 {
-            self.undo.marker = None;
+            self.undo.forget();
             self.start_cwnd_reduction();
             self.set_ca_state(CaState::Cwr);
             self.notice(Notice::EcnResponse);

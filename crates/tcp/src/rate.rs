@@ -1,10 +1,10 @@
 //! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation, as Linux's `tcp_rate.c` takes them).
 
-use tcplab_control::RateSample;
+use tcplab_control::{RateSample, TcpSock};
 
 use crate::Connection;
 use crate::ack::AckState;
-use crate::scoreboard::{APP_LIMITED, Id, SACKED};
+use crate::scoreboard::{APP_LIMITED, Id, SACKED, Sent};
 use crate::seq::{after, before};
 
 /// The latest sample worth showing (Linux `tp->rate_delivered`, `rate_interval_us`, `rate_app_limited`).
@@ -15,25 +15,24 @@ pub(crate) struct LatestRate {
     pub app_limited: bool,
 }
 
-impl Connection {
-    /// A segment leaves: it remembers the state of delivery (`tcp_rate_skb_sent`). `nothing_out`: no other
-    /// segment was out before it.
-    pub(crate) fn rate_on_sent(&mut self, id: Id, nothing_out: bool) {
-        let sent_us = self.sk.tcp_mstamp;
-        if nothing_out {
-            self.sk.first_tx_mstamp = sent_us;
-            self.sk.delivered_mstamp = sent_us;
-        }
-        let sent = self.board.get_mut(id);
-        sent.sent_us = sent_us;
-        sent.first_tx_us = self.sk.first_tx_mstamp;
-        sent.delivered_us = self.sk.delivered_mstamp;
-        sent.delivered = self.sk.delivered;
-        sent.delivered_ce = self.sk.delivered_ce;
-        sent.lost = self.sk.lost;
-        sent.flags = (sent.flags & !APP_LIMITED) | if self.sk.app_limited != 0 { APP_LIMITED } else { 0 };
+/// A segment leaves: it remembers the state of delivery (`tcp_rate_skb_sent`). `nothing_out`: no other
+/// segment was out before it.
+pub(crate) fn note_sending(sk: &mut TcpSock, sent: &mut Sent, nothing_out: bool) {
+    let sent_us = sk.tcp_mstamp;
+    if nothing_out {
+        sk.first_tx_mstamp = sent_us;
+        sk.delivered_mstamp = sent_us;
     }
+    sent.sent_us = sent_us;
+    sent.first_tx_us = sk.first_tx_mstamp;
+    sent.delivered_us = sk.delivered_mstamp;
+    sent.delivered = sk.delivered;
+    sent.delivered_ce = sk.delivered_ce;
+    sent.lost = sk.lost;
+    sent.flags = (sent.flags & !APP_LIMITED) | if sk.app_limited != 0 { APP_LIMITED } else { 0 };
+}
 
+impl Connection {
     /// A segment is delivered: the one sent last among those of this ACK makes the sample
     /// (`tcp_rate_skb_delivered`).
     pub(crate) fn rate_on_delivered(&mut self, id: Id, state: &mut AckState) {

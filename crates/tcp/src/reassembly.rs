@@ -9,7 +9,7 @@ use crate::seq::{after, before};
 pub(crate) struct Reassembly {
     ranges: VecDeque<(u32, u32)>,
     /// Bytes held.
-    pub bytes: u64,
+    bytes: u64,
     blocks: [(u32, u32); 4],
     block_count: usize,
     /// A duplicate to report in the next ACK.
@@ -19,6 +19,11 @@ pub(crate) struct Reassembly {
 impl Reassembly {
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(crate) fn has_blocks(&self) -> bool {

@@ -125,13 +125,13 @@ impl Connection {
             self.advance_receive(next);
             if had_holes && self.rcv.held.is_empty() {
                 // A gap is filled (RFC 5681, section 4.2).
-                self.delack.now = true;
+                self.delack.ack_now();
             }
         }
         if self.rcv.fin.is_some_and(|fin| after(self.rcv.nxt, fin)) && !self.rcv.closed {
             self.rcv.closed = true;
             self.delack.schedule();
-            self.delack.now = true;
+            self.delack.ack_now();
             self.notice(Notice::PeerClosed);
         }
     }

@@ -65,7 +65,7 @@ impl Connection {
             return;
         }
         if self.sk.icsk_ca_state == CaState::Open as u32 {
-            self.undo.first_retransmission_ts = None;
+            self.undo.forget_timestamp();
         } else if !before(self.sk.snd_una, self.sk.high_seq) && self.leave_reduction() {
             return;
         }

@@ -41,10 +41,7 @@ impl Connection {
             self.board.change_flags(id, RETRANS, 0);
             self.sk.retrans_out += 1;
         }
-        if self.undo.first_retransmission_ts.is_none() {
-            self.undo.first_retransmission_ts = Some(self.timestamp());
-        }
-        *self.undo.retransmissions.get_or_insert(0) += 1;
+        self.undo.note_retransmission(self.timestamp());
         true
     }
 

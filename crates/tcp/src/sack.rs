@@ -36,7 +36,7 @@ impl Connection {
         if self.sk.packets_out > 0 {
             self.walk_blocks(wire, duplicate, state);
         }
-        if self.sk.icsk_ca_state != CaState::Loss as u32 || self.undo.marker.is_some() {
+        if self.sk.icsk_ca_state != CaState::Loss as u32 || self.undo.marker().is_some() {
             self.note_reordering(state.reorder);
         }
     }
@@ -112,8 +112,8 @@ impl Connection {
     fn tag(&mut self, id: Id, duplicate: bool, state: &mut AckState) {
         let sent = *self.board.get(id);
         if duplicate && sent.retransmitted() {
-            if self.undo.marker.is_some_and(|marker| after(sent.end_seq, marker)) {
-                self.count_duplicates(1);
+            if self.undo.marker().is_some_and(|marker| after(sent.end_seq, marker)) {
+                self.undo.note_duplicates(1);
             }
             if sent.has(SACKED) && before(sent.seq, state.reorder) {
                 state.reorder = sent.seq;
@@ -181,11 +181,11 @@ impl Connection {
         if segments == 0 {
             return false;
         }
-        if let Some(marker) = self.undo.marker
+        if let Some(marker) = self.undo.marker()
             && !after(end, prior_snd_una)
             && after(end, marker)
         {
-            self.count_duplicates(segments);
+            self.undo.note_duplicates(segments);
         }
         true
     }
@@ -199,7 +199,7 @@ impl Connection {
         let mut segments = 1;
         if bytes > self.sk.mss_cache {
             segments = bytes.div_ceil(self.sk.mss_cache);
-        } else if self.tail_loss.high_seq == Some(end) {
+        } else if self.tail_loss.ends_at(end) {
             state.flags.dsack_of_probe = true;
         }
         self.snd.dsack_segments += u64::from(segments);
@@ -222,7 +222,7 @@ impl Connection {
         if after(start, self.sk.snd_una) {
             return true;
         }
-        let Some(marker) = self.undo.marker else { return false };
+        let Some(marker) = self.undo.marker() else { return false };
         if !duplicate || !after(end, self.sk.snd_una) {
             return false;
         }

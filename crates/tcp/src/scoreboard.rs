@@ -183,8 +183,9 @@ impl Scoreboard {
         }
         let id = self.tail;
         self.tail += 1;
-        *self.get_mut(id) = sent;
-        self.link_newest(id);
+        self.transmissions = self.transmissions.wrapping_add(1);
+        *self.get_mut(id) = Sent { order: self.transmissions, ..sent };
+        self.append(id);
         id
     }
 

@@ -60,7 +60,7 @@ impl Connection {
             limit = limit.min(LIMIT);
         }
         self.small_queue.holds_back =
-            queued > limit << u32::from(retransmission) && self.buffer.bursts_out > 1;
+            queued > limit << u32::from(retransmission) && self.buffer.bursts_out() > 1;
         self.small_queue.holds_back
     }
 }

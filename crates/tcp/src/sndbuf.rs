@@ -25,11 +25,11 @@ pub(crate) struct SendBuffer {
     /// Bytes the application wants to write that are not in the buffer yet; `u64::MAX`: without end.
     unwritten: u64,
     /// The writer found no room (`SOCK_NOSPACE`).
-    pub writer_waits: bool,
+    writer_waits: bool,
     /// Bytes of the present write that are still to be taken.
     write_left: u64,
     /// Bursts whose first segment is still out.
-    pub bursts_out: u32,
+    bursts_out: u32,
     /// Payload of a full buffer (`tcp_xmit_size_goal`).
     chunk: u32,
     /// Payload that was put into the last buffer.
@@ -49,6 +49,49 @@ impl SendBuffer {
             last: 0,
         }
     }
+
+    /// The application waits for room.
+    pub(crate) fn writer_waits(&self) -> bool {
+        self.writer_waits
+    }
+
+    /// A burst left for the first time.
+    pub(crate) fn note_burst_sent(&mut self) {
+        self.bursts_out += 1;
+    }
+
+    /// The first segment of a burst was acknowledged.
+    pub(crate) fn note_burst_acked(&mut self) {
+        self.bursts_out -= 1;
+    }
+
+    /// Bursts whose first segment is still out.
+    pub(crate) fn bursts_out(&self) -> u32 {
+        self.bursts_out
+    }
+
+    /// Payload of the last buffer, of `unsent` bytes; 0: all buffers were sent whole.
+    fn last_of(&self, unsent: u32) -> u32 {
+        self.last.min(unsent)
+    }
+
+    /// Memory in use (`sk_wmem_queued`) with `queued` bytes of sequence, of which `unsent` of payload were never sent.
+    fn memory(&self, queued: u32, unsent: u32) -> u64 {
+        let last = self.last_of(unsent);
+        let waiting = (unsent - last).div_ceil(self.chunk) + u32::from(last > 0);
+        let buffers = u64::from(self.bursts_out) + u64::from(waiting);
+        u64::from(queued) + buffers * (SEGMENT_HEADERS + SKB)
+    }
+
+    /// Whether there is room to begin another buffer.
+    fn has_room(&self, memory: u64) -> bool {
+        memory < self.limit.min(MAX_LIMIT)
+    }
+
+    /// Whether a third of it is free, so that a writer that waits is woken (`sk_stream_is_writeable`).
+    fn wakes_writer(&self, memory: u64) -> bool {
+        self.limit.saturating_sub(memory) >= memory >> 1
+    }
 }
 
 impl Connection {
@@ -56,8 +99,9 @@ impl Connection {
         let mss = self.sk.mss_cache;
         let most =
             self.bound_to_half_window(self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS));
-        // Since Linux 4.17 whatever the device segments: TCP counts on GSO.
-        self.buffer.chunk = (most / mss).max(1) * mss;
+        // Since Linux 4.17 whatever the device segments, unless its `gso_max_segs` is 1: TCP counts on GSO.
+        let segments = if self.config.tso { (most / mss).max(1) } else { 1 };
+        self.buffer.chunk = segments * mss;
     }
 
     /// Segments of a full buffer; a burst never spans two.
@@ -85,16 +129,12 @@ impl Connection {
     /// Memory in use (`sk_wmem_queued`).
     fn send_memory(&self) -> u64 {
         let end = self.snd.write_seq.wrapping_add(u32::from(self.snd.fin_sent));
-        let queued = u64::from(end.wrapping_sub(self.sk.snd_una));
-        let last = self.last_buffer();
-        let waiting = (self.unsent() - last).div_ceil(self.buffer.chunk) + u32::from(last > 0);
-        let buffers = u64::from(self.buffer.bursts_out) + u64::from(waiting);
-        queued + buffers * (SEGMENT_HEADERS + SKB)
+        self.buffer.memory(end.wrapping_sub(self.sk.snd_una), self.unsent())
     }
 
     /// Payload of the last buffer that was not sent whole; 0: there is none.
     fn last_buffer(&self) -> u32 {
-        self.buffer.last.min(self.unsent())
+        self.buffer.last_of(self.unsent())
     }
 
     /// Writes as a blocking writer does until the buffer is full, and sends.
@@ -123,7 +163,7 @@ impl Connection {
         }
         let mut begun = self.last_buffer();
         if begun == 0 || begun >= self.buffer.chunk {
-            if self.send_memory() >= self.buffer.limit.min(MAX_LIMIT) {
+            if !self.buffer.has_room(self.send_memory()) {
                 return false;
             }
             begun = 0;
@@ -143,7 +183,7 @@ impl Connection {
         true
     }
 
-    /// After an ACK: wakes a waiting writer once a third of the buffer is free (`sk_stream_is_writeable`).
+    /// After an ACK: wakes a waiting writer once there is room enough.
     pub(crate) fn check_send_space(&mut self) {
         if !self.buffer.writer_waits {
             return;
@@ -152,8 +192,7 @@ impl Connection {
             self.expand_send_buffer();
             self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         }
-        let used = self.send_memory();
-        if self.buffer.limit.saturating_sub(used) >= used >> 1 {
+        if self.buffer.wakes_writer(self.send_memory()) {
             self.buffer.writer_waits = false;
             self.chrono_stop_sndbuf_limited();
             self.fill_send_buffer();
@@ -173,5 +212,45 @@ impl Connection {
         if self.buffer.limit < wanted {
             self.buffer.limit = wanted.min(self.config.send_buffer_max).max(self.buffer.limit);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENT: u32 = 1448;
+    /// Memory of a buffer beside its payload.
+    const OVERHEAD: u64 = SEGMENT_HEADERS + SKB;
+
+    /// A buffer of two segments a chunk that the application limits to `bytes`.
+    fn buffer(bytes: u64) -> SendBuffer {
+        let config = Config { send_buffer: Some(bytes), ..Config::default() };
+        SendBuffer { chunk: 2 * SEGMENT, ..SendBuffer::new(&config) }
+    }
+
+    #[test]
+    fn memory_is_payload_and_the_overhead_of_each_buffer() {
+        let mut buffer = buffer(100_000);
+        assert_eq!(buffer.memory(0, 0), 0);
+        buffer.note_burst_sent();
+        assert_eq!(buffer.memory(SEGMENT, 0), u64::from(SEGMENT) + OVERHEAD);
+        // Five segments that wait fill two buffers and begin a third.
+        buffer.last = SEGMENT;
+        assert_eq!(buffer.memory(6 * SEGMENT, 5 * SEGMENT), u64::from(6 * SEGMENT) + 4 * OVERHEAD);
+        buffer.note_burst_acked();
+        assert_eq!(buffer.memory(5 * SEGMENT, 5 * SEGMENT), u64::from(5 * SEGMENT) + 3 * OVERHEAD);
+    }
+
+    #[test]
+    fn the_limit_is_twice_what_the_application_sets() {
+        let buffer = buffer(50_000);
+        assert!(buffer.has_room(99_999) && !buffer.has_room(100_000));
+    }
+
+    #[test]
+    fn a_writer_is_woken_once_a_third_is_free() {
+        let buffer = buffer(45_000);
+        assert!(buffer.wakes_writer(60_000) && !buffer.wakes_writer(60_002));
     }
 }

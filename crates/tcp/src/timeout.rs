@@ -54,7 +54,7 @@ impl Connection {
         self.counters.rtos += 1;
         self.enter_loss();
         if self.sk.icsk_retransmits == 0 {
-            self.undo.first_timeout_us = self.sk.tcp_mstamp;
+            self.snd.first_timeout_us = self.sk.tcp_mstamp;
         }
         self.sk.icsk_retransmits += 1;
         let head = self.board.head();
@@ -65,7 +65,7 @@ impl Connection {
 
     fn given_up(&self) -> bool {
         self.sk.icsk_retransmits > 0
-            && self.sk.tcp_mstamp - self.undo.first_timeout_us >= give_up_after_us(RETRIES, GIVE_UP_BASE_US)
+            && self.sk.tcp_mstamp - self.snd.first_timeout_us >= give_up_after_us(RETRIES, GIVE_UP_BASE_US)
     }
 
     /// Everything not recently sent is lost; slow start from one segment (`tcp_enter_loss`).
@@ -91,7 +91,7 @@ impl Connection {
         }
         self.set_ca_state(CaState::Loss);
         self.sk.high_seq = self.sk.snd_nxt;
-        self.tail_loss.high_seq = None;
+        self.tail_loss.forget();
         self.ecn_queue_cwr();
         self.frto = new_recovery || self.sk.icsk_retransmits > 0;
     }

@@ -3,6 +3,7 @@
 use tcplab_control::CaEvent;
 
 use crate::Connection;
+use crate::rate::note_sending;
 use crate::scoreboard::{BURST_START, HAS_FIN, Id, LONE_RUNT, Sent};
 use crate::segment::{CWR, FIN, PSH};
 use crate::seq::after;
@@ -245,8 +246,9 @@ impl Connection {
             if end_seq.wrapping_sub(self.sk.snd_una) < self.sk.mss_cache {
                 flags |= LONE_RUNT;
             }
-            let id = self.board.push(Sent::new(seq, end_seq, flags));
-            self.rate_on_sent(id, nothing_out);
+            let mut sent = Sent::new(seq, end_seq, flags);
+            note_sending(&mut self.sk, &mut sent, nothing_out);
+            self.board.push(sent);
             self.sk.snd_nxt = end_seq;
             self.out.push_back(header);
             if self.ecn_ok() {
@@ -260,7 +262,7 @@ impl Connection {
                 break;
             }
         }
-        self.buffer.bursts_out += 1;
+        self.buffer.note_burst_sent();
         self.small_queue.add(bytes);
         self.sk.packets_out += count;
         self.sk.segs_out = self.sk.segs_out.wrapping_add(count);
@@ -288,7 +290,7 @@ impl Connection {
         }
         self.small_queue.add(sent.len());
         self.board.link_newest(id);
-        self.rate_on_sent(id, false);
+        note_sending(&mut self.sk, self.board.get_mut(id), false);
         self.out.push_back(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.counters.segments_sent += u64::from(header.len > 0);

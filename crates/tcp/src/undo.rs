@@ -11,42 +11,79 @@ use crate::seq::before;
 #[derive(Debug, Default)]
 pub(crate) struct Undo {
     /// `snd_una` when the recovery began; none: nothing to undo.
-    pub marker: Option<u32>,
+    marker: Option<u32>,
     /// Retransmissions not yet reported as duplicates; none: nothing was retransmitted yet.
-    pub retransmissions: Option<u32>,
+    retransmissions: Option<u32>,
     /// Timestamp of the first retransmission (`retrans_stamp`).
-    pub first_retransmission_ts: Option<u32>,
-    /// First timeout since something was last acknowledged, microseconds.
-    pub first_timeout_us: u64,
+    first_retransmission_ts: Option<u32>,
+}
+
+impl Undo {
+    /// A recovery begins at `snd_una`, with so many retransmissions out.
+    fn begin(&mut self, snd_una: u32, retransmissions: u32) {
+        self.marker = Some(snd_una);
+        self.retransmissions = (retransmissions > 0).then_some(retransmissions);
+    }
+
+    /// There is nothing to undo any more.
+    pub(crate) fn forget(&mut self) {
+        self.marker = None;
+    }
+
+    /// `snd_una` when the recovery began that may be undone, if there is one.
+    pub(crate) fn marker(&self) -> Option<u32> {
+        self.marker
+    }
+
+    /// A segment was retransmitted when the timestamp clock showed `timestamp`.
+    pub(crate) fn note_retransmission(&mut self, timestamp: u32) {
+        self.first_retransmission_ts.get_or_insert(timestamp);
+        *self.retransmissions.get_or_insert(0) += 1;
+    }
+
+    /// The peer reported `segments` retransmissions as duplicates.
+    pub(crate) fn note_duplicates(&mut self, segments: u32) {
+        if let Some(left) = &mut self.retransmissions {
+            *left = left.saturating_sub(segments);
+        }
+    }
+
+    /// No retransmission is out any more whose timestamp an echo could be compared with.
+    pub(crate) fn forget_timestamp(&mut self) {
+        self.first_retransmission_ts = None;
+    }
+
+    /// Every retransmission arrived twice: the originals had arrived too.
+    fn all_were_duplicates(&self) -> bool {
+        self.marker.is_some() && self.retransmissions == Some(0)
+    }
+
+    /// An ACK echoes a timestamp from before the first retransmission. None: nothing was retransmitted.
+    fn echo_is_of_original(&self, echo: Option<u32>) -> Option<bool> {
+        let stamp = self.first_retransmission_ts?;
+        Some(echo.is_some_and(|echo| before(echo, stamp)))
+    }
 }
 
 impl Connection {
     pub(crate) fn start_undo(&mut self) {
-        self.undo.marker = Some(self.sk.snd_una);
         let out = self.sk.retrans_out + u32::from(self.tail_loss.retransmission_is_out());
-        self.undo.retransmissions = (out > 0).then_some(out);
-    }
-
-    /// The peer reported `segments` retransmissions, ending at or before `end_seq`, as duplicates.
-    pub(crate) fn count_duplicates(&mut self, segments: u32) {
-        if let Some(n) = self.undo.retransmissions.as_mut() {
-            *n = n.saturating_sub(segments);
-        }
+        self.undo.begin(self.sk.snd_una, out);
     }
 
     /// Every retransmission arrived twice, or the originals were acknowledged.
     fn may_undo(&self) -> bool {
-        self.undo.marker.is_some() && (self.undo.retransmissions == Some(0) || self.original_was_delayed())
+        self.undo.all_were_duplicates() || (self.undo.marker.is_some() && self.original_was_delayed())
     }
 
     /// The ACK echoes a timestamp from before the first retransmission, or nothing was retransmitted
     /// (`tcp_packet_delayed`). Without SACK the stamp says nothing once `high_seq` is acknowledged, because
     /// `newreno_holds_state` clears it there.
     fn original_was_delayed(&self) -> bool {
-        match self.undo.first_retransmission_ts {
-            Some(stamp) => self.rcv.saw_timestamp && self.rcv.ts_ecr != 0 && before(self.rcv.ts_ecr, stamp),
-            None => self.sack_ok || before(self.sk.snd_una, self.sk.high_seq),
-        }
+        let echo = (self.rcv.saw_timestamp && self.rcv.ts_ecr != 0).then_some(self.rcv.ts_ecr);
+        self.undo
+            .echo_is_of_original(echo)
+            .unwrap_or_else(|| self.sack_ok || before(self.sk.snd_una, self.sk.high_seq))
     }
 
     pub(crate) fn any_retransmission_done(&self) -> bool {
@@ -55,7 +92,7 @@ impl Connection {
 
     pub(crate) fn clear_retransmission_stamp_if_none(&mut self) {
         if !self.any_retransmission_done() {
-            self.undo.first_retransmission_ts = None;
+            self.undo.forget_timestamp();
         }
     }
 
@@ -76,7 +113,7 @@ impl Connection {
             }
         }
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
-        self.undo.marker = None;
+        self.undo.forget();
         self.rack.look_again();
         self.notice(Notice::Undo);
     }
@@ -108,7 +145,7 @@ impl Connection {
 
     /// A duplicate of every retransmission was reported.
     pub(crate) fn try_undo_dsack(&mut self) -> bool {
-        if self.undo.marker.is_some() && self.undo.retransmissions == Some(0) {
+        if self.undo.all_were_duplicates() {
             self.rack.note_spurious_recovery();
             self.undo_cwnd_reduction(false);
             return true;
@@ -147,5 +184,55 @@ impl Connection {
         self.undo_cwnd_reduction(true);
         self.keep_open();
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recovery from 1000 on that has retransmitted `segments` since the clock showed 50.
+    fn recovery(segments: u32) -> Undo {
+        let mut undo = Undo::default();
+        undo.begin(1000, 0);
+        (0..segments).for_each(|segment| undo.note_retransmission(50 + segment));
+        undo
+    }
+
+    #[test]
+    fn a_recovery_is_spurious_once_each_retransmission_was_reported_twice() {
+        let mut undo = recovery(3);
+        undo.note_duplicates(2);
+        assert!(!undo.all_were_duplicates());
+        undo.note_duplicates(1);
+        assert!(undo.all_were_duplicates());
+        undo.note_retransmission(60);
+        assert!(!undo.all_were_duplicates());
+    }
+
+    #[test]
+    fn without_a_retransmission_no_duplicate_tells_anything() {
+        let mut undo = recovery(0);
+        undo.note_duplicates(1);
+        assert!(!undo.all_were_duplicates());
+    }
+
+    #[test]
+    fn retransmissions_from_before_the_recovery_count() {
+        let mut undo = Undo::default();
+        undo.begin(1000, 2);
+        undo.note_duplicates(2);
+        assert!(undo.all_were_duplicates());
+        undo.forget();
+        assert!(!undo.all_were_duplicates() && undo.marker().is_none());
+    }
+
+    #[test]
+    fn an_echo_from_before_the_first_retransmission_is_of_an_original() {
+        // RFC 3522, section 3.2, step 4.
+        let undo = recovery(2);
+        let echoes = [Some(49), Some(50), Some(51), None].map(|echo| undo.echo_is_of_original(echo));
+        assert_eq!(echoes, [Some(true), Some(false), Some(false), Some(false)]);
+        assert_eq!(recovery(0).echo_is_of_original(Some(49)), None);
     }
 }

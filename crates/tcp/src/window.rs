@@ -37,11 +37,11 @@ pub(crate) struct ReceiveWindow {
     clamp: u64,
     /// Present limit, which grows as data arrives (`rcv_ssthresh`).
     threshold: u64,
-    pub scale: u8,
+    scale: u8,
     /// The window last advertised, from `advertised_at`.
-    pub advertised: u32,
+    advertised: u32,
     /// `rcv_nxt` when it was (`rcv_wup`).
-    pub advertised_at: u32,
+    advertised_at: u32,
     /// Largest payload announced to the peer.
     advmss: u64,
     /// Dynamic right-sizing: bytes the application read in the last measured RTT, and where and when the
@@ -50,7 +50,7 @@ pub(crate) struct ReceiveWindow {
     space_seq: u32,
     space_us: u64,
     /// Receiver's estimate of the RTT, microseconds times 8.
-    pub rtt_us: u32,
+    rtt_us: u32,
     rtt_seq: u32,
     rtt_since_us: u64,
     rtt_last_echo: u32,
@@ -105,6 +105,35 @@ impl ReceiveWindow {
         self.clamp = self.clamp.min(MAX_UNSCALED);
     }
 
+    pub(crate) fn scale(&self) -> u8 {
+        self.scale
+    }
+
+    /// The window last advertised.
+    pub(crate) fn advertised(&self) -> u32 {
+        self.advertised
+    }
+
+    /// `rcv_nxt` when it was (`rcv_wup`).
+    pub(crate) fn advertised_at(&self) -> u32 {
+        self.advertised_at
+    }
+
+    /// The window of the SYN counts from here.
+    pub(crate) fn start_at(&mut self, rcv_nxt: u32) {
+        self.advertised_at = rcv_nxt;
+    }
+
+    /// Bytes that arrived since the window was advertised, and so since the last ACK.
+    pub(crate) fn unacknowledged(&self, rcv_nxt: u32) -> u32 {
+        rcv_nxt.wrapping_sub(self.advertised_at)
+    }
+
+    /// The receiver's estimate of the RTT, microseconds times 8; 0: none yet.
+    pub(crate) fn rtt_us(&self) -> u32 {
+        self.rtt_us
+    }
+
     /// The rest of the advertised window.
     pub(crate) fn left(&self, rcv_nxt: u32) -> u32 {
         let end = self.advertised_at.wrapping_add(self.advertised);
@@ -152,7 +181,7 @@ impl Connection {
 
     /// Free room, as payload (`tcp_space`).
     fn receive_space(&self) -> u64 {
-        self.window.payload_of(self.window.buffer).saturating_sub(self.rcv.unread + self.rcv.held.bytes)
+        self.window.payload_of(self.window.buffer).saturating_sub(self.rcv.unread + self.rcv.held.bytes())
     }
 
     /// The window that could be advertised now (`__tcp_select_window`).
@@ -160,14 +189,14 @@ impl Connection {
         let window = &self.window;
         let allowed = window.payload_of(window.buffer);
         let whole = window.clamp.min(allowed);
-        let mss = u64::from(self.delack.segment_size).min(whole);
+        let mss = u64::from(self.delack.segment_size()).min(whole);
         if mss == 0 {
             return 0;
         }
         let mut free = self.receive_space();
         let step = 1u64 << window.scale;
         if free < whole / 2 {
-            self.delack.quick = 0;
+            self.delack.stop_quick();
             free &= !(step - 1);
             if free < allowed / 16 || free < mss {
                 return 0;
@@ -228,7 +257,7 @@ impl Connection {
         };
         if step > 0 {
             self.window.threshold += step.max(2 * len).min(room);
-            self.delack.quick |= 1;
+            self.delack.keep_quick();
         }
     }
 
@@ -238,7 +267,7 @@ impl Connection {
         let mut room = self.window.payload_of(self.window.buffer_max) / 2;
         while self.window.threshold <= room && room > 0 {
             if memory <= len {
-                return 2 * u64::from(self.delack.segment_size);
+                return 2 * u64::from(self.delack.segment_size());
             }
             memory /= 2;
             room /= 2;
@@ -294,7 +323,7 @@ impl Connection {
             return;
         }
         self.window.rtt_last_echo = self.rcv.ts_ecr;
-        if len < self.delack.segment_size {
+        if len < self.delack.segment_size() {
             return;
         }
         if let Some(sample) = self.rtt_by_timestamp(0)
@@ -328,5 +357,32 @@ mod tests {
         for (payload, memory, ratio) in [(1448, 2_176, 170), (536, 1_280, 107), (8_948, 12_544, 182)] {
             assert_eq!((memory_of(payload), payload * 256 / memory_of(payload)), (memory, ratio));
         }
+    }
+
+    #[test]
+    fn the_syn_offers_half_of_the_buffer_in_whole_segments() {
+        let window = ReceiveWindow::new(&Config::default(), 1460);
+        assert_eq!((window.advertised(), window.advertised() % 1460), (64_240, 0));
+    }
+
+    #[test]
+    fn the_scale_fits_the_largest_buffer() {
+        // RFC 7323, section 2.2.
+        let scale = |largest| {
+            let config = Config { receive_buffer_max: largest, ..Config::default() };
+            ReceiveWindow::new(&config, 1460).scale()
+        };
+        assert_eq!([1 << 18, 6 << 20, 1 << 30, 1 << 40].map(scale), [3, 7, 14, 14]);
+    }
+
+    #[test]
+    fn what_arrives_uses_the_window_up() {
+        let mut window = ReceiveWindow::new(&Config::default(), 1460);
+        window.start_at(u32::MAX - 999);
+        let all = window.advertised();
+        assert_eq!((window.left(u32::MAX - 999), window.unacknowledged(u32::MAX - 999)), (all, 0));
+        assert_eq!((window.left(1_000), window.unacknowledged(1_000)), (all - 2_000, 2_000));
+        // A peer may send beyond it.
+        assert_eq!(window.left(all + 5), 0);
     }
 }

@@ -3,8 +3,8 @@
 mod accecn;
 mod acking;
 mod ecn;
+mod handshake;
 mod invariants;
-mod opening;
 pub(crate) mod pair;
 mod recovering;
 mod script;

@@ -140,6 +140,19 @@ fn a_burst_ends_with_psh_and_a_lone_segment_in_the_middle_has_none() {
 }
 
 #[test]
+fn without_bursts_each_segment_has_a_buffer_of_its_own() {
+    let held = |tso| {
+        let config = Config { send_buffer: Some(20_000), tso, pacing: true, ..plain() };
+        let mut t = Script::client(&config, "reno", 100.0);
+        t.write(u64::MAX);
+        t.end.snd.write_seq.wrapping_sub(t.end.sk.snd_una) as u64
+    };
+    // Twice 20 kB; a segment of 1000 bytes takes 1896.
+    assert_eq!(held(false), 22_000);
+    assert_eq!(held(true), 40_000);
+}
+
+#[test]
 fn a_fixed_send_buffer_bounds_what_is_out() {
     for pacing in [true, false] {
         let config = Config { send_buffer: Some(10_000), pacing, ..plain() };
