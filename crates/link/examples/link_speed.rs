@@ -42,7 +42,7 @@ impl Packet for Segment {
 fn main() {
     let plain = Direction {
         rate: Rate::from_bits_per_sec(100_000_000),
-        queue: Queue::Droptail { limit: Some(Limit::Packets(625)), mark_above: None },
+        queue: Queue::droptail(Some(Limit::Packets(625))),
         delay: Span::from_ms(25),
         jitter: None,
         reorder: None,

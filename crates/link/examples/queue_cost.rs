@@ -41,7 +41,7 @@ fn main() {
     let kind = arguments.next().unwrap_or_default();
     let packets: u64 = arguments.next().and_then(|number| number.parse().ok()).unwrap_or(100_000);
     let queue = match kind.as_str() {
-        "droptail" => Queue::Droptail { limit: None, mark_above: None },
+        "droptail" => Queue::droptail(None),
         "codel" => Queue::Codel(Codel::default()),
         "fq_codel" => Queue::FqCodel(FqCodel::default()),
         "pie" => Queue::Pie(Pie::default()),

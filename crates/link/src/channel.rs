@@ -11,6 +11,7 @@ use crate::port::Port;
 use crate::qdisc::{Gauge, Queued};
 use crate::service::Service;
 use crate::stats::Stats;
+use crate::wake_up::WakeUp;
 use crate::window::Window;
 
 /// Service, impairments, delay line: in this order.
@@ -45,6 +46,11 @@ impl<P: Packet> Channel<P> {
             delay_line: DelayLine::new(),
             window: Window::new(),
         }
+    }
+
+    /// Packets that keep their order arrive when the host at the far end has woken up.
+    pub(crate) fn wake_up(&mut self, seed: u64) {
+        self.delay_line.set_wake_up(WakeUp::new(seed));
     }
 
     /// From now on a medium says when it sends. It has a rate.

@@ -5,6 +5,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use tcplab_units::{Span, Time};
 
+use crate::wake_up::WakeUp;
+
 /// How many times faster than they departed packets that keep order arrive at most. Were it one, a busy link
 /// whose delay falls would never come down to the new delay.
 const CATCH_UP: u64 = 2;
@@ -21,6 +23,8 @@ pub(crate) struct DelayLine<P> {
     departed: Time,
     arrived: Time,
     sequence: u64,
+    /// Of the host at the far end, if it takes time.
+    wake_up: Option<WakeUp>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,7 +42,13 @@ impl<P> DelayLine<P> {
             departed: Time::ZERO,
             arrived: Time::ZERO,
             sequence: 0,
+            wake_up: None,
         }
+    }
+
+    /// Packets arrive when the host at the far end has woken up.
+    pub(crate) fn set_wake_up(&mut self, wake_up: WakeUp) {
+        self.wake_up = Some(wake_up);
     }
 
     /// Sends `packet` off at `departed` to arrive after `delay`, or as soon after its predecessor as it may.
@@ -50,7 +60,11 @@ impl<P> DelayLine<P> {
         let earliest = self.arrived + departed.since(self.departed) / CATCH_UP;
         self.departed = departed;
         self.arrived = earliest.max(departed + delay);
-        self.line.push_back((self.arrived, packet));
+        let at = match &mut self.wake_up {
+            None => self.arrived,
+            Some(wake_up) => wake_up.after(self.arrived),
+        };
+        self.line.push_back((at, packet));
     }
 
     /// Sends `packet` off to arrive at `at`, whatever is before it.

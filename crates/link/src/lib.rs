@@ -41,6 +41,7 @@ mod service;
 mod stats;
 mod threshold;
 mod trace_service;
+mod wake_up;
 mod window;
 
 pub use config::Direction;

@@ -59,6 +59,12 @@ impl<P: Packet> Link<P> {
         link
     }
 
+    /// The host at the far end takes as long as a Linux host to notice what arrives. Packets that may overtake others
+    /// (`reorder`) are noticed at once.
+    pub fn wake_up(&mut self, seed: u64) {
+        self.channel.wake_up(seed);
+    }
+
     /// When it has something to send over its medium: no later than `now` where it has, `NEVER` where nothing waits.
     pub fn ready(&mut self, now: Time, observer: &mut impl Observer<P>) -> Time {
         self.advance(now, observer);

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Numbered, chance, drain, nothing, rate};
 use proptest::prelude::*;
-use tcplab_link::config::{Change, Limit, Loss, LossModel, Queue, Reorder, Trace};
+use tcplab_link::config::{Change, Droptail, Limit, Loss, LossModel, Queue, Reorder, Trace};
 use tcplab_link::{Direction, Link};
 use tcplab_units::{Span, Time};
 
@@ -103,11 +103,13 @@ impl Reference {
                 self.end = self.end_of_work();
             }
         }
-        let Queue::Droptail { limit, mark_above } = self.now.queue else {
+        let Queue::Droptail(Droptail { limit, mark_above }) = self.now.queue else {
             unreachable!("the reference is of droptail")
         };
-        self.now.queue =
-            Queue::Droptail { limit: change.limit.or(limit), mark_above: change.mark_above.or(mark_above) };
+        self.now.queue = Queue::Droptail(Droptail {
+            limit: change.limit.or(limit),
+            mark_above: change.mark_above.or(mark_above),
+        });
         self.now.delay = change.delay.unwrap_or(self.now.delay);
         self.now.reorder = change.reorder.or(self.now.reorder);
         self.now.corrupt = change.corrupt.or(self.now.corrupt);
@@ -182,7 +184,7 @@ impl Reference {
         }
         let bytes: u64 = self.waiting.iter().map(|waiting| u64::from(waiting.len)).sum();
         let packets = self.waiting.len() as u64;
-        let Queue::Droptail { limit, mark_above } = self.now.queue else {
+        let Queue::Droptail(Droptail { limit, mark_above }) = self.now.queue else {
             unreachable!("the reference is of droptail")
         };
         if self.is_within(limit, packets + 1, bytes + u64::from(packet.len)) {
@@ -362,7 +364,7 @@ fn directions() -> impl Strategy<Value = Direction> {
     (path, impairments).prop_map(
         |((rate, limit, mark_above, delay, trace), (reorder, loss, corrupt, duplicate, changes))| Direction {
             rate,
-            queue: Queue::Droptail { limit, mark_above },
+            queue: Queue::Droptail(Droptail { limit, mark_above }),
             delay,
             trace,
             reorder,

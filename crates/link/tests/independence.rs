@@ -162,7 +162,7 @@ proptest! {
     ) {
         let times: Vec<u64> = gaps.iter().scan(0, |now, gap| { *now += gap; Some(*now) }).collect();
         let whole = Direction { rate: Some(rate(8_000_000)), ..impaired(true, correlation) };
-        let queue = Queue::Droptail { limit: Some(Limit::Packets(packets)), mark_above: None };
+        let queue = Queue::droptail(Some(Limit::Packets(packets)));
         let all = fates(&whole, &times);
         for (number, fate) in fates(&Direction { queue, ..whole.clone() }, &times) {
             let damaged = |fate: &Fate| (fate.original.map(|it| it.0), fate.copy.map(|it| it.0));

@@ -94,7 +94,7 @@ fn orderly() -> impl Strategy<Value = Direction> {
         prop::collection::vec(changes(), 0..4),
     );
     (path, impairments).prop_map(|((bits, limit, delay), (jitter, loss, corrupt, duplicate, changes))| {
-        let queue = Queue::Droptail { limit, mark_above: None };
+        let queue = Queue::droptail(limit);
         Direction {
             rate: bits.map(rate),
             queue,
@@ -217,7 +217,7 @@ proptest! {
         bits in 100_000u64..100_000_000, limit in limits(), direction in orderly(), arrivals in arrivals(),
     ) {
         let rate = rate(bits);
-        let queue = Queue::Droptail { limit: Some(limit), mark_above: None };
+        let queue = Queue::droptail(Some(limit));
         let direction = Direction { rate: Some(rate), queue, changes: Vec::new(), ..direction };
         let mut link = Link::new(&direction, 1);
         let mut now = Time::ZERO;

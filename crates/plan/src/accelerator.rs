@@ -1,6 +1,7 @@
 //! A split-TCP accelerator: a performance-enhancing proxy (RFC 3135) in a router.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,20 @@ impl Accelerator {
     pub fn splits(&self, host: &str, port: u16) -> bool {
         (self.hosts.is_empty() || self.hosts.iter().any(|name| name == host))
             && (self.ports.is_empty() || self.ports.contains(&port))
+    }
+}
+
+impl fmt::Display for Accelerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [client, server] = [&self.towards_client.cc, &self.towards_server.cc];
+        write!(f, "accelerator with {client} towards the client and {server} towards the server")?;
+        if !self.ports.is_empty() {
+            write!(f, ", for port {}", self.ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "))?;
+        }
+        if !self.hosts.is_empty() {
+            write!(f, ", for connections to {}", self.hosts.join(", "))?;
+        }
+        self.kill_at.map_or(Ok(()), |at| write!(f, ", dies at {at}"))
     }
 }
 

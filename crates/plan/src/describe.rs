@@ -158,7 +158,13 @@ impl fmt::Display for Flow {
         if self.streams > 1 {
             write!(f, ", {} streams", self.streams)?;
         }
-        write!(f, ", {} to {}, {}", self.from, self.to, words.time)
+        let (from, to) = (&self.from, &self.to);
+        if self.traffic.traits().mostly_back {
+            // The data go to the end that the flow is from.
+            write!(f, ", client {from}, server {to}, {}", words.time)
+        } else {
+            write!(f, ", {from} to {to}, {}", words.time)
+        }
     }
 }
 
@@ -191,6 +197,10 @@ impl Plan {
         let mut lines = vec![format!("network: {}", counts.join(", "))];
         lines.extend(listed(self.links.iter().flat_map(Link::lines).collect()));
         lines.extend(self.media.iter().map(|medium| format!("  {}: {medium}", medium.name)));
+        for node in &self.nodes {
+            lines.extend(node.accelerate.iter().map(|settings| format!("  {}: {settings}", node.name)));
+            lines.extend(node.cache.iter().map(|settings| format!("  {}: {settings}", node.name)));
+        }
         lines.push(format!("traffic: {}", plural(self.flows.len(), "flow")));
         lines.extend(listed(self.flows.iter().map(|flow| format!("  {flow}")).collect()));
         lines.push(format!("measured: {}", self.measured()));

@@ -7,9 +7,9 @@
 
 mod connection;
 mod load;
+mod paths;
 mod rows;
 mod sharing;
-mod ways;
 
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::Plan;
 
 pub(crate) use connection::{acks_a_segment, connection_rate, framed, framed_rate};
-pub(crate) use ways::{Ways, slowest};
+pub(crate) use paths::{Paths, slowest};
 
 /// Ethernet 14, IPv4 20, TCP 20 with 12 of timestamps.
 pub(crate) const HEADERS: u32 = 66;

@@ -27,6 +27,7 @@ mod remote;
 mod reorder;
 mod routing;
 mod tcp_settings;
+mod timing;
 mod trace;
 
 pub use accelerator::{Accelerator, Leg, Load, WhenFull};
@@ -36,10 +37,7 @@ pub use chance::Chance;
 pub use change::Change;
 pub use describe::{DirectionWords, FlowWords};
 pub use estimate::Estimate;
-pub use flow::{
-    Connections, Echo, Fetch, Flow, Generator, Http, Next, Object, Pages, Pattern, PatternDistribution, Ping,
-    Popularity, REQUEST_BYTES, RESPONSE_HEAD_BYTES, Request, Requests, Tcp, Traffic, Traits, Udp, Web,
-};
+pub use flow::*;
 pub use ip::IpVersion;
 pub use jitter::{Distribution, Jitter};
 pub use link::{Direction, Link};
@@ -51,14 +49,10 @@ pub use node::{Node, NodeKind, NodeTraits, Offloads};
 pub use overhead::Overhead;
 pub use plan::Plan;
 pub use policer::Policer;
-pub use queue::{
-    AckFilter, Band, Cake, Cells, Codel, Diffserv, Drr, Dualpi2, Fq, FqCodel, Isolation, Limit, Pie, Prio,
-    Queue, Red, Tbf,
-};
+pub use queue::*;
 pub use remote::{Around, ExpectPath};
 pub use reorder::Reorder;
-pub use routing::{
-    Bgp, FrrFile, NO_ADVERTISE, NO_EXPORT, Ospf, OspfInterface, Routing, StaticRoute, community,
-};
+pub use routing::*;
 pub use tcp_settings::{Ecn, TcpSettings};
+pub use timing::Timing;
 pub use trace::{OPPORTUNITY_BYTES, Trace};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Accelerator, Cache, Nic, Routing, TcpSettings};
+use crate::{Accelerator, Cache, Nic, Routing, TcpSettings, Timing};
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub struct Node {
     /// Offloads of its interfaces.
     #[serde(default)]
     pub offloads: Offloads,
+    /// How long a host takes, for engines without real ones.
+    #[serde(default, skip_serializing_if = "Timing::is_ideal")]
+    pub timing: Timing,
     /// Of a host: what its interfaces are; none: they send at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nic: Option<Nic>,

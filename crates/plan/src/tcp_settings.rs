@@ -72,6 +72,26 @@ impl Default for TcpSettings {
     }
 }
 
+impl TcpSettings {
+    /// Those that Linux has for a whole namespace, with its names (ip-sysctl): what a real host must have set.
+    pub fn sysctls(&self) -> Vec<(String, String)> {
+        let on = |is_on: bool| if is_on { "1" } else { "0" };
+        let ecn = match self.ecn {
+            Ecn::Off => "0",
+            Ecn::On => "1",
+            Ecn::Passive => "2",
+            Ecn::Accecn => "3",
+        };
+        let settings = [
+            ("ecn", ecn),
+            ("sack", on(self.sack)),
+            ("timestamps", on(self.timestamps)),
+            ("slow_start_after_idle", on(self.slow_start_after_idle)),
+        ];
+        settings.map(|(name, value)| (format!("net.ipv4.tcp_{name}"), value.to_owned())).into()
+    }
+}
+
 /// Explicit congestion notification (`tcp_ecn`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use tcplab_plan::{Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, effective_loss};
+use tcplab_plan::{
+    Direction, Distribution, Flow, Limit, Link, LossModel, Plan, TcpSettings, Traffic, effective_loss,
+};
 use tcplab_units::{Rate, Span};
 
 use crate::quantity::{Dimension, format};
@@ -24,9 +26,12 @@ pub fn warnings(plan: &Plan) -> Vec<String> {
         jitter(direction, |sentence| found.push((sentence, name.clone())));
     }
     for (name, link, direction) in directions() {
-        found.extend(queue(link, direction).map(|sentence| (sentence, name)));
+        let sentences =
+            queue(link, direction).into_iter().chain(direction.queue.cautions(steady_rate(direction)));
+        found.extend(sentences.map(|sentence| (sentence, name.clone())));
     }
     windows(plan, &mut found);
+    proxies(plan, &mut found);
     let end = plan.duration;
     for flow in &plan.flows {
         if let Some(stop) = flow.stop.filter(|stop| stop.as_ns() > end.as_ns()) {
@@ -162,6 +167,12 @@ fn rate(direction: &Direction) -> Option<Rate> {
     }
 }
 
+/// The rate that a direction has all the time.
+fn steady_rate(direction: &Direction) -> Option<Rate> {
+    let varies = direction.trace.is_some() || direction.changes.iter().any(|change| change.rate.is_some());
+    direction.rate.filter(|_| !varies)
+}
+
 fn queue(link: &Link, direction: &Direction) -> Option<String> {
     let frame = u64::from(link.mtu) + 14;
     let holds = match direction.queue.limit()? {
@@ -211,6 +222,39 @@ fn windows(plan: &Plan, found: &mut Vec<(String, String)>) {
     }
 }
 
+/// Accelerators and caches that no flow has use of.
+fn proxies(plan: &Plan, found: &mut Vec<(String, String)>) {
+    let ways = Ways::new(plan);
+    for node in &plan.nodes {
+        let passing: Vec<&Flow> =
+            plan.flows.iter().filter(|flow| ways.passes(flow, &node.name) && ends(flow).is_some()).collect();
+        if let Some(accelerator) = &node.accelerate {
+            // A port that is not given is chosen later, and may be any.
+            let splits = |flow: &&Flow| match flow.port {
+                Some(first) => (0..flow.streams.min(1 << 16)).any(|stream| {
+                    u16::try_from(u32::from(first) + stream)
+                        .is_ok_and(|port| accelerator.splits(&flow.to, port))
+                }),
+                None => accelerator.ports.is_empty() && accelerator.splits(&flow.to, 0),
+            };
+            let sentence = if passing.is_empty() {
+                "the accelerator splits nothing: no TCP flow passes this router"
+            } else if passing.iter().any(splits) {
+                continue;
+            } else if passing.iter().all(|flow| flow.port.is_none()) && !accelerator.ports.is_empty() {
+                "the accelerator splits nothing: give a flow one of its `ports` as `port`"
+            } else {
+                "the accelerator splits nothing: its `ports` and `hosts` are of no flow that passes"
+            };
+            found.push((sentence.to_owned(), format!("node {}", node.name)));
+        }
+        if node.cache.is_some() && !passing.iter().any(|flow| matches!(flow.traffic, Traffic::Http(_))) {
+            let sentence = "the cache stores nothing: no http flow passes this router";
+            found.push((sentence.to_owned(), format!("node {}", node.name)));
+        }
+    }
+}
+
 /// The ways through a plan's network.
 struct Ways<'p> {
     routes: HashMap<&'p str, &'p std::collections::BTreeMap<String, String>>,
@@ -234,15 +278,29 @@ impl<'p> Ways<'p> {
     }
 
     fn way(&self, source: &str, destination: &str) -> Option<Vec<&'p Direction>> {
-        let mut way = Vec::new();
+        Some(self.hops(source, destination)?.into_iter().map(|(direction, _)| direction).collect())
+    }
+
+    /// Whether the flow's packets go through the node, there or back.
+    fn passes(&self, flow: &Flow, node: &str) -> bool {
+        [(&flow.from, &flow.to), (&flow.to, &flow.from)].into_iter().any(|(source, destination)| {
+            let hops = self.hops(source, destination);
+            hops.is_none_or(|hops| hops.iter().any(|(_, next)| *next == node))
+        })
+    }
+
+    /// Each direction on the way, and the node to which it leads. None where a routing protocol finds the way.
+    fn hops(&self, source: &str, destination: &str) -> Option<Vec<(&'p Direction, &'p str)>> {
+        let mut hops = Vec::new();
         let mut node = source;
         while node != destination {
             let link = self.links.get(self.routes.get(node)?.get(destination)?.as_str())?;
             let forward = link.ends[0] == node;
-            way.push(if forward { &link.forward } else { &link.backward });
-            node = &link.ends[usize::from(forward)];
+            let next: &'p str = &link.ends[usize::from(forward)];
+            hops.push((if forward { &link.forward } else { &link.backward }, next));
+            node = next;
         }
-        Some(way)
+        Some(hops)
     }
 }
 

@@ -283,9 +283,10 @@ mod tests {
 
     #[test]
     fn a_key_given_twice_names_its_first_line() {
-        assert!(mistakes("a: 1\nb: 2\na: 3\n").starts_with(
-            "f.yaml:3:1: the key `a` stands here a second time (first in line 1)\n  3 | a: 3\n    | ^"
-        ));
+        assert!(
+            mistakes("a: 1\nb: 2\na: 3\n")
+                .starts_with("f.yaml:3:1: duplicate key `a` (first in line 1)\n  3 | a: 3\n    | ^")
+        );
     }
 
     #[test]

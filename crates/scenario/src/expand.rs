@@ -11,7 +11,7 @@ use tcplab_units::{Probability, Rate, Span, Time};
 use crate::addresses::{self, Pool};
 use crate::check::{TCP_HEADER, ip_header, source};
 use crate::document::Step;
-use crate::language::{self, Accelerate, Amount, HostSettings, RandomModel, SocketSettings};
+use crate::language::{self, Accelerate, Amount, RandomModel, SocketSettings};
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
@@ -73,7 +73,7 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
     let settings = &node.settings;
     let mss = layout.node_mtu(&node.name) - ip_header(4) - TCP_HEADER;
     let mut tcp = TcpSettings { mss, ..TcpSettings::default() };
-    set_host(&mut tcp, settings, bdp.copied());
+    settings.fill(&mut tcp, bdp.copied());
     let name_of = |link: &usize| layout.topology.links[*link].name.clone();
     let routes = layout.routes.tables.get(&node.name).into_iter().flatten();
     let multipath = layout.routes.multipath.get(&node.name).into_iter().flatten();
@@ -90,6 +90,7 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
             gso: settings.gso.unwrap_or(true),
             gro: settings.gro.unwrap_or(false),
         },
+        timing: settings.timing.unwrap_or_default(),
         nic: settings.nic.as_ref().and_then(nic),
         routing: routing(layout, node),
         accelerate: node.accelerate.as_ref().map(|given| accelerator(layout, given)),
@@ -155,27 +156,8 @@ pub(crate) fn segment(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// Puts what was given for a host into the settings of an endpoint.
-fn set_host(tcp: &mut TcpSettings, given: &HostSettings, bdp: Option<u128>) {
-    set_buffers(tcp, given.window.as_ref(), given.send_buffer.as_ref(), given.receive_buffer.as_ref(), bdp);
-    macro_rules! set {
-        ($($key:ident),*) => { $(if let Some(value) = given.$key { tcp.$key = value; })* };
-    }
-    set!(send_buffer_max, receive_buffer_initial, receive_buffer_max, initial_window, ecn, sack, timestamps);
-    set!(delayed_ack, gro, nagle, pacing, slow_start_after_idle);
-    if let Some(mss) = given.mss {
-        tcp.mss = segment(mss);
-    }
-    if let Some(rto_min) = given.rto_min {
-        tcp.rto_min = Span::from_ns(rto_min);
-    }
-    if given.tso.is_some() || given.gso.is_some() {
-        // TCP builds bursts if either the card or the kernel cuts them up; with neither, `gso_max_segs` is 1.
-        tcp.tso = given.tso.unwrap_or(true) || given.gso.unwrap_or(true);
-    }
-}
-
-fn set_buffers(
+/// Buffers, of a host or of a flow.
+pub(crate) fn set_buffers(
     tcp: &mut TcpSettings,
     window: Option<&Amount>,
     send: Option<&Amount>,
@@ -258,7 +240,7 @@ fn direction(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &Directi
 fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSpec) -> Queue {
     let Some(given) = &spec.settings.queue else {
         let limit = layout.rate(spec, 0).map(|_| Limit::Packets(LINK_LIMIT));
-        return Queue::Droptail { limit, mark_above: None };
+        return Queue::droptail(limit);
     };
     let by_default = given.place.last() != Some(&Step::from("queue"));
     let given = Json::Object(given.value.0.clone());
@@ -268,7 +250,7 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
         tree["limit"] = json!({"bytes": bytes.max(least)});
     }
     // The reader has let through what the schema of the type says, no more.
-    serde_json::from_value(tree).unwrap_or(Queue::Droptail { limit: None, mark_above: None })
+    serde_json::from_value(tree).unwrap_or(Queue::droptail(None))
 }
 
 /// A queue and those within it, with its kind, and every amount as an engine takes it.
@@ -430,21 +412,21 @@ fn flow(layout: &Layout<'_>, index: usize, stop: Option<u64>) -> Flow {
         ip: if flow.common.ip == 6 { IpVersion::V6 } else { IpVersion::V4 },
         dscp: flow.common.dscp,
         port: flow.common.port,
-        traffic: traffic.plan(&Ends { layout, index, from: &from, to: &to }),
+        traffic: traffic.plan(&FlowEndpoints { layout, index, from: &from, to: &to }),
         from,
         to,
     }
 }
 
 /// The two ends of a flow, of which its traffic asks what it needs for its plan.
-pub(crate) struct Ends<'a> {
+pub(crate) struct FlowEndpoints<'a> {
     layout: &'a Layout<'a>,
     index: usize,
     from: &'a str,
     to: &'a str,
 }
 
-impl Ends<'_> {
+impl FlowEndpoints<'_> {
     /// A congestion control.
     pub(crate) fn control(&self, given: &language::Control) -> Cc {
         control(self.layout, given)
@@ -498,7 +480,7 @@ fn endpoint(layout: &Layout<'_>, index: usize, flow: &SocketSettings, node: &str
     let bdp = layout.flow_bdp(index);
     let mut tcp = TcpSettings { mss: most, ..TcpSettings::default() };
     if let Some(node) = layout.node(node) {
-        set_host(&mut tcp, &node.settings, bdp);
+        node.settings.fill(&mut tcp, bdp);
     }
     set_buffers(&mut tcp, flow.window.as_ref(), flow.send_buffer.as_ref(), flow.receive_buffer.as_ref(), bdp);
     if let Some(mss) = flow.mss {

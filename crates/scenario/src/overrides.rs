@@ -168,7 +168,7 @@ fn long_form(key: &str, node: &mut Node) {
 }
 
 /// The name of a list item.
-fn name(item: &Node, path: &[Step]) -> Option<String> {
+pub(crate) fn name(item: &Node, path: &[Step]) -> Option<String> {
     if let Some(name) = item.name() {
         return Some(name.to_owned());
     }

@@ -198,12 +198,12 @@ impl Read<'_> {
             Read::Bool(yes) => format!("`{yes}`"),
             Read::Mapping => "a mapping".to_owned(),
             Read::List => "a list".to_owned(),
-            _ => quoted(&self.text().unwrap_or_default()),
+            _ => quoted(&self.written().unwrap_or_default()),
         }
     }
 
     /// A number or a text as text.
-    fn text(&self) -> Option<String> {
+    pub(crate) fn written(&self) -> Option<String> {
         match self {
             Read::Int(number) => Some(number.to_string()),
             Read::Float(number) => Some(decimal(*number)),
@@ -364,7 +364,7 @@ pub(crate) fn parse_meant(
     let example = unit_meant.map_or_else(|| dimensions[0].example().to_owned(), |unit| format!("10 {unit}"));
     let wanted = either(&dimensions.iter().map(|d| d.name()).collect::<Vec<_>>());
     let shown = read.shown();
-    let Some(text) = read.text() else {
+    let Some(text) = read.written() else {
         return Err(QuantityError::new(format!("{shown} is not {wanted}"), example));
     };
     let text = text.trim();
@@ -376,7 +376,7 @@ pub(crate) fn parse_meant(
     };
     let number = written.number();
     let Some(unit) = written.unit else {
-        let suggestion = format!("{}{number} {}", written.sign, usual);
+        let suggestion = format!("{number} {usual}");
         return Err(QuantityError::new(format!("{shown} has no unit"), suggestion));
     };
     let known = Dimension::ALL.iter().find_map(|&d| {
@@ -400,7 +400,7 @@ pub(crate) fn parse_meant(
         return Err(QuantityError::new(message, ""));
     }
     if value > BigRational::from(BigInt::from(LARGEST)) {
-        return Err(QuantityError::new(format!("{shown} is larger than can be computed with"), ""));
+        return Err(QuantityError::new(format!("{shown} is too large"), ""));
     }
     Ok(Quantity { dimension, value })
 }
@@ -509,6 +509,7 @@ mod tests {
             (error.message, error.suggestion)
         };
         assert_eq!(wrong("100", Dimension::Rate), ("`100` has no unit".into(), "100 Mbit/s".into()));
+        assert_eq!(wrong("-3", Dimension::Time), ("`-3` has no unit".into(), "3 ms".into()));
         assert_eq!(wrong("10 MB/s", Dimension::Rate).1, "80 Mbit/s");
         assert_eq!(wrong("25 msec", Dimension::Time).1, "25 ms");
         assert_eq!(wrong("ms 5", Dimension::Time).1, "5 ms");
@@ -516,7 +517,7 @@ mod tests {
         assert_eq!(wrong("-1 s", Dimension::Time), ("`-1 s` is negative".into(), "1 s".into()));
         assert_eq!(wrong("5 B", Dimension::Time).0, "`5 B` is a size, not a time");
         assert_eq!(wrong("0.1 ns", Dimension::Time).0, "`0.1 ns` is too small: it rounds to zero");
-        assert_eq!(wrong("1e30 s", Dimension::Time).0, "`1e30 s` is larger than can be computed with");
+        assert_eq!(wrong("1e30 s", Dimension::Time).0, "`1e30 s` is too large");
     }
 
     #[test]

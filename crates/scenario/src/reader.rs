@@ -10,7 +10,10 @@ use crate::error::Mistake;
 use crate::quantity::{Dimension, Read, decimal, format, quoted};
 use crate::rules;
 use crate::scalar;
-use crate::words;
+use crate::suggestions;
+
+/// So many keys or fewer are listed where one is unknown and none is near.
+const FEW_KEYS: usize = 10;
 
 /// Steps from the root of the document.
 pub(crate) type Path = Vec<Step>;
@@ -27,7 +30,8 @@ pub(crate) struct Reading {
 
 /// Reads `document` by `schema`, the root of a schema with its definitions.
 pub(crate) fn read(document: &Document, schema: &Json) -> Reading {
-    let mut reader = Reader { document, root: schema, found: Vec::new(), refused: Vec::new() };
+    let mut reader =
+        Reader { document, root: schema, around: Vec::new(), found: Vec::new(), refused: Vec::new() };
     let value = reader.value(&document.root, &mut Vec::new(), schema);
     Reading { value, found: reader.found, refused: reader.refused }
 }
@@ -35,6 +39,8 @@ pub(crate) fn read(document: &Document, schema: &Json) -> Reading {
 struct Reader<'d> {
     document: &'d Document,
     root: &'d Json,
+    /// The mappings that are being read, outermost first: length of the path to each, and its keys.
+    around: Vec<(usize, Vec<&'d str>)>,
     found: Vec<Mistake>,
     refused: Vec<Path>,
 }
@@ -83,7 +89,12 @@ impl<'d> Reader<'d> {
                 Some(Step::Item(index)) => quoted(&index.to_string()),
                 None => String::new(),
             };
-            self.refuse(path, &format!("{shown} has no value"), "", true);
+            let resolved = self.resolved(schema);
+            let example = match path.last() {
+                Some(Step::Key(key)) if self.takes_nothing(resolved) => format!("{key}: {{}}"),
+                _ => String::new(),
+            };
+            self.refuse(path, &format!("{shown} has no value"), &example, true);
             return None;
         }
         let schema = self.resolved(schema);
@@ -137,10 +148,10 @@ impl<'d> Reader<'d> {
             return Some(json!(written));
         }
         let choice = if words.len() > 2 { "one of " } else { "" };
-        let message = format!("{} is not {choice}{}", read.shown(), words::listed(words, "or"));
+        let message = format!("{} is not {choice}{}", read.shown(), suggestions::listed(words, "or"));
         let near = match words {
             [only] => (*only).to_owned(),
-            _ => words::near_word(&written, words),
+            _ => suggestions::near_word(&written, words),
         };
         self.refuse(path, &message, &near, false);
         None
@@ -148,8 +159,11 @@ impl<'d> Reader<'d> {
 
     fn list(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
         let Value::List(items) = &node.value else {
-            let message = format!("{} stands where a list belongs", node.read().shown());
-            self.refuse(path, &message, "", false);
+            let message = format!("expected a list, found {}", node.read().shown());
+            let one_is_enough = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) <= 1;
+            let written = node.read().written().filter(|_| one_is_enough);
+            let list = written.map_or(String::new(), |written| format!("[{written}]"));
+            self.refuse(path, &message, &list, false);
             return None;
         };
         let item_schema = schema.get("items")?;
@@ -176,7 +190,13 @@ impl<'d> Reader<'d> {
                 return None;
             }
         } else if items.len() < least {
-            self.refuse(path, &format!("the list is too short: it takes at least {least}"), "", false);
+            let (message, example) = match path.last() {
+                Some(Step::Key(key)) if items.is_empty() => {
+                    ("the list is empty".to_owned(), suggestions::example(key, schema))
+                }
+                _ => (format!("the list is too short: the minimum length is {least}"), String::new()),
+            };
+            self.refuse(path, &message, &example, false);
             return None;
         } else if items.len() > most {
             self.refuse(path, &format!("the list is too long: it takes at most {most}"), "", false);
@@ -188,7 +208,7 @@ impl<'d> Reader<'d> {
     /// A mapping whose keys are names that the file chooses.
     fn named(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
         if !node.is_mapping() {
-            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            let message = format!("expected a mapping of keys, found {}", node.read().shown());
             self.refuse(path, &message, "", false);
             return None;
         }
@@ -218,6 +238,34 @@ impl<'d> Reader<'d> {
         }
     }
 
+    /// Whether a mapping without keys is a valid value.
+    fn takes_nothing(&self, schema: &'d Json) -> bool {
+        let mut shape = Shape::default();
+        self.shape(schema, &mut shape);
+        !shape.properties.is_empty() && shape.required.is_empty() && schema.get("oneOf").is_none()
+    }
+
+    /// The mapping that was probably meant by a value: of the first key that takes it; or without keys, where none is needed.
+    fn meant_mapping(&self, node: &Node, schema: &'d Json) -> String {
+        if !self.takes_nothing(schema) {
+            return String::new();
+        }
+        let read = node.read();
+        let mut shape = Shape::default();
+        self.shape(schema, &mut shape);
+        let takes = |schema: &&Json| match schema.get("x-tcplab").and_then(Json::as_str) {
+            Some("control") => matches!(read, Read::Text(text) if !text.contains(' ')),
+            Some("switch" | "text" | "name") | None => false,
+            Some(kind) => scalar::bounded(kind, node, None, None).is_some_and(|read| read.is_ok()),
+        };
+        let switch = matches!(read, Read::Bool(_) | Read::Text("on" | "off" | "yes" | "no"));
+        let key = shape.properties.iter().find(|(_, schema)| !switch && takes(&self.resolved(schema)));
+        match (key, read.written()) {
+            (Some((key, _)), Some(written)) => format!("{{{key}: {written}}}"),
+            _ => "{}".to_owned(),
+        }
+    }
+
     fn mapping(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
         let short = schema.get("x-short").and_then(Json::as_str);
         let is_short = match node.value {
@@ -226,8 +274,9 @@ impl<'d> Reader<'d> {
             _ => false,
         };
         if !(node.is_mapping() || short.is_some() && is_short) {
-            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
-            self.refuse(path, &message, "", false);
+            let message = format!("expected a mapping of keys, found {}", node.read().shown());
+            let meant = self.meant_mapping(node, schema);
+            self.refuse(path, &message, &meant, false);
             return None;
         }
         let mut shape = Shape::default();
@@ -263,6 +312,7 @@ impl<'d> Reader<'d> {
         }
         let refused_before = self.refused.len();
         self.unknown_keys(node, path, &shape, has_kinds);
+        self.around.push((path.len(), shape.properties.iter().map(|(key, _)| *key).collect()));
         for (key, schema) in &shape.properties {
             let required = shape.required.contains(key);
             path.push(Step::Key((*key).to_owned()));
@@ -278,7 +328,8 @@ impl<'d> Reader<'d> {
                 None if required => {
                     let around = &path[..path.len() - 1];
                     let message = format!("{} is missing", quoted(key));
-                    self.found.push(self.document.mistake(around, &message, &words::example(key), true));
+                    let example = suggestions::example(key, schema);
+                    self.found.push(self.document.mistake(around, &message, &example, true));
                     self.refused.push(path.clone());
                     Some(self.stand_in(schema))
                 }
@@ -289,6 +340,7 @@ impl<'d> Reader<'d> {
                 values.insert((*key).to_owned(), value);
             }
         }
+        self.around.pop();
         let values = Json::Object(values);
         if let Some(rule) = rule.and_then(Json::as_str) {
             let whole = self.refused.len() == refused_before;
@@ -319,7 +371,7 @@ impl<'d> Reader<'d> {
             return match default {
                 Some(default) => by_name(default),
                 None => {
-                    let message = format!("the {noun} does not say its `kind`");
+                    let message = "`kind` is missing".to_owned();
                     self.refuse(path, &message, text("x-example", "kind: tcp"), true);
                     None
                 }
@@ -335,7 +387,7 @@ impl<'d> Reader<'d> {
                 Some(word) => word.as_str().and_then(by_name),
                 // The other keys are read as those of the kind that was probably meant.
                 None => match given.read() {
-                    Read::Text(text) => by_name(&words::near_word(text, &names)),
+                    Read::Text(text) => by_name(&suggestions::near_word(text, &names)),
                     _ => None,
                 },
             },
@@ -344,9 +396,12 @@ impl<'d> Reader<'d> {
                 let text = if let Read::Text(text) = read { text } else { "" };
                 let chosen = by_name(text);
                 if chosen.is_none() {
-                    let message =
-                        format!("{} is not a kind of {noun}: {}", read.shown(), words::listed(&names, "and"));
-                    let near = words::near_word(text, &names);
+                    let message = format!(
+                        "{} is not a kind of {noun}: {}",
+                        read.shown(),
+                        suggestions::listed(&names, "and")
+                    );
+                    let near = suggestions::near_word(text, &names);
                     self.refuse(path, &message, &near, false);
                 }
                 chosen
@@ -373,14 +428,33 @@ impl<'d> Reader<'d> {
             return Some(Some(named));
         }
         let names = kind_names(kinds);
-        if text.chars().any(|c| c.is_ascii_digit()) || words::near_word(text, &names).is_empty() {
+        if text.chars().any(|c| c.is_ascii_digit()) || suggestions::near_word(text, &names).is_empty() {
             return Some(None);
         }
         self.word(node, path, &names);
         None
     }
 
-    fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'_>, kind: bool) {
+    /// The keys whose mappings have `key`.
+    fn holders(&self, key: &str, shape: &Shape<'d>) -> Vec<&'d str> {
+        let holds = |schema: &'d Json| {
+            let mut inside = Shape::default();
+            self.shape(self.resolved(schema), &mut inside);
+            inside.properties.iter().any(|(known, _)| *known == key)
+        };
+        shape.properties.iter().filter(|(_, schema)| holds(schema)).map(|(holder, _)| *holder).collect()
+    }
+
+    /// The key of `path` whose neighbour `key` may be.
+    fn beside(&self, key: &str, path: &[Step]) -> Option<String> {
+        let (depth, _) = self.around.iter().rev().find(|(_, keys)| keys.contains(&key))?;
+        path[*depth..].iter().find_map(|step| match step {
+            Step::Key(key) => Some(key.clone()),
+            Step::Item(_) => None,
+        })
+    }
+
+    fn unknown_keys(&mut self, node: &Node, path: &mut Path, shape: &Shape<'d>, kind: bool) {
         let mut known: Vec<&str> = shape.properties.iter().map(|(key, _)| *key).collect();
         if kind {
             known.push("kind");
@@ -389,8 +463,23 @@ impl<'d> Reader<'d> {
         for key in &given {
             if !known.contains(key) {
                 path.push(Step::Key((*key).to_owned()));
-                let near = words::near_key(key, &known, &given);
-                self.refuse(path, &format!("unknown key {}", quoted(key)), &near, true);
+                let mut near = suggestions::near_key(key, &known, &given);
+                let mut message = format!("unknown key {}", quoted(key));
+                let holders = self.holders(key, shape);
+                if !holders.is_empty() {
+                    near.clear();
+                    message += &format!(": it is a key of {}", suggestions::listed(&holders, "and of"));
+                } else if near.is_empty() {
+                    let keys = || format!("the keys are {}", suggestions::listed(&known, "and"));
+                    let beside = |key: String| format!("it may stand beside {}", quoted(&key));
+                    let keys = (known.len() <= FEW_KEYS).then(keys);
+                    let beside = self.beside(key, path).map(beside);
+                    let hints: Vec<String> = keys.into_iter().chain(beside).collect();
+                    if !hints.is_empty() {
+                        message += &format!(": {}", hints.join("; "));
+                    }
+                }
+                self.refuse(path, &message, &near, true);
                 path.pop();
             }
         }
@@ -422,7 +511,7 @@ impl<'d> Reader<'d> {
     /// Settings by time: `at: {20 s: {rate: 20 Mbit/s}}`.
     fn changes(&mut self, node: &Node, path: &mut Path, schema: &'d Json) -> Option<Json> {
         let Value::Mapping(entries) = &node.value else {
-            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            let message = format!("expected a mapping of keys, found {}", node.read().shown());
             self.refuse(path, &message, "", false);
             return None;
         };
@@ -485,8 +574,8 @@ impl<'d> Reader<'d> {
                 }
             }
             _ => {
-                let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
-                self.refuse(path, &message, "", false);
+                let message = format!("{} is not a congestion control", node.read().shown());
+                self.refuse(path, &message, "cubic", false);
             }
         }
         Some(json!({"name": name.unwrap_or_else(|| json!("unnamed")), "params": params}))
@@ -513,7 +602,7 @@ impl<'d> Reader<'d> {
     /// Kernel settings by name, as texts.
     fn sysctls(&mut self, node: &Node, path: &mut Path) -> Option<Json> {
         let Value::Mapping(entries) = &node.value else {
-            let message = format!("{} stands where a mapping of keys belongs", node.read().shown());
+            let message = format!("expected a mapping of keys, found {}", node.read().shown());
             self.refuse(path, &message, "", false);
             return None;
         };

@@ -76,10 +76,10 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
         "ip" => ip_version(&read),
         "number" => number(&read),
         "time" => time(&read),
-        "positive-time" => positive(&read, time(&read)),
+        "positive-time" => positive(&read, Dimension::Time, time(&read)),
         "moment" => moment(&read),
-        "positive-moment" => positive(&read, moment(&read)),
-        "interval" => or_word(&read, "off", positive(&read, time(&read))),
+        "positive-moment" => positive(&read, Dimension::Time, moment(&read)),
+        "interval" => or_word(&read, "off", positive(&read, Dimension::Time, time(&read))),
         "omit" => or_word(&read, "auto", moment(&read)),
         "rate" => rate(&read),
         "link-rate" => match or_word(&read, "unlimited", rate(&read)) {
@@ -87,7 +87,7 @@ pub fn read(kind: &str, node: &Node) -> Option<Reading> {
             other => other,
         },
         "size" => size(&read),
-        "positive-size" => positive(&read, size(&read)),
+        "positive-size" => positive(&read, Dimension::Size, size(&read)),
         "mtu" => mtu(&read),
         "packets" => packets(&read),
         "initial-window" => initial_window(&read),
@@ -189,7 +189,7 @@ fn switch(read: &Read<'_>) -> Reading {
     let meant = match written.as_str() {
         "yes" | "y" | "1" | "true" | "enabled" | "enable" | "on" => "on",
         "no" | "n" | "0" | "false" | "disabled" | "disable" | "off" => "off",
-        _ => "",
+        _ => "on",
     };
     Err(error(format!("{} is neither `on` nor `off`", read.shown()), meant))
 }
@@ -204,7 +204,14 @@ fn whole(read: &Read<'_>, least: u64, most: u64) -> Reading {
             Err(error(format!("{shown} must be at most {most}"), most.to_string()))
         }
         Read::Int(number) => Ok(json!(*number as u64)),
-        _ => Err(error(format!("{shown} is not a whole number"), "")),
+        Read::Float(number) if number.is_finite() => {
+            let near = number.round().clamp(least as f64, most as f64);
+            Err(error(format!("{shown} is not a whole number"), format!("{near}")))
+        }
+        _ if most < LARGEST => {
+            Err(error(format!("{shown} is not a whole number from {least} to {most}"), ""))
+        }
+        _ => Err(error(format!("{shown} is not a whole number, {least} or more"), "")),
     }
 }
 
@@ -289,7 +296,7 @@ fn or_word(read: &Read<'_>, word: &str, quantity: Reading) -> Reading {
         Read::Text(text) if *text == word => Ok(Json::Null),
         Read::Bool(false) if word == "off" => Ok(Json::Null),
         Read::Text(text) if !text.chars().any(|c| c.is_ascii_digit()) => {
-            quantity.map_err(|wrong| error(format!("{}, nor `{word}`", wrong.message), word))
+            quantity.map_err(|wrong| error(format!("{} or `{word}`", wrong.message), word))
         }
         _ => quantity,
     }
@@ -303,12 +310,14 @@ fn time(read: &Read<'_>) -> Reading {
 fn around(read: &Read<'_>) -> Reading {
     let Read::Text(text) = read else { return time(read) };
     let Some((value, tolerance)) = text.split_once('±').or_else(|| text.split_once("+-")) else {
-        positive(read, time(read))?;
+        positive(read, Dimension::Time, time(read))?;
         let message = format!("{} does not say how far from it is accepted", read.shown());
         return Err(error(message, format!("{text} ± 10 %")));
     };
     let (value, tolerance) = (part(value), part(tolerance));
-    Ok(json!({"value": positive(&value, time(&value))?, "tolerance": probability(&tolerance)?}))
+    Ok(
+        json!({"value": positive(&value, Dimension::Time, time(&value))?, "tolerance": probability(&tolerance)?}),
+    )
 }
 
 /// A time that is most likely seconds: when something in a run happens, or how long it lasts.
@@ -321,15 +330,18 @@ pub(crate) fn moment_ns(read: &Read<'_>) -> Result<u64, QuantityError> {
     Ok(parse_meant(read, &[Dimension::Time], Some("s"))?.rounded())
 }
 
-fn positive(read: &Read<'_>, value: Reading) -> Reading {
+fn positive(read: &Read<'_>, dimension: Dimension, value: Reading) -> Reading {
+    let zero = || Err(error(format!("{} must be more than zero", read.shown()), dimension.example()));
     match value {
-        Ok(zero) if zero == json!(0) => Err(error(format!("{} must be more than zero", read.shown()), "")),
+        Ok(value) if value == json!(0) => zero(),
+        // Zero without a unit: one would not help.
+        Err(wrong) if wrong.suggestion.starts_with("0 ") => zero(),
         other => other,
     }
 }
 
 fn rate(read: &Read<'_>) -> Reading {
-    positive(read, Ok(json!(parse(read, &[Dimension::Rate])?.rounded())))
+    positive(read, Dimension::Rate, parse(read, &[Dimension::Rate]).map(|rate| json!(rate.rounded())))
 }
 
 fn size(read: &Read<'_>) -> Reading {
@@ -338,7 +350,7 @@ fn size(read: &Read<'_>) -> Reading {
 
 /// At least 576 B, which every IPv4 host must take (RFC 791, section 3.1).
 fn mtu(read: &Read<'_>) -> Reading {
-    let size = positive(read, size(read))?;
+    let size = positive(read, Dimension::Size, size(read))?;
     match size.as_u64() {
         Some(576..=65_535) => Ok(size),
         _ => Err(error(format!("{} must be from 576 B to 65535 B", read.shown()), "1500 B")),
@@ -367,7 +379,7 @@ fn packets(read: &Read<'_>) -> Reading {
     if !quantity.value.is_integer() {
         return Err(error(format!("{} is not a whole number of packets", read.shown()), ""));
     }
-    positive(read, Ok(json!(quantity.rounded())))
+    positive(read, Dimension::Packets, Ok(json!(quantity.rounded())))
 }
 
 fn initial_window(read: &Read<'_>) -> Reading {
@@ -383,7 +395,7 @@ const AMOUNTS: [Dimension; 4] = [Dimension::Packets, Dimension::Size, Dimension:
 fn queue_limit(read: &Read<'_>) -> Reading {
     let quantity = parse(read, &AMOUNTS)?;
     if quantity.value.is_zero() {
-        return Err(error(format!("{}: a queue must hold something", read.shown()), "1 BDP"));
+        return Err(error(format!("{}: a queue must hold at least one packet", read.shown()), "1 BDP"));
     }
     if quantity.dimension == Dimension::Packets {
         packets(read)?;
@@ -403,7 +415,7 @@ fn threshold(read: &Read<'_>) -> Reading {
 fn window(read: &Read<'_>) -> Reading {
     let quantity = parse(read, &[Dimension::Size, Dimension::Bdp])?;
     if quantity.value.is_zero() {
-        return Err(error(format!("{} must be more than zero", read.shown()), ""));
+        return Err(error(format!("{} must be more than zero", read.shown()), Dimension::Size.example()));
     }
     Ok(amount(&quantity))
 }
@@ -458,7 +470,7 @@ fn sizes(node: &Node) -> Reading {
     let sizes = each.into_iter().collect::<Result<Vec<u64>, _>>()?;
     for (number, size) in sizes.iter().enumerate() {
         if sizes[..number].contains(size) {
-            return Err(error(format!("the size {size} stands twice"), ""));
+            return Err(error(format!("duplicate size {size}"), ""));
         }
     }
     Ok(json!(sizes))
@@ -479,7 +491,7 @@ fn message_size(read: &Read<'_>) -> Result<u64, QuantityError> {
     let size = match bare {
         Some(number) if number < 1 => return Err(error(format!("`{number}` must be above zero"), "1")),
         Some(number) => u64::try_from(number).unwrap_or(u64::MAX),
-        None => positive(read, size(read))?.as_u64().unwrap_or(u64::MAX),
+        None => positive(read, Dimension::Size, size(read))?.as_u64().unwrap_or(u64::MAX),
     };
     if size > LARGEST_MESSAGE {
         return Err(error(format!("a message of {size} bytes is longer than {LARGEST_MESSAGE}"), "16 MiB"));

@@ -15,7 +15,7 @@ pub(crate) fn read(kind: &str, node: &Node) -> Option<Reading> {
         "scalars" => mapping(node, scalar),
         "choices" => mapping(node, |inside| match inside.value {
             Value::List(_) => Ok(plain(inside)),
-            _ => wrong(format!("{} stands where a list belongs", inside.read().shown())),
+            _ => wrong(format!("expected a list, found {}", inside.read().shown())),
         }),
         "axis-values" => axis_values(node),
         "cells" => cells(node),
@@ -53,7 +53,7 @@ fn wrong<T>(message: String) -> Result<T, QuantityError> {
 
 fn mapping(node: &Node, value: impl Fn(&Node) -> Reading) -> Reading {
     if !node.is_mapping() {
-        return wrong(format!("{} stands where a mapping of keys belongs", node.read().shown()));
+        return wrong(format!("expected a mapping of keys, found {}", node.read().shown()));
     }
     let mut read = Map::new();
     for entry in node.entries() {
@@ -68,7 +68,7 @@ fn mapping(node: &Node, value: impl Fn(&Node) -> Reading) -> Reading {
 fn scalar(node: &Node) -> Reading {
     match node.value {
         Value::List(_) | Value::Mapping(_) => {
-            wrong(format!("{} stands where one value belongs", node.read().shown()))
+            wrong(format!("expected one value, found {}", node.read().shown()))
         }
         _ => Ok(plain(node)),
     }

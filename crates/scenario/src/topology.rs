@@ -492,58 +492,12 @@ fn link_spec(link: &Link, place: Path, base: Option<(&Direction, &[Step])>) -> L
     }
 }
 
-macro_rules! node_spec {
-    ($($key:ident),* $(,)?) => {
-        /// A node with the settings of all hosts and its own.
-        fn node_spec(
-            name: &str,
-            kind: NodeKind,
-            common: HostSettings,
-            own: &HostSettings,
-            place: Path,
-        ) -> NodeSpec {
-            let mut places = Vec::new();
-            $(
-                if own.$key.is_some() {
-                    places.push((stringify!($key), below(&place, stringify!($key))));
-                } else if common.$key.is_some() {
-                    places.push((stringify!($key), at!["network", "hosts", stringify!($key)]));
-                }
-            )*
-            let mut settings = HostSettings { $($key: own.$key.clone().or(common.$key.clone()),)* };
-            if let (Some(all), Some(mine)) = (common.sysctls, &own.sysctls) {
-                let mut both = all;
-                both.extend(mine.clone());
-                settings.sysctls = Some(both);
-            }
-            let (routing, frr, ecmp, accelerate, cache) = (None, None, None, None, None);
-            let name = name.to_owned();
-            NodeSpec { name, kind, settings, routing, frr, ecmp, accelerate, cache, places, place }
-        }
-    };
+/// A node with the settings of all hosts and its own.
+fn node_spec(name: &str, kind: NodeKind, common: HostSettings, own: &HostSettings, place: Path) -> NodeSpec {
+    let all = common.keys().into_iter().map(|key| (key, at!["network", "hosts", key]));
+    let mine: Vec<_> = own.keys().into_iter().map(|key| (key, below(&place, key))).collect();
+    let places = mine.iter().cloned().chain(all.filter(|(key, _)| !own.keys().contains(key))).collect();
+    let (routing, frr, ecmp, accelerate, cache) = (None, None, None, None, None);
+    let (name, settings) = (name.to_owned(), own.or(common));
+    NodeSpec { name, kind, settings, routing, frr, ecmp, accelerate, cache, places, place }
 }
-
-node_spec!(
-    window,
-    send_buffer,
-    receive_buffer,
-    send_buffer_max,
-    receive_buffer_initial,
-    receive_buffer_max,
-    mss,
-    initial_window,
-    ecn,
-    sack,
-    timestamps,
-    delayed_ack,
-    tso,
-    gso,
-    gro,
-    nagle,
-    pacing,
-    rto_min,
-    slow_start_after_idle,
-    nic,
-    sysctls,
-    cpus,
-);

@@ -82,7 +82,7 @@ fn mistakes_are_told_where_they_are() {
     );
     assert_eq!(
         refused("[wifi, wifi]", LAPTOP),
-        ["test.yaml:5:17: network.media.wifi: a second medium is called `wifi`"]
+        ["test.yaml:5:17: network.media.wifi: duplicate medium name `wifi`"]
     );
     assert_eq!(
         refused("[{name: wifi, slot: 0 us, aggregation: {frames: 0}, retries: 300}]", LAPTOP).len(),

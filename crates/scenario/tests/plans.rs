@@ -73,7 +73,7 @@ fn a_policer_is_that_of_the_way_there() {
 }
 
 #[test]
-fn settings_seldom_meant_are_told() {
+fn settings_seldom_meant_are_warned() {
     let messages = |settings, flow| warnings(&made(settings, flow));
     assert_eq!(messages("", ""), Vec::<String>::new());
     assert_eq!(
@@ -105,6 +105,49 @@ fn settings_seldom_meant_are_told() {
 }
 
 #[test]
+fn queues_with_settings_seldom_meant_are_warned_of() {
+    let warned = |queue: &str, more: &str| {
+        let found = warnings(&made(&format!(", queue: {{kind: {queue}}}{more}"), ""));
+        found
+            .iter()
+            .map(|one| one.strip_prefix("link path forward: ").expect("a link").to_owned())
+            .collect::<Vec<_>>()
+    };
+    for (queue, sentence) in [
+        (
+            "droptail, limit: 50 ms, mark_above: 60 ms",
+            "`mark_above` of 60 ms has no effect: the queue's limit is 50 ms",
+        ),
+        (
+            "codel, target: 200 ms",
+            "`target` of 200 ms is not below `interval` of 100 ms; RFC 8289 has 5 to 10 % of it",
+        ),
+        (
+            "red, limit: 20 packets, min: 10 packets, max: 30 packets",
+            "`limit` of 20 packets is not above `max` of 30 packets: arrivals are dropped at the limit first",
+        ),
+        (
+            "tbf, rate: 5 Mbit/s, peak: 1 Mbit/s, burst: 9 kB, queue: 1 s",
+            "tbf's `peak` of 1 Mbit/s is not above its `rate` of 5 Mbit/s",
+        ),
+        (
+            "tbf, rate: 50 Mbit/s, burst: 9 kB, queue: 1 s",
+            "tbf's rate of 50 Mbit/s has no effect: the link has 10 Mbit/s",
+        ),
+        ("cake, bandwidth: 10 Mbit/s", "cake's bandwidth of 10 Mbit/s has no effect: the link has 10 Mbit/s"),
+        (
+            "prio, bands: [{dscp: [EF, EF], queue: 50 ms}, {dscp: [EF], queue: {kind: fq_codel, target: 1 s}}]",
+            "DSCP 46 is in two bands; its packets join the first",
+        ),
+    ] {
+        assert_eq!(warned(queue, "").first().map(String::as_str), Some(sentence), "{queue}");
+    }
+    assert_eq!(warned("cake, bandwidth: 5 Mbit/s", ""), Vec::<String>::new());
+    assert_eq!(warned("cake, bandwidth: 10 Mbit/s", ", at: {1 s: {rate: 50 Mbit/s}}"), Vec::<String>::new());
+    assert_eq!(warned("droptail, limit: 50 ms, mark_above: 5 packets", ""), Vec::<String>::new());
+}
+
+#[test]
 fn an_accelerated_path_has_a_gateway_beside_its_left_host() {
     let plan = made(", accelerate: {towards_server: {cc: bbr1}}", "");
     let named = |name: &str| plan.nodes.iter().find(|node| node.name == name).expect("a node");
@@ -116,4 +159,63 @@ fn an_accelerated_path_has_a_gateway_beside_its_left_host() {
     let path = plan.links.iter().find(|link| link.name == "path").expect("the path");
     assert_eq!(path.ends, ["gateway".to_owned(), "right".to_owned()]);
     assert_eq!(plan.flows[0].base_rtt, Span::from_us(40_100));
+}
+
+/// A plan with a router between two hosts, and these settings of it.
+fn routed(router: &str, flow: &str) -> Plan {
+    let text = format!(
+        "tcplab: 1\nname: test\nduration: 5 s\nnetwork:\n  nodes: [a, b, c, {{name: r, kind: router, {router}}}]\n  \
+         links: [{{ends: [a, r], rate: 1 Mbit/s}}, {{ends: [r, b], rate: 1 Mbit/s}}, {{ends: [a, c], rate: 1 Mbit/s}}]\n\
+         flows:\n  - {{name: f, from: a, {flow}}}\n"
+    );
+    let read = Document::parse(text.as_bytes(), "test.yaml");
+    read.and_then(|read| plan(read, &[], &Memory::default())).unwrap_or_else(|said| panic!("{said}"))
+}
+
+#[test]
+fn an_accelerator_or_a_cache_that_no_flow_has_use_of_is_warned_of() {
+    let said = |router, flow| warnings(&routed(router, flow));
+    for (router, flow) in [
+        ("accelerate: {}", "to: b, kind: tcp"),
+        ("accelerate: {ports: [80, 443], hosts: [b]}", "to: b, kind: tcp, port: 443"),
+        ("accelerate: {ports: [443]}", "to: b, kind: tcp, port: 442, streams: 2"),
+        ("accelerate: {}, cache: {}", "to: b, kind: http, sizes: [1 kB]"),
+    ] {
+        assert_eq!(said(router, flow), Vec::<String>::new(), "{router} {flow}");
+    }
+    let nothing = "node r: the accelerator splits nothing: ";
+    for (router, flow, why) in [
+        ("accelerate: {}", "to: c, kind: tcp", "no TCP flow passes this router"),
+        ("accelerate: {}", "to: b, kind: ping", "no TCP flow passes this router"),
+        ("accelerate: {ports: [80]}", "to: b, kind: tcp", "give a flow one of its `ports` as `port`"),
+        (
+            "accelerate: {ports: [80]}",
+            "to: b, kind: tcp, port: 81",
+            "its `ports` and `hosts` are of no flow that passes",
+        ),
+        (
+            "accelerate: {hosts: [c]}",
+            "to: b, kind: tcp",
+            "its `ports` and `hosts` are of no flow that passes",
+        ),
+    ] {
+        assert_eq!(said(router, flow), [format!("{nothing}{why}")], "{router} {flow}");
+    }
+    assert_eq!(
+        said("cache: {}", "to: b, kind: tcp"),
+        ["node r: the cache stores nothing: no http flow passes this router"]
+    );
+}
+
+#[test]
+fn proxies_and_the_ends_of_web_traffic_have_their_names_in_a_description() {
+    let lines = routed(
+        "accelerate: {towards_server: {cc: bbr1}, ports: [80], kill_at: 2 s}, cache: {size: 10 MB}",
+        "to: b, kind: http, sizes: [1 kB], port: 80",
+    )
+    .describe()
+    .join("\n");
+    let accelerator = "  r: accelerator with cubic towards the client and bbr1 towards the server, for port 80, dies at 2 s";
+    assert!(lines.contains(accelerator) && lines.contains("  r: cache of 10 MB"), "{lines}");
+    assert!(lines.contains(", client a, server b, 0 s to 5 s"), "{lines}");
 }

@@ -14,7 +14,6 @@ def goes_both_ways(flow: Flow) -> bool:
 def data_ends(flow: Flow) -> tuple[str, str]:
     """The nodes that send and receive most of a flow's payload: swapped when responses outweigh requests."""
     source, target = flow["from"], flow["to"]
-    answers = flow.get("kind") == "request" and flow.get("response", 0) > flow.get("request", 0)
-    if answers or flow.get("kind") == "http":
+    if kind_of(flow).mostly_back and flow.get("response", 1) > flow.get("request", 0):
         source, target = target, source
     return source, target

@@ -19,6 +19,8 @@ class TrafficKind:
     """It has TCP connections with a congestion control."""
     both_ways: bool = False
     """Both of its nodes send payload, so its figures are those of both together."""
+    mostly_back: bool = False
+    """Most of its payload comes back, unless its `request` is larger than its `response`."""
     served: bool = False
     """A program serves it at the receiving node; otherwise that node's kernel does."""
     moves_payload: bool = False

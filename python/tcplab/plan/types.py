@@ -127,6 +127,7 @@ class Node(TypedDict):
     sysctls: NotRequired[ReadOnly[dict[str, str]]]
     cpus: NotRequired[ReadOnly[list[int]]]
     offloads: NotRequired[ReadOnly[dict[str, bool]]]
+    timing: NotRequired[ReadOnly[str]]
     nic: NotRequired[ReadOnly[dict[str, int]]]
     routing: NotRequired[ReadOnly[dict[str, Any]]]
     accelerate: NotRequired[ReadOnly[dict[str, Any]]]

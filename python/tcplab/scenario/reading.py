@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .errors import ScenarioErrors
+from .errors import ScenarioError, ScenarioErrors
 
 if TYPE_CHECKING:
     from tcplab._core import Document
@@ -56,6 +56,10 @@ class Scenario:
         if self.controls is not None:
             return self
         return from_document(self.document, self.base, self.sets, controls)
+
+    def located(self, where: str, message: str) -> ScenarioError | None:
+        """A mistake at what a place in its plan, such as `flows.bulk.cc`, comes from, if it does."""
+        return self.document.located(where, message, list(self.sets))
 
 
 def load(source: str | Path, sets: Sequence[str] = (), controls: Controls | None = None) -> Scenario:

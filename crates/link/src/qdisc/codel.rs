@@ -18,7 +18,7 @@ pub(crate) struct Codel<P> {
 }
 
 impl<P: Packet> Codel<P> {
-    pub(crate) fn new(config: &config::Codel, rate: Option<Rate>) -> Codel<P> {
+    pub(crate) fn new(config: &config::Codel, rate: Option<Rate>, _seed: u64) -> Codel<P> {
         Codel {
             queue: Fifo::new(),
             limit: Threshold::new(Some(config.limit), rate),
@@ -266,12 +266,25 @@ fn mark<P: Packet>(packet: &mut Queued<P>, sink: &mut impl Sink<P>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
     use crate::packet::Ecn;
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue};
+    use proptest::prelude::*;
+
+    impl Contract for Codel<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+            (limits(), ms(0..5), ms(0..20), any::<bool>(), prop::option::of(ms(0..5)))
+                .prop_map(|(limit, target, interval, ecn, ce_threshold)| {
+                    Queue::Codel(config::Codel { limit, target, interval, ecn, ce_threshold })
+                })
+                .boxed()
+        }
+    }
 
     fn codel(config: config::Codel) -> Codel<Unit> {
-        Codel::new(&config, None)
+        Codel::new(&config, None, 1)
     }
 
     /// Fills a queue with `packets` at once and takes one out every `gap_ms`: the times in ms of what it did.

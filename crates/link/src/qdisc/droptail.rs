@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tcplab_units::{Rate, Time};
 
 use super::{Backlog, Cause, Qdisc, Queued, Sink};
-use crate::config::{Change, Limit};
+use crate::config::{self, Change};
 use crate::packet::Packet;
 use crate::threshold::Threshold;
 
@@ -19,12 +19,12 @@ pub(crate) struct Droptail<P> {
 }
 
 impl<P: Packet> Droptail<P> {
-    pub(crate) fn new(limit: Option<Limit>, mark_above: Option<Limit>, rate: Option<Rate>) -> Droptail<P> {
+    pub(crate) fn new(config: &config::Droptail, rate: Option<Rate>) -> Droptail<P> {
         Droptail {
             packets: VecDeque::new(),
             bytes: 0,
-            limit: Threshold::new(limit, rate),
-            mark_above: Threshold::new(mark_above, rate),
+            limit: Threshold::new(config.limit, rate),
+            mark_above: Threshold::new(config.mark_above, rate),
         }
     }
 }
@@ -97,9 +97,24 @@ impl<P: Packet> Qdisc<P> for Droptail<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Limit, Queue};
     use crate::packet::Ecn;
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue, no_change};
+    use proptest::prelude::*;
     use tcplab_units::Span;
+
+    impl Contract for Droptail<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            (prop::option::of(limits()), prop::option::of(limits()))
+                .prop_map(|(limit, mark_above)| Queue::Droptail(config::Droptail { limit, mark_above }))
+                .boxed()
+        }
+    }
+
+    fn queue(limit: Option<Limit>, mark_above: Option<Limit>, rate: Option<Rate>) -> Droptail<Unit> {
+        Droptail::new(&config::Droptail { limit, mark_above }, rate)
+    }
 
     fn rate(bits_per_sec: u64) -> Option<Rate> {
         Rate::from_bits_per_sec(bits_per_sec)
@@ -107,7 +122,7 @@ mod tests {
 
     /// How many packets of 100 bytes find room.
     fn room(limit: Option<Limit>, bits_per_sec: u64) -> usize {
-        let mut queue = Droptail::new(limit, None, rate(bits_per_sec));
+        let mut queue = queue(limit, None, rate(bits_per_sec));
         (0..1000).filter(|_| enqueue(&mut queue, Unit::new(100), Time::ZERO) == [Notified::Enqueued]).count()
     }
 
@@ -124,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_smaller_packet_may_still_fit() {
-        let mut queue = Droptail::new(Some(Limit::Bytes(250)), None, None);
+        let mut queue = queue(Some(Limit::Bytes(250)), None, None);
         let notified =
             [200, 100, 50, 1].map(|bytes| enqueue(&mut queue, Unit::new(bytes), Time::ZERO).remove(0));
         let refused = Notified::Rejected(Cause::Overlimit);
@@ -133,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_was_taken_out_makes_room() {
-        let mut queue = Droptail::new(Some(Limit::Bytes(100)), None, None);
+        let mut queue = queue(Some(Limit::Bytes(100)), None, None);
         assert_eq!(enqueue(&mut queue, Unit::new(100), Time::ZERO), [Notified::Enqueued]);
         assert!(queue.dequeue(Time::ZERO, &mut Vec::new()).is_some());
         assert_eq!(enqueue(&mut queue, Unit::new(100), Time::ZERO), [Notified::Enqueued]);
@@ -141,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_lower_limit_keeps_what_already_waits() {
-        let mut queue = Droptail::new(None, None, None);
+        let mut queue = queue(None, None, None);
         for _ in 0..5 {
             enqueue(&mut queue, Unit::new(100), Time::ZERO);
         }
@@ -157,7 +172,7 @@ mod tests {
             (Ecn::Ect0, vec![Notified::Enqueued, Notified::Marked]),
             (Ecn::Ect1, vec![Notified::Enqueued, Notified::Marked]),
         ] {
-            let mut queue = Droptail::new(None, Some(Limit::Packets(0)), None);
+            let mut queue = queue(None, Some(Limit::Packets(0)), None);
             enqueue(&mut queue, Unit::new(100), Time::ZERO);
             assert_eq!(enqueue(&mut queue, Unit { ecn, ..Unit::new(100) }, Time::ZERO), notified);
         }
@@ -165,7 +180,7 @@ mod tests {
 
     /// How many packets of 100 bytes wait before the next would be marked.
     fn unmarked(mark_above: Option<Limit>, bits_per_sec: u64) -> usize {
-        let mut queue = Droptail::new(None, mark_above, rate(bits_per_sec));
+        let mut queue = queue(None, mark_above, rate(bits_per_sec));
         let packet = Unit { ecn: Ecn::Ect0, ..Unit::new(100) };
         (0..1000).take_while(|_| enqueue(&mut queue, packet, Time::ZERO) == [Notified::Enqueued]).count()
     }

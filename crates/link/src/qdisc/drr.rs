@@ -35,7 +35,7 @@ struct Flow<P> {
 }
 
 impl<P: Packet> Drr<P> {
-    pub(crate) fn new(config: &config::Drr, rate: Option<Rate>) -> Drr<P> {
+    pub(crate) fn new(config: &config::Drr, rate: Option<Rate>, _seed: u64) -> Drr<P> {
         let flow = || Flow { packets: VecDeque::new(), bytes: 0, deficit: 0, counts: Counts::default() };
         Drr {
             flows: std::iter::repeat_with(flow).take(config.flows.max(1) as usize).collect(),
@@ -192,12 +192,21 @@ impl<P: Packet> Qdisc<P> for Drr<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue};
     use proptest::prelude::*;
 
+    impl Contract for Drr<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            (prop::option::of(limits()), 1u32..4000, 1u32..8)
+                .prop_map(|(limit, quantum, flows)| Queue::Drr(config::Drr { limit, quantum, flows }))
+                .boxed()
+        }
+    }
+
     fn drr(limit: Option<Limit>, quantum: u32) -> Drr<Unit> {
-        Drr::new(&config::Drr { limit, quantum, flows: 16 }, None)
+        Drr::new(&config::Drr { limit, quantum, flows: 16 }, None, 1)
     }
 
     /// A packet of one of 16 flows, none of which share a queue.

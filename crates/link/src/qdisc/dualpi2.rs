@@ -220,8 +220,23 @@ impl<P: Packet> Qdisc<P> for Dualpi2<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue_number};
+    use proptest::prelude::*;
+
+    impl Contract for Dualpi2<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+            (limits(), ms(0..5), ms(1..20), 0u32..1_000_000_000)
+                .prop_map(|(limit, target, tupdate, share)| {
+                    let classic_protection = Probability::from_ppb(share);
+                    let sharp = config::Dualpi2 { alpha: 4000, beta: 80_000, ..config::Dualpi2::default() };
+                    Queue::Dualpi2(config::Dualpi2 { limit, target, tupdate, classic_protection, ..sharp })
+                })
+                .boxed()
+        }
+    }
 
     fn dualpi2(config: config::Dualpi2) -> Dualpi2<Unit> {
         Dualpi2::new(&config, None, 1)

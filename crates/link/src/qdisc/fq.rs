@@ -48,7 +48,7 @@ const FORGOTTEN_AFTER: Span = Span::from_ms(3000);
 const LOW_RATE: u64 = 550_000;
 
 impl<P: Packet> Fq<P> {
-    pub(crate) fn new(config: &config::Fq, rate: Option<Rate>) -> Fq<P> {
+    pub(crate) fn new(config: &config::Fq, rate: Option<Rate>, _seed: u64) -> Fq<P> {
         Fq {
             flows: BTreeMap::new(),
             new_flows: VecDeque::new(),
@@ -236,12 +236,35 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
     use crate::packet::Ecn;
+    use crate::qdisc::contract::{Contract, limits, rate};
     use crate::qdisc::testing::{Notified, Unit, enqueue};
+    use proptest::prelude::*;
+
+    impl Contract for Fq<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let sizes = (1u32..20, 1u32..4000, 1u32..20_000);
+            let maxrate =
+                prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
+            let ce_threshold = prop::option::of((0u64..5).prop_map(Span::from_ms));
+            (limits(), sizes, maxrate, ce_threshold)
+                .prop_map(|(limit, (flow_limit, quantum, initial_quantum), maxrate, ce_threshold)| {
+                    Queue::Fq(config::Fq {
+                        limit,
+                        flow_limit,
+                        quantum,
+                        initial_quantum,
+                        maxrate,
+                        ce_threshold,
+                    })
+                })
+                .boxed()
+        }
+    }
 
     fn fq(config: config::Fq) -> Fq<Unit> {
-        Fq::new(&config, None)
+        Fq::new(&config, None, 1)
     }
 
     fn of(flow: u32, len: u32) -> Unit {

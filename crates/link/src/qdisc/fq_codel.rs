@@ -153,7 +153,8 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
         self.backlog = self.backlog.and(packet.packet.frame_len());
         sink.enqueued(&packet.packet);
         self.flows[number as usize].queue.push(packet);
-        if self.limit.is_exceeded(u64::from(self.backlog.packets), self.backlog.bytes) {
+        // Half of the longest queue can be less than this packet brought, where the limit counts bytes.
+        while self.limit.is_exceeded(u64::from(self.backlog.packets), self.backlog.bytes) {
             self.drop_from_longest(sink);
         }
     }
@@ -252,9 +253,25 @@ impl<P: Packet> Qdisc<P> for FqCodel<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue};
+    use proptest::prelude::*;
     use tcplab_units::Span;
+
+    impl Contract for FqCodel<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+            let codel = (limits(), ms(0..5), ms(0..20), any::<bool>(), prop::option::of(ms(0..5)));
+            (codel, 1u32..8, 1u32..4000)
+                .prop_map(|((limit, target, interval, ecn, ce_threshold), flows, quantum)| {
+                    let settings =
+                        config::FqCodel { limit, flows, quantum, target, interval, ecn, ce_threshold };
+                    Queue::FqCodel(settings)
+                })
+                .boxed()
+        }
+    }
 
     fn fq_codel(config: config::FqCodel) -> FqCodel<Unit> {
         FqCodel::new(&config, None, 1)
@@ -328,6 +345,16 @@ mod tests {
         let rest: Vec<Unit> = std::iter::from_fn(|| next(&mut queue, Time::ZERO)).collect();
         assert_eq!(rest.iter().filter(|packet| packet.flow == 2).count(), 2);
         assert_eq!(rest.iter().filter(|packet| packet.flow == 1).map(|packet| packet.len).min(), Some(1051));
+    }
+
+    #[test]
+    fn a_limit_in_bytes_holds_where_half_of_the_longest_queue_is_too_little() {
+        let mut queue = fq_codel(config::FqCodel { limit: Limit::Bytes(4000), ..config::FqCodel::default() });
+        for number in 1..=4 {
+            enqueue(&mut queue, of(number, 1000), Time::ZERO);
+        }
+        enqueue(&mut queue, of(5, 1514), Time::ZERO);
+        assert!(queue.backlog().bytes <= 4000, "{:?}", queue.backlog());
     }
 
     #[test]

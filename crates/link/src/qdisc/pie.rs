@@ -241,9 +241,35 @@ impl<P: Packet> Qdisc<P> for Pie<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Limit;
+    use crate::config::{Limit, Queue};
     use crate::packet::Ecn;
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue_number};
+    use proptest::prelude::*;
+
+    impl Contract for Pie<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let ms = |range: std::ops::Range<u64>| range.prop_map(Span::from_ms);
+            let times = (ms(0..5), ms(1..20), ms(0..20));
+            (limits(), times, any::<[bool; 3]>())
+                .prop_map(|(limit, (target, tupdate, max_burst), [ecn, bytemode, docsis])| {
+                    // Sharp, so that it drops within a few packets.
+                    let (alpha, beta) = (2000, 20_000);
+                    Queue::Pie(config::Pie {
+                        limit,
+                        target,
+                        tupdate,
+                        alpha,
+                        beta,
+                        max_burst,
+                        ecn,
+                        bytemode,
+                        docsis,
+                    })
+                })
+                .boxed()
+        }
+    }
 
     fn pie(config: config::Pie) -> Pie<Unit> {
         Pie::new(&config, None, 1)

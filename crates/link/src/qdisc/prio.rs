@@ -128,11 +128,21 @@ fn name_of(place: usize) -> String {
 mod tests {
     use super::*;
     use crate::config::Queue;
+    use crate::qdisc::contract::Contract;
     use crate::qdisc::testing::{Notified, Unit, enqueue};
+    use proptest::prelude::*;
+
+    impl Contract for Prio<Unit> {
+        fn settings(within: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let band = (prop::collection::vec(0u8..4, 0..3), within.clone())
+                .prop_map(|(dscp, queue)| config::Band { dscp, queue });
+            prop::collection::vec(band, 1..4).prop_map(|bands| Queue::Prio(config::Prio { bands })).boxed()
+        }
+    }
 
     fn band(dscp: &[u8], limit: u64) -> config::Band {
         let limit = Some(config::Limit::Packets(limit));
-        config::Band { dscp: dscp.to_vec(), queue: Queue::Droptail { limit, mark_above: None } }
+        config::Band { dscp: dscp.to_vec(), queue: Queue::droptail(limit) }
     }
 
     fn prio(bands: Vec<config::Band>) -> Prio<Unit> {

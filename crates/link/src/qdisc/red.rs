@@ -219,8 +219,32 @@ impl<P: Packet> Qdisc<P> for Red<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Queue;
     use crate::packet::Ecn;
+    use crate::qdisc::contract::{Contract, limits};
     use crate::qdisc::testing::{Notified, Unit, enqueue_number};
+    use proptest::prelude::*;
+
+    impl Contract for Red<Unit> {
+        fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            (limits(), limits(), limits(), 0u8..4, any::<[bool; 3]>())
+                .prop_map(|(limit, min, max, wlog, [gentle, adaptive, ecn])| {
+                    let probability = Probability::from_ppb(100_000_000);
+                    Queue::Red(config::Red {
+                        limit,
+                        min,
+                        max,
+                        probability,
+                        wlog,
+                        avpkt: 1000,
+                        gentle,
+                        adaptive,
+                        ecn,
+                    })
+                })
+                .boxed()
+        }
+    }
 
     fn red(config: config::Red) -> Red<Unit> {
         Red::new(&config, Rate::from_bits_per_sec(8_000_000), 1)

@@ -21,7 +21,7 @@ pub(crate) struct Tbf<P> {
 }
 
 impl<P: Packet> Tbf<P> {
-    pub(crate) fn new(config: &config::Tbf, seed: u64) -> Tbf<P> {
+    pub(crate) fn new(config: &config::Tbf, _rate: Option<Rate>, seed: u64) -> Tbf<P> {
         Tbf {
             bucket: Bucket::new(config.rate, config.burst),
             peak: config.peak.map(Serializer::new),
@@ -100,8 +100,21 @@ impl<P: Packet> Qdisc<P> for Tbf<P> {
 mod tests {
     use super::*;
     use crate::config::{Limit, Queue};
+    use crate::qdisc::contract::Contract;
     use crate::qdisc::testing::{Unit, enqueue};
+    use proptest::prelude::*;
     use tcplab_units::Span;
+
+    impl Contract for Tbf<Unit> {
+        fn settings(within: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+            let rates = || (1_000_000u64..1_000_000_000).prop_map(rate);
+            (rates(), 0u64..10_000, prop::option::of(rates()), within.clone())
+                .prop_map(|(rate, burst, peak, queue)| {
+                    Queue::Tbf(config::Tbf { rate, burst, peak, queue: Box::new(queue) })
+                })
+                .boxed()
+        }
+    }
 
     fn rate(bits: u64) -> Rate {
         Rate::from_bits_per_sec(bits).expect("not zero")
@@ -109,8 +122,8 @@ mod tests {
 
     /// 8 Mbit/s, 1000 bytes a millisecond.
     fn tbf(burst: u64, peak: Option<u64>, limit: Option<Limit>) -> Tbf<Unit> {
-        let queue = Box::new(Queue::Droptail { limit, mark_above: None });
-        Tbf::new(&config::Tbf { rate: rate(8_000_000), burst, peak: peak.map(rate), queue }, 1)
+        let queue = Box::new(Queue::droptail(limit));
+        Tbf::new(&config::Tbf { rate: rate(8_000_000), burst, peak: peak.map(rate), queue }, None, 1)
     }
 
     /// When each of `count` packets of 1000 bytes leaves that arrive together, µs.

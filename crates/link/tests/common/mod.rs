@@ -74,7 +74,7 @@ impl Observer<Numbered> for Recorder {
 pub fn nothing() -> Direction {
     Direction {
         rate: None,
-        queue: Queue::Droptail { limit: None, mark_above: None },
+        queue: Queue::droptail(None),
         delay: Span::ZERO,
         jitter: None,
         reorder: None,
@@ -111,7 +111,7 @@ pub fn rate(bits: u64) -> Rate {
 }
 
 pub fn droptail(limit: Limit) -> Queue {
-    Queue::Droptail { limit: Some(limit), mark_above: None }
+    Queue::droptail(Some(limit))
 }
 
 /// `rate` and `correlation` in parts per million.

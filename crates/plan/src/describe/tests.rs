@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Band, Codel, Distribution, Limit, LossModel, Overhead, Policer, Prio, Queue, Tbf};
+use crate::{Band, Codel, Distribution, Droptail, Limit, LossModel, Overhead, Policer, Prio, Queue, Tbf};
 use tcplab_units::{Probability, Time};
 
 fn direction() -> Direction {
@@ -7,7 +7,7 @@ fn direction() -> Direction {
         rate: Rate::from_bits_per_sec(10_000_000),
         overhead: Overhead::default(),
         policer: None,
-        queue: Queue::Droptail { limit: None, mark_above: None },
+        queue: Queue::droptail(None),
         delay: Span::from_ms(50),
         jitter: None,
         reorder: None,
@@ -50,7 +50,7 @@ fn losses() {
 
 #[test]
 fn queues() {
-    let droptail = |limit, mark_above| Queue::Droptail { limit, mark_above }.to_string();
+    let droptail = |limit, mark_above| Queue::Droptail(Droptail { limit, mark_above }).to_string();
     assert_eq!(droptail(Some(Limit::Packets(100)), None), "droptail of 100 packets");
     assert_eq!(droptail(Some(Limit::Bytes(200_000)), None), "droptail of 200 kB");
     assert_eq!(droptail(None, None), "droptail without limit");
@@ -66,10 +66,7 @@ fn queues() {
     };
     assert_eq!(Queue::Tbf(shaper).to_string(), format!("tbf at 8 Mbit/s with bursts of 15 kB ({codel})"));
     let bands = vec![
-        Band {
-            dscp: vec![46, 48],
-            queue: Queue::Droptail { limit: Some(Limit::Packets(1)), mark_above: None },
-        },
+        Band { dscp: vec![46, 48], queue: Queue::droptail(Some(Limit::Packets(1))) },
         Band { dscp: Vec::new(), queue: codel.clone() },
     ];
     let prio = format!("prio (DSCP 46, 48: droptail of 1 packet; others: {codel})");

@@ -1,6 +1,6 @@
 //! How fast one TCP connection is where nobody else uses its links.
 
-use super::{HEADERS, Ways, ways::Hop};
+use super::{HEADERS, Paths, paths::Hop};
 use crate::{Cc, TcpSettings};
 
 /// Payload that Linux's default buffers hold, bytes: the rest of their 4 and 6 MiB is sk_buffs.
@@ -21,14 +21,14 @@ pub(crate) fn connection_rate(
     cc: &Cc,
     from: &TcpSettings,
     to: &TcpSettings,
-    ways: &Ways<'_>,
+    paths: &Paths<'_>,
     hops: &[Hop<'_>],
 ) -> f64 {
     let buffer = |given: Option<u64>| given.filter(|&bytes| bytes > 0).unwrap_or(DEFAULT_WINDOW);
     let window = buffer(from.send_buffer).min(buffer(to.receive_buffer));
-    let (rtt, loss) = (ways.rtt(), super::ways::loss(hops));
+    let (rtt, loss) = (paths.rtt(), super::paths::loss(hops));
     // Each leg of an accelerated connection has its own window; loss is taken to be that of the leg towards the server.
-    let (one, cc) = match ways.accelerator {
+    let (one, cc) = match paths.accelerator {
         Some(accelerator) => (f64::INFINITY, &accelerator.towards_server.cc),
         None => ((window * 8) as f64 / rtt, cc),
     };
@@ -44,7 +44,7 @@ pub(crate) fn connection_rate(
         (reno.max(cubic(payload, rtt, loss)), CUBIC_BETA)
     };
     let begin = slow_start(steady * rtt / (payload * 8.0), loss, beta) * payload * 8.0;
-    one.min(steady + begin / ways.time.max(rtt))
+    one.min(steady + begin / paths.time.max(rtt))
 }
 
 /// Segments until the window is about that of the steady state: 1 / loss of them before the first loss, when the window is as

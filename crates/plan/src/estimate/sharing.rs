@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Carried, Fluid, Ways, ways::Hop};
+use super::{Carried, Fluid, Paths, paths::Hop};
 use crate::{Flow, Plan};
 
 /// Of more moments than this only so many are looked at.
@@ -13,14 +13,14 @@ const TOLERANCE: f64 = 1e-9;
 /// A flow that shares.
 pub(super) struct Share<'a, 'p> {
     pub(super) flow: &'p Flow,
-    pub(super) ways: &'a Ways<'p>,
+    pub(super) paths: &'a Paths<'p>,
     pub(super) fluid: Fluid,
 }
 
 impl<'p> Share<'_, 'p> {
     /// The directions that its payload takes.
     fn hops(&self) -> &[Hop<'p>] {
-        if self.fluid.responses { &self.ways.reverse } else { &self.ways.forward }
+        if self.fluid.responses { &self.paths.reverse } else { &self.paths.forward }
     }
 
     fn is_active(&self, time: f64, duration: f64) -> bool {
@@ -60,7 +60,7 @@ fn moments(plan: &Plan, shares: &[Share<'_, '_>]) -> Vec<f64> {
     for share in shares {
         inside.push(share.flow.start.as_ns());
         inside.extend(share.flow.stop.map(|stop| stop.as_ns()));
-        for hop in share.ways.forward.iter().chain(&share.ways.reverse) {
+        for hop in share.paths.forward.iter().chain(&share.paths.reverse) {
             inside.extend(hop.direction.changes.iter().map(|change| change.at.as_ns()));
         }
     }

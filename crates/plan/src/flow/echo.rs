@@ -8,7 +8,7 @@ use tcplab_units::Span;
 
 use super::{Connections, Flow, Kind, Traits};
 use crate::describe::Bytes;
-use crate::estimate::{self, Carried, Count, Fluid, Ways};
+use crate::estimate::{self, Carried, Count, Fluid, Paths};
 use crate::{Cc, TcpSettings};
 
 /// Clients that send messages, size after size, and wait for each to come back; a stream is a client.
@@ -48,6 +48,7 @@ impl Echo {
         name: "echo",
         connected: true,
         both_ways: true,
+        mostly_back: false,
         served: true,
         moves_payload: true,
         bulk: false,
@@ -64,20 +65,20 @@ impl Kind for Echo {
         Some(Connections { cc: &self.cc, sender: &self.sender, receiver: &self.receiver })
     }
 
-    fn fluid(&self, _flow: &Flow, _ways: &Ways<'_>) -> Option<Fluid> {
+    fn fluid(&self, _flow: &Flow, _ways: &Paths<'_>) -> Option<Fluid> {
         None
     }
 
-    fn count(&self, flow: &Flow, ways: &Ways<'_>, _carried: Carried, time: f64) -> Count {
+    fn count(&self, flow: &Flow, paths: &Paths<'_>, _carried: Carried, time: f64) -> Count {
         let (mut left, mut packets, mut trips) = (time, 0.0, 0.0);
         let streams = f64::from(flow.streams);
         for &message in &self.sizes {
             let segments = (f64::from(message) / f64::from(self.sender.mss)).ceil();
             let frames = 8.0 * (f64::from(message) + segments * f64::from(estimate::HEADERS));
-            let slowest = [&ways.forward, &ways.reverse].map(|way| estimate::slowest(way).max(1.0));
+            let slowest = [&paths.forward, &paths.reverse].map(|way| estimate::slowest(way).max(1.0));
             // All clients' messages share the links; one alone is stored and forwarded at each.
             let busy = slowest.iter().map(|rate| frames * streams / rate).fold(0.0, f64::max);
-            let alone = ways.rtt() + slowest.iter().map(|rate| frames / rate).sum::<f64>();
+            let alone = paths.rtt() + slowest.iter().map(|rate| frames / rate).sum::<f64>();
             let trip = self.interval.as_secs_f64().max(alone).max(busy);
             let done = (self.iterations as f64).min(left / trip);
             left -= done * trip;

@@ -8,7 +8,7 @@ use tcplab_units::Span;
 
 use super::{Connections, Flow, Kind, Request, Traits};
 use crate::describe::Bytes;
-use crate::estimate::{Carried, Count, Fluid, Ways};
+use crate::estimate::{Carried, Count, Fluid, Paths};
 use crate::{Cc, TcpSettings};
 
 /// A client that loads pages over persistent HTTP/1.1 connections; a stream is a connection.
@@ -29,6 +29,7 @@ impl Http {
         name: "http",
         connected: true,
         both_ways: true,
+        mostly_back: true,
         served: true,
         moves_payload: true,
         bulk: false,
@@ -64,12 +65,12 @@ impl Kind for Http {
         Some(Connections { cc: &self.cc, sender: &self.sender, receiver: &self.receiver })
     }
 
-    fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
-        self.requests(flow.streams).fluid(flow, ways)
+    fn fluid(&self, flow: &Flow, paths: &Paths<'_>) -> Option<Fluid> {
+        self.requests(flow.streams).fluid(flow, paths)
     }
 
-    fn count(&self, flow: &Flow, ways: &Ways<'_>, carried: Carried, time: f64) -> Count {
-        self.requests(flow.streams).count(flow, ways, carried, time)
+    fn count(&self, flow: &Flow, paths: &Paths<'_>, carried: Carried, time: f64) -> Count {
+        self.requests(flow.streams).count(flow, paths, carried, time)
     }
 
     fn trip_rows(&self, _flow: &Flow, trips: f64) -> Option<(&'static str, f64)> {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Flow;
-use crate::estimate::{Carried, Count, Fluid, Ways};
+use crate::estimate::{Carried, Count, Fluid, Paths};
 use crate::{Cc, TcpSettings};
 
 /// Traits of all traffic of a kind.
@@ -17,6 +17,8 @@ pub struct Traits {
     pub connected: bool,
     /// Both of its nodes send payload, so its figures are those of both together.
     pub both_ways: bool,
+    /// Most of its payload comes back from the receiving node, unless its `request` is larger than its `response`.
+    pub mostly_back: bool,
     /// A program serves it at the receiving node; otherwise that node's kernel does.
     pub served: bool,
     /// It is there to move payload, at a goodput; otherwise to measure times.
@@ -52,10 +54,10 @@ pub(crate) trait Kind: fmt::Display {
     }
 
     /// Its demand on the links that it shares with others; none: it sends at times of its own, whatever is free.
-    fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid>;
+    fn fluid(&self, flow: &Flow, paths: &Paths<'_>) -> Option<Fluid>;
 
     /// Its packets, with what the links `carried` of it. It may last `time` seconds.
-    fn count(&self, flow: &Flow, ways: &Ways<'_>, carried: Carried, time: f64) -> Count;
+    fn count(&self, flow: &Flow, paths: &Paths<'_>, carried: Carried, time: f64) -> Count;
 
     /// The table that has a row for each of so many round trips, and the rows it has.
     fn trip_rows(&self, _flow: &Flow, _trips: f64) -> Option<(&'static str, f64)> {

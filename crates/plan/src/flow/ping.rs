@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
 use super::{Flow, Kind, Traits};
-use crate::estimate::{Carried, Count, Fluid, Ways};
+use crate::estimate::{Carried, Count, Fluid, Paths};
 
 /// Echo requests, as ICMP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +25,7 @@ impl Ping {
         name: "ping",
         connected: false,
         both_ways: false,
+        mostly_back: false,
         served: false,
         moves_payload: false,
         bulk: false,
@@ -37,11 +38,11 @@ impl Kind for Ping {
         Ping::TRAITS
     }
 
-    fn fluid(&self, _flow: &Flow, _ways: &Ways<'_>) -> Option<Fluid> {
+    fn fluid(&self, _flow: &Flow, _ways: &Paths<'_>) -> Option<Fluid> {
         None
     }
 
-    fn count(&self, flow: &Flow, _ways: &Ways<'_>, _carried: Carried, time: f64) -> Count {
+    fn count(&self, flow: &Flow, _ways: &Paths<'_>, _carried: Carried, time: f64) -> Count {
         let streams = f64::from(flow.streams);
         let most = self.count.map_or(f64::INFINITY, |count| count as f64);
         let probes = (time * 1e9 / self.interval.as_ns() as f64).min(most) * streams;

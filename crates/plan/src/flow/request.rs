@@ -8,7 +8,7 @@ use tcplab_units::Span;
 
 use super::{Connections, Flow, Kind, Traits};
 use crate::describe::Bytes;
-use crate::estimate::{self, Carried, Count, Fluid, Ways};
+use crate::estimate::{self, Carried, Count, Fluid, Paths};
 use crate::{Cc, TcpSettings};
 
 /// A client that asks, waits for the answer, thinks, and asks again on one connection a stream.
@@ -35,6 +35,7 @@ impl Request {
         name: "request",
         connected: true,
         both_ways: true,
+        mostly_back: true,
         served: true,
         moves_payload: true,
         bulk: false,
@@ -51,12 +52,12 @@ impl Kind for Request {
         Some(Connections { cc: &self.cc, sender: &self.sender, receiver: &self.receiver })
     }
 
-    fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
+    fn fluid(&self, flow: &Flow, paths: &Paths<'_>) -> Option<Fluid> {
         let (server, client) = (&self.receiver, &self.sender);
-        let one = estimate::connection_rate(&self.cc, server, client, ways, &ways.reverse);
+        let one = estimate::connection_rate(&self.cc, server, client, paths, &paths.reverse);
         // Slow start from ten segments, on a connection that stays (RFC 6928).
         let rounds = 1.0 + (1.0 + self.response as f64 / f64::from(server.mss) / 10.0).log2();
-        let each = self.think.as_secs_f64() + rounds * ways.rtt();
+        let each = self.think.as_secs_f64() + rounds * paths.rtt();
         let one = one.min((self.response * 8) as f64 / each);
         let all = self.count.map(|count| count.saturating_mul(self.response));
         Some(Fluid {
@@ -67,7 +68,7 @@ impl Kind for Request {
         })
     }
 
-    fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
+    fn count(&self, _flow: &Flow, _ways: &Paths<'_>, carried: Carried, _time: f64) -> Count {
         let mss = f64::from(self.sender.mss);
         let framed = self.response as f64 * (1.0 + f64::from(estimate::HEADERS) / mss);
         let trips = carried.bits / 8.0 / framed;

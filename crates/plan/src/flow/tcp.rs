@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Connections, Flow, Generator, Kind, Pattern, Traits};
 use crate::describe::Bytes;
-use crate::estimate::{self, Carried, Count, Fluid, Ways};
+use crate::estimate::{self, Carried, Count, Fluid, Paths};
 use crate::{Cc, TcpSettings};
 
 /// A bulk transfer.
@@ -33,6 +33,7 @@ impl Tcp {
         name: "tcp",
         connected: true,
         both_ways: false,
+        mostly_back: false,
         served: true,
         moves_payload: true,
         bulk: true,
@@ -49,8 +50,9 @@ impl Kind for Tcp {
         Some(Connections { cc: &self.cc, sender: &self.sender, receiver: &self.receiver })
     }
 
-    fn fluid(&self, flow: &Flow, ways: &Ways<'_>) -> Option<Fluid> {
-        let mut one = estimate::connection_rate(&self.cc, &self.sender, &self.receiver, ways, &ways.forward);
+    fn fluid(&self, flow: &Flow, paths: &Paths<'_>) -> Option<Fluid> {
+        let mut one =
+            estimate::connection_rate(&self.cc, &self.sender, &self.receiver, paths, &paths.forward);
         if let Some(pattern) = self.pattern {
             one *= pattern.share();
         }
@@ -63,7 +65,7 @@ impl Kind for Tcp {
         })
     }
 
-    fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
+    fn count(&self, _flow: &Flow, _ways: &Paths<'_>, carried: Carried, _time: f64) -> Count {
         let forward = carried.bits / 8.0 / f64::from(self.sender.mss + estimate::TCP_FRAME);
         Count { forward, reverse: forward * estimate::acks_a_segment(&self.receiver), trips: 0.0, carried }
     }

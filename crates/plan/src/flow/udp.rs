@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
 use super::{Flow, Generator, Kind, Pattern, Traits, tcp};
-use crate::estimate::{self, Carried, Count, Fluid, Ways};
+use crate::estimate::{self, Carried, Count, Fluid, Paths};
 
 /// Datagrams at a rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,7 @@ impl Udp {
         name: "udp",
         connected: false,
         both_ways: false,
+        mostly_back: false,
         served: true,
         moves_payload: true,
         bulk: true,
@@ -59,7 +60,7 @@ impl Kind for Udp {
         }
     }
 
-    fn fluid(&self, flow: &Flow, _ways: &Ways<'_>) -> Option<Fluid> {
+    fn fluid(&self, flow: &Flow, _ways: &Paths<'_>) -> Option<Fluid> {
         let share = self.pattern.map_or(1.0, |pattern| pattern.share());
         let frame = self.frame() / f64::from(self.payload);
         Some(Fluid {
@@ -70,7 +71,7 @@ impl Kind for Udp {
         })
     }
 
-    fn count(&self, _flow: &Flow, _ways: &Ways<'_>, carried: Carried, _time: f64) -> Count {
+    fn count(&self, _flow: &Flow, _ways: &Paths<'_>, carried: Carried, _time: f64) -> Count {
         Count { forward: carried.bits / 8.0 / self.frame(), reverse: 0.0, trips: 0.0, carried }
     }
 }

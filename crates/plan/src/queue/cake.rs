@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
 
-use super::Limit;
+use super::{Discipline, Limit, never_shapes};
 
 /// Common Applications Kept Enhanced: a shaper, classes by DSCP, hosts and flows in turn, and COBALT in each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -152,6 +152,21 @@ impl Default for Cake {
             atm: Cells::default(),
             memlimit: None,
         }
+    }
+}
+
+impl Discipline for Cake {
+    fn limit(&self) -> Option<Limit> {
+        Some(Cake::limit(self))
+    }
+
+    fn shapes(&self) -> bool {
+        self.bandwidth.is_some()
+    }
+
+    fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
+        let shaper = self.bandwidth.and_then(|own| never_shapes("cake's bandwidth", own, rate));
+        shaper.into_iter().collect()
     }
 }
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tcplab_units::Span;
+use tcplab_units::{Rate, Span};
 
-use super::Limit;
+use super::{Discipline, Limit, late_target};
 
 /// Controlled delay: drops from the head when packets have waited longer than `target` for a whole `interval`, then
 /// ever more often until they wait less.
@@ -38,6 +38,16 @@ impl Default for Codel {
             ecn: false,
             ce_threshold: None,
         }
+    }
+}
+
+impl Discipline for Codel {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn cautions(&self, _rate: Option<Rate>) -> Vec<String> {
+        late_target(self.target, self.interval).into_iter().collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Limit, of_limit};
+use super::{Discipline, Limit, of_limit};
 
 /// Flows take turns, each with as many bytes as the others (M. Shreedhar, G. Varghese, "Efficient fair queuing using
 /// deficit round robin", 1996).
@@ -34,6 +34,12 @@ fn default_quantum() -> u32 {
 /// As Linux's fq_codel has.
 fn default_flows() -> u32 {
     1024
+}
+
+impl Discipline for Drr {
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
 }
 
 impl fmt::Display for Drr {

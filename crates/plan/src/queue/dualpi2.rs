@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Probability, Span};
 
-use super::Limit;
+use super::{Discipline, Limit};
 
 /// Two queues with coupled controllers: one for scalable flows, whose packets carry ECT(1) or CE, and one for all
 /// others. Both get about the same rate a flow, and the former hardly any delay.
@@ -49,6 +49,12 @@ impl Default for Dualpi2 {
             step_thresh: Span::from_ms(1),
             classic_protection: Probability::from_ppb(100_000_000),
         }
+    }
+}
+
+impl Discipline for Dualpi2 {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
     }
 }
 

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::{Rate, Span};
 
-use super::Limit;
+use super::{Discipline, Limit};
 
 /// A queue for each flow, without collisions, served in turn; a flow that has just begun goes first. Hosts pace with
 /// it; on a link it knows no departure times of senders, only `maxrate`.
@@ -43,6 +43,16 @@ impl Default for Fq {
             maxrate: None,
             ce_threshold: None,
         }
+    }
+}
+
+impl Discipline for Fq {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn shapes(&self) -> bool {
+        self.maxrate.is_some()
     }
 }
 

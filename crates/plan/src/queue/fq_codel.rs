@@ -4,9 +4,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tcplab_units::Span;
+use tcplab_units::{Rate, Span};
 
-use super::Limit;
+use super::{Discipline, Limit, late_target};
 
 /// Flows hashed into queues that are served in turn, with CoDel in each; a flow that has just begun goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,16 @@ impl Default for FqCodel {
             ecn: true,
             ce_threshold: None,
         }
+    }
+}
+
+impl Discipline for FqCodel {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn cautions(&self, _rate: Option<Rate>) -> Vec<String> {
+        late_target(self.target, self.interval).into_iter().collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cake;
 mod codel;
+mod droptail;
 mod drr;
 mod dualpi2;
 mod fq;
@@ -15,12 +16,13 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tcplab_units::Span;
+use tcplab_units::{Rate, Span};
 
 use crate::describe::Bytes;
 
 pub use cake::{AckFilter, Cake, Cells, Diffserv, Isolation};
 pub use codel::Codel;
+pub use droptail::Droptail;
 pub use drr::Drr;
 pub use dualpi2::Dualpi2;
 pub use fq::Fq;
@@ -36,17 +38,7 @@ pub use tbf::Tbf;
 #[schemars(extend("x-default" = "droptail", "x-short" = "limit"))]
 pub enum Queue {
     /// First in, first out; arrivals beyond the limit are dropped.
-    Droptail {
-        /// Maximum that may wait, without the packet in transmission: `625 packets`, `200 kB` (frame bytes), `50 ms`
-        /// (time to drain at the link's present rate), `1.5 BDP`, or `unlimited`.
-        #[schemars(required, extend("x-tcplab" = "queue-limit"))]
-        limit: Option<Limit>,
-        /// Step marking: a packet that arrives while more than this waits is marked *congestion experienced*, if
-        /// its sender has negotiated ECN. In the units of `limit`; default: nothing is marked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        #[schemars(extend("x-tcplab" = "threshold"))]
-        mark_above: Option<Limit>,
-    },
+    Droptail(Droptail),
     /// Strict priority by DSCP.
     Prio(Prio),
     /// Deficit round robin between flows.
@@ -69,62 +61,85 @@ pub enum Queue {
     Cake(Cake),
 }
 
-impl Queue {
+/// Traits of a discipline, from its settings; its words are its `Display`.
+pub(crate) trait Discipline: fmt::Display {
     /// Maximum that may wait; none: no limit of its own.
-    pub fn limit(&self) -> Option<Limit> {
-        match self {
-            Queue::Droptail { limit, .. } => *limit,
-            Queue::Drr(drr) => drr.limit,
-            Queue::Codel(codel) => Some(codel.limit),
-            Queue::Fq(fq) => Some(fq.limit),
-            Queue::FqCodel(fq_codel) => Some(fq_codel.limit),
-            Queue::Pie(pie) => Some(pie.limit),
-            Queue::Red(red) => Some(red.limit),
-            Queue::Dualpi2(dualpi2) => Some(dualpi2.limit),
-            Queue::Cake(cake) => Some(cake.limit()),
-            // Their classes have limits.
-            Queue::Prio(_) | Queue::Tbf(_) => None,
-        }
+    fn limit(&self) -> Option<Limit>;
+
+    /// The limit beyond which it drops arrivals, where nothing else makes it drop.
+    fn tail_drop_limit(&self) -> Option<Limit> {
+        None
+    }
+
+    /// Whether it may hold packets back though its link is free.
+    fn shapes(&self) -> bool {
+        false
+    }
+
+    /// Whether all it does is to drop arrivals beyond its limit.
+    fn only_drops_tail(&self) -> bool {
+        false
+    }
+
+    /// Settings that are valid but rarely intended, a sentence each, on a link of this rate.
+    fn cautions(&self, _rate: Option<Rate>) -> Vec<String> {
+        Vec::new()
     }
 }
 
 impl Queue {
+    fn discipline(&self) -> &dyn Discipline {
+        match self {
+            Queue::Droptail(droptail) => droptail,
+            Queue::Prio(prio) => prio,
+            Queue::Drr(drr) => drr,
+            Queue::Tbf(tbf) => tbf,
+            Queue::Codel(codel) => codel,
+            Queue::Fq(fq) => fq,
+            Queue::FqCodel(fq_codel) => fq_codel,
+            Queue::Pie(pie) => pie,
+            Queue::Red(red) => red,
+            Queue::Dualpi2(dualpi2) => dualpi2,
+            Queue::Cake(cake) => cake,
+        }
+    }
+
+    /// First in, first out, without marks; none: without limit.
+    pub fn droptail(limit: Option<Limit>) -> Queue {
+        Queue::Droptail(Droptail { limit, mark_above: None })
+    }
+
+    /// Maximum that may wait; none: no limit of its own.
+    pub fn limit(&self) -> Option<Limit> {
+        self.discipline().limit()
+    }
+
+    /// The limit beyond which it drops arrivals, where nothing else makes it drop.
+    pub fn tail_drop_limit(&self) -> Option<Limit> {
+        self.discipline().tail_drop_limit()
+    }
+
+    /// Whether it may hold packets back though its link is free.
+    pub fn shapes(&self) -> bool {
+        self.discipline().shapes()
+    }
+
+    /// Whether all it does is to drop arrivals beyond its limit.
+    pub fn only_drops_tail(&self) -> bool {
+        self.discipline().only_drops_tail()
+    }
+
+    /// Settings that are valid but rarely intended, a sentence each, on a link of this rate; none: of any.
+    pub fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
+        self.discipline().cautions(rate)
+    }
+
     /// The settings that a switch of a kind stands for, where it stands for others than its own.
     pub fn preset(kind: &str, switch: &str) -> Option<Queue> {
         match (kind, switch) {
             ("pie", "docsis") => Some(Queue::Pie(Pie::docsis())),
             _ => None,
         }
-    }
-
-    /// The limit beyond which it drops arrivals, where nothing else makes it drop.
-    pub fn tail_drop_limit(&self) -> Option<Limit> {
-        match self {
-            Queue::Droptail { limit, .. } => *limit,
-            _ => None,
-        }
-    }
-
-    /// Whether it may hold packets back though its link is free.
-    pub fn shapes(&self) -> bool {
-        match self {
-            Queue::Tbf(_) => true,
-            Queue::Cake(cake) => cake.bandwidth.is_some(),
-            Queue::Fq(fq) => fq.maxrate.is_some(),
-            Queue::Prio(prio) => prio.bands.iter().any(|band| band.queue.shapes()),
-            Queue::Droptail { .. }
-            | Queue::Drr(_)
-            | Queue::Codel(_)
-            | Queue::FqCodel(_)
-            | Queue::Pie(_)
-            | Queue::Red(_)
-            | Queue::Dualpi2(_) => false,
-        }
-    }
-
-    /// Whether all it does is to drop arrivals beyond its limit.
-    pub fn only_drops_tail(&self) -> bool {
-        matches!(self, Queue::Droptail { mark_above: None, .. })
     }
 }
 
@@ -141,24 +156,25 @@ pub enum Limit {
     Time(Span),
 }
 
+impl Limit {
+    /// Whether it is known to be no more than another at this rate.
+    fn is_at_most(self, other: Limit, rate: Option<Rate>) -> bool {
+        let bytes = |limit| match limit {
+            Limit::Packets(_) => None,
+            Limit::Bytes(bytes) => Some(bytes),
+            Limit::Time(time) => rate.map(|rate| rate.bytes_in(time)),
+        };
+        match (self, other) {
+            (Limit::Packets(one), Limit::Packets(other)) => one <= other,
+            (Limit::Time(one), Limit::Time(other)) => one <= other,
+            _ => bytes(self).zip(bytes(other)).is_some_and(|(one, other)| one <= other),
+        }
+    }
+}
+
 impl fmt::Display for Queue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Queue::Droptail { limit, mark_above } => {
-                write!(f, "droptail{}", of_limit(*limit))?;
-                mark_above.map_or(Ok(()), |threshold| write!(f, " (marks above {threshold})"))
-            }
-            Queue::Prio(prio) => prio.fmt(f),
-            Queue::Drr(drr) => drr.fmt(f),
-            Queue::Tbf(tbf) => tbf.fmt(f),
-            Queue::Codel(codel) => codel.fmt(f),
-            Queue::Fq(fq) => fq.fmt(f),
-            Queue::FqCodel(fq_codel) => fq_codel.fmt(f),
-            Queue::Pie(pie) => pie.fmt(f),
-            Queue::Red(red) => red.fmt(f),
-            Queue::Dualpi2(dualpi2) => dualpi2.fmt(f),
-            Queue::Cake(cake) => cake.fmt(f),
-        }
+        self.discipline().fmt(f)
     }
 }
 
@@ -171,6 +187,19 @@ impl fmt::Display for Limit {
             Limit::Time(time) => time.fmt(f),
         }
     }
+}
+
+/// A shaper that is faster than the link behind it.
+fn never_shapes(shaper: &str, own: Rate, link: Option<Rate>) -> Option<String> {
+    let link = link.filter(|link| own >= *link)?;
+    Some(format!("{shaper} of {own} has no effect: the link has {link}"))
+}
+
+/// CoDel's target, which is 5 to 10 % of its interval (RFC 8289, section 4.4).
+fn late_target(target: Span, interval: Span) -> Option<String> {
+    let rule = "RFC 8289 has 5 to 10 % of it";
+    (target >= interval)
+        .then(|| format!("`target` of {target} is not below `interval` of {interval}; {rule}"))
 }
 
 /// ` of 50 ms`, behind a discipline's name.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Span;
 
-use super::Limit;
+use super::{Discipline, Limit};
 
 /// Proportional integral controller, enhanced: drops arrivals at random with a probability that a controller of the
 /// queueing delay sets.
@@ -69,6 +69,12 @@ impl Pie {
             docsis: true,
             ..Pie::default()
         }
+    }
+}
+
+impl Discipline for Pie {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
     }
 }
 

@@ -1,11 +1,13 @@
 //! Strict priority.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tcplab_units::Rate;
 
-use super::Queue;
+use super::{Discipline, Limit, Queue};
 
 /// Bands in order of priority: as long as something waits in one, no later one sends.
 ///
@@ -28,6 +30,26 @@ pub struct Band {
     pub dscp: Vec<u8>,
     /// The queue in which its packets wait.
     pub queue: Queue,
+}
+
+impl Discipline for Prio {
+    /// Its bands have limits.
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn shapes(&self) -> bool {
+        self.bands.iter().any(|band| band.queue.shapes())
+    }
+
+    fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let named = self.bands.iter().flat_map(|band| band.dscp.iter().copied().collect::<BTreeSet<u8>>());
+        let twice = named.filter(|dscp| !seen.insert(*dscp)).collect::<BTreeSet<u8>>();
+        let first = |dscp| format!("DSCP {dscp} is in two bands; its packets join the first");
+        let inner = self.bands.iter().flat_map(|band| band.queue.cautions(rate));
+        twice.into_iter().map(first).chain(inner).collect()
+    }
 }
 
 impl fmt::Display for Prio {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tcplab_units::Probability;
+use tcplab_units::{Probability, Rate};
 
-use super::Limit;
+use super::{Discipline, Limit};
 
 /// Random early detection: drops arrivals at random, the more often the longer the queue was lately (S. Floyd and
 /// V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance", 1993; RFC 2309).
@@ -53,6 +53,20 @@ impl Default for Red {
             adaptive: false,
             ecn: false,
         }
+    }
+}
+
+impl Discipline for Red {
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
+        let full = format!(
+            "`limit` of {} is not above `max` of {}: arrivals are dropped at the limit first",
+            self.limit, self.max
+        );
+        self.limit.is_at_most(self.max, rate).then_some(full).into_iter().collect()
     }
 }
 

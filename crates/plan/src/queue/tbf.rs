@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tcplab_units::Rate;
 
-use super::Queue;
+use super::{Discipline, Limit, Queue, never_shapes};
 use crate::describe::Bytes;
 
 /// A token bucket: packets leave at `rate` on average, and as many bytes as have been saved up at once.
@@ -26,6 +26,28 @@ pub struct Tbf {
     /// The queue in which packets wait for tokens. The one at the head, which takes the next tokens, does not count
     /// toward its limit; a limit given as time is converted at this bucket's rate.
     pub queue: Box<Queue>,
+}
+
+impl Discipline for Tbf {
+    /// Its queue has one.
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn shapes(&self) -> bool {
+        true
+    }
+
+    fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
+        let slow = self.peak.filter(|peak| *peak <= self.rate);
+        let slow =
+            slow.map(|peak| format!("tbf's `peak` of {peak} is not above its `rate` of {}", self.rate));
+        never_shapes("tbf's rate", self.rate, rate)
+            .into_iter()
+            .chain(slow)
+            .chain(self.queue.cautions(Some(self.rate)))
+            .collect()
+    }
 }
 
 impl fmt::Display for Tbf {

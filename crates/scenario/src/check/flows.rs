@@ -14,9 +14,9 @@ use crate::nearest::nearest;
 use crate::pairs;
 use crate::quantity::{LARGEST, quoted, round};
 use crate::reader::Path;
+use crate::suggestions::near_name;
 use crate::surroundings::Known;
 use crate::topology::{at, below};
-use crate::words::near_name;
 
 /// Bytes of a TCP header without options (RFC 9293).
 pub(crate) const TCP_HEADER: u32 = 20;
@@ -66,7 +66,7 @@ pub(super) fn ends(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                     finding.suggest(near_name(name, hosts.iter().copied())).depends(nodes())
                 }
                 Some((name, Some(node))) if node.kind != NodeKind::Host => {
-                    let kind = if node.kind == NodeKind::Switch { "switch" } else { "router" };
+                    let kind = node.kind.traits().name;
                     let message = format!("{} is a {kind}; flows join hosts", quoted(name));
                     let finding = Finding::new(below(&place, key), message);
                     finding.suggest(near_name(name, hosts.iter().copied())).depends(nodes())
@@ -189,14 +189,14 @@ pub(super) fn buffers(
             Some(Amount::Bdp(multiple)) => {
                 let Some(bdp) = bdp else {
                     if layout.ways.iter().all(Option::is_some) {
-                        let message = "a window in BDP needs a limited rate on the way of its flows";
+                        let message = "a window in BDP needs a limited rate on the path of its flows";
                         found.push(Finding::new(place(), message).suggest("1 MB").depends(everything()));
                     }
                     continue;
                 };
                 let size = &multiple.0 * BigRational::from(BigInt::from(bdp));
                 if size > BigRational::from(BigInt::from(LARGEST)) {
-                    let message = "the window is larger than can be computed with";
+                    let message = "the window is too large";
                     found.push(Finding::new(place(), message).suggest("1 GB").depends(everything()));
                 }
                 (round(&size), everything())

@@ -14,8 +14,8 @@ use crate::layout::Layout;
 use crate::quantity::quoted;
 use crate::reader::{Path, shown_time};
 use crate::schedule::schedule;
+use crate::suggestions::near_name;
 use crate::topology::{at, below};
-use crate::words::near_name;
 
 pub(crate) use flows::{TCP_HEADER, ip_header, source};
 
@@ -149,7 +149,7 @@ fn names(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             let spare = (2..).map(|number| format!("{name}-{number}"));
             let spare = spare.into_iter().find(|spare| !taken.contains(&(*kind, spare.clone())));
             let spare = spare.unwrap_or_default();
-            let message = format!("a second {kind} is called {}", quoted(name));
+            let message = format!("duplicate {kind} name {}", quoted(name));
             let finding = Finding::new(path.clone(), message).suggest(format!("name: {spare}"));
             found.push(finding.depends(depends.clone()));
             taken.insert((kind, spare));
@@ -166,7 +166,7 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         let end = own_end.unwrap_or(times.limit).min(times.limit);
         match (flow.common.duration, flow.common.stop) {
             (Some(_), Some(_)) => {
-                let message = "the flow has both `duration` and `stop`; one of them says it all";
+                let message = "the flow has both `duration` and `stop`: give one of them";
                 found.push(Finding::new(place("stop"), message));
             }
             (_, Some(stop)) if stop <= start => {
@@ -196,7 +196,8 @@ fn times(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             );
             let place = below(&below(&node.place, "accelerate"), "kill_at");
             let depends = vec![at!["duration"], at!["timeout"], at!["flows"]];
-            found.push(Finding::new(place, message).depends(depends));
+            let half = shown_time(times.limit / 2);
+            found.push(Finding::new(place, message).suggest(half).depends(depends));
         }
     }
     if scenario.seed.checked_add(scenario.repeat - 1).is_none() {

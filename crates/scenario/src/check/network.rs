@@ -14,8 +14,8 @@ use crate::layout::Layout;
 use crate::quantity::{LARGEST, quoted};
 use crate::reader::Path;
 use crate::schema;
+use crate::suggestions::near_name;
 use crate::topology::{NodeSpec, Setting, at, below};
-use crate::words::near_name;
 
 pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for link in &layout.topology.links {
@@ -176,12 +176,12 @@ fn amount_finding(
         Amount::Packets(_) | Amount::Bytes(_) => BigRational::zero(),
     };
     if matches!(amount, Amount::Bdp(_)) && bdp == 0 && !by_default {
-        let message = "the bandwidth-delay product is zero here, for nothing delays the packets";
+        let message = "the bandwidth-delay product is zero: nothing delays the packets";
         let finding = Finding::new(queue.place.clone(), message).suggest("1000 packets");
         return Some(finding.depends(everything()));
     }
     if holds > BigRational::from(BigInt::from(LARGEST)) {
-        let message = format!("the {} is larger than can be computed with", noun(key));
+        let message = format!("the {} is too large", noun(key));
         let finding = Finding::new(queue.place.clone(), message).suggest("1000000 packets");
         return Some(finding.depends(everything()));
     }
@@ -248,7 +248,7 @@ pub(super) fn node_settings(layout: &Layout<'_>, found: &mut Vec<Finding>) {
         }
         for (key, place) in &node.places {
             if !matches!(*key, "sysctls" | "cpus") {
-                let kind = if node.kind == NodeKind::Switch { "switch" } else { "router" };
+                let kind = node.kind.traits().name;
                 let message = format!("{} is for hosts, and {} is a {kind}", quoted(key), quoted(&node.name));
                 found.push(Finding::new(place.clone(), message).at_key());
             }
@@ -262,8 +262,9 @@ fn multipath(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     }
     let place = below(&node.place, "ecmp");
     if node.kind != NodeKind::Router {
-        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
-        let message = format!("`ecmp` is for routers, and {} is a {kind}", quoted(&node.name));
+        let kind = node.kind.traits().name;
+        let message =
+            format!("`ecmp` is for routers, and {} is a {kind}: give it `kind: router`", quoted(&node.name));
         found.push(Finding::new(place, message).at_key());
     } else if node.routing.is_some() || node.frr.is_some() {
         let message = format!("the routing protocols of {} choose its paths", quoted(&node.name));
@@ -282,8 +283,9 @@ fn caches(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) {
     }
     let place = below(&node.place, "cache");
     if node.kind != NodeKind::Router {
-        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
-        let message = format!("`cache` is for routers, and {} is a {kind}", quoted(&node.name));
+        let kind = node.kind.traits().name;
+        let message =
+            format!("`cache` is for routers, and {} is a {kind}: give it `kind: router`", quoted(&node.name));
         found.push(Finding::new(place, message).at_key());
     } else if let Some(other) = layout.topology.nodes.iter().find(|node| node.ecmp == Some(true)) {
         // It must see every packet of a connection that it ends.
@@ -296,8 +298,11 @@ fn accelerators(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) 
     let Some(given) = &node.accelerate else { return };
     let place = below(&node.place, "accelerate");
     if node.kind != NodeKind::Router {
-        let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
-        let message = format!("`accelerate` is for routers, and {} is a {kind}", quoted(&node.name));
+        let kind = node.kind.traits().name;
+        let message = format!(
+            "`accelerate` is for routers, and {} is a {kind}: give it `kind: router`",
+            quoted(&node.name)
+        );
         found.push(Finding::new(place.clone(), message).at_key());
     }
     let is_host = |node: &&NodeSpec| node.kind == NodeKind::Host;
@@ -306,8 +311,13 @@ fn accelerators(layout: &Layout<'_>, node: &NodeSpec, found: &mut Vec<Finding>) 
     for (number, name) in given.hosts.iter().flatten().enumerate() {
         if !hosts.contains(&name.as_str()) {
             let at = below(&below(&place, "hosts"), number);
-            let finding = Finding::new(at, format!("there is no host {}", quoted(name)));
-            found.push(finding.suggest(near_name(name, hosts.iter().copied())).depends(node_names(layout)));
+            let message = match layout.node(name) {
+                Some(other) => format!("{} is a {}, not a host", quoted(name), other.kind.traits().name),
+                None => format!("unknown host {}", quoted(name)),
+            };
+            let near = near_name(name, hosts.iter().copied());
+            let near = if near.is_empty() { hosts.last().copied().unwrap_or_default() } else { &near };
+            found.push(Finding::new(at, message).suggest(near).depends(node_names(layout)));
         }
     }
 }

@@ -10,8 +10,8 @@ use super::network::{neighbour, node_names};
 use crate::layout::Layout;
 use crate::quantity::{Dimension, format, quoted};
 use crate::reader::Path;
+use crate::suggestions::near_name;
 use crate::topology::{NodeSpec, at, below};
-use crate::words::near_name;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -20,7 +20,7 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for node in &layout.topology.nodes {
         let place = below(&node.place, "routing");
         if node.kind != NodeKind::Router {
-            let kind = if node.kind == NodeKind::Switch { "switch" } else { "host" };
+            let kind = node.kind.traits().name;
             for key in node.routing.iter().map(|_| "routing").chain(node.frr.iter().map(|_| "frr")) {
                 let message = format!("`{key}` is for routers, and {} is a {kind}", quoted(&node.name));
                 found.push(Finding::new(below(&node.place, key), message).at_key());
@@ -150,6 +150,18 @@ fn static_route(
     if route.via.parse::<IpAddr>().is_err() && !neighbours.contains(&route.via.as_str()) {
         let near = near_name(&route.via, neighbours.iter().copied());
         let message = format!("{} is not a neighbour of {}", quoted(&route.via), quoted(&node.name));
+        found.push(Finding::new(below(place, "via"), message).suggest(near).depends(node_names(layout)));
+    } else if let Some(host) = layout.node(&route.via).filter(|node| node.kind == NodeKind::Host)
+        && layout.node(&route.to).is_some_and(|node| node.name != host.name)
+    {
+        let message = format!(
+            "{} is a host, which does not forward packets to {}",
+            quoted(&host.name),
+            quoted(&route.to)
+        );
+        let is_router = |name: &&str| layout.node(name).is_some_and(|node| node.kind == NodeKind::Router);
+        let routers: Vec<&str> = neighbours.iter().copied().filter(is_router).collect();
+        let near = if let [only] = routers[..] { only } else { "" };
         found.push(Finding::new(below(place, "via"), message).suggest(near).depends(node_names(layout)));
     }
 }

@@ -121,7 +121,7 @@ impl Builder {
             && !(tag.handle == "!" && tag.suffix.is_empty())
         {
             let shown = format!("{}{}", tag.handle, tag.suffix).replace("tag:yaml.org,2002:", "!!");
-            self.refuse(&mark, &format!("the tag {} has no meaning here", quoted(&shown)));
+            self.refuse(&mark, &format!("the tag {} is not supported", quoted(&shown)));
         }
         let node = match event {
             Event::Alias(id) => return self.alias(id, mark),
@@ -199,8 +199,7 @@ impl Builder {
                 }
             } else if let Some(first) = entries.iter().find(|entry| entry.key == name) {
                 let line = first.mark.line;
-                let message =
-                    format!("the key {} stands here a second time (first in line {line})", quoted(&name));
+                let message = format!("duplicate key {} (first in line {line})", quoted(&name));
                 self.refuse(&key.mark, &message);
             } else {
                 entries.push(Entry { key: name, mark: key.mark, value });

@@ -20,10 +20,10 @@ pub(crate) struct Accelerate {
     #[serde(default)]
     pub(crate) towards_server: Leg,
     /// Destination ports of the connections that are split; default: all.
-    #[schemars(with = "Option<Vec<kinds::Port>>", length(min = 1))]
+    #[schemars(with = "Option<Vec<kinds::Port>>", length(min = 1), extend("examples" = [[5201]]))]
     pub(crate) ports: Option<Vec<u16>>,
     /// Destination hosts of the connections that are split; default: all.
-    #[schemars(with = "Option<Vec<kinds::Name>>", length(min = 1))]
+    #[schemars(with = "Option<Vec<kinds::Name>>", length(min = 1), extend("examples" = [["server"]]))]
     pub(crate) hosts: Option<Vec<String>>,
     /// Connections at a time (default 10000).
     #[schemars(with = "Option<kinds::Streams>")]

@@ -16,7 +16,7 @@ use tcplab_units::Span;
 
 use super::Amount;
 use super::kinds;
-use crate::expand::Ends;
+use crate::expand::FlowEndpoints;
 use echo::Echo;
 use http::Http;
 use ping::Ping;
@@ -199,7 +199,7 @@ pub(crate) trait Written {
     }
 
     /// Its plan.
-    fn plan(&self, ends: &Ends<'_>) -> Traffic;
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic;
 }
 
 /// Payload that one packet has to hold.

@@ -5,6 +5,7 @@ mod accelerator;
 mod cache;
 mod flow;
 mod generated;
+mod host;
 pub(crate) mod kinds;
 mod network;
 mod remote;
@@ -20,10 +21,11 @@ pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use cache::Cache;
 pub(crate) use flow::{Between, Control, Flow, Payload, SocketSettings};
 pub(crate) use generated::{Form, Generated, Joint};
+pub(crate) use host::{HostSettings, Nic};
 pub use network::node_kinds;
 pub(crate) use network::{
-    Chance, Direction, Framing, HostSettings, Impairments, Jitter, Link, LinkChange, Loss, Network, Nic,
-    Node, Overhead, PathNetwork, Policer, RandomModel, Reorder, Role,
+    Chance, Direction, Framing, Impairments, Jitter, Link, LinkChange, Loss, Network, Node, Overhead,
+    PathNetwork, Policer, RandomModel, Reorder, Role,
 };
 pub(crate) use study::Study;
 

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tcplab_plan::{Distribution, Ecn, Medium, NodeKind, NodeTraits, Queue, Routing};
+use tcplab_plan::{Distribution, Medium, NodeKind, NodeTraits, Queue, Routing};
 
 use super::accelerator::Accelerate;
 use super::cache::Cache;
 use super::generated::Generated;
+use super::host::HostSettings;
 use super::kinds;
 use super::remote::{ExpectPath, Place};
-use super::{Amount, At, LinkRate, QueueTree};
+use super::{At, LinkRate, QueueTree};
 
 /// A random event that hits packets. Short form: the rate (`corrupt: 0.1 %`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -281,90 +282,6 @@ pub(crate) struct Direction {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, LinkChange>", extend("x-tcplab" = "at"))]
     pub(crate) at: Vec<At<LinkChange>>,
-}
-
-/// The network interfaces of a host, each of which has a queue that all flows share. Short form: the rate
-/// (`nic: 1 Gbit/s`).
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("x-short" = "rate"))]
-pub(crate) struct Nic {
-    /// Rate at which each sends Ethernet frames (IP length + 14 bytes).
-    #[schemars(with = "kinds::Rate")]
-    pub(crate) rate: u64,
-    /// Packets that may wait for it (txqueuelen); default: 1000.
-    #[schemars(with = "Option<kinds::Packets>")]
-    pub(crate) queue: Option<u64>,
-}
-
-/// The settings of a host's TCP; defaults are Linux's.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-pub(crate) struct HostSettings {
-    /// Send and receive buffer of every socket, as SO_SNDBUF and SO_RCVBUF; default: auto-tuned.
-    #[schemars(with = "Option<kinds::Window>")]
-    pub(crate) window: Option<Amount>,
-    /// Send buffer alone.
-    #[schemars(with = "Option<kinds::Window>")]
-    pub(crate) send_buffer: Option<Amount>,
-    /// Receive buffer alone.
-    #[schemars(with = "Option<kinds::Window>")]
-    pub(crate) receive_buffer: Option<Amount>,
-    /// Largest auto-tuned send buffer (`tcp_wmem[2]`, 4 MiB).
-    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "4 MiB"))]
-    pub(crate) send_buffer_max: Option<u64>,
-    /// Receive buffer where auto-tuning starts (`tcp_rmem[1]`, 128 KiB).
-    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "128 KiB"))]
-    pub(crate) receive_buffer_initial: Option<u64>,
-    /// Largest auto-tuned receive buffer (`tcp_rmem[2]`, 6 MiB).
-    #[schemars(with = "Option<kinds::PositiveSize>", extend("default" = "6 MiB"))]
-    pub(crate) receive_buffer_max: Option<u64>,
-    /// Largest TCP payload announced, options not counted; default: the link's MTU minus 40 B.
-    #[schemars(with = "Option<kinds::PositiveSize>")]
-    pub(crate) mss: Option<u64>,
-    /// Initial congestion window (`10 packets`, RFC 6928).
-    #[schemars(with = "Option<kinds::InitialWindow>", extend("default" = "10 packets"))]
-    pub(crate) initial_window: Option<u32>,
-    /// Explicit congestion notification: `off`, `on` (offered), `passive` (accepted when offered; default).
-    #[schemars(extend("default" = "passive"))]
-    pub(crate) ecn: Option<Ecn>,
-    /// Selective acknowledgments (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) sack: Option<bool>,
-    /// TCP timestamps, RFC 7323 (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) timestamps: Option<bool>,
-    /// Delayed acknowledgments (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) delayed_ack: Option<bool>,
-    /// TCP segmentation offload: bursts leave the host as one (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) tso: Option<bool>,
-    /// Generic segmentation offload: the same, done in software (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) gso: Option<bool>,
-    /// Generic receive offload: neighbouring segments are merged, fewer ACKs are sent (default off).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "off"))]
-    pub(crate) gro: Option<bool>,
-    /// Nagle's algorithm (default on; off is TCP_NODELAY).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) nagle: Option<bool>,
-    /// Pace every control, as the fq queue discipline does (default off: only controls that ask for it).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "off"))]
-    pub(crate) pacing: Option<bool>,
-    /// Minimum retransmission timeout (default 200 ms).
-    #[schemars(with = "Option<kinds::PositiveTime>", extend("default" = "200 ms"))]
-    pub(crate) rto_min: Option<u64>,
-    /// Slow start after an idle period (default on).
-    #[schemars(with = "Option<kinds::Switch>", extend("default" = "on"))]
-    pub(crate) slow_start_after_idle: Option<bool>,
-    /// How fast its network interfaces send; what they have not sent yet waits in the host, where its TCP sees it.
-    pub(crate) nic: Option<Nic>,
-    /// Kernel settings by name, for engines with a kernel.
-    #[schemars(with = "Option<kinds::Sysctls>")]
-    pub(crate) sysctls: Option<BTreeMap<String, String>>,
-    /// CPUs the host's processes are pinned to (`1` or `[0, 1]`), for engines with real ones.
-    #[schemars(with = "Option<kinds::Cpus>")]
-    pub(crate) cpus: Option<Vec<u32>>,
 }
 
 /// The kind of a node, or of a router with a purpose.

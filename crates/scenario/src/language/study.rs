@@ -190,12 +190,30 @@ struct Quick {
     #[serde(default)]
     #[schemars(with = "Option<kinds::Choices>")]
     skip: Settings,
+    /// Further changes where the engine `kernel` takes part.
+    kernel: Option<QuickOnKernel>,
 }
 
 impl Default for Quick {
     fn default() -> Quick {
-        Quick { repeat: two(), set: Settings::new(), skip: Settings::new() }
+        Quick { repeat: two(), set: Settings::new(), skip: Settings::new(), kernel: None }
     }
+}
+
+/// Further changes by `--quick` where the engine `kernel` takes part: for all engines, so that they stay comparable.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct QuickOnKernel {
+    /// Repetitions; default: those of `quick`.
+    #[schemars(with = "Option<kinds::Count>")]
+    repeat: Option<u64>,
+    /// Settings of the scenario, such as a lower `rate`.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Settings>")]
+    set: Settings,
+    /// Values of axes that are left out, instead of those that `quick` has for the axis.
+    #[serde(default)]
+    #[schemars(with = "Option<kinds::Choices>")]
+    skip: Settings,
 }
 
 fn sim() -> Vec<String> {

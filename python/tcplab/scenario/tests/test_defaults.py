@@ -18,9 +18,6 @@ NEEDED: dict[str, Any] = {
     "burst": "15 kB",
     "queue": "100 packets",
     "bands": [{"dscp": "EF", "queue": "50 packets"}, {"queue": "50 packets"}],
-    "request": "1 kB",
-    "response": "10 kB",
-    "sizes": ["10 kB"],
 }
 HOSTS = [{"name": "a"}, {"name": "b"}]
 LINK = {"ends": ["a", "b"], "rate": "10 Mbit/s", "delay": "5 ms"}
@@ -54,7 +51,8 @@ def cases() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     for variant in flow["oneOf"]:
         kind = variant["properties"]["kind"]["const"]
         own = DEFS[variant["$ref"].rpartition("/")[2]]
-        made = {**FLOW, "kind": kind, **{key: NEEDED[key] for key in own.get("required", [])}}
+        needed = {key: own["properties"][key]["examples"][0] for key in own.get("required", [])}
+        made = {**FLOW, "kind": kind, **needed}
         yield (
             f"flow {kind}",
             lambda more, made=made: scenario(flows=[{**made, **more}]),

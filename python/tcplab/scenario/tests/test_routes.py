@@ -83,8 +83,11 @@ def test_ecmp_is_refused_where_it_cannot_be(nodes: str, message: str) -> None:
 def test_an_accelerator_is_for_routers_and_its_rules_name_hosts_and_ports() -> None:
     for node, message in (
         ("{name: r, accelerate: {}}", "`accelerate` is for routers, and `r` is a host"),
-        ("{name: r, kind: router, accelerate: {hosts: [c]}}", "accelerate.hosts.c: there is no host `c`"),
-        ("{name: r, kind: router, accelerate: {hosts: [r]}}", "accelerate.hosts.r: there is no host `r`"),
+        ("{name: r, kind: router, accelerate: {hosts: [c]}}", "accelerate.hosts.c: unknown host `c`"),
+        (
+            "{name: r, kind: router, accelerate: {hosts: [r]}}",
+            "hosts.r: `r` is a router, not a host",
+        ),
         ("{name: r, kind: router, accelerate: {ports: [70000]}}", "`70000` must be at most 65535"),
         ("{name: r, kind: router, accelerate: {ports: []}}", "accelerate.ports"),
     ):

@@ -29,7 +29,7 @@ def test_all_forms_are_read(written: object, sizes: tuple[int, ...]) -> None:
         (0, "must be above zero"),
         ("20 ms", "is a time, not a size"),
         ([], "no size is given"),
-        ([8, 1, 8], "stands twice"),
+        ([8, 1, 8], "duplicate size"),
         ("17 MiB", "longer than"),
         (True, "`true` is not a size"),
         ("1..", "`` is not a size"),

@@ -2,11 +2,11 @@
 //! CAKE: a comprehensive queue management solution for home gateways", LANMAN 2018; `tc-cake(8)`).
 
 mod cobalt;
+mod set_associative;
 #[cfg(test)]
 mod tests;
 mod tin;
 mod tins;
-mod ways;
 
 use tcplab_units::{Rate, Time};
 

@@ -1,10 +1,12 @@
 //! CAKE as a whole: its shaper, tins, fairness of hosts and flows, ACK filter and limit.
 
+use proptest::prelude::*;
 use tcplab_units::{Rate, Span, Time};
 
 use super::Cake;
-use crate::config::{self, AckFilter, Diffserv, Isolation, Limit};
+use crate::config::{self, AckFilter, Cells, Diffserv, Isolation, Limit, Queue};
 use crate::inside::{Acknowledgment, Inside};
+use crate::qdisc::contract::{Contract, limits, rate};
 use crate::qdisc::testing::{Notified, Unit, enqueue};
 use crate::qdisc::{Cause, Qdisc, Queued, Sink};
 
@@ -280,4 +282,42 @@ fn a_million_flows_take_no_more_room_than_one() {
     assert_eq!(queue.backlog().packets, 0);
     let way_cols = queue.gauges(ms(0)).iter().find(|gauge| gauge.name == "way_cols").map(|gauge| gauge.value);
     assert!(way_cols.is_some());
+}
+
+impl Contract for Cake<Unit> {
+    fn settings(_: &BoxedStrategy<Queue>) -> BoxedStrategy<Queue> {
+        let ways = (
+            prop::sample::select(vec![
+                Diffserv::Besteffort,
+                Diffserv::Diffserv3,
+                Diffserv::Diffserv4,
+                Diffserv::Precedence,
+            ]),
+            prop::sample::select(vec![
+                Isolation::Flowblind,
+                Isolation::Hosts,
+                Isolation::Flows,
+                Isolation::TripleIsolate,
+            ]),
+            prop::sample::select(vec![AckFilter::Off, AckFilter::On, AckFilter::Aggressive]),
+            prop::sample::select(vec![Cells::Noatm, Cells::Atm, Cells::Ptm]),
+        );
+        let bandwidth =
+            prop::option::of((100_000u64..100_000_000).prop_map(|bits| rate(bits).expect("not zero")));
+        (ways, bandwidth, (1u64..50).prop_map(Span::from_ms), 0u32..256, limits())
+            .prop_map(|((diffserv, isolation, ack_filter, atm), bandwidth, rtt, overhead, memlimit)| {
+                Queue::Cake(config::Cake {
+                    bandwidth,
+                    rtt,
+                    diffserv,
+                    isolation,
+                    ack_filter,
+                    overhead: Some(overhead),
+                    mpu: overhead,
+                    atm,
+                    memlimit: Some(memlimit),
+                })
+            })
+            .boxed()
+    }
 }

@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use tcplab_units::Time;
 
 use super::cobalt::{Cobalt, Law, Verdict};
+use super::set_associative::{PLACES, Place, SetAssociative};
 use super::tins::Settings;
-use super::ways::{PLACES, Place, Ways};
 use crate::config::{AckFilter, Isolation};
 use crate::inside::Inside;
 use crate::packet::Packet;
@@ -26,7 +26,7 @@ pub(super) struct Tin<P> {
     quantum: u32,
     isolation: Isolation,
     flows: Box<[Flow<P>]>,
-    flow_ways: Ways,
+    flow_places: SetAssociative,
     /// Bulk flows by source and by destination.
     sources: Hosts,
     destinations: Hosts,
@@ -70,18 +70,18 @@ enum State {
 /// How many bulk flows each host has.
 #[derive(Clone, Debug)]
 struct Hosts {
-    ways: Ways,
+    places: SetAssociative,
     bulk_flows: Box<[u32]>,
 }
 
 impl Hosts {
     fn new() -> Hosts {
-        Hosts { ways: Ways::new(), bulk_flows: vec![0; PLACES].into() }
+        Hosts { places: SetAssociative::new(), bulk_flows: vec![0; PLACES].into() }
     }
 
     fn place(&mut self, hash: u32) -> usize {
-        let Hosts { ways, bulk_flows } = self;
-        match ways.find(hash, |place| bulk_flows[place] > 0) {
+        let Hosts { places, bulk_flows } = self;
+        match places.find(hash, |place| bulk_flows[place] > 0) {
             Place::Known(place) | Place::New(place) | Place::Shared(place) => place,
         }
     }
@@ -108,7 +108,7 @@ impl<P: Packet> Tin<P> {
             quantum: settings.quantum,
             isolation,
             flows: (0..PLACES).map(|_| flow()).collect(),
-            flow_ways: Ways::new(),
+            flow_places: SetAssociative::new(),
             sources: Hosts::new(),
             destinations: Hosts::new(),
             sparse: VecDeque::new(),
@@ -157,8 +157,8 @@ impl<P: Packet> Tin<P> {
 
     /// The number of the queue for a flow.
     fn flow(&mut self, hash: u32, hosts: [u32; 2], now: Time) -> usize {
-        let Tin { flow_ways, flows, law, .. } = self;
-        let place = flow_ways.find(hash, |place| {
+        let Tin { flow_places, flows, law, .. } = self;
+        let place = flow_places.find(hash, |place| {
             let flow: &Flow<P> = &flows[place];
             flow.state != State::Idle || !flow.cobalt.is_at_rest(law, now)
         });

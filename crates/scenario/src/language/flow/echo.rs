@@ -7,7 +7,7 @@ use tcplab_units::Span;
 
 use super::super::kinds;
 use super::{Control, SocketSettings, Written, one};
-use crate::expand::Ends;
+use crate::expand::FlowEndpoints;
 
 /// Clients that send messages, size after size, and wait for each to come back, on a connection each.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -78,7 +78,7 @@ impl Written for Echo {
         true
     }
 
-    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Echo(tcplab_plan::Echo {
             cc: ends.control(&self.cc),
             sizes: self.sizes.clone(),

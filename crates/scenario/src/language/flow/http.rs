@@ -7,7 +7,7 @@ use tcplab_units::Span;
 
 use super::super::kinds;
 use super::{Control, SocketSettings, Written, one};
-use crate::expand::Ends;
+use crate::expand::FlowEndpoints;
 
 /// A client that loads pages, one after the other, over persistent HTTP/1.1 connections.
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Http {
     #[schemars(with = "Option<kinds::Streams>")]
     pub(crate) objects: u32,
     /// Sizes of objects: each object has one of them, and a size that stands twice is twice as likely.
-    #[schemars(with = "Vec<kinds::PositiveSize>", length(min = 1))]
+    #[schemars(with = "Vec<kinds::PositiveSize>", length(min = 1), extend("examples" = [["10 kB", "100 kB"]]))]
     pub(crate) sizes: Vec<u64>,
     /// How often each object is asked for: by Zipf's law (default), or all equally often.
     #[serde(default)]
@@ -86,7 +86,7 @@ impl Written for Http {
         self.count.is_some()
     }
 
-    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Http(tcplab_plan::Http {
             cc: ends.control(&self.cc),
             web: Web {

@@ -7,7 +7,7 @@ use tcplab_units::Span;
 
 use super::super::kinds;
 use super::{Payload, Written, one};
-use crate::expand::{Ends, segment};
+use crate::expand::{FlowEndpoints, segment};
 
 /// Bytes of the header of an echo request (RFC 792, RFC 4443).
 const HEADER: u32 = 8;
@@ -57,7 +57,7 @@ impl Written for Ping {
         Some("ping has no ports")
     }
 
-    fn plan(&self, _: &Ends<'_>) -> Traffic {
+    fn plan(&self, _: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Ping(tcplab_plan::Ping {
             interval: Span::from_ns(self.interval),
             payload: segment(self.payload),

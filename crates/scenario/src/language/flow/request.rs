@@ -7,7 +7,7 @@ use tcplab_units::Span;
 
 use super::super::kinds;
 use super::{Control, SocketSettings, Written, one};
-use crate::expand::Ends;
+use crate::expand::FlowEndpoints;
 
 /// A client that asks, waits for the answer, thinks and asks again, on one TCP connection a stream.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ impl Written for Request {
         self.count.is_some()
     }
 
-    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Request(tcplab_plan::Request {
             cc: ends.control(&self.cc),
             request: self.request,

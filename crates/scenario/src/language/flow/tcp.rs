@@ -6,7 +6,7 @@ use tcplab_plan::{Generator, Traffic};
 
 use super::super::kinds;
 use super::{Control, Pattern, SocketSettings, Written, one};
-use crate::expand::Ends;
+use crate::expand::FlowEndpoints;
 
 /// A bulk transfer over TCP.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ impl Written for Tcp {
         self.bytes.is_some()
     }
 
-    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Tcp(tcplab_plan::Tcp {
             cc: ends.control(&self.cc),
             bytes: self.bytes,

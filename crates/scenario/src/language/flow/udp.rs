@@ -7,7 +7,7 @@ use tcplab_units::Rate;
 
 use super::super::kinds;
 use super::{Pattern, Payload, Written, one};
-use crate::expand::{Ends, segment};
+use crate::expand::{FlowEndpoints, segment};
 
 /// Bytes of a UDP header (RFC 768).
 const HEADER: u32 = 8;
@@ -57,7 +57,7 @@ impl Written for Udp {
         self.payload.map(|bytes| Payload { bytes, header: HEADER })
     }
 
-    fn plan(&self, ends: &Ends<'_>) -> Traffic {
+    fn plan(&self, ends: &FlowEndpoints<'_>) -> Traffic {
         Traffic::Udp(tcplab_plan::Udp {
             rate: Rate::from_bits_per_sec(self.rate.max(1)).unwrap_or(ONE_BIT),
             payload: self.payload.map_or(ends.room(HEADER), segment),

@@ -55,7 +55,7 @@ impl Hop<'_> {
 }
 
 /// A flow's paths, forward and reverse.
-pub(crate) struct Ways<'p> {
+pub(crate) struct Paths<'p> {
     /// From its first node to its second.
     pub(crate) forward: Vec<Hop<'p>>,
     pub(crate) reverse: Vec<Hop<'p>>,
@@ -65,7 +65,7 @@ pub(crate) struct Ways<'p> {
     pub(crate) time: f64,
 }
 
-impl Ways<'_> {
+impl Paths<'_> {
     /// Propagation of both directions, s.
     pub(crate) fn rtt(&self) -> f64 {
         let delays = self.forward.iter().chain(&self.reverse).map(|hop| hop.direction.delay.as_ns());
@@ -94,13 +94,13 @@ impl<'p> Map<'p> {
         }
     }
 
-    pub(super) fn ways(&self, flow: &Flow) -> Ways<'p> {
+    pub(super) fn paths(&self, flow: &Flow) -> Paths<'p> {
         let (forward, passed) = self.way(&flow.from, &flow.to);
         let splits = |accelerator: &&Accelerator| accelerator.splits(&flow.to, flow.port.unwrap_or(0));
         let accelerator = passed.iter().find_map(|node| node.accelerate.as_ref().filter(splits));
         let stop = flow.stop.map_or(self.end, |stop| stop.min(self.end));
         let time = stop.max(flow.start).since(flow.start).as_secs_f64();
-        Ways { forward, reverse: self.way(&flow.to, &flow.from).0, accelerator, time }
+        Paths { forward, reverse: self.way(&flow.to, &flow.from).0, accelerator, time }
     }
 
     /// The hops from a node to another, and the nodes that they lead to; as far as there is a route.

@@ -8,7 +8,7 @@ const WAYS: usize = 8;
 
 /// Which hash has which place.
 #[derive(Clone, Debug)]
-pub(super) struct Ways {
+pub(super) struct SetAssociative {
     tags: Box<[u32; PLACES]>,
 }
 
@@ -23,9 +23,9 @@ pub(super) enum Place {
     Shared(usize),
 }
 
-impl Ways {
-    pub(super) fn new() -> Ways {
-        Ways { tags: Box::new([0; PLACES]) }
+impl SetAssociative {
+    pub(super) fn new() -> SetAssociative {
+        SetAssociative { tags: Box::new([0; PLACES]) }
     }
 
     /// The place of `hash`; `is_used` says which are in use.
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn eight_hashes_of_a_set_have_a_place_each_and_the_ninth_shares_one() {
-        let mut ways = Ways::new();
+        let mut ways = SetAssociative::new();
         let mut used = std::collections::BTreeSet::new();
         // All want place 1026 % 1024 = 2.
         for round in 0..8 {

@@ -1,5 +1,7 @@
 //! The word that was probably meant, where another tool or another language calls the same thing otherwise.
 
+use serde_json::Value;
+
 use crate::nearest::nearest;
 
 /// Names of the same thing in other tools.
@@ -28,6 +30,10 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("destination", "to"),
     ("dst", "to"),
     ("size", "bytes"),
+    ("bytes", "sizes"),
+    ("streams", "connections"),
+    ("client", "from"),
+    ("server", "to"),
     ("warmup", "omit"),
     ("runs", "repeat"),
     ("repetitions", "repeat"),
@@ -62,7 +68,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("poisson", "exponential"),
 ];
 
-/// How a missing key may be given.
+/// How a missing key may be given whose schema has no example.
 const EXAMPLES: &[(&str, &str)] = &[
     ("tcplab", "tcplab: 1"),
     ("name", "name: my-test"),
@@ -71,8 +77,6 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("limit", "limit: 1 BDP"),
     ("kind", "kind: tcp"),
     ("ends", "ends: [a, b]"),
-    ("request", "request: 1 kB"),
-    ("response", "response: 100 kB"),
     ("network", "network: {path: {rate: 100 Mbit/s, rtt: 50 ms}}"),
     ("flows", "flows: [{name: bulk, kind: tcp}]"),
     ("amount", "amount: 2 ms"),
@@ -94,9 +98,21 @@ fn entry<'t>(table: &[(&str, &'t str)], word: &str) -> Option<&'t str> {
     table.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours)
 }
 
-/// An example of a key that is missing.
-pub(crate) fn example(key: &str) -> String {
+/// An example of a key that is missing, given its schema.
+pub(crate) fn example(key: &str, schema: &Value) -> String {
+    if let Some(example) = schema["examples"].get(0) {
+        return format!("{key}: {}", flow_style(example));
+    }
     entry(EXAMPLES, key).map_or_else(|| format!("{key}: ..."), str::to_owned)
+}
+
+/// A value as it is written within a line.
+fn flow_style(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow_style).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
 }
 
 /// The key probably meant: another name for the same, or near in spelling; not given yet if possible.
@@ -106,10 +122,9 @@ pub(crate) fn near_key(key: &str, known: &[&str], given: &[&str]) -> String {
     if free.contains(&folded.as_str()) {
         return folded;
     }
-    if let Some(ours) = entry(SYNONYMS, &folded)
-        && free.contains(&ours)
-    {
-        return ours.to_owned();
+    let same = |(theirs, ours): &&(&str, &str)| *theirs == folded && free.contains(ours);
+    if let Some((_, ours)) = SYNONYMS.iter().find(same) {
+        return (*ours).to_owned();
     }
     let near = nearest(&folded, free, 0.6).or_else(|| nearest(&folded, known.iter().copied(), 0.6));
     near.unwrap_or_default().to_owned()
