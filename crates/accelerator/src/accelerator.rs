@@ -65,15 +65,17 @@ impl Accelerator {
         }
         let (files, _) =
             getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| AcceleratorError::Events(error.into()))?;
+        let room = files.saturating_sub(OTHER_FILES) / 2;
         Ok(Accelerator {
             settings,
-            room: files.saturating_sub(OTHER_FILES) / 2,
+            room,
             connections: Slab::new(),
             entrance,
             poll,
             events: Events::with_capacity(EVENTS),
             ready: VecDeque::new(),
-            pipes: Pipes::default(),
+            // Of the tenth that connections leave, half.
+            pipes: Pipes::at_most((room / 20) as usize),
             counts: Counts::default(),
             held: 0,
         })

@@ -1,15 +1,17 @@
 //! Payload from one socket to another, inside the kernel.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice};
 use nix::unistd::pipe2;
 use socket2::Socket;
 
 /// Bytes a pipe shall hold. Where the user may have no more pages in pipes (pipe(7), pipe-user-pages-soft) it holds less.
 const PIPE: i32 = 256 << 10;
+/// Size of a read without a pipe, bytes.
+const COPY: usize = 64 << 10;
 /// Pipes that wait for their next use.
 const SPARE: usize = 64;
 
@@ -18,25 +20,40 @@ const SPARE: usize = 64;
 struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
+    _counted: Arc<()>,
 }
 
 /// Pipes that hold nothing. A direction has one only while it has bytes in it, so that idle connections have none.
-#[derive(Debug, Default)]
-pub(crate) struct Pipes(Vec<Pipe>);
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    spare: Vec<Pipe>,
+    /// Each pipe has a clone.
+    counted: Arc<()>,
+    /// Pipes there may be, spare ones included.
+    most: usize,
+}
 
 impl Pipes {
-    fn take(&mut self) -> io::Result<Pipe> {
-        if let Some(pipe) = self.0.pop() {
-            return Ok(pipe);
+    pub(crate) fn at_most(most: usize) -> Pipes {
+        Pipes { spare: Vec::new(), counted: Arc::default(), most }
+    }
+
+    /// None where readers that are slow hold all of them.
+    fn take(&mut self) -> io::Result<Option<Pipe>> {
+        if let Some(pipe) = self.spare.pop() {
+            return Ok(Some(pipe));
+        }
+        if Arc::strong_count(&self.counted) > self.most {
+            return Ok(None);
         }
         let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;
         let _ = fcntl(&into, FcntlArg::F_SETPIPE_SZ(PIPE));
-        Ok(Pipe { out, into })
+        Ok(Some(Pipe { out, into, _counted: Arc::clone(&self.counted) }))
     }
 
     fn give_back(&mut self, pipe: Pipe) {
-        if self.0.len() < SPARE {
-            self.0.push(pipe);
+        if self.spare.len() < SPARE {
+            self.spare.push(pipe);
         }
     }
 }
@@ -56,7 +73,9 @@ pub(crate) enum Moved {
 #[derive(Debug, Default)]
 pub(crate) struct Direction {
     pipe: Option<Pipe>,
-    /// Bytes in the pipe.
+    /// Bytes read where there was no pipe.
+    copied: Vec<u8>,
+    /// Bytes in the pipe, or at the end of `copied`, that are not written yet.
     held: usize,
     source_ended: bool,
     ended: bool,
@@ -80,31 +99,26 @@ impl Direction {
                 if budget == 0 {
                     return Ok(Moved::More);
                 }
-                let pipe = match self.pipe.take() {
-                    Some(pipe) => pipe,
-                    None => pipes.take()?,
-                };
-                let came = some(move_bytes(from, &pipe.into, PIPE as usize))?;
-                match came {
+                match self.fill(from, pipes)? {
                     Some(0) => self.source_ended = true,
                     Some(bytes) => {
                         self.held = bytes;
                         budget = budget.saturating_sub(bytes);
                     }
-                    None => {
-                        pipes.give_back(pipe);
-                        return Ok(Moved::Waits);
-                    }
+                    None => return Ok(Moved::Waits),
                 }
-                if self.held == 0 { pipes.give_back(pipe) } else { self.pipe = Some(pipe) }
             }
             while self.held > 0 {
-                let Some(pipe) = &self.pipe else { break };
-                match some(move_bytes(&pipe.out, to, self.held))? {
+                let wrote = match &self.pipe {
+                    Some(pipe) => move_bytes(&pipe.out, to, self.held),
+                    None => to.send(&self.copied[self.copied.len() - self.held..]),
+                };
+                match some(wrote)? {
                     Some(bytes) => self.held -= bytes,
                     None => return Ok(Moved::Waits),
                 }
             }
+            self.copied = Vec::new();
             if self.source_ended {
                 to.shutdown(std::net::Shutdown::Write)?;
                 self.ended = true;
@@ -113,22 +127,40 @@ impl Direction {
         }
     }
 
+    /// Reads what has come, into a pipe if there is one.
+    fn fill(&mut self, mut from: &Socket, pipes: &mut Pipes) -> io::Result<Option<usize>> {
+        let Some(pipe) = self.pipe.take().map_or_else(|| pipes.take(), |pipe| Ok(Some(pipe)))? else {
+            self.copied.resize(COPY, 0);
+            let came = some(from.read(&mut self.copied))?;
+            self.copied.truncate(came.unwrap_or(0));
+            return Ok(came);
+        };
+        let came = some(move_bytes(from, &pipe.into, PIPE as usize))?;
+        if came.unwrap_or(0) == 0 {
+            pipes.give_back(pipe);
+        } else {
+            self.pipe = Some(pipe);
+        }
+        Ok(came)
+    }
+
     /// Whether the source has ended and the destination has been shut down for writing.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }
 }
 
-fn move_bytes(from: impl AsFd, to: impl AsFd, bytes: usize) -> Result<usize, Errno> {
+fn move_bytes(from: impl AsFd, to: impl AsFd, bytes: usize) -> io::Result<usize> {
     let flags = SpliceFFlags::SPLICE_F_MOVE | SpliceFFlags::SPLICE_F_NONBLOCK;
-    splice(from, None, to, None, bytes, flags)
+    Ok(splice(from, None, to, None, bytes, flags)?)
 }
 
 /// None where there is nothing to do now.
-fn some(result: Result<usize, Errno>) -> io::Result<Option<usize>> {
+fn some(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
     match result {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(Errno::EAGAIN | Errno::EINTR) => Ok(None),
-        Err(error) => Err(error.into()),
+        Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -22,7 +22,6 @@ mod loader;
 #[cfg(feature = "local")]
 mod local;
 mod node;
-mod node_tables;
 mod output;
 mod path;
 mod process;

@@ -175,7 +175,7 @@ fn serve(line: &str, session: &mut Session, current: &Current) {
             }
             Ok(json!({}))
         }
-        Command::Clock => Ok(json!({"monotonic": clock::now()})),
+        Command::Clock => Ok(json!({"monotonic": clock::now(), "realtime_lead": clock::realtime_lead()})),
         Command::Host { sysctls } => Ok(host::describe(&sysctls)),
     };
     match answer {
@@ -218,6 +218,9 @@ impl Session {
         {
             return Err(refusal(format!("cannot run on CPUs {cpus:?}: {error}"), "choose CPUs that exist"));
         }
+        // Of a run that was prepared and not started nothing goes into this one.
+        self.flows.clear();
+        self.captures.clear();
         let destination = dir.map_or(Destination::Caller, Destination::Directory);
         self.recorder = Some(Arc::new(Recorder::new(node, destination)));
         Ok(json!({}))

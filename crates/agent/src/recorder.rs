@@ -10,14 +10,13 @@ use arrow_schema::ArrowError;
 use tcplab_plan::Flow;
 use tcplab_tables::arrow::record_batch;
 use tcplab_tables::{
-    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EventRow, Events, FetchRow, Fetches, GaugeRow,
-    Gauges, HostRow, Hosts, LegRow, Legs, PingRow, Pings, RouteRow, Routes, SocketRow, Sockets, Symbol,
-    Table,
+    Dictionary, EchoBatches, EchoRow, EchoTally, Echoes, EndFlowRow, EndFlows, EndIntervalRow, EndIntervals,
+    EventRow, Events, FetchRow, Fetches, GaugeRow, Gauges, HostRow, Hosts, LegRow, Legs, PingRow, Pings,
+    RouteRow, Routes, SocketRow, Sockets, Symbol, Table,
 };
 use tcplab_traffic::{Exchange, Fetch, Interval, Ping, Role, Sink, Summary, TrafficError};
 
 use crate::destination::Destination;
-use crate::node_tables::{NodeFlow, NodeFlows, NodeInterval, NodeIntervals};
 use crate::output;
 
 /// Why rows could not be written.
@@ -56,8 +55,8 @@ pub struct Recorder {
 pub struct Rows {
     dictionary: Dictionary,
     node: String,
-    flows: NodeFlows,
-    intervals: NodeIntervals,
+    flows: EndFlows,
+    intervals: EndIntervals,
     sockets: Sockets,
     gauges: Gauges,
     legs: Legs,
@@ -249,16 +248,16 @@ impl Sink for Recorder {
     fn interval(&self, flow: &Flow, row: &Interval) {
         let mut rows = self.rows();
         let flow = rows.symbol(&flow.name);
-        rows.intervals.push(NodeInterval {
-            time: row.time,
-            duration: row.duration,
-            flow,
-            stream: row.stream,
+        rows.intervals.push(EndIntervalRow {
+            time: Some(row.time),
+            duration: Some(row.duration),
+            flow: Some(flow),
+            stream: Some(row.stream),
             bytes_received: row.bytes_received,
             bytes_sent: row.bytes_sent,
             goodput: row.bytes_received.map(|bytes| rate(bytes, row.duration)),
             retransmits: row.retransmits,
-            lost: row.lost,
+            lost: row.lost.map(|lost| lost as i64),
             out_of_order: row.out_of_order,
             duplicates: row.duplicates,
             jitter: row.jitter,
@@ -267,35 +266,31 @@ impl Sink for Recorder {
 
     fn summary(&self, flow: &Flow, row: &Summary) {
         let mut rows = self.rows();
-        let half = NodeFlow {
-            flow: rows.symbol(&flow.name),
-            stream: row.stream,
-            from: rows.symbol(&flow.from),
-            to: rows.symbol(&flow.to),
+        let end = EndFlowRow {
+            flow: Some(rows.symbol(&flow.name)),
+            stream: Some(row.stream),
+            from: Some(rows.symbol(&flow.from)),
+            to: Some(rows.symbol(&flow.to)),
             from_port: row.ports.map(|ports| u64::from(ports.0)),
             to_port: row.ports.map(|ports| u64::from(ports.1)),
-            kind: rows.symbol(flow.traffic.traits().name),
+            kind: Some(rows.symbol(flow.traffic.traits().name)),
             cc: flow.traffic.cc().map(|cc| rows.symbol(&cc.name)),
-            start: row.start,
-            end: row.end,
+            start: Some(row.start),
+            end: Some(row.end),
             bytes_sent: row.bytes_sent,
             bytes_received: row.bytes_received,
             goodput: row.bytes_received.map(|bytes| rate(bytes, row.end.saturating_sub(row.start))),
             segments_sent: row.segments_sent,
             retransmits: row.retransmits,
             rtos: row.rtos,
-            losses_true: None,
             losses_detected: row.losses_detected,
-            rtt_mean: None,
-            rtt_p50: None,
-            rtt_p95: None,
-            rtt_p99: None,
-            cwnd_mean: None,
             cpu_sender: row.cpu_sender,
             cpu_receiver: row.cpu_receiver,
-            complete: row.complete,
+            complete: Some(row.complete),
+            // Links know the losses, and the table of sockets the window; kernels keep no RTT samples.
+            ..EndFlowRow::default()
         };
-        rows.flows.push(half);
+        rows.flows.push(end);
     }
 
     fn exchange(&self, flow: &Flow, row: &Exchange) {

@@ -155,3 +155,14 @@ fn a_second_run_needs_a_configuration_of_its_own() {
     lab.assert_no_errors();
     assert_eq!(lab.rows("flows", "b").len(), 1);
 }
+
+#[test]
+fn a_new_configuration_drops_the_flows_that_were_prepared_for_the_one_before() {
+    skip_if_unable!();
+    let mut lab = Lab::new("anew");
+    let server = json!({"do": "flow", "role": "server", "address": lab::B, "ports": [7001], "flow": bulk()});
+    lab.b.tell(server.clone());
+    assert_refused(&lab.b.ask(server.clone()), "7001");
+    lab.b.tell(json!({"do": "configure", "node": "b", "dir": lab.dir}));
+    assert_eq!(lab.b.ask(server)["event"], "ok");
+}

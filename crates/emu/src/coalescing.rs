@@ -7,8 +7,8 @@
 use tcplab_units::Time;
 
 use crate::arena::Arena;
+use crate::frame_layout::{IP, Network, Transport};
 use crate::headers::{self, ACK, CWR, ECE, FIN, PSH, adapt, finish_ip, identification, sequence, tcp_flags};
-use crate::layout::{IP, Network, Transport};
 use crate::virtio::{self, Header};
 use crate::wire::Wire;
 

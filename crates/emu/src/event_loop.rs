@@ -1,12 +1,12 @@
 //! The loop of the one thread that serves all links.
 
 use std::sync::mpsc::{Receiver, Sender, TryRecvError};
-use std::thread;
 
 use tcplab_probe::scheduling::{self, RealTimePriority};
 use tcplab_units::Time;
 
 use crate::arena::Arena;
+use crate::at_once::at_once;
 use crate::clock::{self, Waiter};
 use crate::config::{LiveChange, Setup, Start};
 use crate::direction::Direction;
@@ -91,13 +91,11 @@ impl EventLoop {
         work: Sender<WriterCommand>,
     ) -> Result<EventLoop, SetupError> {
         let mut waiter = Waiter::new().map_err(SetupError::Wait)?;
-        let (mut taps, mut directions) = (Vec::new(), Vec::new());
-        for end in setup.links.iter().flat_map(|link| &link.ends) {
-            let tap = Tap::open(end)?;
-            waiter.watch(tap.fd(), taps.len()).map_err(SetupError::Wait)?;
-            directions.push(Direction::new());
-            taps.push(tap);
+        let taps = Tap::open_all(setup.links.iter().flat_map(|link| &link.ends))?;
+        for (number, tap) in taps.iter().enumerate() {
+            waiter.watch(tap.fd(), number).map_err(SetupError::Wait)?;
         }
+        let directions: Vec<_> = taps.iter().map(|_| Direction::new()).collect();
         waiter.watch(wakeup.fd(), taps.len()).map_err(SetupError::Wait)?;
         let names = setup.links.iter().map(|link| link.name.as_str());
         let recording = Recording::new(names, setup.sample.packets);
@@ -289,13 +287,8 @@ impl EventLoop {
                 Ok(Command::Stop) => self.stop(),
                 Ok(Command::Leave(done)) => {
                     let stamps: Vec<_> = self.taps.iter_mut().filter_map(Tap::leave).collect();
-                    // The kernel waits for RCU with each socket that is closed, 30 ms or so, and for all at once if asked together.
-                    thread::scope(|scope| {
-                        for stamp in stamps {
-                            // Without a thread it is closed here.
-                            let _ = thread::Builder::new().spawn_scoped(scope, move || drop(stamp));
-                        }
-                    });
+                    // The kernel waits for RCU, 30 ms or so, with each socket that is closed.
+                    at_once(stamps, drop);
                     // Whoever does not wait need not know.
                     let _ = done.send(());
                 }

@@ -2,8 +2,8 @@
 
 use crate::arena::Arena;
 use crate::checksum::Sum;
+use crate::frame_layout::Transport;
 use crate::headers::{adapt, finish_ip, read_u16, tcp_flags, write_u16};
-use crate::layout::Transport;
 use crate::wire::Wire;
 
 /// How much of a packet is wanted.

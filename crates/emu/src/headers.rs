@@ -5,7 +5,7 @@
 //! that belong to the first (CWR of classic ECN) or the last segment (FIN, PSH).
 
 use crate::checksum::Sum;
-use crate::layout::{IP, Network, Transport};
+use crate::frame_layout::{IP, Network, Transport};
 use crate::wire::Wire;
 
 pub(crate) const FIN: u8 = 0x01;

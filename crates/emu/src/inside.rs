@@ -2,8 +2,8 @@
 
 use tcplab_link::{Acknowledgment, Inside};
 
+use crate::frame_layout::{IP, Network, Transport};
 use crate::headers::{ACK, CWR, ECE, FIN, PSH, read_u32, tcp_flags};
-use crate::layout::{IP, Network, Transport};
 use crate::wire::Wire;
 
 const SYN: u8 = 0x02;
@@ -77,7 +77,7 @@ fn read_options(mut options: &[u8], sack: &mut [(u32, u32); 4]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
+    use crate::frame_layout::Layout;
     use crate::virtio::{self, Header};
 
     /// A segment over IP version 4 with these flags and options.

@@ -10,6 +10,7 @@
 //! and judged.
 
 mod arena;
+mod at_once;
 mod capture;
 mod changes;
 mod checksum;
@@ -20,10 +21,10 @@ mod direction;
 mod emulator;
 mod event_loop;
 mod frame;
+mod frame_layout;
 mod headers;
 mod inside;
 mod lateness;
-mod layout;
 mod media;
 mod port;
 mod recording;

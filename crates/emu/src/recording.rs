@@ -12,9 +12,9 @@ use tcplab_units::Time;
 use crate::arena::Arena;
 use crate::capture::Captures;
 use crate::direction::LinkObserver;
+use crate::frame_layout::Transport;
 use crate::headers::{read_u32, sequence};
 use crate::inside::inside;
-use crate::layout::Transport;
 use crate::streams::Streams;
 use crate::wire::Wire;
 

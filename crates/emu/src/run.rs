@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tcplab_link::{Link, Sampled, component_seed};
 use tcplab_units::{Span, Time};
 
+use crate::at_once::at_once;
 use crate::capture::Captures;
 use crate::changes::{self, Planned};
 use crate::clock;
@@ -107,6 +108,8 @@ impl EventLoop {
     /// There will be no more orders.
     pub(crate) fn end(mut self) {
         self.stop();
+        // The kernel waits for RCU with each device that goes, and with its packet socket.
+        at_once(self.taps, drop);
     }
 
     /// Does what is due at `now`, and tells when the next is (both CLOCK_MONOTONIC, ns).

@@ -2,7 +2,7 @@
 
 use crate::arena::Arena;
 use crate::checksum::Sum;
-use crate::layout::{Layout, Transport};
+use crate::frame_layout::{Layout, Transport};
 use crate::virtio::{self, Header};
 use crate::wire::Wire;
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use crate::arena::Arena;
 use crate::config::StreamName;
+use crate::frame_layout::{IP, Network, Transport};
 use crate::headers::read_u16;
-use crate::layout::{IP, Network, Transport};
 use crate::report::StreamLosses;
 use crate::wire::Wire;
 

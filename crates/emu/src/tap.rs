@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
+use crate::at_once::at_once;
 use crate::coalescing::Coalescing;
 use crate::config::End;
-use crate::tx_timestamps::TxTimestamps;
+use crate::tx_timestamps::{Idle, TxTimestamps};
 
 /// Frames that wait in the device for the emulator. The default of 500 is filled by one burst of datagrams; what does
 /// not find room is lost to the sender's namespace unseen.
@@ -75,8 +76,17 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
-    /// Makes the device `end` describes in the namespace of its process; it is down still.
-    pub(crate) fn open(end: &End) -> Result<Tap, TapError> {
+    /// Makes the device that each of `ends` describes in the namespace of its process; they are down still.
+    pub(crate) fn open_all<'a>(ends: impl Iterator<Item = &'a End>) -> Result<Vec<Tap>, TapError> {
+        let opened = ends.map(Tap::open).collect::<Result<Vec<_>, _>>()?;
+        let (mut taps, stampers): (Vec<Tap>, Vec<_>) = opened.into_iter().unzip();
+        at_once(taps.iter_mut().zip(stampers).collect(), |(tap, stamper)| {
+            tap.timestamps = stamper.and_then(|stamper| stamper.begin().ok());
+        });
+        Ok(taps)
+    }
+
+    fn open(end: &End) -> Result<(Tap, Option<Idle>), TapError> {
         let failed = |doing, source| TapError { doing, interface: end.interface.clone(), source };
         let own = File::open("/proc/thread-self/ns/net").map_err(|e| failed("find our own namespace", e))?;
         let namespace = File::open(format!("/proc/{}/ns/net", end.pid))
@@ -87,17 +97,19 @@ impl Tap {
         let made = make(end);
         // Only a thread that is back may go on.
         enter(&own).map_err(|e| failed("leave the node's namespace", e))?;
-        let (file, coalescing, timestamps) = made.map_err(|(doing, e)| failed(doing, e))?;
-        Ok(Tap {
+        let (file, coalescing, stamper) = made.map_err(|(doing, e)| failed(doing, e))?;
+        let name = end.interface.clone();
+        let tap = Tap {
             file,
             coalescing,
-            timestamps,
+            timestamps: None,
             counters,
-            name: end.interface.clone(),
+            name,
             carrier: true,
             unplugged: 0,
             lost_at: 0,
-        })
+        };
+        Ok((tap, stamper))
     }
 
     pub(crate) fn fd(&self) -> RawFd {
@@ -181,7 +193,7 @@ fn enter(namespace: &File) -> io::Result<()> {
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) })
 }
 
-type Made = Result<(OwnedFd, Coalescing, Option<TxTimestamps>), (&'static str, io::Error)>;
+type Made = Result<(OwnedFd, Coalescing, Option<Idle>), (&'static str, io::Error)>;
 
 fn make(end: &End) -> Made {
     let path = CString::from(c"/dev/net/tun");
@@ -221,7 +233,7 @@ fn make(end: &End) -> Made {
     // SAFETY: the field just filled is the valid one.
     let index = unsafe { request.ifr_ifru.ifru_ifindex };
     // Where packet sockets are not to be had (CAP_NET_RAW over the namespace), the time of reading has to do.
-    Ok((file, coalescing, TxTimestamps::of(index).ok()))
+    Ok((file, coalescing, Idle::of(index).ok()))
 }
 
 /// Has the namespace leave checksums, and segmentation if it may, to the device.

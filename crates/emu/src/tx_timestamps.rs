@@ -50,6 +50,13 @@ struct Request {
     frame_count: libc::c_uint,
 }
 
+/// A socket in a device's namespace that takes no notes yet.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    socket: OwnedFd,
+    interface: libc::c_int,
+}
+
 /// The notes of one device.
 #[derive(Debug)]
 pub(crate) struct TxTimestamps {
@@ -62,10 +69,9 @@ pub(crate) struct TxTimestamps {
 // SAFETY: the memory belongs to this value alone, whichever thread has it; the kernel shares it by `status`.
 unsafe impl Send for TxTimestamps {}
 
-impl TxTimestamps {
-    /// Notes of what leaves through the interface of this index in the namespace of the calling thread.
-    pub(crate) fn of(interface: libc::c_int) -> io::Result<TxTimestamps> {
-        let everything = (libc::ETH_P_ALL as u16).to_be();
+impl Idle {
+    /// For the interface of this index in the namespace of the calling thread.
+    pub(crate) fn of(interface: libc::c_int) -> io::Result<Idle> {
         // SAFETY: takes no pointers; a valid descriptor has no other owner.
         let socket = unsafe {
             // Without a protocol nothing is noted until it is bound.
@@ -77,6 +83,12 @@ impl TxTimestamps {
         };
         filter(&socket)?;
         set(&socket, libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
+        Ok(Idle { socket, interface })
+    }
+
+    /// Notes what leaves from now on. The calling thread may be in any namespace, and waits for RCU, about 12 ms.
+    pub(crate) fn begin(self) -> io::Result<TxTimestamps> {
+        let Idle { socket, interface } = self;
         let ring = Request {
             block_size: BLOCK as libc::c_uint,
             block_count: (SIZE / BLOCK) as libc::c_uint,
@@ -95,7 +107,7 @@ impl TxTimestamps {
         // SAFETY: an all-zero sockaddr_ll is valid.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = everything;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
         address.sll_ifindex = interface;
         // SAFETY: the address is valid in its whole length.
         let bound = unsafe {
@@ -104,7 +116,9 @@ impl TxTimestamps {
         };
         if bound == 0 { Ok(timestamps) } else { Err(io::Error::last_os_error()) }
     }
+}
 
+impl TxTimestamps {
     /// When `frame`, which was read from the device, was put into it: CLOCK_REALTIME, ns. None: no timestamp.
     #[inline]
     pub(crate) fn find(&mut self, frame: &[u8]) -> Option<u64> {
@@ -156,7 +170,7 @@ impl TxTimestamps {
 
 impl Drop for TxTimestamps {
     fn drop(&mut self) {
-        // SAFETY: mapped in `of` with this size, and used no more.
+        // SAFETY: mapped in `begin` with this size, and used no more.
         unsafe { libc::munmap(self.notes.as_ptr().cast(), SIZE) };
     }
 }

@@ -3,7 +3,7 @@
 use tcplab_link::{Ecn, Packet};
 
 use crate::arena::Arena;
-use crate::layout::{self, Layout, Network, Transport};
+use crate::frame_layout::{self, Layout, Network, Transport};
 
 /// It is one of the segments of a super-packet, whose headers it shares.
 const CUT: u8 = 1;
@@ -44,7 +44,7 @@ impl Wire {
         payload: 0,
         payload_len: 0,
         index: 0,
-        layout: layout::OPAQUE,
+        layout: frame_layout::OPAQUE,
         flags: 0,
         class: 0,
         flow: 0,

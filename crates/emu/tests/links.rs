@@ -241,7 +241,7 @@ fn bursts_over_ipv6_are_cut_into_packets_and_arrive_byte_by_byte() {
     let loss = Loss { model: LossModel::Random { chance: percent(1) }, before_queue: false };
     let forward = tcplab_link::Direction {
         rate: Rate::from_bits_per_sec(400_000_000),
-        queue: Queue::Droptail { limit: Some(Limit::Packets(200)), mark_above: None },
+        queue: Queue::droptail(Some(Limit::Packets(200))),
         loss: Some(loss),
         duplicate: Some(percent(1)),
         corrupt: Some(percent(1)),
@@ -291,7 +291,7 @@ fn a_transfer_is_byte_exact_whatever_happens_to_its_packets() {
     let loss = Loss { model: LossModel::Random { chance: percent(1) }, before_queue: false };
     let harsh = tcplab_link::Direction {
         rate: Rate::from_bits_per_sec(400_000_000),
-        queue: Queue::Droptail { limit: Some(Limit::Packets(200)), mark_above: None },
+        queue: Queue::droptail(Some(Limit::Packets(200))),
         loss: Some(loss),
         duplicate: Some(percent(1)),
         corrupt: Some(percent(1)),

@@ -13,16 +13,16 @@ mod guardian;
 mod kernel;
 mod load;
 mod log;
-mod machine;
 mod name;
 mod objects;
 mod ownership;
+mod requirements;
 
 pub use elf_metadata::{ElfMetadata, Parameter};
 pub use error::KernelccError;
 pub use explain::Refusal;
 pub use load::Loaded;
-pub use machine::obstacle;
 pub use objects::{built, names};
 pub use ownership::sweep;
+pub use requirements::obstacle;
 pub use tcplab_control::gauge::{Gauge, Place};

@@ -16,7 +16,7 @@ use crate::explain::Refusal;
 use crate::guardian::Guardian;
 use crate::kernel::Kernel;
 use crate::name::{candidates, taken};
-use crate::{KernelccError, log, machine, objects};
+use crate::{KernelccError, log, objects, requirements};
 
 /// The name that `tcplab_cc_bpf.h` gives the map of the connections' state.
 const STATE: &str = "tl_state";
@@ -65,7 +65,7 @@ impl Loaded {
     ) -> Result<Loaded, KernelccError> {
         let metadata = ElfMetadata::read(object, file)?;
         let values = metadata.set(params)?;
-        if let Some(obstacle) = machine::obstacle() {
+        if let Some(obstacle) = requirements::obstacle() {
             return Err(obstacle);
         }
         let kernel = Kernel::running();
@@ -305,7 +305,7 @@ pub(crate) mod trial {
 
     /// The kernel's information metadata it, or why it cannot be read.
     pub(crate) fn refusal(trial: Trial<'_>) -> Result<Refusal, String> {
-        if let Some(why) = machine::obstacle() {
+        if let Some(why) = requirements::obstacle() {
             return Err(why.to_string());
         }
         let object = trial.object().ok_or("no clang")?;
@@ -335,7 +335,9 @@ mod tests {
     #[test]
     fn a_second_one_of_the_same_name_gets_another_and_says_which_it_wanted() {
         let trial = Trial::default();
-        let (Some(object), None) = (trial.object(), machine::obstacle()) else { return eprintln!("skipped") };
+        let (Some(object), None) = (trial.object(), requirements::obstacle()) else {
+            return eprintln!("skipped");
+        };
         let load = || Loaded::load_object(&object, "reno.o", []).unwrap();
         let (first, second) = (load(), load());
         assert_ne!(first.registered(), second.registered());

@@ -20,6 +20,8 @@ const GATES: [(&str, &str, &str); 3] = [
 ];
 /// FRR's run-time directory, of the package.
 pub(crate) const RUN: &str = "/run/frr";
+/// Where FRR keeps configurations that its console saves.
+const SAVED: &str = "/etc/frr";
 /// Its users may use the daemons' consoles (vtysh(1)).
 const CONSOLE_GROUP: &str = "frrvty";
 /// Entries of a node's own TCP hash table. A dump walks all of it, and the host's has hundreds of thousands; the
@@ -62,6 +64,11 @@ pub(crate) fn new_host(name: &str) -> io::Result<()> {
         let groups = format!("{RUN}/group");
         fs::write(&groups, with_root_in_console_group(&fs::read_to_string("/etc/group")?))?;
         mount(Some(groups.as_str()), "/etc/group", NONE, MsFlags::MS_BIND, NONE)?;
+    }
+    // `write` in the console saves here, and not over the machine's own configuration.
+    if Path::new(SAVED).is_dir() {
+        mount(Some("tmpfs"), SAVED, Some("tmpfs"), MsFlags::MS_NOSUID | MsFlags::MS_NODEV, Some("mode=755"))?;
+        fs::write(format!("{SAVED}/vtysh.conf"), "service integrated-vtysh-config\n")?;
     }
     Ok(())
 }

@@ -33,6 +33,7 @@ const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
 /// linux/rtnetlink.h
 const TCA_OPTIONS: u16 = 2;
+const RTAX_RTO_MIN: u32 = 13;
 /// An answer repeats the header of its request, no more with NETLINK_CAP_ACK.
 const HEADER: usize = 16;
 
@@ -192,7 +193,10 @@ pub(crate) fn route(
     message.attributes.extend(source.map(|at| RouteAttribute::PrefSource(at.into())));
     let mut metrics = Vec::new();
     metrics.extend(settings.initcwnd.map(RouteMetric::InitCwnd));
-    metrics.extend(settings.rto_min.map(RouteMetric::RtoMin));
+    if let Some(timeout) = settings.rto_min {
+        // Linux heeds this metric only where it is locked (`tcp_rto_min`).
+        metrics.extend([RouteMetric::Lock(1 << RTAX_RTO_MIN), RouteMetric::RtoMin(timeout)]);
+    }
     metrics.extend(settings.quickack.then_some(RouteMetric::QuickAck(1)));
     if !metrics.is_empty() {
         message.attributes.push(RouteAttribute::Metrics(metrics));

@@ -174,10 +174,11 @@ impl Partner {
         Ok(serde_json::from_str(&line).unwrap_or_default())
     }
 
-    /// Drops what it has said unasked.
-    fn skip(&mut self) {
+    /// Drops what it has said unasked; false: it has ended, though it may have many devices to close still.
+    fn skip(&mut self) -> bool {
         let length = self.0.fill_buf().map_or(0, <[u8]>::len);
         self.0.consume(length);
+        length > 0
     }
 
     /// Tells the emulator that the nodes are about to end, so that their devices end with them, all at once.
@@ -325,15 +326,13 @@ impl Lab<'_> {
             }
             let is_ready = |polled: &PollFd| polled.revents().is_some_and(|events| !events.is_empty());
             let called = is_ready(&ready[0]);
-            let lost = ready[1..=watched.len()].iter().any(is_ready);
+            let mut lost = ready[1..=watched.len()].iter().any(is_ready);
             let talking: Vec<bool> = ready[1 + watched.len()..].iter().map(is_ready).collect();
+            for (name, _) in talkers.iter().zip(talking).filter(|(_, talks)| *talks) {
+                lost |= self.partners.get_mut(name).is_some_and(|partner| !partner.skip());
+            }
             if lost {
                 break;
-            }
-            for (name, _) in talkers.iter().zip(talking).filter(|(_, talks)| *talks) {
-                if let Some(partner) = self.partners.get_mut(name) {
-                    partner.skip();
-                }
             }
             if called && let Ok(Some((client, line))) = control.next() {
                 let answer = self.serve(&line);
@@ -434,7 +433,7 @@ impl Lab<'_> {
             Ok((self.within(from, || verify::sender(out))??, self.within(to, || verify::receiver(into))??))
         });
         let sockets: Result<Vec<_>, LabError> = sockets.collect();
-        let mut certificate = verify::verify(directions, sockets?)?;
+        let mut certificate = verify::verify(directions, sockets?, began)?;
         certificate["seconds"] = began.elapsed().as_secs_f64().into();
         Ok(certificate)
     }
@@ -475,4 +474,22 @@ fn answer(answer: &Value) {
     let mut out = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(1) });
     // When nobody reads any more there is nobody to tell, and the end of the input ends the lab.
     let _ = writeln!(out, "{answer}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Write};
+    use std::os::unix::net::UnixStream;
+
+    use super::{Partner, Role};
+
+    #[test]
+    fn the_end_of_a_partner_is_known_before_its_process_is_gone() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut partner = Partner(BufReader::new(ours), Role::Emulator);
+        theirs.write_all(b"unasked\n").unwrap();
+        assert!(partner.skip());
+        drop(theirs);
+        assert!(!partner.skip());
+    }
 }

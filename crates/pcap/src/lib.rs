@@ -44,7 +44,7 @@ pub mod parse;
 pub mod read;
 
 mod parallel;
-mod part;
+mod partial_file;
 mod pcapng;
 mod quantiles;
 mod summarise;
@@ -52,7 +52,7 @@ mod summarise;
 pub use build::FrameBuffer;
 pub use flow::{Analysis, FlowSummary, Flows, Observer};
 pub use parse::{Segment, parse};
-pub use part::PartFile;
+pub use partial_file::PartFile;
 pub use pcapng::{Interface, InterfaceId, Writer};
 pub use quantiles::Quantiles;
 pub use read::{Packet, Reader};

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::flow::{Counts, Division, Flows, Options, Share};
-use crate::parse::Ends;
+use crate::parse::FourTuple;
 use crate::read::{Bytes, Place, Reader};
 
 /// Packets walked through at once: few enough to be still in a core's cache when they are analysed.
@@ -134,7 +134,7 @@ impl<'r> Distributor<'r> {
             let packet = self.bytes.packet(&place);
             walker.latest = walker.latest.max(packet.time);
             let latest = walker.latest;
-            match Ends::from_fixed_headers(packet.link, packet.bytes) {
+            match FourTuple::from_fixed_headers(packet.link, packet.bytes) {
                 Some(ends) => {
                     batches[self.division.part(&ends)].push(Handed { place, latest, to_all: false });
                 }

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMapping, PySequence, PyString};
 use serde_json::Value as Json;
-use tcplab_plan::{Direction, Flow, Limit, Plan, Traffic};
+use tcplab_plan::{Direction, Flow, Limit, Plan, TcpSettings, Traffic};
 use tcplab_scenario::quantity::{self, Dimension, QuantityError};
 use tcplab_scenario::{Entry, Mark, Mistake, Mistakes, Node, Step, Value};
 
@@ -88,6 +88,18 @@ impl Document {
         let around = Disk { folder, controls };
         let plan = tcplab_scenario::plan(self.0.clone(), &sets, &around);
         json(&plan.map_err(|found| raised(py, found.iter()))?)
+    }
+
+    /// A mistake, as a `ScenarioError`, at the part that a place in the plan comes from, if it does.
+    fn located<'py>(
+        &self,
+        py: Python<'py>,
+        place: &str,
+        message: &str,
+        sets: Vec<String>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = tcplab_scenario::located(&self.0, &sets, place, message);
+        found.map(|mistake| error_object(py, &mistake)).transpose()
     }
 
     /// A warning for each key, also of overrides, that has a new name.
@@ -223,6 +235,12 @@ pub(crate) fn describe(what: &str, text: &str) -> PyResult<String> {
     }
 }
 
+/// The sysctls that TCP settings of a plan (JSON) ask of a host.
+#[pyfunction]
+pub(crate) fn tcp_sysctls(settings: &str) -> PyResult<Vec<(String, String)>> {
+    Ok(read::<TcpSettings>(settings)?.sysctls())
+}
+
 /// The plan of a repetition, counted from 1.
 #[pyfunction]
 pub(crate) fn repetition(plan: &str, number: u64) -> PyResult<String> {
@@ -319,6 +337,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(warnings, module)?)?;
     module.add_function(wrap_pyfunction!(describe, module)?)?;
+    module.add_function(wrap_pyfunction!(tcp_sysctls, module)?)?;
     module.add_function(wrap_pyfunction!(repetition, module)?)?;
     module.add_function(wrap_pyfunction!(with_phases, module)?)?;
     module.add_function(wrap_pyfunction!(estimate, module)?)?;

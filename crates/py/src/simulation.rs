@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tcplab_sim::PlanError;
 use tcplab_sim::plan::Plan;
 
 use crate::capture::{Failure, Files};
@@ -42,6 +43,7 @@ impl Simulation {
     #[new]
     #[pyo3(signature = (plan_json, capture_dir=None, libraries=None))]
     fn new(
+        py: Python<'_>,
         plan_json: &str,
         capture_dir: Option<PathBuf>,
         libraries: Option<BTreeMap<String, PathBuf>>,
@@ -49,13 +51,14 @@ impl Simulation {
         let plan: Plan = serde_json::from_str(plan_json)
             .map_err(|error| PyValueError::new_err(format!("the plan cannot be read: {error}")))?;
         let controls = controls::registered(libraries.unwrap_or_default())?;
-        let mut simulation = tcplab_sim::Simulation::with_controls(&plan, &controls).map_err(value_error)?;
+        let mut simulation = tcplab_sim::Simulation::with_controls(&plan, &controls)
+            .map_err(|problem| refused(py, &problem))?;
         let failure = Failure::default();
         if let (Some(directory), Some(capture)) = (capture_dir, &plan.capture) {
             let files =
                 Files::create(&directory, simulation.interfaces(), capture.what, Arc::clone(&failure))
                     .map_err(|(path, error)| os_error(&path, &error))?;
-            simulation.capture(Box::new(files)).map_err(value_error)?;
+            simulation.capture(Box::new(files)).map_err(|problem| refused(py, &problem))?;
         }
         Ok(Simulation { simulation: Some(simulation), failure })
     }
@@ -116,8 +119,11 @@ impl Simulation {
     }
 }
 
-fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
+/// Python's exception for a plan that is not simulated.
+fn refused(py: Python<'_>, problem: &PlanError) -> PyErr {
+    let parts = (problem.place(), problem.message(), problem.hint());
+    let kind = py.import("tcplab.engine.errors").and_then(|module| module.getattr("PlanError"));
+    kind.and_then(|kind| kind.call1(parts)).map_or_else(|error| error, PyErr::from_value)
 }
 
 /// With the number, message and file name that Python's own errors have.

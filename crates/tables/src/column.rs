@@ -129,6 +129,8 @@ pub enum Column<'a> {
 pub trait Cell {
     /// The column's type.
     type Column: Default;
+    /// A cell of this type that may be null.
+    type Optional: Cell;
     /// The type's name: `int`, `float`, `bool` or `str`.
     const KIND: &'static str;
     /// Appends this value to `column`.
@@ -143,6 +145,7 @@ macro_rules! cell {
     ($value:ty => $column:ident, $kind:literal, $convert:expr) => {
         impl Cell for $value {
             type Column = $column;
+            type Optional = Option<$value>;
             const KIND: &'static str = $kind;
             #[inline]
             fn push_to(self, column: &mut $column) {
@@ -158,6 +161,7 @@ macro_rules! cell {
 
         impl Cell for Option<$value> {
             type Column = $column;
+            type Optional = Option<$value>;
             const KIND: &'static str = $kind;
             #[inline]
             fn push_to(self, column: &mut $column) {

@@ -1,7 +1,8 @@
 //! The strings of a run, each kept once.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use foldhash::fast::FixedState;
 
 /// A string of a [`Dictionary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +21,9 @@ impl Symbol {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dictionary {
     strings: Vec<String>,
-    /// Only looked up, so that the order of its keys shows nowhere.
-    codes: HashMap<String, u32, BuildHasherDefault<DefaultHasher>>,
+    /// Only looked up, so that the order of its keys shows nowhere. A row of a sample asks for up to five strings: SipHash
+    /// was 7 % of a run of 100 flows.
+    codes: HashMap<String, u32, FixedState>,
 }
 
 impl Dictionary {

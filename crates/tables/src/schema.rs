@@ -30,7 +30,8 @@ pub fn schema() -> Vec<TableSchema> {
 
 table! {
     /// One row per stream. Of a request, http or echo flow, which goes both ways, counts are those of both ends.
-    Flows, FlowRow, "flows";
+    Flows, FlowRow, "flows", [flow, stream, kind, from, to, start, end],
+    each_end EndFlows, EndFlowRow, [bytes_sent, bytes_received, segments_sent, retransmits, rtos];
     /// Flow name.
     flow: Symbol,
     /// Stream number within the flow, from 0.
@@ -43,7 +44,7 @@ table! {
     from_port: Option<u64>,
     /// Its port at the receiving node; null where there is none.
     to_port: Option<u64>,
-    /// `tcp`, `udp`, `request`, `http`, `echo` or `ping`.
+    /// Kind of its traffic (docs/scenario.md, Flows).
     kind: Symbol,
     /// Congestion control; null where there is none.
     cc: Option<Symbol>,
@@ -87,7 +88,8 @@ table! {
 
 table! {
     /// One row per stream and flow sample: what happened in (time - duration, time], counted as in `flows`.
-    Intervals, IntervalRow, "intervals";
+    Intervals, IntervalRow, "intervals", [time, duration, flow, stream],
+    each_end EndIntervals, EndIntervalRow, [bytes_received, bytes_sent, retransmits];
     /// End of the interval.
     time: u64 ["ns"],
     /// Length of the interval.
@@ -116,7 +118,7 @@ table! {
 
 table! {
     /// One row per sending TCP socket and sample.
-    Sockets, SocketRow, "sockets";
+    Sockets, SocketRow, "sockets", [time, flow, stream];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Flow name.
@@ -179,7 +181,7 @@ table! {
 table! {
     /// One row per socket sample and figure that the congestion control publishes of itself (docs/controls.md
     /// lists them); none while the control has no value for it.
-    Gauges, GaugeRow, "gauges";
+    Gauges, GaugeRow, "gauges", [time, flow, stream, name];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Flow name.
@@ -198,7 +200,7 @@ table! {
 
 table! {
     /// One row per connection that an accelerator has split, leg and socket sample (docs/accelerators.md).
-    Legs, LegRow, "legs";
+    Legs, LegRow, "legs", [time, node, connection, leg];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Flow name; null for a connection that is not a flow's.
@@ -232,7 +234,7 @@ table! {
 
 table! {
     /// One row per link direction and sample.
-    Queues, QueueRow, "queues";
+    Queues, QueueRow, "queues", [time, link, direction];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Link name.
@@ -258,7 +260,7 @@ table! {
 table! {
     /// One row per class, link direction and sample, for a queue discipline with classes. Of more than 16
     /// classes only those have a row in which packets wait.
-    QueueClasses, QueueClassRow, "queue_classes";
+    QueueClasses, QueueClassRow, "queue_classes", [time, link, direction, class];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Link name.
@@ -290,7 +292,7 @@ table! {
 table! {
     /// One row per figure that a queue discipline shows of itself, link direction and sample (docs/queues.md
     /// lists them).
-    QueueGauges, QueueGaugeRow, "queue_gauges";
+    QueueGauges, QueueGaugeRow, "queue_gauges", [time, link, direction, name];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Link name.
@@ -307,7 +309,7 @@ table! {
 
 table! {
     /// One row per packet event; recorded when the scenario says `sample: {packets: true}`.
-    Packets, PacketRow, "packets";
+    Packets, PacketRow, "packets", [time, link, direction, event];
     /// When it happened.
     time: u64 ["ns"],
     /// Link name.
@@ -331,7 +333,7 @@ table! {
 table! {
     /// One row per request and response. Above 1,000,000 of a flow, the first 100 of each client and size have a
     /// row each. The others have a row per client, size and round-trip time.
-    Echoes, EchoRow, "echoes";
+    Echoes, EchoRow, "echoes", [flow, client, size, rtt, count];
     /// Flow name.
     flow: Symbol,
     /// Client (stream) number.
@@ -350,7 +352,7 @@ table! {
 
 table! {
     /// One row per request of an `http` flow that was answered.
-    Fetches, FetchRow, "fetches";
+    Fetches, FetchRow, "fetches", [flow, stream, page, object, time];
     /// Flow name.
     flow: Symbol,
     /// Stream (connection) number.
@@ -377,7 +379,7 @@ table! {
 
 table! {
     /// Where `echoes` holds histograms: up to 512 batches of consecutive ones each.
-    EchoBatches, EchoBatchRow, "echo_batches";
+    EchoBatches, EchoBatchRow, "echo_batches", [flow, client, size, iteration, time, count];
     /// Flow name.
     flow: Symbol,
     /// Client (stream) number.
@@ -398,7 +400,7 @@ table! {
 
 table! {
     /// One row per probe.
-    Pings, PingRow, "pings";
+    Pings, PingRow, "pings", [time, flow];
     /// When the probe was sent.
     time: u64 ["ns"],
     /// Flow name.
@@ -415,7 +417,7 @@ table! {
 
 table! {
     /// One row per host sample.
-    Hosts, HostRow, "hosts";
+    Hosts, HostRow, "hosts", [time];
     /// Time of the sample.
     time: u64 ["ns"],
     /// Node name; null for the whole machine.
@@ -434,7 +436,7 @@ table! {
 
 table! {
     /// One row per change of state.
-    Events, EventRow, "events";
+    Events, EventRow, "events", [time, event];
     /// When it happened.
     time: u64 ["ns"],
     /// Flow name; null for a link.
@@ -453,7 +455,7 @@ table! {
 
 table! {
     /// One row per route at the start of a run and per change, of routers with routing protocols.
-    Routes, RouteRow, "routes";
+    Routes, RouteRow, "routes", [time, node, prefix, protocol];
     /// When the router's table changed; 0 for what was there before.
     time: u64 ["ns"],
     /// Node name.

@@ -19,6 +19,10 @@ pub struct TableSchema {
     pub name: &'static str,
     /// Meaning of a row.
     pub doc: String,
+    /// Columns that no row of any engine leaves null.
+    pub required: &'static [&'static str],
+    /// Counters of which each end of a flow has its own; a row of the table has their sums.
+    pub counted: &'static [&'static str],
     /// In order.
     pub columns: Vec<ColumnSchema>,
 }
@@ -43,12 +47,33 @@ pub fn paragraph(lines: &[&str]) -> String {
 }
 
 /// Declares a table and the row it takes, from one list of columns. The documentation comments are the tables'
-/// reference; a column's unit stands in brackets behind its type.
+/// reference; a column's unit stands in brackets behind its type. The columns after the table's name are never null.
+///
+/// `each_end` declares a second table, of the rows that each end of a flow writes with what it knows, and the counters that are
+/// added up where both ends are joined into one row.
 #[macro_export]
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
-        $table:ident, $row:ident, $name:literal;
+        $table:ident, $row:ident, $name:literal, [$($required:ident),+],
+        each_end $end_table:ident, $end_row:ident, [$($counted:ident),+];
+        $($(#[doc = $column_doc:literal])+ $column:ident: $cell:ty $([$unit:literal])?,)+
+    ) => {
+        $crate::table! {
+            $(#[doc = $doc])+
+            $table, $row, $name, [$($required),+], counted [$($counted),+];
+            $($(#[doc = $column_doc])+ $column: $cell $([$unit])?,)+
+        }
+        $crate::table! {
+            /// Rows of one end each; what only the other knows is null.
+            $end_table, $end_row: Default, $name;
+            $($(#[doc = $column_doc])+ $column: <$cell as $crate::Cell>::Optional $([$unit])?,)+
+        }
+    };
+    (
+        $(#[doc = $doc:literal])+
+        $table:ident, $row:ident $(: $derived:ident)?, $name:literal
+        $(, [$($required:ident),+])? $(, counted [$($counted:ident),+])?;
         $($(#[doc = $column_doc:literal])+ $column:ident: $cell:ty $([$unit:literal])?,)+
     ) => {
         $(#[doc = $doc])+
@@ -58,7 +83,7 @@ macro_rules! table {
         }
 
         #[doc = concat!("One row of the table `", $name, "`.")]
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug $(, $derived)?)]
         pub struct $row {
             $($(#[doc = $column_doc])+ pub $column: $cell,)+
         }
@@ -66,9 +91,13 @@ macro_rules! table {
         impl $table {
             /// Meaning of its rows.
             pub fn schema() -> $crate::TableSchema {
+                // Each column that is required or counted exists.
+                let _ = |_row: $row| ($($(_row.$required,)+)? $($(_row.$counted,)+)?);
                 $crate::TableSchema {
                     name: $name,
                     doc: $crate::paragraph(&[$($doc),+]),
+                    required: &[$($(stringify!($required)),+)?],
+                    counted: &[$($(stringify!($counted)),+)?],
                     columns: vec![$($crate::ColumnSchema {
                         name: stringify!($column),
                         kind: <$cell as $crate::Cell>::KIND,

@@ -6,13 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::Socket;
-use tcplab_plan::Traffic;
+use tcplab_plan::Tcp;
 use tcplab_probe::clock;
 use tcplab_probe::scheduling::RealTimePriority;
 
+use crate::conversation::Conversation;
 use crate::pattern::Phases;
 use crate::socket::ATTENTION;
-use crate::tcp::{Stream, Task, waited};
+use crate::tcp::{BLOCK, Stream, Task, waited};
 
 /// Bytes of one write.
 pub(crate) const WRITE: usize = 128 << 10;
@@ -26,21 +27,27 @@ pub(crate) const READ: usize = 4 << 20;
 /// sender any more.
 const MAX_CPU_SHARE: u64 = 50;
 
+impl Conversation for Tcp {
+    fn send(&self, task: &Task<'_>, stream: &Stream, socket: &Socket) -> io::Result<bool> {
+        task.write(stream, socket, self)
+    }
+
+    fn bytes(&self) -> Option<u64> {
+        self.bytes
+    }
+}
+
 impl Task<'_> {
     /// Writes until the work is done (true) or the run is over (false).
-    pub fn write(&self, stream: &Stream, socket: &Socket) -> io::Result<bool> {
-        let mut left = self.bytes().unwrap_or(u64::MAX);
+    fn write(&self, stream: &Stream, socket: &Socket, plan: &Tcp) -> io::Result<bool> {
+        let mut left = plan.bytes.unwrap_or(u64::MAX);
         let stop = self.stop();
-        let pattern = match &self.end.flow.traffic {
-            Traffic::Tcp(tcp) => tcp.pattern,
-            _ => None,
-        };
-        let mut phases = Phases::new(pattern, self.end.start(), self.end.seed, stream.number);
+        let mut phases = Phases::new(plan.pattern, self.end.start(), self.end.seed, stream.number);
         while left > 0 {
             let now = self.context.clock.now();
             if now >= stop || self.context.stop.load(Ordering::Relaxed) {
                 // Without a number of bytes to send, time is the work, and it is done.
-                return Ok(self.bytes().is_none() && now >= stop);
+                return Ok(plan.bytes.is_none() && now >= stop);
             }
             let (sending, until) = phases.at(now);
             if !sending {
@@ -52,7 +59,7 @@ impl Task<'_> {
             // once a third is (`sk_stream_is_writeable`).
             socket.set_write_timeout(Some(Duration::from_nanos(stop.min(until) - now).max(MOMENT)))?;
             let len = left.min(WRITE as u64) as usize;
-            match socket.send(&self.block[..len]) {
+            match socket.send(&BLOCK[..len]) {
                 Ok(sent) => {
                     left -= sent as u64;
                     self.totals.sent.fetch_add(sent as u64, Ordering::Relaxed);

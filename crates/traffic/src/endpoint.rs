@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tcplab_plan::Traffic;
 
+use crate::conversation::Conversation;
 use crate::echo::Echo;
+use crate::http;
 use crate::iperf3::Iperf3;
 use crate::ping::Pings;
 use crate::tcp::Tcp;
@@ -47,13 +49,9 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
             let (iperf3, ports) = Iperf3::prepare(&end)?;
             (StreamKind::Iperf3(iperf3), ports)
         }
-        Traffic::Http(http) if http.web.objects == 0 || http.web.sizes.is_empty() || http.web.page == 0 => {
-            return Err(TrafficError::Zero { what: "objects, sizes or page" });
-        }
-        Traffic::Tcp(_) | Traffic::Request(_) | Traffic::Http(_) => {
-            let (tcp, ports) = Tcp::prepare(&end)?;
-            (StreamKind::Tcp(tcp), ports)
-        }
+        Traffic::Tcp(tcp) => conversation(&end, tcp.clone())?,
+        Traffic::Request(request) => conversation(&end, request.clone())?,
+        Traffic::Http(http) => conversation(&end, http::Part::of(&end, &http.web)?)?,
         Traffic::Udp(_) => {
             let (udp, ports) = Udp::prepare(&end)?;
             (StreamKind::Udp(udp), ports)
@@ -65,6 +63,15 @@ pub fn prepare(end: End) -> Result<Prepared, TrafficError> {
         Traffic::Ping(_) => (StreamKind::Ping(Pings::prepare(&end)?), Vec::new()),
     };
     Ok(Prepared { end, ports, kind })
+}
+
+/// Connections of TCP, with what is said on them.
+fn conversation(
+    end: &End,
+    conversation: impl Conversation + 'static,
+) -> Result<(StreamKind, Vec<u16>), TrafficError> {
+    let (tcp, ports) = Tcp::prepare(end, Box::new(conversation))?;
+    Ok((StreamKind::Tcp(tcp), ports))
 }
 
 impl End {

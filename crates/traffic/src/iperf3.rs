@@ -81,7 +81,7 @@ impl Iperf3 {
             Some(server) => server,
             None => {
                 if let Some(&port) = end.ports.first()
-                    && matches!(end.flow.traffic, Traffic::Tcp(_))
+                    && end.flow.traffic.traits().connected
                     && !end.reverse
                 {
                     context.registry.add_foreign(port, end.flow.name.as_str().into());
@@ -105,11 +105,7 @@ impl Iperf3 {
 /// Says where iperf3 cannot follow the plan to the letter.
 fn warn(end: &End, context: &Context) {
     let length = end.stop(context.clock.duration) - end.start();
-    let timed = match &end.flow.traffic {
-        Traffic::Tcp(tcp) => tcp.bytes.is_none(),
-        Traffic::Udp(udp) => udp.bytes.is_none(),
-        _ => false,
-    };
+    let timed = Test::of(&end.flow.traffic).is_some_and(|test| test.bytes().is_none());
     if timed && !length.is_multiple_of(1_000_000_000) {
         let message = format!("{}: iperf3 sends for whole seconds only, so it stops early", end.flow.name);
         context.sink.warning(message, "give the flow a duration of whole seconds".into());
@@ -123,7 +119,8 @@ fn warn(end: &End, context: &Context) {
 /// When the first data connection was made, which is within a round trip of when the test began.
 fn begin(end: &End, context: &Context) -> u64 {
     let port = end.ports.first().copied().unwrap_or(0);
-    let (Ok(mut dump), Traffic::Tcp(_), Role::Client) = (Dump::open(), &end.flow.traffic, end.role) else {
+    let (Ok(mut dump), true, Role::Client) = (Dump::open(), end.flow.traffic.traits().connected, end.role)
+    else {
         return end.start();
     };
     let filter = Filter { local: vec![], remote: vec![port..=port] };
@@ -250,11 +247,12 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
     if traffic_class > 0 {
         push("--tos", traffic_class.to_string());
     }
-    let bytes = match &end.flow.traffic {
-        Traffic::Tcp(Tcp { cc, bytes, pattern, sender, receiver, .. }) => {
-            if pattern.is_some() {
-                return unable("it knows no pauses");
-            }
+    let Some(test) = Test::of(&end.flow.traffic) else { return unable("it makes tcp and udp flows only") };
+    if test.has_pauses() {
+        return unable("it knows no pauses");
+    }
+    match test {
+        Test::Tcp(Tcp { cc, sender, receiver, .. }) => {
             push("-C", cc.name.clone());
             let SocketOptions { mss, send_buffer, max_pacing_rate, pacing, .. } = end.options(sender);
             if let Some(mss) = mss {
@@ -271,22 +269,14 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             if let Some(rate) = max_pacing_rate {
                 push("--fq-rate", rate.to_string());
             }
-            *bytes
         }
-        Traffic::Udp(Udp { rate, payload, bytes, pattern, .. }) => {
-            if pattern.is_some() {
-                return unable("it knows no pauses");
-            }
+        Test::Udp(Udp { rate, payload, .. }) => {
             push("-b", rate.bits_per_sec().to_string());
             push("-l", payload.to_string());
             push("-w", datagram_buffer().to_string());
-            *bytes
         }
-        Traffic::Request(_) | Traffic::Http(_) | Traffic::Echo(_) | Traffic::Ping(_) => {
-            return unable("it makes tcp and udp flows only");
-        }
-    };
-    match bytes {
+    }
+    match test.bytes() {
         Some(_) if end.flow.streams > 1 => return unable("it counts bytes over all streams"),
         Some(bytes) => push("-n", bytes.to_string()),
         None => {
@@ -299,14 +289,46 @@ fn arguments(end: &End, duration: u64) -> Result<Vec<String>, TrafficError> {
             }
         }
     }
-    match &end.flow.traffic {
-        Traffic::Tcp(tcp) => {
+    match test {
+        Test::Tcp(tcp) => {
             words.extend((!tcp.sender.nagle).then(|| "-N".to_owned()));
             words.extend(end.reverse.then(|| "-R".to_owned()));
         }
-        _ => words.push("-u".to_owned()),
+        Test::Udp(_) => words.push("-u".to_owned()),
     }
     Ok(words)
+}
+
+/// A test that iperf3 makes.
+enum Test<'t> {
+    Tcp(&'t Tcp),
+    Udp(&'t Udp),
+}
+
+impl Test<'_> {
+    /// The test that is this traffic; none: iperf3 has no such test.
+    fn of(traffic: &Traffic) -> Option<Test<'_>> {
+        match traffic {
+            Traffic::Tcp(tcp) => Some(Test::Tcp(tcp)),
+            Traffic::Udp(udp) => Some(Test::Udp(udp)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a stream; none: it ends with its time.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Test::Tcp(tcp) => tcp.bytes,
+            Test::Udp(udp) => udp.bytes,
+        }
+    }
+
+    fn has_pauses(&self) -> bool {
+        match self {
+            Test::Tcp(tcp) => tcp.pattern.is_some(),
+            Test::Udp(udp) => udp.pattern.is_some(),
+        }
+    }
 }
 
 /// Turns a report into rows.
@@ -328,7 +350,7 @@ impl Rows<'_> {
 
     fn write(&self, report: &Value) {
         let flow = &self.end.flow;
-        let udp = matches!(flow.traffic, Traffic::Udp(_));
+        let udp = !flow.traffic.traits().connected;
         let time = |seconds: &Value| self.begin + (seconds.as_f64().unwrap_or(0.0).max(0.0) * 1e9) as u64;
         let mut totals: Vec<(u64, u64)> = vec![(0, 0); flow.streams as usize];
         for interval in report["intervals"].as_array().into_iter().flatten() {

@@ -7,6 +7,7 @@
 mod bulk;
 mod collect;
 mod config;
+mod conversation;
 mod counter;
 pub mod echo;
 mod endpoint;

@@ -9,13 +9,24 @@ use tcplab_plan::Request;
 
 use crate::Exchange;
 use crate::bulk::READ;
+use crate::conversation::Conversation;
 use crate::socket::ATTENTION;
-use crate::tcp::{Stream, Task, waited};
+use crate::tcp::{BLOCK, Stream, Task, waited};
+
+impl Conversation for Request {
+    fn send(&self, task: &Task<'_>, stream: &Stream, socket: &Socket) -> io::Result<bool> {
+        task.ask(stream, socket, self)
+    }
+
+    fn receive(&self, task: &Task<'_>, stream: &Stream, socket: &Socket) -> io::Result<bool> {
+        task.answer(stream, socket, self)
+    }
+}
 
 impl Task<'_> {
     /// Asks, waits for the answer, thinks, and asks again, until the work is done (true) or the run is over
     /// (false).
-    pub fn ask(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
+    fn ask(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
         let &Request { request, response, think, count, .. } = plan;
         let think = think.as_ns();
         socket.set_read_timeout(Some(ATTENTION))?;
@@ -42,7 +53,7 @@ impl Task<'_> {
     }
 
     /// Answers until the client says it is done (true) or the run is over (false).
-    pub fn answer(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
+    fn answer(&self, stream: &Stream, socket: &Socket, plan: &Request) -> io::Result<bool> {
         let &Request { request, response, .. } = plan;
         socket.set_read_timeout(Some(ATTENTION))?;
         let mut scratch: Vec<u8> = Vec::with_capacity(READ);
@@ -59,8 +70,8 @@ impl Task<'_> {
     /// Writes `bytes`; false if the run is over first.
     fn give(&self, socket: &Socket, mut bytes: u64) -> io::Result<bool> {
         while bytes > 0 {
-            let len = bytes.min(self.block.len() as u64) as usize;
-            match socket.send(&self.block[..len]) {
+            let len = bytes.min(BLOCK.len() as u64) as usize;
+            match socket.send(&BLOCK[..len]) {
                 Ok(sent) => {
                     bytes -= sent as u64;
                     self.totals.sent.fetch_add(sent as u64, Ordering::Relaxed);

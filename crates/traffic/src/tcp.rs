@@ -6,15 +6,15 @@ use std::net::{Shutdown, SocketAddr};
 use std::ops::Add;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use socket2::Socket;
-use tcplab_plan::{Connections, Traffic};
+use tcplab_plan::Connections;
 use tcplab_probe::sockets::Owner;
 use tcplab_probe::{TcpInfo, clock};
 
+use crate::conversation::Conversation;
 use crate::counter::Counter;
-use crate::http::{Client, Objects};
 use crate::socket::{self, ATTENTION, Clamped};
 use crate::{Context, End, Role, SocketOptions, Summary, Totals, TrafficError, bulk};
 
@@ -27,26 +27,25 @@ const MOMENT: u64 = 200_000_000;
 /// A prepared end of a TCP flow.
 #[derive(Debug)]
 pub(crate) struct Tcp {
+    conversation: Box<dyn Conversation>,
     sockets: Vec<(Socket, SocketAddr)>,
     clamped: Vec<Clamped>,
 }
+
+/// The block that is written again and again: one memory for all streams, which so stays in the CPU's cache.
+pub(crate) static BLOCK: LazyLock<Vec<u8>> = LazyLock::new(|| vec![0x55; bulk::WRITE]);
 
 /// A flow's task, seen from one end.
 pub(crate) struct Task<'a> {
     pub end: &'a End,
     pub context: &'a Context,
     pub totals: &'a Totals,
-    /// The block that is written again and again: one memory for all streams, which so stays in the CPU's cache.
-    pub block: &'a [u8],
+    pub conversation: &'a dyn Conversation,
     pub options: SocketOptions,
     /// This end sends (for request: asks).
     pub sends: bool,
     /// Both ends send and receive.
     pub both_ways: bool,
-    /// Of an http flow's client: what its connections share.
-    pub client: Option<&'a Client>,
-    /// Of its server: what it has.
-    pub objects: Option<&'a Objects>,
 }
 
 /// One stream, as its thread and the collector see it.
@@ -103,9 +102,9 @@ impl Stream {
 }
 
 impl Tcp {
-    pub fn prepare(end: &End) -> Result<(Tcp, Vec<u16>), TrafficError> {
-        let Some((control, options, _)) = ours(end) else { return Ok((Tcp::empty(), Vec::new())) };
-        let mut tcp = Tcp::empty();
+    pub fn prepare(end: &End, conversation: Box<dyn Conversation>) -> Result<(Tcp, Vec<u16>), TrafficError> {
+        let mut tcp = Tcp { conversation, sockets: Vec::new(), clamped: Vec::new() };
+        let Some((control, options, _)) = ours(end) else { return Ok((tcp, Vec::new())) };
         let mut ports = Vec::new();
         for address in end.addresses() {
             let (socket, clamped) = socket::tcp(address, &options, control)?;
@@ -121,30 +120,14 @@ impl Tcp {
         Ok((tcp, ports))
     }
 
-    fn empty() -> Tcp {
-        Tcp { sockets: Vec::new(), clamped: Vec::new() }
-    }
-
     pub fn run(self, end: &End, context: &Context, totals: &Totals) -> Result<(), TrafficError> {
         let Some((_, options, sends)) = ours(end) else { return Ok(()) };
         let both_ways = end.flow.traffic.traits().both_ways;
-        let is_http = matches!(end.flow.traffic, Traffic::Http(_));
-        let block = if (sends || both_ways) && !is_http { vec![0x55; bulk::WRITE] } else { Vec::new() };
-        let (mut client, mut objects) = (None, None);
-        if let Traffic::Http(http) = &end.flow.traffic {
-            let (web, stop) = (&http.web, end.stop(context.clock.duration));
-            match end.role {
-                Role::Client => {
-                    client = Some(Client::new(web, end.seed, &end.flow.name, stop, end.target.clone()));
-                }
-                Role::Server => objects = Some(Objects::new(web, end.seed, &end.flow.name)),
-            }
-        }
-        let (client, objects) = (client.as_ref(), objects.as_ref());
         for clamped in &self.clamped {
             context.sink.warning(format!("{}: {}", end.flow.name, clamped.message()), clamped.hint());
         }
-        let task = Task { end, context, totals, block: &block, options, sends, both_ways, client, objects };
+        let conversation = self.conversation.as_ref();
+        let task = Task { end, context, totals, conversation, options, sends, both_ways };
         let width = end.sample.unwrap_or(crate::collect::DEFAULT);
         let streams: Vec<Stream> = (0..self.sockets.len() as u64)
             .map(|number| Stream {
@@ -187,8 +170,8 @@ fn ours(end: &End) -> Option<(&str, SocketOptions, bool)> {
 impl Task<'_> {
     fn stream(&self, stream: &Stream, socket: Socket, address: SocketAddr) {
         let flow = &self.end.flow;
-        if self.objects.is_some() {
-            if let Err(error) = self.host(stream, &socket, address) {
+        if let Some(hosted) = self.conversation.host(self, stream, &socket, address) {
+            if let Err(error) = hosted {
                 self.context.sink.failed(flow, &error);
             }
             return stream.over.store(true, Ordering::Release);
@@ -254,14 +237,6 @@ impl Task<'_> {
         Ok(Some(socket))
     }
 
-    /// Bytes a stream shall carry, where that is what ends it.
-    pub fn bytes(&self) -> Option<u64> {
-        match &self.end.flow.traffic {
-            Traffic::Tcp(tcp) => tcp.bytes,
-            _ => None,
-        }
-    }
-
     /// When the source stops.
     pub fn stop(&self) -> u64 {
         self.end.stop(self.context.clock.duration)
@@ -271,15 +246,8 @@ impl Task<'_> {
         let cpu = clock::thread_cpu();
         let ports = self.watch(stream, socket, address);
         let started = self.context.clock.now();
-        let written = match &self.end.flow.traffic {
-            Traffic::Request(request) => self.ask(stream, socket, request),
-            Traffic::Http(_) => match self.client {
-                Some(client) => self.browse(stream, socket, client),
-                None => Ok(true),
-            },
-            _ => self.write(stream, socket),
-        };
-        let written = self.forgive(written, self.bytes().is_none());
+        let written = self.conversation.send(self, stream, socket);
+        let written = self.forgive(written, self.conversation.bytes().is_none());
         let drained = match &written {
             Ok(_) => self.forgive(self.drain(socket), false),
             Err(_) => Ok(false),
@@ -287,7 +255,7 @@ impl Task<'_> {
         let ended = self.context.clock.now();
         self.context.registry.remove(ports.0, ports.1);
         // A source without a number of bytes need not drain its buffer at the run's end.
-        let drained_enough = matches!(drained, Ok(true)) || self.bytes().is_none();
+        let drained_enough = matches!(drained, Ok(true)) || self.conversation.bytes().is_none();
         let complete = matches!(written, Ok(true)) && drained_enough;
         let (received, last) = stream.received();
         let summary = Summary {
@@ -337,11 +305,7 @@ impl Task<'_> {
         let cpu = clock::thread_cpu();
         let watched = self.both_ways.then(|| self.watch(stream, socket, address));
         let started = self.context.clock.now();
-        let read = match &self.end.flow.traffic {
-            Traffic::Request(request) => self.answer(stream, socket, request),
-            _ => self.read(stream, socket),
-        };
-        let read = self.forgive(read, false);
+        let read = self.forgive(self.conversation.receive(self, stream, socket), false);
         let over = self.context.clock.now();
         if let Some((own, other)) = watched {
             self.context.registry.remove(own, other);
@@ -353,7 +317,7 @@ impl Task<'_> {
         }
         let (total, last) = stream.received();
         let ended = last.unwrap_or(over);
-        let complete = match (&read, self.bytes()) {
+        let complete = match (&read, self.conversation.bytes()) {
             (Err(_), _) => false,
             (Ok(_), Some(bytes)) => total == bytes,
             (Ok(ended), None) => *ended || over >= self.context.clock.duration,

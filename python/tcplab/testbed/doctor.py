@@ -252,8 +252,9 @@ def _tools() -> Iterator[Finding]:
         ("bpftool", "looking at loaded controls", "bpftool"),
         ("clang", "compiling controls for the kernel", "clang"),
         ("tc", "`emulator: netem`, and looking at interfaces", "iproute2"),
+        ("zebra", "routing protocols (FRR)", "frr"),
     ):
-        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
+        program = shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin:/usr/lib/frr")
         if program is None:
             yield Finding(
                 name, Grade.WARN, f"not installed: for {needed_for}", f"sudo apt-get install {package}"

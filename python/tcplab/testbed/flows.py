@@ -15,7 +15,7 @@ from tcplab.testbed.agent import agent_command
 from tcplab.testbed.agents import Agents
 from tcplab.testbed.held import Held
 from tcplab.testbed.layout import lay_out
-from tcplab.testbed.reach import await_routes
+from tcplab.testbed.ping import await_routes
 from tcplab.testbed.testbed import CONTROLS
 
 Json = dict[str, Any]

@@ -24,7 +24,7 @@ from tcplab.testbed.agent import agent_command
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess, answered
 from tcplab.testbed.layout import Interface, Layout, has_routing, lay_out
-from tcplab.testbed.reach import Pair, silent
+from tcplab.testbed.ping import Pair, silent
 from tcplab.testbed.testbed import EMULATOR
 
 Json = dict[str, Any]
@@ -110,12 +110,18 @@ def every() -> list[Held]:
 
 
 def down(name: str) -> None:
-    """End a lab and every process in it; returns when they are gone."""
+    """End a lab and every process in it; returns when they and the name are gone. Raises TestbedError."""
     with _connected(name) as one:
         one.sendall(b'{"do":"down"}\n')
         # Its end of the connection is open for as long as the lab lives.
         while one.recv(4096):
             pass
+    # The sockets of a process that ends are closed one after the other: its name may go last.
+    end = time.monotonic() + _PATIENCE
+    while name in names():
+        if time.monotonic() > end:
+            raise TestbedError(f"lab {name} has not ended", "ask again: tcplab topo list")
+        time.sleep(0.001)
 
 
 def up(plan: Plan, name: str, scenario: str) -> Held:

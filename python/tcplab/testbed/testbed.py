@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from tcplab.plan.types import Plan
-from tcplab.testbed import reach, verification
+from tcplab.testbed import ping, verification
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
 from tcplab.testbed.lab import LabProcess
@@ -102,7 +102,7 @@ class Testbed:
     def verify(self, pairs: Iterable[tuple[str, str, int]]) -> None:
         """See that hosts reach each other by a version of IP; raises TestbedError for the first pair that
         does not."""
-        unanswered, _ = reach.silent(self._ask, reach.pairs_of(self.layout, pairs), 2.0)
+        unanswered, _ = ping.silent(self._ask, ping.pairs_of(self.layout, pairs), 2.0)
         for source, destination, address in unanswered:
             raise TestbedError(
                 f"{destination} ({address}) does not answer {source}",
@@ -122,8 +122,8 @@ class Testbed:
         return certificate
 
     def await_routes(self, plan: Plan, hint: str, meanwhile: Callable[[], None]) -> float:
-        """Wait until the ends of every flow reach each other; see `reach.await_routes`."""
-        return reach.await_routes(plan, self.layout, self._ask, hint, meanwhile)
+        """Wait until the ends of every flow reach each other; see `ping.await_routes`."""
+        return ping.await_routes(plan, self.layout, self._ask, hint, meanwhile)
 
     def sysctls(self, node: str, names: list[str]) -> dict[str, str | None]:
         """Settings as a node has them."""

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -33,6 +34,9 @@ const BACKLOG: usize = 1 << 20;
 /// How often the service's own end is looked for.
 const LOOK: Duration = Duration::from_millis(200);
 const CHUNK: usize = 16 << 10;
+/// Memory that a client's agent may ask for (RLIMIT_DATA), B: whatever its flows, others keep theirs. A thread's stack counts whole.
+const MEMORY: u64 = 1 << 30;
+const MEMORY_OF_A_STREAM: u64 = 4 << 20;
 
 /// How a client shows that it may come in.
 #[derive(Debug, Deserialize)]
@@ -104,7 +108,7 @@ impl Client {
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         self.say(&json!({"event": "admitted"}))?;
-        let mut agent = Agent(self.start(&service.node, theirs)?);
+        let mut agent = Agent(self.start(&service.node, service.limits.streams, theirs)?);
         // Returned when the agent has ended, and with it what listens there.
         let mut ports = service.ports.as_ref().map(Ports::lease);
         let outcome = self.carry(&ours, service, ports.as_mut());
@@ -113,11 +117,22 @@ impl Client {
         outcome
     }
 
-    fn start(&self, node: &[String], end: UnixStream) -> io::Result<Child> {
+    fn start(&self, node: &[String], streams: u64, end: UnixStream) -> io::Result<Child> {
         let (program, arguments) =
             node.split_first().ok_or_else(|| io::Error::other("no program of an agent"))?;
         let (peer, reached) = (plain(self.peer.ip()), plain(self.reached.ip()));
-        Command::new(program)
+        let most = MEMORY.saturating_add(streams.saturating_mul(MEMORY_OF_A_STREAM));
+        let memory = libc::rlimit { rlim_cur: most, rlim_max: most };
+        let mut command = Command::new(program);
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe {
+            command.pre_exec(move || {
+                // A lower limit stays as it is.
+                libc::setrlimit(libc::RLIMIT_DATA, &memory);
+                Ok(())
+            });
+        }
+        command
             .args(arguments)
             .args(["--silence", &SILENCE.to_string()])
             .stdin(Stdio::from(OwnedFd::from(end.try_clone()?)))

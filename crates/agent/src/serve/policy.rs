@@ -9,9 +9,15 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tcplab_plan::Traffic;
 
 use super::network::Network;
 use super::ports::Lease;
+
+/// The shortest interval at which a client may have anything sampled, ns.
+const SAMPLING: u64 = 1_000_000;
+/// Bytes of an echo request besides its payload: the headers of IPv4 and ICMP.
+const PING_HEADERS: u64 = 28;
 
 /// The limits of every client.
 #[derive(Clone, Debug, Deserialize)]
@@ -85,8 +91,8 @@ impl<'a, 'p> Policy<'a, 'p> {
             }
             "probe" => json!({
                 "do": name,
-                "sockets": command.get("sockets"),
-                "hosts": command.get("hosts"),
+                "sockets": interval(command, "sockets")?,
+                "hosts": interval(command, "hosts")?,
                 "machine": command.get("machine").and_then(Value::as_bool).unwrap_or(false),
             }),
             "reflect" => json!({
@@ -141,7 +147,7 @@ impl<'a, 'p> Policy<'a, 'p> {
             "role": role,
             "address": address,
             "ports": ports,
-            "sample": command.get("sample"),
+            "sample": interval(command, "sample")?,
             "seed": command.get("seed").and_then(Value::as_u64).unwrap_or(0),
             "reverse": command.get("reverse").and_then(Value::as_bool).unwrap_or(false),
             "max_pacing_rate": rate,
@@ -167,8 +173,12 @@ impl<'a, 'p> Policy<'a, 'p> {
         let asked = command.get("max_pacing_rate").and_then(Value::as_u64);
         let Some(most) = self.limits.rate else { return Ok(asked) };
         let each = (most / streams).max(1);
-        if flow.get("kind").and_then(Value::as_str) == Some("udp") && role == "client" {
-            if number(flow, "rate")? > each {
+        let kind = flow.get("kind").and_then(Value::as_str);
+        let traits = Traffic::KINDS.iter().find(|traits| kind == Some(traits.name));
+        if role == "client" && traits.is_none_or(|traits| !traits.connected) {
+            let has_rate = traits.is_some_and(|traits| traits.bulk);
+            let rate = if has_rate { number(flow, "rate")? } else { rate_of_pings(flow)? };
+            if rate > each {
                 return Err(format!("a flow sends {most} bit/s at most from this service"));
             }
             return Ok(asked);
@@ -217,6 +227,25 @@ fn sysctls(asked: Option<&Value>) -> Result<Vec<&str>, String> {
         .collect()
 }
 
+/// bit/s of one stream.
+fn rate_of_pings(flow: &Map<String, Value>) -> Result<u64, String> {
+    let (payload, interval) = (number(flow, "payload")?, number(flow, "interval")?);
+    let bits = u128::from(payload.saturating_add(PING_HEADERS)) * 8;
+    Ok(u64::try_from(bits * 1_000_000_000 / u128::from(interval.max(1))).unwrap_or(u64::MAX))
+}
+
+/// An interval of sampling, or none.
+fn interval(command: &Map<String, Value>, key: &str) -> Result<Option<u64>, String> {
+    if command.get(key).is_none_or(Value::is_null) {
+        return Ok(None);
+    }
+    let interval = number(command, key)?;
+    if interval < SAMPLING {
+        return Err("intervals of samples are 1 ms at least on this service".to_owned());
+    }
+    Ok(Some(interval))
+}
+
 fn word<'c>(command: &'c Map<String, Value>, key: &str) -> Result<&'c str, String> {
     command.get(key).and_then(Value::as_str).ok_or_else(|| format!("`{key}` is missing"))
 }
@@ -255,12 +284,24 @@ mod tests {
         ] {
             assert!(admit(&LIMITS, &command).is_err(), "{command}");
         }
-        let probe = json!({"do": "probe", "all_sockets": true, "processes": {"x": 1}, "sockets": 5});
+        let probe = json!({"do": "probe", "all_sockets": true, "processes": {"x": 1}, "sockets": SAMPLING});
         let admitted = admit(&LIMITS, &probe).expect("sampling is allowed");
         assert_eq!(
             admitted,
-            json!({"do": "probe", "sockets": 5, "hosts": null, "machine": false, "id": null})
+            json!({"do": "probe", "sockets": SAMPLING, "hosts": null, "machine": false, "id": null})
         );
+    }
+
+    #[test]
+    fn samples_are_not_so_dense_that_they_fill_the_memory() {
+        let tcp =
+            |sample: u64| json!({"do": "flow", "role": "server", "sample": sample, "flow": {"kind": "tcp"}});
+        assert!(admit(&LIMITS, &tcp(SAMPLING)).is_ok());
+        for command in
+            [tcp(1), json!({"do": "probe", "sockets": 1}), json!({"do": "probe", "hosts": SAMPLING - 1})]
+        {
+            assert!(admit(&LIMITS, &command).is_err(), "{command}");
+        }
     }
 
     #[test]
@@ -289,6 +330,13 @@ mod tests {
         let udp = |rate: u64| json!({"do": "flow", "role": "client", "address": "192.0.2.7", "flow": {"kind": "udp", "rate": rate}});
         assert!(admit(&LIMITS, &udp(1_000_000_000)).is_ok());
         assert!(admit(&LIMITS, &udp(1_000_000_001)).is_err());
+        let ping = |interval: u64| json!({"do": "flow", "role": "client", "address": "192.0.2.7", "flow": {"kind": "ping", "payload": 972, "interval": interval}});
+        // 1,000 B with their headers, each 8 µs.
+        assert!(admit(&LIMITS, &ping(8_000)).is_ok());
+        assert!(admit(&LIMITS, &ping(7_999)).is_err());
+        let mut disguised = ping(7_999);
+        disguised["flow"]["rate"] = json!(1);
+        assert!(admit(&LIMITS, &disguised).is_err());
         let many = json!({"do": "flow", "role": "server", "flow": {"kind": "tcp", "streams": 9}});
         assert!(admit(&LIMITS, &many).is_err());
         let limits = LIMITS;

@@ -53,7 +53,7 @@ macro_rules! skip_if_unable {
 pub fn delay(span: Span) -> Direction {
     Direction {
         rate: None,
-        queue: Queue::Droptail { limit: None, mark_above: None },
+        queue: Queue::droptail(None),
         delay: span,
         jitter: None,
         reorder: None,

@@ -14,7 +14,6 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, bgp: &Bgp) -> Vec<String
         " bgp log-neighbor-changes".to_owned(),
         // RFC 8212 asks for a policy towards other systems; without one nothing would be announced.
         " no bgp ebgp-requires-policy".to_owned(),
-        " no bgp default ipv4-unicast".to_owned(),
         format!(" timers bgp {} {}", seconds(bgp.keepalive), seconds(bgp.hold_time)),
     ];
     let mut families = Vec::new();
@@ -40,6 +39,11 @@ pub(super) fn lines(network: &Network<'_>, node: &Node, bgp: &Bgp) -> Vec<String
                 // The others of this system may not know the networks between it and the next.
                 families.push(format!(" {neighbour} next-hop-self"));
             }
+        }
+        if !six {
+            // bgpd's default is IPv4 for every neighbor, and those in the user's own file count on it.
+            let others = sessions(network, node, bgp, true);
+            families.extend(others.iter().map(|one| format!("  no neighbor {} activate", one.address)));
         }
         let own = announced(network, node, bgp, six);
         families.extend(own.iter().map(|prefix| format!("  network {prefix}")));

@@ -75,6 +75,11 @@ fn a_bgp_router_has_a_session_for_each_address_of_a_neighbour() {
     assert_eq!(sessions.len(), 4, "two subnets, two families");
     assert!(bgp.contains(&"timers bgp 60 180"));
     assert!(bgp.contains(&"network 10.0.0.0/24"));
+    // bgpd's own default holds for neighbors in the user's file.
+    assert!(!bgp.iter().any(|line| line.contains("default ipv4-unicast")));
+    let inactive =
+        bgp.iter().filter(|line| line.starts_with("no neighbor fd00:") && line.ends_with(" activate"));
+    assert_eq!(inactive.count(), 2);
     assert!(section(&all[1], "router bgp 200").contains(&"neighbor 10.0.1.1 bfd"));
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcplab_plan::{Ecn, Node, NodeKind};
+use tcplab_plan::{Node, NodeKind};
 
 use super::Interface;
 
@@ -45,18 +45,10 @@ pub(super) fn sysctls(node: &Node, interfaces: &[Interface]) -> BTreeMap<String,
 
 fn tcp(node: &Node, set: &mut impl FnMut(String, &str)) {
     let tcp = &node.tcp;
-    let on = |is_on: bool| if is_on { "1" } else { "0" };
-    let ecn = match tcp.ecn {
-        Ecn::Off => "0",
-        Ecn::On => "1",
-        Ecn::Passive => "2",
-        Ecn::Accecn => "3",
-    };
+    for (name, value) in tcp.sysctls() {
+        set(name, &value);
+    }
     let settings = [
-        ("ecn", ecn.to_owned()),
-        ("sack", on(tcp.sack).to_owned()),
-        ("timestamps", on(tcp.timestamps).to_owned()),
-        ("slow_start_after_idle", on(tcp.slow_start_after_idle).to_owned()),
         ("wmem", format!("4096 16384 {}", tcp.send_buffer_max)),
         ("rmem", format!("4096 {} {}", tcp.receive_buffer_initial, tcp.receive_buffer_max)),
         // A connection must not begin with what an earlier one has learnt of the path.

@@ -2,9 +2,11 @@
 //!
 //! Every direction is measured at the same time as every other: first single frames, then a burst that fills the queue,
 //! then frames at less than the rate. Bursts that the machine could not send fast enough are repeated, a few at a time.
-//! Directions that disagree are measured again in ever smaller groups, at last alone. The spread of the delays of single
-//! frames is what the machine adds, and widens every tolerance: a busy machine makes the measurement coarser, not wrong.
+//! Directions that are off are measured again in ever smaller groups, at last alone, within a budget of time. When
+//! it is over, sixteen of those that were off once are still measured a second time; the rest is not verified. The spread of the delays of single frames is what the machine adds, and widens every tolerance: a busy machine
+//! makes the measurement coarser, not wrong.
 
+mod budget;
 mod probe;
 mod verdict;
 
@@ -16,7 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tcplab_plan::{Direction, Limit, Loss, LossModel};
 
-use probe::{MIN_FRAME, Outcome, Probe, Train};
+use budget::{Budget, Takes};
+use probe::{Arrival, MIN_FRAME, Outcome, Probe, Train};
 use verdict::{Finding, Verdict};
 
 pub(crate) use probe::{receiver, sender};
@@ -34,17 +37,15 @@ const RATE_TIME: f64 = 0.1;
 const LOSS_FRAMES: f64 = 2000.0;
 const ALL_LOSS_FRAMES: f64 = 40_000.0;
 const MIN_APART: f64 = 100e-6;
-/// How many directions that disagree are measured together again, time after time: fewer disturb each other less.
-const AGAIN: [usize; 3] = [16, 4, 1];
-/// Groups of them, each time; more directions than these have are taken to be off.
-const MAX_ROUNDS: usize = 6;
-/// Directions whose bursts a machine sends at the same time once it was too slow for all of them, and until when
-/// such a group may begin.
+/// Directions whose bursts a machine sends at the same time once it was too slow for all of them.
 const FEW: usize = 4;
-const FEW_UNTIL: Duration = Duration::from_millis(1400);
+/// Directions that are measured again when time is over, because they were off once.
+const DOUBTFUL: usize = 16;
 /// Reasons of a machine that is too slow.
 const SENDS_NO_FASTER: &str = "this machine sends no faster";
 const FILLS_TOO_SLOWLY: &str = "this machine sends too slowly to fill it";
+const NO_TIME: &str = "no time was left to measure it";
+const NOT_REPEATED: &str = "it was off once, and no time was left to measure it again";
 /// Grace period after the last frame should have arrived, seconds.
 const GRACE: f64 = 0.1;
 /// The sender's time for a frame, seconds, on a slow machine.
@@ -64,6 +65,29 @@ pub(crate) struct Asked {
     netem: bool,
 }
 
+/// Frames that are sent in a direction, in this order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Single frames, which tell the delay.
+    Singles,
+    /// A burst, which tells rate and queue limit.
+    Burst,
+    /// Frames at less than the rate, which tell losses.
+    Paced,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Singles, Part::Burst, Part::Paced];
+
+    fn tells(self, what: &str) -> bool {
+        match self {
+            Part::Singles => what == "delay",
+            Part::Burst => ["rate", "queue limit"].contains(&what),
+            Part::Paced => what == "loss",
+        }
+    }
+}
+
 /// A direction that is measured.
 struct Measured<'a> {
     asked: &'a Asked,
@@ -79,97 +103,122 @@ impl Measured<'_> {
         self.findings.iter().any(|finding| [SENDS_NO_FASTER, FILLS_TOO_SLOWLY].contains(&finding.reason))
     }
 
-    fn is_off(&self) -> bool {
-        self.findings.iter().any(|finding| finding.verdict == Verdict::Off)
+    /// A property was off once, and has not been measured again.
+    fn is_doubtful(&self) -> bool {
+        self.findings.iter().any(Finding::is_doubtful)
+    }
+
+    /// A property that the part tells is off. Single frames are part of every repetition: they tell how busy the machine is.
+    fn wants_again(&self, part: Part) -> bool {
+        let mut off = self.findings.iter().filter(|finding| finding.verdict == Verdict::Off);
+        off.any(|finding| part == Part::Singles || part.tells(finding.what))
+    }
+
+    fn note(&mut self, part: Part, outcome: Option<&Outcome>, size: usize) {
+        if part == Part::Singles {
+            self.noise = outcome.map_or(0.0, |outcome| self.asked.noise(outcome));
+        }
+        for finding in self.asked.judge(part, outcome, size, self.noise) {
+            match self.findings.iter_mut().find(|known| known.what == finding.what) {
+                Some(known) => *known = known.repeated(finding),
+                None => self.findings.push(finding),
+            }
+        }
     }
 }
 
-/// Measures directions, each with a socket at its beginning and one at its end.
-pub(crate) fn verify(asked: &[Asked], sockets: Vec<(OwnedFd, OwnedFd)>) -> io::Result<Value> {
+impl budget::Direction for Measured<'_> {
+    fn is_off(&self) -> bool {
+        self.findings.iter().any(|finding| finding.verdict == Verdict::Off)
+    }
+
+    fn takes(&self) -> Takes {
+        let again = Part::ALL.into_iter().filter(|part| self.wants_again(*part));
+        again.map(|part| self.asked.train(part, 1).takes()).sum()
+    }
+}
+
+/// Measures directions, each with a socket at its beginning and one at its end. A property that is not measured within the
+/// time that they may take since they `began` is not verified.
+pub(crate) fn verify(asked: &[Asked], sockets: Vec<(OwnedFd, OwnedFd)>, began: Instant) -> io::Result<Value> {
     let probes = sockets.into_iter().map(|(sender, receiver)| Probe::new(sender, receiver));
     let mut all: Vec<Measured> = asked
         .iter()
         .zip(probes)
         .map(|(asked, probe)| Measured { asked, probe, noise: 0.0, findings: Vec::new() })
         .collect();
-    let began = Instant::now();
-    measure(&mut all.iter_mut().collect::<Vec<_>>())?;
+    let budget = Budget::new(asked.len(), began, Instant::now);
+    measure(&mut all.iter_mut().collect::<Vec<_>>(), |_, _| true, &budget)?;
+    let again = |group: &mut [&mut Measured<'_>]| measure(group, |way, part| way.wants_again(part), &budget);
+    budget.repeat(&mut all, again)?;
     let mut slow: Vec<_> = all.iter_mut().filter(|one| one.is_slow()).collect();
     for group in slow.chunks_mut(FEW) {
-        if began.elapsed() < FEW_UNTIL {
-            burst_again(group)?;
+        if budget.has(group.iter().map(|one| one.asked.train(Part::Burst, 1).takes())) {
+            measure(group, |_, part| part == Part::Burst, &budget)?;
         }
     }
-    for together in AGAIN {
-        let mut off: Vec<_> = all.iter_mut().filter(|one| one.is_off()).collect();
-        if off.len() <= MAX_ROUNDS * together {
-            off.chunks_mut(together).try_for_each(measure)?;
-        }
-    }
-    let directions = all.iter().map(
-        |one| json!({"link": one.asked.link, "direction": one.asked.direction, "measured": one.findings}),
-    );
-    Ok(json!({"directions": directions.collect::<Vec<_>>()}))
+    budget.repeat(&mut all, again)?;
+    // A link that is off stops the run: that is worth more time, for as many as are measured well together.
+    let mut doubtful: Vec<_> = all.iter_mut().filter(|one| one.is_doubtful()).take(DOUBTFUL).collect();
+    let beyond = budget.beyond(&doubtful);
+    measure(&mut doubtful, |way, part| way.wants_again(part), &beyond)?;
+    let directions = all.iter().map(|one| {
+        let measured: Vec<_> = one.findings.iter().map(|finding| finding.concluded(NOT_REPEATED)).collect();
+        json!({"link": one.asked.link, "direction": one.asked.direction, "measured": measured})
+    });
+    let certificate = json!({"directions": directions.collect::<Vec<_>>()});
+    probe::close(all.into_iter().map(|one| one.probe).collect());
+    Ok(certificate)
 }
 
-/// Measures directions at the same time.
-fn measure(ways: &mut [&mut Measured]) -> io::Result<()> {
-    let asked: Vec<&Asked> = ways.iter().map(|way| way.asked).collect();
-    let mut probes: Vec<&mut Probe> = ways.iter_mut().map(|way| &mut way.probe).collect();
-    let trains: Vec<Train> = asked.iter().map(|asked| asked.singles()).collect();
-    let singles = probe::exchange(&mut probes, &trains)?;
-    let noise: Vec<f64> = asked.iter().zip(&singles).map(|(asked, outcome)| asked.noise(outcome)).collect();
-    let bursts = burst(&asked, &mut probes)?;
-    let paced: Vec<Train> = asked.iter().map(|one| one.paced(asked.len()).unwrap_or_default()).collect();
-    let losses = probe::exchange(&mut probes, &paced)?;
-    for (at, way) in ways.iter_mut().enumerate() {
-        let (outcome, size) = &bursts[at];
-        way.noise = noise[at];
-        way.findings = way.asked.judge(&singles[at], outcome, *size, &losses[at], noise[at]);
-    }
-    Ok(())
-}
-
-/// The outcome of a burst in each direction, and the size of its frames.
-fn burst(asked: &[&Asked], probes: &mut [&mut Probe]) -> io::Result<Vec<(Outcome, usize)>> {
-    let trains: Vec<Train> = asked.iter().map(|asked| asked.burst().unwrap_or_default()).collect();
-    let outcomes = probe::exchange(probes, &trains)?;
-    Ok(outcomes.into_iter().zip(trains.iter().map(|train| train.size)).collect())
-}
-
-/// Measures again what a burst tells.
-fn burst_again(ways: &mut [&mut Measured]) -> io::Result<()> {
-    let asked: Vec<&Asked> = ways.iter().map(|way| way.asked).collect();
-    let mut probes: Vec<&mut Probe> = ways.iter_mut().map(|way| &mut way.probe).collect();
-    let bursts = burst(&asked, &mut probes)?;
-    for (way, (outcome, size)) in ways.iter_mut().zip(&bursts) {
-        let rate = way.asked.rate(outcome, *size, way.noise);
-        for finding in rate.into_iter().chain(way.asked.queue(outcome, *size, way.noise)) {
-            if let Some(known) = way.findings.iter_mut().find(|known| known.what == finding.what) {
-                *known = finding;
-            }
+/// Measures the parts that directions want, at the same time.
+fn measure<C: Fn() -> Instant>(
+    ways: &mut [&mut Measured],
+    wants: impl Fn(&Measured, Part) -> bool,
+    budget: &Budget<C>,
+) -> io::Result<()> {
+    for part in Part::ALL {
+        let mut ways: Vec<_> = ways.iter_mut().filter(|way| wants(way, part)).collect();
+        let trains: Vec<Train> = ways.iter().map(|way| way.asked.train(part, ways.len())).collect();
+        let fits: Vec<bool> = trains.iter().map(|train| budget.has([train.takes()])).collect();
+        let sent: Vec<Train> = trains
+            .iter()
+            .zip(&fits)
+            .map(|(train, fits)| if *fits { *train } else { Train::default() })
+            .collect();
+        let mut probes: Vec<&mut Probe> = ways.iter_mut().map(|way| &mut way.probe).collect();
+        let outcomes = probe::exchange(&mut probes, &sent, budget.until)?;
+        for (((way, train), fits), outcome) in ways.iter_mut().zip(trains).zip(fits).zip(outcomes) {
+            way.note(part, Some(&outcome).filter(|outcome| fits && !outcome.cut), train.size);
         }
     }
     Ok(())
 }
 
 impl Asked {
-    fn judge(
-        &self,
-        singles: &Outcome,
-        burst: &Outcome,
-        size: usize,
-        paced: &Outcome,
-        noise: f64,
-    ) -> Vec<Finding> {
-        if !self.plan.up {
-            return vec![Finding::unknown("delay", "the link is down at the start")];
+    /// The frames of a part, of a direction among so many; none where there is nothing to measure.
+    fn train(&self, part: Part, of: usize) -> Train {
+        let train = match part {
+            Part::Singles => Some(self.singles()),
+            Part::Burst => self.burst(),
+            Part::Paced => self.paced(of),
+        };
+        train.filter(|_| self.plan.up).unwrap_or_default()
+    }
+
+    /// Findings by the outcome of a part; none: there was no time for it.
+    fn judge(&self, part: Part, outcome: Option<&Outcome>, size: usize, noise: f64) -> Vec<Finding> {
+        match part {
+            Part::Singles if !self.plan.up => {
+                vec![Finding::unknown("delay", "the link is down at the start")]
+            }
+            _ if !self.plan.up => Vec::new(),
+            Part::Singles => vec![self.delay(outcome, noise)],
+            Part::Burst => {
+                self.rate(outcome, size, noise).into_iter().chain(self.queue(outcome, size, noise)).collect()
+            }
+            Part::Paced => vec![self.loss(outcome)],
         }
-        let mut found = vec![self.delay(singles, noise)];
-        found.extend(self.rate(burst, size, noise));
-        found.extend(self.queue(burst, size, noise));
-        found.push(self.loss(paced));
-        found
     }
 
     /// Seconds that a frame takes at the rate.
@@ -197,7 +246,7 @@ impl Asked {
 
     /// Spread of the delays that the link does not explain, seconds.
     fn noise(&self, singles: &Outcome) -> f64 {
-        let delays = singles.arrivals.iter().map(probe::Arrival::delay);
+        let delays = singles.arrivals.iter().map(Arrival::delay);
         let (min, max) = delays.fold((f64::MAX, 0.0_f64), |(min, max), one| (min.min(one), max.max(one)));
         if self.varies() || max < min { 0.0 } else { max - min }
     }
@@ -207,11 +256,12 @@ impl Asked {
         self.plan.jitter.is_some() || self.plan.reorder.is_some() || self.plan.trace.is_some()
     }
 
-    fn delay(&self, singles: &Outcome, noise: f64) -> Finding {
+    fn delay(&self, singles: Option<&Outcome>, noise: f64) -> Finding {
         let asked = seconds(self.plan.delay.as_ns());
         if self.varies() {
             return Finding::unknown("delay", "it varies by itself");
         }
+        let Some(singles) = singles else { return Finding::unknown("delay", NO_TIME) };
         let own = self.frame_time(MIN_FRAME).unwrap_or(0.0);
         let delays = singles.arrivals.iter().map(|one| one.delay() - own);
         let Some(measured) = delays.min_by(f64::total_cmp) else {
@@ -263,40 +313,52 @@ impl Asked {
         Some(Train { frames: frames as u32, size, apart: Duration::ZERO, patience })
     }
 
-    fn rate(&self, burst: &Outcome, size: usize, noise: f64) -> Option<Finding> {
+    /// The longest part of a burst in which each frame was sent before the one ahead had left. Where its sender was held
+    /// up, the link rests.
+    fn waited<'a>(&self, burst: &'a Outcome) -> &'a [Arrival] {
+        let left = |arrival: &Arrival| arrival.came.saturating_sub(self.plan.delay.as_ns());
+        let parts = burst.arrivals.chunk_by(|ahead, behind| behind.sent < left(ahead));
+        parts.max_by_key(|part| part.len()).unwrap_or_default()
+    }
+
+    fn rate(&self, burst: Option<&Outcome>, size: usize, noise: f64) -> Option<Finding> {
         let asked = self.plan.rate?.bits_per_sec() as f64;
         let frame_time = self.frame_time(size)?;
         if self.plan.policer.is_some() || self.plan.queue.shapes() || self.varies() {
             return Some(Finding::unknown("rate", "something else than the rate spaces packets"));
         }
-        let (Some(first), Some(last)) = (burst.arrivals.first(), burst.arrivals.last()) else {
+        let Some(burst) = burst else { return Some(Finding::unknown("rate", NO_TIME)) };
+        if burst.arrivals.is_empty() {
             return Some(Finding::nothing_came("rate", asked));
+        }
+        let sent_at = f64::from(burst.sent) / burst.sending.max(1e-9);
+        let no_faster = sent_at < 1.2 / frame_time && burst.arrivals.len() == burst.sent as usize;
+        let waited = self.waited(burst);
+        let (Some(first), Some(last), false) = (waited.first(), waited.last(), no_faster) else {
+            return Some(Finding::unknown("rate", SENDS_NO_FASTER));
         };
         // A frame that was lost on the way has used its time, one that found no room has not.
         let frames = if self.plan.loss.is_some() {
             f64::from(last.number - first.number)
         } else {
-            burst.arrivals.len() as f64 - 1.0
+            waited.len() as f64 - 1.0
         };
         let span = last.came.saturating_sub(first.came) as f64 / 1e9;
-        let sent_at = f64::from(burst.sent) / burst.sending.max(1e-9);
         if frames < 5.0 || noise > 0.3 * span {
             return Some(Finding::unknown("rate", "the burst that the queue holds is too short"));
-        }
-        if sent_at < 1.2 / frame_time && burst.arrivals.len() == burst.sent as usize {
-            return Some(Finding::unknown("rate", SENDS_NO_FASTER));
         }
         let measured = asked * frames * frame_time / span;
         Some(Finding::compare("rate", asked, measured, asked * (0.03 + noise / span)))
     }
 
     /// In frames.
-    fn queue(&self, burst: &Outcome, size: usize, noise: f64) -> Option<Finding> {
+    fn queue(&self, burst: Option<&Outcome>, size: usize, noise: f64) -> Option<Finding> {
         self.plan.rate?;
         let Some((_, _)) = self.filling() else {
             return Some(Finding::unknown("queue limit", "a burst does not tell it, or takes too long"));
         };
         let (asked, frame_time) = (self.holds(size)?, self.frame_time(size)?);
+        let Some(burst) = burst else { return Some(Finding::unknown("queue limit", NO_TIME)) };
         if burst.arrivals.len() == burst.sent as usize {
             let spare = f64::from(burst.sent) - asked;
             if burst.sending < 0.5 * spare * frame_time {
@@ -342,13 +404,14 @@ impl Asked {
         })
     }
 
-    fn loss(&self, paced: &Outcome) -> Finding {
+    fn loss(&self, paced: Option<&Outcome>) -> Finding {
         let Some(asked) = self.lost() else {
             return Finding::unknown("loss", "which packets are lost is not a matter of single chances");
         };
         if self.plan.policer.is_some() {
             return Finding::unknown("loss", "the policer drops packets too");
         }
+        let Some(paced) = paced else { return Finding::unknown("loss", NO_TIME) };
         let sent = f64::from(paced.sent);
         let measured = 1.0 - paced.arrivals.len() as f64 / sent.max(1.0);
         if asked > 0.0 && asked * sent < 10.0 {
@@ -361,4 +424,48 @@ impl Asked {
 
 fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A direction of 100 Mbit/s and 1 ms.
+    fn asked() -> Asked {
+        let plan = json!({
+            "up": true, "changes": [], "rate": 100_000_000, "delay": 1_000_000, "queue": {"kind": "droptail", "limit": {"packets": 10_000}}
+        });
+        serde_json::from_value(json!({
+            "link": "l", "direction": "forward", "from": ["a", "x"], "to": ["b", "x"], "mtu": 1500, "netem": false,
+            "plan": plan,
+        }))
+        .unwrap()
+    }
+
+    /// A burst over that direction; after its first 10 frames the sender is held up for 8 ms.
+    fn held_up(frames: u32) -> Outcome {
+        let mut free = 0;
+        let arrivals = (0..frames).map(|number| {
+            let sent = u64::from(number) * 4_000 + if number < 10 { 0 } else { 8_000_000 };
+            free = sent.max(free) + 121_120;
+            Arrival { number, sent, came: free + 1_000_000 }
+        });
+        let arrivals: Vec<Arrival> = arrivals.collect();
+        let sending = arrivals[frames as usize - 1].sent as f64 / 1e9;
+        Outcome { sent: frames, arrivals, sending, cut: false }
+    }
+
+    #[test]
+    fn a_sender_that_is_held_up_does_not_make_a_link_slow() {
+        let finding = asked().rate(Some(&held_up(200)), 1514, 0.0).unwrap();
+        let measured = json!(finding)["measured"].as_f64().unwrap();
+        assert_eq!(finding.verdict, Verdict::Ok, "{measured}");
+        assert!((measured - 100e6).abs() < 1e4, "{measured}");
+    }
+
+    #[test]
+    fn a_burst_that_is_sent_as_slowly_as_the_link_tells_nothing() {
+        let finding = asked().rate(Some(&held_up(12)), 1514, 0.0).unwrap();
+        assert_eq!((finding.verdict, finding.reason), (Verdict::NotVerified, SENDS_NO_FASTER));
+    }
 }

@@ -14,6 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt};
 use nix::time::{ClockId, clock_gettime};
 
+use super::budget::Takes;
+
 /// For local experiments.
 const ETHERTYPE: u16 = 0x88b5;
 /// "Nearest bridge" (IEEE 802.1Q, table 8-1).
@@ -24,6 +26,8 @@ pub(super) const MIN_FRAME: usize = 14 + 4 + 8;
 const RECEIVE_BUFFER: usize = 64 << 20;
 /// How long a train may take to be sent.
 const MAX_TIME: Duration = Duration::from_secs(2);
+/// Time of a frame on a slow machine: sending it, taking it over the link, noting it.
+const WORK: Duration = Duration::from_micros(10);
 /// Frames sent before those that came are read.
 const AT_ONCE: usize = 128;
 
@@ -61,6 +65,8 @@ pub(super) struct Outcome {
     pub(super) arrivals: Vec<Arrival>,
     /// From the first frame to the last, seconds.
     pub(super) sending: f64,
+    /// Time was over before it was sent, or what was under way could come.
+    pub(super) cut: bool,
 }
 
 /// A socket that sends from an interface of the network namespace this thread is in.
@@ -154,13 +160,13 @@ impl Probe {
         }
     }
 
-    fn outcome(&mut self, sent: u32) -> Outcome {
+    fn outcome(&mut self, sent: u32, cut: bool) -> Outcome {
         let (first, last) = self.sending.take().unwrap_or_default();
         let from = self.next - sent;
         let mut arrivals = mem::take(&mut self.arrivals);
         // Nothing of an earlier train.
         arrivals.retain(|one| one.number >= from);
-        Outcome { sent, arrivals, sending: (last - first) as f64 / 1e9 }
+        Outcome { sent, arrivals, sending: (last - first) as f64 / 1e9, cut }
     }
 }
 
@@ -174,10 +180,33 @@ pub(super) struct Train {
     pub(super) patience: Duration,
 }
 
-/// Sends a train in each direction, all side by side, and waits for what comes.
-pub(super) fn exchange(probes: &mut [&mut Probe], trains: &[Train]) -> io::Result<Vec<Outcome>> {
+impl Train {
+    pub(super) fn takes(&self) -> Takes {
+        let sending = (self.apart * self.frames.saturating_sub(1)).min(MAX_TIME);
+        Takes { waiting: sending + self.patience, working: WORK * self.frames }
+    }
+}
+
+/// Closes the sockets, side by side: for each that receives, the kernel waits until no packet is on its way to it
+/// (`packet_release`), 15 ms or so.
+pub(super) fn close(probes: Vec<Probe>) {
+    std::thread::scope(|scope| {
+        let closing: Vec<_> = probes
+            .into_iter()
+            .filter_map(|probe| std::thread::Builder::new().spawn_scoped(scope, move || drop(probe)).ok())
+            .collect();
+        closing.into_iter().for_each(|thread| drop(thread.join()));
+    });
+}
+
+/// Sends a train in each direction, all side by side, and waits for what comes, no longer than `until`.
+pub(super) fn exchange(
+    probes: &mut [&mut Probe],
+    trains: &[Train],
+    until: Instant,
+) -> io::Result<Vec<Outcome>> {
     let began = Instant::now();
-    let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began)).collect();
+    let mut running: Vec<Running> = trains.iter().map(|train| Running::new(*train, began, until)).collect();
     loop {
         for (train, probe) in running.iter_mut().zip(probes.iter_mut()) {
             train.send(probe)?;
@@ -186,17 +215,21 @@ pub(super) fn exchange(probes: &mut [&mut Probe], trains: &[Train]) -> io::Resul
         let now = Instant::now();
         let waking =
             running.iter().zip(probes.iter()).filter_map(|(train, probe)| train.waits_for(probe, now));
-        let Some(until) = waking.min() else { break };
+        let Some(next) = waking.min() else { break };
         let mut polled: Vec<PollFd<'_>> =
             probes.iter().map(|probe| PollFd::new(probe.receiver.as_fd(), PollFlags::POLLIN)).collect();
         // Rounded down: a frame that is due waits for no tick.
-        let wait = until.saturating_duration_since(now).as_millis();
+        let wait = next.saturating_duration_since(now).as_millis();
         match poll(&mut polled, PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX)) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(probes.iter_mut().zip(running).map(|(probe, train)| probe.outcome(train.sent)).collect())
+    let outcomes = probes.iter_mut().zip(running).map(|(probe, train)| {
+        let cut = train.is_cut(probe);
+        probe.outcome(train.sent, cut)
+    });
+    Ok(outcomes.collect())
 }
 
 /// A train on its way.
@@ -209,11 +242,14 @@ struct Running {
     closing: Instant,
     /// When the last that was sent must have come.
     end: Instant,
+    /// When time is over.
+    until: Instant,
 }
 
 impl Running {
-    fn new(train: Train, began: Instant) -> Running {
-        Running { train, sent: 0, due: began, closing: began + MAX_TIME, end: began }
+    fn new(train: Train, began: Instant, until: Instant) -> Running {
+        let closing = (began + MAX_TIME).min(until);
+        Running { train, sent: 0, due: began, closing, end: began, until }
     }
 
     fn is_sending(&self, now: Instant) -> bool {
@@ -240,7 +276,14 @@ impl Running {
         if self.is_sending(now) {
             return Some(self.due);
         }
-        (probe.arrivals.len() < self.sent as usize && now < self.end).then_some(self.end)
+        let end = self.end.min(self.until);
+        (probe.arrivals.len() < self.sent as usize && now < end).then_some(end)
+    }
+
+    /// It was not sent, or not waited for, to its end.
+    fn is_cut(&self, probe: &Probe) -> bool {
+        let missing = probe.arrivals.len() < self.sent as usize && self.end > self.until;
+        missing || (self.sent < self.train.frames && self.closing == self.until)
     }
 }
 
@@ -250,4 +293,48 @@ fn now() -> u64 {
 
 fn ns(seconds: i64, ns: i64) -> u64 {
     seconds.unsigned_abs() * 1_000_000_000 + ns.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socketpair};
+
+    use super::*;
+
+    fn probe() -> io::Result<Probe> {
+        let flags = SockFlag::SOCK_NONBLOCK;
+        let (near, far) = socketpair(AddressFamily::Unix, SockType::Datagram, None, flags)?;
+        Ok(Probe::new(near, far))
+    }
+
+    #[test]
+    fn nothing_is_sent_once_time_is_over() -> io::Result<()> {
+        let train =
+            Train { frames: 3, size: MIN_FRAME, patience: Duration::from_secs(9), ..Train::default() };
+        let outcomes = exchange(&mut [&mut probe()?], &[train], Instant::now())?;
+        assert!(outcomes[0].cut);
+        assert_eq!(outcomes[0].sent, 0);
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_sent_is_not_waited_for_once_time_is_over() -> io::Result<()> {
+        let mut probe = probe()?;
+        let began = Instant::now();
+        let train =
+            Train { frames: 1, size: MIN_FRAME, patience: Duration::from_secs(9), ..Train::default() };
+        let mut running = Running::new(train, began, began + Duration::from_secs(8));
+        running.send(&mut probe)?;
+        assert_eq!(running.waits_for(&probe, began), Some(running.until));
+        assert_eq!(running.waits_for(&probe, running.until), None);
+        assert!(running.is_cut(&probe));
+        Ok(())
+    }
+
+    #[test]
+    fn a_train_without_frames_is_over_at_once_and_not_cut() -> io::Result<()> {
+        let outcomes = exchange(&mut [&mut probe()?], &[Train::default()], Instant::now())?;
+        assert!(!outcomes[0].cut);
+        Ok(())
+    }
 }

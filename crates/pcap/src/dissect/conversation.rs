@@ -10,7 +10,7 @@ use super::tree::Place;
 const KEPT: usize = 100_000;
 
 /// A direction's two ends.
-pub(super) type Ends = (Place, u16, Place, u16);
+pub(super) type FourTuple = (Place, u16, Place, u16);
 
 /// A sequence or acknowledgment number, and the same counted from the first of its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,14 +89,14 @@ type Sides = [Option<Side>; 2];
 /// The conversations of a capture.
 #[derive(Debug, Default)]
 pub(super) struct Conversations {
-    recent: HashMap<Ends, Sides>,
-    before: HashMap<Ends, Sides>,
+    recent: HashMap<FourTuple, Sides>,
+    before: HashMap<FourTuple, Sides>,
 }
 
 impl Conversations {
     /// Numbers relative to the conversation's beginning: to the SYN, or, where that is missing, such that the
     /// first byte seen is number 1, as it would be behind a SYN.
-    pub(super) fn relative(&mut self, ends: Ends, numbers: Numbers) -> Relative {
+    pub(super) fn relative(&mut self, ends: FourTuple, numbers: Numbers) -> Relative {
         let (source, source_port, destination, destination_port) = ends;
         let swapped = (source, source_port) > (destination, destination_port);
         let key = if swapped { (destination, destination_port, source, source_port) } else { ends };

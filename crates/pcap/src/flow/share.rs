@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::{Analysis, Flows, Options};
 use crate::flow::Counts;
-use crate::parse::{Ends, Segment, parse};
+use crate::parse::{FourTuple, Segment, parse};
 use crate::read::Packet;
 
 /// How flows are divided: by both ends' addresses and ports, the same for both directions.
@@ -22,7 +22,7 @@ impl Division {
 
     /// Which part these ends belong to.
     #[inline]
-    pub(crate) fn part(&self, ends: &Ends) -> usize {
+    pub(crate) fn part(&self, ends: &FourTuple) -> usize {
         let fold = |address: u128| (address >> 64) as u64 ^ address as u64;
         let addresses = fold(ends.source.0).wrapping_add(fold(ends.destination.0));
         let (one, other) = (u64::from(ends.source_port), u64::from(ends.destination_port));
@@ -50,7 +50,7 @@ impl Share {
     }
 
     fn holds(&self, segment: &Segment) -> bool {
-        self.division.part(&Ends::of(segment)) == self.index
+        self.division.part(&FourTuple::of(segment)) == self.index
     }
 
     /// Of what belongs to no flow, one counts.

@@ -1,11 +1,11 @@
 //! The packet list: a capture's packets one by one, a line each.
 
-mod line;
+mod columns;
 mod observer;
 
 use std::fmt::Write;
 
-pub use line::Layout;
+pub use columns::Layout;
 
 use crate::dissect::{Captured, Dissector, Field, Summary};
 use crate::filter::{Filter, Subject};

@@ -6,12 +6,15 @@
 //! programming; of all lines below the points, the one that minimises the sum of distances is the edge of their
 //! lower convex hull at their mean time. Both directions are used, for they see the skew with opposite signs.
 //!
-//! The offset cannot be distinguished from an asymmetry of the path: it is taken to be the value that makes the minimum
-//! delays of both directions equal, as NTP does (RFC 5905 section 8).
+//! The offset cannot be distinguished from an asymmetry of the path. No delay is negative, so it lies in an interval as
+//! wide as the shortest round trip. The middle, at which the minimum delays of both directions are equal, is taken, as
+//! NTP does (RFC 5905 section 8). Where the hosts have exchanged the time, that narrows the interval.
 
 /// The second clock's lead over the first: `offset` at `since`, growing by `skew` a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Clock {
+    /// The error of `offset` at most, ns; none where nothing bounds it.
+    pub bound: Option<i64>,
     /// ns.
     pub offset: i64,
     /// ns per ns: 1e-6 is 1 ppm.
@@ -46,25 +49,37 @@ pub(super) struct Differences {
 const MIN_PACKETS: usize = 10;
 const MIN_TIME: i64 = 1_000_000_000;
 
-pub(super) fn estimate(differences: &Differences) -> Clock {
+/// The estimate by the packets, and by what is known beside them.
+pub(super) fn estimate(differences: &Differences, known: Option<Clock>) -> Clock {
     let all = || differences.from_first.iter().chain(&differences.from_second);
-    let Some(since) = all().map(|point| point.0).min() else { return Clock::default() };
+    let Some(since) = all().map(|point| point.0).min() else { return known.unwrap_or_default() };
     let below = points(&differences.from_first, since, 1);
     let above = points(&differences.from_second, since, -1);
     let slopes: Vec<f64> =
         [slope_below(&below), slope_below(&above).map(|slope| -slope)].into_iter().flatten().collect();
-    let skew = if slopes.is_empty() { 0.0 } else { slopes.iter().sum::<f64>() / slopes.len() as f64 };
+    let by_packets = if slopes.is_empty() { 0.0 } else { slopes.iter().sum::<f64>() / slopes.len() as f64 };
+    let skew = known.map_or(by_packets, |known| known.skew);
     let least = |points: &[(f64, f64)], sign: f64| {
         points.iter().map(|&(x, y)| y - sign * skew * x).min_by(f64::total_cmp)
     };
-    let offset = match (least(&below, 1.0), least(&above, -1.0)) {
-        (Some(forward), Some(reverse)) => (forward - reverse) / 2.0,
-        // One direction alone shows only changes of the delay: its minimum is set to 0.
-        (Some(forward), None) => forward,
-        (None, Some(reverse)) => -reverse,
-        (None, None) => 0.0,
+    let (forward, reverse) = (least(&below, 1.0), least(&above, -1.0));
+    let proven = |known: Clock| {
+        let (offset, bound) = (known.ahead(since) as f64, known.bound? as f64);
+        let low = reverse.map_or(f64::MIN, |reverse| -reverse).max(offset - bound);
+        let high = forward.unwrap_or(f64::MAX).min(offset + bound);
+        // Where the two contradict each other, a clock was set meanwhile.
+        (low <= high).then_some((low, high))
     };
-    Clock { offset: offset.round() as i64, skew, since }
+    let (offset, bound) = match (known.and_then(proven), forward, reverse) {
+        (Some((low, high)), ..) => ((low + high) / 2.0, Some((high - low) / 2.0)),
+        (None, Some(forward), Some(reverse)) => ((forward - reverse) / 2.0, Some((forward + reverse) / 2.0)),
+        // One direction alone shows only changes of the delay: its minimum is set to 0.
+        (None, Some(forward), None) => (forward, None),
+        (None, None, Some(reverse)) => (-reverse, None),
+        (None, None, None) => (0.0, None),
+    };
+    let bound = bound.map(|bound| bound.max(0.0).ceil() as i64);
+    Clock { offset: offset.round() as i64, skew, since, bound }
 }
 
 /// Points as floating-point numbers from `since` on, sorted by time.
@@ -118,10 +133,40 @@ mod tests {
     #[test]
     fn offset_and_skew_are_found_under_queueing() {
         for (offset, skew) in [(0, 0.0), (3_000_000_000, 20e-6), (-77_000_000, -150e-6)] {
-            let clock = estimate(&differences(offset, skew));
+            let clock = estimate(&differences(offset, skew), None);
             assert!((clock.skew - skew).abs() < 1e-7, "{} for {skew}", clock.skew);
             assert!((clock.offset - offset).abs() < 10_000, "{} for {offset}", clock.offset);
+            // Half the round trip.
+            assert!((clock.bound.unwrap() - 10_000_000).abs() < 10_000, "{:?}", clock.bound);
         }
+    }
+
+    #[test]
+    fn exchanges_of_the_time_see_an_asymmetry_that_packets_do_not() {
+        let mut asymmetric = differences(3_000_000_000, 0.0);
+        for (_, difference) in &mut asymmetric.from_second {
+            *difference -= 40_000_000;
+        }
+        let by_packets = estimate(&asymmetric, None);
+        assert_eq!(by_packets.offset, 3_000_000_000 - 20_000_000);
+        assert_eq!(by_packets.bound, Some(30_000_000));
+        let known = Clock { offset: 2_999_900_000, skew: 0.0, since: 0, bound: Some(200_000) };
+        let both = estimate(&asymmetric, Some(known));
+        assert_eq!((both.offset, both.bound), (2_999_900_000, Some(200_000)));
+    }
+
+    #[test]
+    fn packets_narrow_what_exchanges_leave_open() {
+        let known = Clock { offset: 15_000_000, skew: 0.0, since: 0, bound: Some(20_000_000) };
+        let both = estimate(&differences(0, 0.0), Some(known));
+        // Exchanges: from -5 to 35 ms; packets: from -10 to 10 ms.
+        assert_eq!((both.offset, both.bound), (2_500_000, Some(7_500_000)));
+    }
+
+    #[test]
+    fn exchanges_that_packets_contradict_count_for_nothing() {
+        let known = Clock { offset: 500_000_000, skew: 0.0, since: 0, bound: Some(1_000) };
+        assert_eq!(estimate(&differences(0, 0.0), Some(known)).offset, 0);
     }
 
     #[test]
@@ -129,12 +174,12 @@ mod tests {
         let mut few = differences(5_000_000, 100e-6);
         few.from_first.truncate(3);
         few.from_second.truncate(3);
-        let clock = estimate(&few);
+        let clock = estimate(&few, None);
         assert_eq!(clock.skew, 0.0);
     }
 
     #[test]
     fn no_packets_tell_nothing() {
-        assert_eq!(estimate(&Differences::default()), Clock::default());
+        assert_eq!(estimate(&Differences::default(), None), Clock::default());
     }
 }

@@ -19,12 +19,14 @@ pub use clock::Clock;
 use matching::Observed;
 
 /// Whether the two captures were timed by one clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Clocks {
     /// They were, or by clocks that are synchronised: times are compared as they are.
     Same,
     /// They were not: offset and skew are estimated and removed.
     Different,
+    /// They were not, and this is known of the second's lead from exchanges of the time. Packets may narrow it further.
+    Known(Clock),
 }
 
 table! {
@@ -106,7 +108,8 @@ pub fn pair(first: &mut Reader, second: &mut Reader, clocks: Clocks) -> Pairing 
     let matched = matching::Matched::of(&first, &second);
     let clock = match clocks {
         Clocks::Same => Clock::default(),
-        Clocks::Different => clock::estimate(&matched.differences(&first, &second)),
+        Clocks::Different => clock::estimate(&matched.differences(&first, &second), None),
+        Clocks::Known(clock) => clock::estimate(&matched.differences(&first, &second), Some(clock)),
     };
     matched.report(&first, &second, clock)
 }

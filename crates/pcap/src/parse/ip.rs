@@ -1,6 +1,6 @@
 //! IPv4 (RFC 791) and IPv6 with its extension headers (RFC 8200).
 
-use super::{Address, Ends, Fragment, Protocol, Segment, TooBig, Unparsed};
+use super::{Address, FourTuple, Fragment, Protocol, Segment, TooBig, Unparsed};
 use crate::read::LONGEST_PACKET;
 
 const ICMP: u8 = 1;
@@ -211,6 +211,7 @@ fn other(bytes: &[u8], at: usize, protocol: u8) -> Unparsed {
 
 /// The beginning of the packet that an ICMP message quotes.
 fn quoted(bytes: &[u8], mtu: u32) -> Option<TooBig> {
-    let (Ends { source, destination, source_port, destination_port }, protocol) = Ends::in_ip(bytes)?;
+    let (FourTuple { source, destination, source_port, destination_port }, protocol) =
+        FourTuple::in_ip(bytes)?;
     Some(TooBig { mtu, source, destination, source_port, destination_port, protocol })
 }

@@ -3,7 +3,7 @@
 //! [`parse`] goes through the link header, VLAN tags, IPv4 or IPv6 with its extension headers, and TCP or UDP
 //! with its options, and copies what it finds into one [`Segment`]. It allocates nothing and trusts no length.
 
-mod endpoints;
+mod four_tuple;
 mod ip;
 mod link;
 mod tcp;
@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use crate::read::LinkType;
 
-pub(crate) use endpoints::Ends;
+pub(crate) use four_tuple::FourTuple;
 pub use tcp::{SackBlock, TcpOptions, flag};
 
 /// An IPv4 address (as an IPv4-mapped one, RFC 4291 section 2.5.5.2) or an IPv6 address.

@@ -5,21 +5,29 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use tcplab_pcap::flow::Direction;
-use tcplab_pcap::pairing::{Clocks, PairedFlow, PairedHalf, pair};
+use tcplab_pcap::pairing::{Clock, Clocks, PairedFlow, PairedHalf, pair};
 
 use super::flows::spread;
 use crate::tables;
 
-/// Matches two captures packet by packet: flows, clock, and the table `pairs`, an Arrow IPC file.
+/// Matches two captures packet by packet: flows, clock, and the table `pairs`, an Arrow IPC file. `known_clock` is the
+/// second clock's lead: offset, skew, the first clock's time of it, and its bound.
 #[pyfunction]
-#[pyo3(signature = (first, second, same_clock=false))]
+#[pyo3(signature = (first, second, same_clock=false, known_clock=None))]
 pub(super) fn match_ends<'py>(
     py: Python<'py>,
     first: PathBuf,
     second: PathBuf,
     same_clock: bool,
+    known_clock: Option<(i64, f64, i64, i64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let clocks = if same_clock { Clocks::Same } else { Clocks::Different };
+    let clocks = match known_clock {
+        _ if same_clock => Clocks::Same,
+        None => Clocks::Different,
+        Some((offset, skew, since, bound)) => {
+            Clocks::Known(Clock { offset, skew, since, bound: Some(bound) })
+        }
+    };
     let (first, second, found) = py.detach(|| {
         let mut first = super::open(Some(&first))?;
         let mut second = super::open(Some(&second))?;
@@ -30,6 +38,7 @@ pub(super) fn match_ends<'py>(
     dict.set_item("offset", found.clock.offset)?;
     dict.set_item("skew", found.clock.skew)?;
     dict.set_item("since", found.clock.since)?;
+    dict.set_item("bound", found.clock.bound)?;
     dict.set_item("unpaired", found.unpaired.to_vec())?;
     let flows = PyList::empty(py);
     for flow in &found.flows {

@@ -1,7 +1,7 @@
 //! The client of a flow: connections that share the work of loading pages.
 
 use std::io;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use socket2::Socket;
@@ -18,20 +18,28 @@ use crate::tcp::{Stream, Task, waited};
 /// State that the connections of a flow share.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pages: Mutex<Pages>,
+    web: Web,
+    pages: OnceLock<Mutex<Pages>>,
     changed: Condvar,
-    endless: bool,
     target: Option<Target>,
 }
 
 impl Client {
-    pub(crate) fn new(web: &Web, seed: u64, flow: &str, stop: u64, target: Option<Target>) -> Client {
-        let pages = Pages::new(web, Requests::new(web, seed, flow), Time::from_ns(stop));
-        Client { pages: Mutex::new(pages), changed: Condvar::new(), endless: web.count.is_none(), target }
+    pub(crate) fn new(web: &Web, target: Option<Target>) -> Client {
+        Client { web: web.clone(), pages: OnceLock::new(), changed: Condvar::new(), target }
     }
 
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The run is over before its work is done: that is all it was asked to.
+    fn endless(&self) -> bool {
+        self.web.count.is_none()
+    }
+
+    fn pages(&self, task: &Task<'_>) -> MutexGuard<'_, Pages> {
+        let pages = || {
+            let requests = Requests::new(&self.web, task.end.seed, &task.end.flow.name);
+            Mutex::new(Pages::new(&self.web, requests, Time::from_ns(task.stop())))
+        };
+        self.pages.get_or_init(pages).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,24 +57,24 @@ impl Task<'_> {
             let Some(asked) = asked else { return Ok(true) };
             match self.fetch(stream, socket, client, &host, asked, &mut buffer) {
                 Ok(true) => {
-                    client.pages().finish(Time::from_ns(self.context.clock.now()));
+                    client.pages(self).finish(Time::from_ns(self.context.clock.now()));
                     client.changed.notify_all();
                 }
-                Ok(false) => return Ok(client.endless),
+                Ok(false) => return Ok(client.endless()),
                 Err(error) => {
                     // Another connection asks for it again.
-                    client.pages().retry(asked);
+                    client.pages(self).retry(asked);
                     client.changed.notify_all();
                     return Err(error);
                 }
             }
         }
-        Ok(client.endless)
+        Ok(client.endless())
     }
 
     /// The next request; inner none: there is no more to do; none: the run is over.
     fn next(&self, client: &Client) -> Option<Option<Asked>> {
-        let mut pages = client.pages();
+        let mut pages = client.pages(self);
         loop {
             if self.context.over() {
                 return None;

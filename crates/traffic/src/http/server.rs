@@ -21,9 +21,14 @@ const MAX_BODY: u64 = 1 << 20;
 
 impl Task<'_> {
     /// Serves the connections to one port until the run is over.
-    pub fn host(&self, stream: &Stream, listener: &Socket, address: SocketAddr) -> Result<(), TrafficError> {
+    pub fn host(
+        &self,
+        stream: &Stream,
+        listener: &Socket,
+        address: SocketAddr,
+        objects: &Objects,
+    ) -> Result<(), TrafficError> {
         let (open, cpu) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let Some(objects) = self.objects else { return Ok(()) };
         let served = std::thread::scope(|scope| {
             while !self.context.over() {
                 if !socket::wait(listener, libc::POLLIN)? {

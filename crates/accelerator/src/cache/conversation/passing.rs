@@ -77,7 +77,7 @@ impl Conversation {
 
 /// Carries on both directions of a connection until they have ended.
 fn carry(mut poll: Poll, mut connection: Connection) -> io::Result<()> {
-    let (mut events, mut pipes) = (Events::with_capacity(2), Pipes::default());
+    let (mut events, mut pipes) = (Events::with_capacity(2), Pipes::at_most(2));
     loop {
         match connection.advance(&mut pipes)? {
             Turn::Ready => {}

@@ -6,31 +6,31 @@ use crate::read::LinkType;
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct FourTuple {
     pub source: Address,
     pub destination: Address,
     pub source_port: u16,
     pub destination_port: u16,
 }
 
-impl Ends {
-    pub(crate) fn of(segment: &Segment) -> Ends {
+impl FourTuple {
+    pub(crate) fn of(segment: &Segment) -> FourTuple {
         let Segment { source, destination, source_port, destination_port, .. } = *segment;
-        Ends { source, destination, source_port, destination_port }
+        FourTuple { source, destination, source_port, destination_port }
     }
 
     /// The ends of the TCP or UDP packet in a frame; none where [`Ends::in_ip`] tells none. A packet that
     /// has ends may still turn out to be malformed.
     #[inline]
-    pub(crate) fn from_fixed_headers(link: LinkType, bytes: &[u8]) -> Option<Ends> {
-        let (ends, _) = Ends::in_ip(bytes.get(ip_header(link, bytes).ok()?..)?)?;
+    pub(crate) fn from_fixed_headers(link: LinkType, bytes: &[u8]) -> Option<FourTuple> {
+        let (ends, _) = FourTuple::in_ip(bytes.get(ip_header(link, bytes).ok()?..)?)?;
         Some(ends)
     }
 
     /// The ends of a TCP or UDP packet that begins with its IP header, and which it is; none of fragments, of
     /// packets with extension headers, and where the ports were not captured.
     #[inline]
-    pub(super) fn in_ip(packet: &[u8]) -> Option<(Ends, Protocol)> {
+    pub(super) fn in_ip(packet: &[u8]) -> Option<(FourTuple, Protocol)> {
         let (source, destination, protocol, ports_at) = match packet.first()? >> 4 {
             4 => {
                 let header = packet.first_chunk::<{ ip::IPV4_LEN }>()?;
@@ -51,6 +51,6 @@ impl Ends {
         let protocol = ip::protocol(protocol)?;
         let &[a, b, c, d] = packet.get(ports_at..)?.first_chunk::<4>()?;
         let (source_port, destination_port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-        Some((Ends { source, destination, source_port, destination_port }, protocol))
+        Some((FourTuple { source, destination, source_port, destination_port }, protocol))
     }
 }
