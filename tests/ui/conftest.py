@@ -111,12 +111,21 @@ def visited(browser: Browser, **options: Any) -> Page:
     return context.new_page()
 
 
+# The browser's own words about a server that is away, or interfaces of the machine that came or went.
+AWAY = "net::ERR_"
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """An empty page, which may not complain of anything by its end."""
+def page(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """An empty page, which is closed before the server; by its end its console must be empty.
+
+    A test that has the server refuse something says what: the browser itself complains of that.
+    """
+    refused = [str(mark.args[0]) for mark in request.node.iter_markers("refused")]
     made = visited(browser, viewport={"width": 1280, "height": 800})
     problems: list[str] = []
     made.on("pageerror", lambda error: problems.append(str(error)))
+    made.on("console", lambda said: problems.append(f"{said.type}: {said.text} {said.location['url']}"))
     yield made
     made.context.close()
-    assert problems == []
+    assert [one for one in problems if not any(known in one for known in (AWAY, *refused))] == []

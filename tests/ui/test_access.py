@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from .conftest import PATIENCE, Served, visited
-from .steps import chart, opened, write
+from .steps import SCENARIO, chart, opened, reads, write
 
 expect.set_options(timeout=PATIENCE)
 
@@ -59,7 +60,7 @@ def test_axe_finds_nothing_against_the_page(browser: Browser, served: Served, th
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
     assert complaints(page) == []
     write(page, "tcplab: 2")
-    expect(page.get_by_label("Mistakes and warnings")).to_be_visible()
+    expect(page.get_by_label("Errors and warnings")).to_be_visible()
     assert complaints(page) == []
     page.context.close()
 
@@ -78,7 +79,10 @@ def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Serv
     page.goto(served.key)
     expect(page.get_by_role("heading", name="Draw a network")).to_be_visible()
     tools = page.get_by_role("toolbar", name="Draw")
-    reach(page, "Host")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Skip to the drawing")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(tools.get_by_role("button", name="Host")).to_be_focused()
     for count in (1, 2):
         page.keyboard.press("Enter")
         expect(page.locator(".device")).to_have_count(count)
@@ -90,12 +94,81 @@ def test_a_network_is_drawn_and_simulated_by_keys_alone(page: Page, served: Serv
     page.keyboard.press("f")
     expect(page.locator(".arc-label")).to_have_text("flow1 · cubic")
     expect(chart(page, "Congestion window")).to_have_attribute("data-lines", "1")
+    # Settings of a link.
+    reach(page, "Link h1-h2")
+    page.keyboard.press("Enter")
+    reach(page, "rate", "Shift+Tab")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("2 Mbit/s")
+    page.keyboard.press("Enter")
+    expect(page.locator(".wire-label")).to_contain_text("2 Mbit/s")
+    # A run that is kept, its curves, its packets.
+    reach(page, "Run", "Shift+Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".chip.run")).to_have_count(1)
+    reach(page, "Panels")
+    page.keyboard.press("Enter")
+    reach(page, "In flight")
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Panels")).to_be_focused()
+    expect(chart(page, "In flight")).to_be_visible()
+    reach(page, "Packets", "Shift+Tab")
+    page.keyboard.press("Enter")
+    reach(page, "Time of the run")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".clock")).not_to_have_attribute("data-time", "0")
+    # Its tables.
+    reach(page, "Files", "Shift+Tab")
+    page.keyboard.press("Enter")
+    reach(page, "untitled", "Tab", within=".result")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Summary")).to_contain_text("flow1")
 
 
-def reach(page: Page, name: str) -> None:
-    """Press Tab until the focus is on the button of this name."""
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.innerText?.trim()") == name:
+def test_a_study_is_made_and_its_cell_opened_by_keys_alone(page: Page, served: Served) -> None:
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\ngrid: {flows.bulk.cc: [reno, cubic]}\n"
+    )
+    opened(page, served)
+    reach(page, "Run the study grid.yaml")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("link", name="Download report")).to_be_visible()
+    reach(page, "Open runs")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Summary")).to_contain_text("bulk")
+
+
+def test_tab_goes_through_the_text_unless_someone_edits_it(page: Page, served: Served) -> None:
+    opened(page, served)
+    reach(page, "Scenario as YAML")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Height of the curves")).to_be_focused()
+    reads(page, SCENARIO)
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("#")
+    page.keyboard.press("Tab")
+    expect(page.locator(".cm-line").first).to_have_text(re.compile("^  #+"))
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Height of the curves")).to_be_focused()
+
+
+NAME = """(within) => {
+    const one = document.activeElement;
+    if (within && !one.closest(within)) return "";
+    return one.getAttribute("aria-label") ?? (one.labels?.length ? one.labels[0] : one).innerText.trim();
+}"""
+
+
+def reach(page: Page, name: str, key: str = "Tab", within: str = "") -> None:
+    """Press Tab, or Tab with Shift, until the focus is on what has this name, and is seen."""
+    passed = []
+    for _ in range(90):
+        page.keyboard.press(key)
+        passed.append(page.evaluate(NAME, within).split("\n")[0])
+        if passed[-1].split(":")[0] == name:
+            assert page.evaluate("document.activeElement.matches(':focus-visible')")
             return
-    raise AssertionError(f"Tab does not reach {name}")
+    raise AssertionError(f"{key} does not reach {name}, but {passed}")

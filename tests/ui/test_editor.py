@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tcplab.scenario import expand, load
@@ -84,7 +85,7 @@ def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Se
     opened(page, served)
     expect(chart(page, "Goodput")).to_be_visible()
     write(page, SCENARIO.replace("10 Mbit/s", "10 Mbits"))
-    mistakes = page.get_by_label("Mistakes and warnings")
+    mistakes = page.get_by_label("Errors and warnings")
     expect(mistakes).to_contain_text("line 5")
     expect(page.locator(".wire-label.wrong")).to_be_visible()
     expect(page.get_by_role("button", name="Run", exact=True)).to_be_disabled()
@@ -94,6 +95,19 @@ def test_a_mistake_is_told_at_its_line_and_on_the_drawing(page: Page, served: Se
     expect(page.locator(".device")).to_have_count(2)
     write(page, SCENARIO)
     expect(mistakes).to_have_count(0)
+    expect(page.locator(".status")).to_contain_text("Simulated 3 s")
+
+
+def test_what_the_engine_cannot_do_is_told_at_its_line_and_on_the_drawing(page: Page, served: Served) -> None:
+    opened(page, served)
+    write(page, SCENARIO.replace("kind: tcp", "kind: tcp, generator: iperf3"))
+    problem = page.get_by_label("Errors and warnings").get_by_role("button")
+    expect(problem).to_contain_text("line 7 flows.bulk.generator: iperf3 is a program")
+    expect(problem).to_contain_text("Fix: leave `generator` out")
+    expect(page.locator(".cm-lintRange-error")).to_have_text("iperf3")
+    expect(page.locator(".arc-label.wrong")).to_be_visible()
+    problem.click()
+    expect(page.locator(".cm-activeLine")).to_contain_text("generator: iperf3")
 
 
 def test_a_menu_is_closed_by_escape_by_a_choice_and_by_a_press_elsewhere(page: Page, served: Served) -> None:
@@ -138,6 +152,7 @@ topology:
 """
 
 
+@pytest.mark.refused("/api/import")
 def test_topologies_of_other_tools_are_opened(page: Page, served: Served) -> None:
     page.goto(served.key)
     for name, text, nodes in (("old.mn", MINIEDIT, 3), ("pair.clab.yml", CONTAINERLAB, 2)):

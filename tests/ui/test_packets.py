@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from .conftest import Served
-from .steps import SCENARIO, opened
+from .steps import SCENARIO, opened, write
 
 
 def test_packets_move_along_their_links(page: Page, served: Served) -> None:
@@ -123,3 +123,11 @@ def test_a_kept_run_that_has_recorded_packets_is_played(page: Page, served: Serv
     assert answer.value.ok
     page.get_by_label("Time of the run").fill("1.6")
     expect(page.locator(".clock")).not_to_have_attribute("data-dots", "0")
+
+
+def test_an_error_in_the_text_is_said_in_words(page: Page, served: Served) -> None:
+    opened(page, served)
+    page.get_by_role("tab", name="Packets").click()
+    expect(page.get_by_role("button", name="Play")).to_be_enabled()
+    write(page, SCENARIO + "duration: 4 s\n")
+    expect(page.get_by_text("Fix the errors in the scenario to see packets.")).to_be_visible()

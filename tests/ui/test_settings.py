@@ -47,7 +47,7 @@ def test_kinds_of_queues_and_what_routers_do_have_their_settings(page: Page, ser
     plan: Any = expand(load(served.root / "small.yaml"))
     assert plan["links"][0]["forward"]["queue"]["kind"] == "codel"
     assert plan["links"][0]["forward"]["queue"]["target"] == 10_000_000
-    expect(page.get_by_label("Mistakes and warnings")).to_have_count(0)
+    expect(page.get_by_label("Errors and warnings")).to_have_count(0)
 
 
 def test_a_flow_becomes_any_kind_there_is(page: Page, served: Served) -> None:
@@ -93,7 +93,7 @@ def test_settings_of_a_queue_that_is_a_bare_kind(page: Page, served: Served) -> 
     queue.get_by_label("target", exact=True).fill("10 ms")
     page.keyboard.press("Enter")
     expect(page.locator(".cm-content")).to_contain_text("queue: {kind: codel, target: 10 ms}")
-    expect(page.get_by_label("Mistakes and warnings")).to_have_count(0)
+    expect(page.get_by_label("Errors and warnings")).to_have_count(0)
 
 
 def test_a_setting_is_described_to_those_who_use_no_pointer(page: Page, served: Served) -> None:

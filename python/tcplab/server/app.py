@@ -67,7 +67,7 @@ class Server:
         """The token for a cookie."""
         body = await body_of(request)
         if not self.gate.knows(str(body.get("token", ""))):
-            raise RequestError("the token is wrong: use the address that `tcplab ui` has printed", 401)
+            raise RequestError("wrong token: use the address that `tcplab ui` printed", 401)
         answer = JSONResponse({"ok": True})
         answer.set_cookie(
             self.gate.cookie,
@@ -148,7 +148,10 @@ class Server:
             raise RequestError(f"{name}: {problem}", 422) from None
 
     async def preview(self, request: Request) -> Response:
-        """Simulate a text now, and answer with its curves."""
+        """Simulate a text now, and answer with its curves, or with why there are none.
+
+        Half a word that someone types is not a failed request.
+        """
         text, name, base, _, body = await self._scenario(request)
         wants_packets = bool(body.get("packets"))
         points = _number(body.get("points", 1000), 50, curves.MAX_POINTS)
@@ -162,7 +165,12 @@ class Server:
             count = library.packets_of(prepared)
             if count > PREVIEW_PACKETS:
                 raise PreviewError(f"about {count / 1e6:.0f} million packets: press Run to simulate them")
-            made = self.previews.make(str(body.get("page", ""))[:64], prepared, order)
+            page = str(body.get("page", ""))[:64]
+
+            def tell(share: float) -> None:
+                self.hub.tell({"type": "preview", "page": page, "share": share})
+
+            made = self.previews.make(page, prepared, order, tell)
             about = {"run": made.id, "wall": made.wall, "packets": count}
             return curves.curves(made.run_dir, made.plan, panels=panels, points=points, more=about)
 
@@ -170,17 +178,20 @@ class Server:
             return Response(await run_in_threadpool(work), media_type=frames.MEDIA_TYPE)
         except SupersededError:
             return Response(status_code=204)
-        except PreviewError as problem:
-            return JSONResponse({"error": str(problem)}, 422)
-        except (library.ScenarioErrors, library.UnsupportedError, library.ForbiddenError) as problem:
-            return JSONResponse({"error": str(problem)}, 422)
+        except (
+            PreviewError,
+            library.ScenarioErrors,
+            library.UnsupportedError,
+            library.ForbiddenError,
+        ) as problem:
+            return JSONResponse({"refused": str(problem)})
 
     async def run(self, request: Request) -> Response:
         """Begin a run that is kept."""
         text, name, base, engine, body = await self._scenario(request)
         self._may_write()
         if engine != "sim" and not self.may_run:
-            raise RequestError("this server runs nothing on its kernel: start it with --allow-run", 403)
+            raise RequestError("kernel runs are not allowed on this server: start it with --allow-run", 403)
 
         def work() -> dict[str, Any]:
             prepared = library.prepare(
@@ -322,8 +333,12 @@ class Server:
     # Studies.
 
     async def study(self, request: Request) -> Response:
-        """A study's cells and their figures."""
-        path = self.folder.result(request.query_params.get("path", ""))
+        """A study's cells and their figures; no content while its process has not read its file yet."""
+        name = request.query_params.get("path", "")
+        asked = self.folder.path(name)
+        if self.jobs.busy(asked) and not library.is_study_dir(asked):
+            return Response(status_code=204)
+        path = self.folder.result(name)
 
         def work() -> dict[str, Any]:
             found = library.study_results(path)
@@ -339,7 +354,7 @@ class Server:
         body = await body_of(request)
         self._may_write()
         if not self.may_run:
-            raise RequestError("this server runs no studies: start it with --allow-run", 403)
+            raise RequestError("studies are not allowed on this server: start it with --allow-run", 403)
         if isinstance(body.get("resume"), str):
             return JSONResponse(self._resumed(self.folder.result(body["resume"])).to_json())
         if isinstance(body.get("path"), str):
@@ -350,7 +365,7 @@ class Server:
         else:
             source = name = str(body.get("shipped", ""))
             if name not in dict(library.shipped_studies()):
-                raise RequestError("no study of this name is shipped", 404)
+                raise RequestError("unknown shipped study", 404)
         directory = library.place(f"study-{name}", self.folder.runs)
         job = studies.start(self.jobs, self.hub, source, name, directory, quick=bool(body.get("quick")))
         return JSONResponse(job.to_json())
@@ -388,7 +403,7 @@ class Server:
             try:
                 made = self.previews[name]
             except KeyError:
-                raise RequestError("this simulation is no longer kept", 410) from None
+                raise RequestError("this simulation is gone: simulate again", 410) from None
             return made.run_dir, made.plan, None
         run = library.load(self.folder.result(name))
         number = int(_number(request.query_params.get("repetition", run.repetitions[0]), 1, 10**6))
@@ -498,7 +513,7 @@ def _number(value: Any, least: float, most: float) -> int:
     try:
         return int(min(max(float(value), least), most))
     except (TypeError, ValueError):
-        raise RequestError("a number is needed") from None
+        raise RequestError("not a number") from None
 
 
 def _window(request: Request, plan: Plan) -> tuple[int, int]:
@@ -507,7 +522,7 @@ def _window(request: Request, plan: Plan) -> tuple[int, int]:
     start = _number(float(_query(request, "from", 0)) * 1e9, 0, duration)
     end = _number(float(_query(request, "to", duration / 1e9)) * 1e9, 0, duration)
     if end <= start:
-        raise RequestError("the window is empty")
+        raise RequestError("empty time window")
     return start, end
 
 
@@ -525,7 +540,7 @@ def _panels(asked: Any) -> tuple[str, ...]:
     if asked is None:
         return curves.DEFAULT_PANELS
     if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
-        raise RequestError("panels are names")
+        raise RequestError("panels must be a list of names")
     if unknown := [name for name in asked if name not in curves.PANELS]:
         raise RequestError(f"unknown panel {unknown[0]} (panels: {', '.join(curves.PANELS)})")
     return tuple(dict.fromkeys(asked))

@@ -43,10 +43,10 @@ class Folder:
     def path(self, name: str) -> Path:
         """The file of this name below the root; raises FolderError for any other."""
         if not name or "\0" in name or name.startswith(("/", "~")):
-            raise FolderError("a path is relative to the directory that is shown")
+            raise FolderError("the path must be relative to the served directory")
         path = (self.root / name).resolve()
         if not path.is_relative_to(self.root):
-            raise FolderError(f"{name} is not below the directory that is shown", 403)
+            raise FolderError(f"{name} is outside the served directory", 403)
         return path
 
     def name(self, path: Path) -> str:
@@ -94,7 +94,7 @@ class Folder:
         except OSError as problem:
             raise FolderError(f"{name} cannot be read: {problem.strerror}", 404) from None
         if len(data) > library.MAX_BYTES:
-            raise FolderError(f"{name} is larger than a scenario may be", 413)
+            raise FolderError(f"{name} is too large for a scenario", 413)
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
@@ -110,7 +110,7 @@ class Folder:
         path = self._scenario(name)
         data = text.encode("utf-8")
         if len(data) > library.MAX_BYTES:
-            raise FolderError("the text is larger than a scenario may be", 413)
+            raise FolderError("the text is too large for a scenario", 413)
         there = _version(path.read_bytes()) if path.is_file() else None
         if there != version and there != _version(data):
             what = "is there already" if version is None else "was changed elsewhere since it was opened"
@@ -145,7 +145,7 @@ class Folder:
     def _scenario(self, name: str) -> Path:
         path = self.path(name)
         if path.suffix not in (".yaml", ".yml") or any(part.startswith(".") for part in Path(name).parts):
-            raise FolderError(f"{name}: a scenario's name ends in .yaml")
+            raise FolderError(f"{name}: the name of a scenario must end in .yaml")
         if path.exists() and not path.is_file():
             raise FolderError(f"{name} is not a file")
         return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tcplab import engine as engines
 from tcplab import runner, topologies
-from tcplab.engine.base import Outcome, Progress, Status
+from tcplab.engine.base import Outcome, Problem, Progress, Status
 from tcplab.results import Listed, ResultsError, Run, list_results, load, run_dir_of
 from tcplab.scenario import ScenarioErrors, expand, from_document, json_schema, read_text, warnings
 from tcplab.scenario.reading import MAX_BYTES, declares_scenario
@@ -81,23 +81,16 @@ def check(text: str, name: str, base: Path, engine: str, root: Path, *, own_code
     """
     found: dict[str, Any] = {"ok": False, "errors": [], "problems": [], "warnings": [], "plan": None}
     try:
-        plan = expand(_scenario(text, name, base, root, own_code=own_code))
+        scenario = _scenario(text, name, base, root, own_code=own_code)
+        plan = expand(scenario)
     except ScenarioErrors as mistakes:
         found["errors"] = [_error(mistake) for mistake in mistakes.errors]
         return found
     except ForbiddenError as problem:
-        found["problems"] = [{"where": "", "message": str(problem), "hint": "", "fatal": True}]
+        found["problems"] = [_problem(Problem("", str(problem)))]
         return found
-    problems = engines.load(engine).check(plan)
-    found["problems"] = [
-        {
-            "where": p.where,
-            "message": p.message,
-            "hint": p.fix,
-            "fatal": p.fatal,
-        }
-        for p in problems
-    ]
+    problems = runner.problems_of(scenario, engines.load(engine), plan)
+    found["problems"] = [_problem(problem) for problem in problems]
     found["warnings"] = warnings(plan)
     found["plan"] = plan
     found["ok"] = not any(problem.fatal for problem in problems)
@@ -247,6 +240,7 @@ def study_results(path: Path) -> dict[str, Any]:
     return {
         "name": found.study.name,
         "axes": {axis.name: [value.label for value in axis.values] for axis in found.study.axes},
+        "axis_titles": {axis.name: axis.title for axis in found.study.axes},
         "cells": summary.to_json(),
         "runs": [
             {"cell": one.cell, "repetition": one.repetition, "status": one.status, "message": one.message}
@@ -275,10 +269,13 @@ def _has_ended(run_dir: Path) -> bool:
         return True
 
 
-def _metrics() -> dict[str, str]:
-    from tcplab.study.metrics import METRICS
+def _metrics() -> dict[str, dict[str, Any]]:
+    from tcplab.study.metrics import METRICS, title
 
-    return {name: str(getattr(metric, "unit", "")) for name, metric in METRICS.items()}
+    return {
+        name: {"title": title(name), "unit": metric.unit, "share": metric.share, "about": metric.doc}
+        for name, metric in METRICS.items()
+    }
 
 
 def study_report(path: Path) -> Path:
@@ -311,7 +308,7 @@ def study_begun(path: Path, root: Path) -> str:
     index = Store(path).index()
     source = str(index["source"])
     if called(source) not in dict(shipped_studies()) and not Path(source).resolve().is_relative_to(root):
-        raise ForbiddenError(f"{source}: this file is not below the directory that the server shows")
+        raise ForbiddenError(f"{source}: this file is outside the served directory")
     return str(index.get("study", path.name))
 
 
@@ -351,7 +348,7 @@ def _refuse_outside(document: Document, base: Path, root: Path, *, own_code: boo
                 f"{name}: a C file of one's own runs on the server's machine; start it with --allow-run"
             )
         if not (base / name).resolve().is_relative_to(root):
-            raise ForbiddenError(f"{name}: this file is not below the directory that the server shows")
+            raise ForbiddenError(f"{name}: this file is outside the served directory")
 
 
 def _named_files(value: Any) -> Iterator[tuple[str, str]]:
@@ -369,6 +366,23 @@ def _named_files(value: Any) -> Iterator[tuple[str, str]]:
                 yield key, name
         else:
             yield from _named_files(inner)
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    """A problem of an engine as the page reads it; its line is 0 where the text does not hold it."""
+    at = problem.at
+    place = (
+        {"line": at.line, "column": at.column, "width": at.width}
+        if at
+        else {"line": 0, "column": 0, "width": 0}
+    )
+    return {
+        "where": problem.where,
+        "message": problem.message,
+        "hint": problem.fix,
+        "fatal": problem.fatal,
+        **place,
+    }
 
 
 def _error(mistake: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ async def body_of(request: Request) -> dict[str, Any]:
     async for part in request.stream():
         data += part
         if len(data) > _MAX_BODY:
-            raise RequestError("the request is too large", 413)
+            raise RequestError(f"the request is larger than {_MAX_BODY >> 20} MiB", 413)
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ _PREVIEWS_KEPT = 8
 _PREVIEW_SECONDS = 5.0
 # Above so many packets, a simulation is made when asked for, not at every key press.
 PREVIEW_PACKETS = 3_000_000
+# A simulation that takes less has no progress to show, seconds.
+_MOMENT = 0.3
 # Seconds between two messages about a run's progress: 10 a second.
 _PERIOD = 0.1
 # A finished run is announced to pages that open within this many later ones.
@@ -65,8 +67,12 @@ class Previews:
         with self._lock:
             return self._kept[name]
 
-    def make(self, page: str, prepared: library.Prepared, order: int) -> Preview:
+    def make(
+        self, page: str, prepared: library.Prepared, order: int, tell: Callable[[float], None]
+    ) -> Preview:
         """Simulate; called in a thread. The page's call of a higher `order` ends it with SupersededError.
+
+        `tell` learns of the share that is done, when it takes longer than a moment.
 
         The order is the page's own: requests may overtake each other on their way. Raises PreviewError when
         it takes too long or fails.
@@ -79,11 +85,17 @@ class Previews:
                 self._newest.clear()
             self._newest[page] = order
         began = time.monotonic()
+        reported = began + _MOMENT
         path = self.place / str(number)
 
-        def progress(_: library.Progress) -> None:
-            if self._newest.get(page) != order or time.monotonic() - began > _PREVIEW_SECONDS:
+        def progress(now: library.Progress) -> None:
+            nonlocal reported
+            clock = time.monotonic()
+            if self._newest.get(page) != order or clock - began > _PREVIEW_SECONDS:
                 raise KeyboardInterrupt
+            if clock - reported >= _PERIOD:
+                reported = clock
+                tell(now.time / now.duration)
 
         try:
             path.mkdir()
@@ -91,7 +103,7 @@ class Previews:
             if self._newest.get(page) != order:
                 raise SupersededError
             if outcome.status is library.Status.INTERRUPTED:
-                raise PreviewError(f"the simulation takes more than {_PREVIEW_SECONDS:g} s: press Run")
+                raise PreviewError(f"the simulation takes longer than {_PREVIEW_SECONDS:g} s: press Run")
             if outcome.status is library.Status.FAILED:
                 raise PreviewError(outcome.message)
         except BaseException:
@@ -236,7 +248,7 @@ class Jobs:
                 return
             reported = time.monotonic()
             job.time, job.duration = now.time / 1e9, now.duration / 1e9
-            job.goodput, job.cwnd = now.goodput, now.cwnd
+            job.goodput, job.cwnd = _of_going(prepared.plan, now.goodput, now.time), now.cwnd
             job.rtt = {flow: srtt / 1e9 for flow, srtt in now.srtt.items()}
             self.changed(job)
 
@@ -254,3 +266,12 @@ class Jobs:
                 job.state, job.message = outcome.status.value, outcome.message
                 return
         job.state = "done"
+
+
+def _of_going(plan: Plan, figures: Mapping[str, float], time: int) -> dict[str, float]:
+    """Those of flows that have started and not stopped: the others have no goodput, not one of 0."""
+    return {
+        flow["name"]: figures[flow["name"]]
+        for flow in plan["flows"]
+        if flow["name"] in figures and flow["start"] <= time <= (flow["stop"] or plan["duration"])
+    }

@@ -93,9 +93,11 @@ class Guard:
             return
         headers = Headers(scope=scope)
         if not self.gate.host_allowed(headers):
-            await _refuse(scope, receive, send, 403, "this server is not called by that name")
+            await _refuse(
+                scope, receive, send, 403, "the Host header is not a name of this server; add it with --name"
+            )
         elif not self.gate.origin_allowed(headers):
-            await _refuse(scope, receive, send, 403, "another site's page may not call this server")
+            await _refuse(scope, receive, send, 403, "cross-origin request refused")
         elif not (is_open(scope, self.gate.base_path) or self.gate.admits(headers)):
             await _refuse(scope, receive, send, 401, "the token is missing or wrong")
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 import sys
 import webbrowser
@@ -61,10 +63,18 @@ def serve(settings: Settings) -> None:
         timeout_graceful_shutdown=3,
         proxy_headers=False,
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_news)
     server = uvicorn.Server(config)
     if settings.open_browser:
         webbrowser.open(address)
     server.run(sockets=[listening])
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a log line is more than that Ctrl-C has ended a request which took long."""
+    problem = record.exc_info[1] if record.exc_info else None
+    ended = isinstance(problem, asyncio.CancelledError) or "timeout graceful shutdown" in record.getMessage()
+    return not ended
 
 
 def _listen(host: str, port: int) -> socket.socket:

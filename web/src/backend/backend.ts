@@ -100,12 +100,13 @@ export interface StudyCell {
 export interface StudyResults {
   name: string;
   axes: Record<string, string[]>;
+  axis_titles: Record<string, string>;
   cells: StudyCell[];
   runs: { cell: string; repetition: number; status: string; message: string }[];
   places: Record<string, string>;
   missing: number;
   repeat: number;
-  metrics: Record<string, string>;
+  metrics: Record<string, { title: string; unit: string; share: boolean; about: string }>;
   expectations: { statement: string; verdict: "holds" | "fails" | "undecided" }[];
 }
 
@@ -138,6 +139,8 @@ export type Event =
   | { type: "pages"; count: number }
   | { type: "files"; paths: string[] }
   | { type: "saved"; path: string; version: string; page: string }
+  /** A page's simulation while editing has come so far. */
+  | { type: "preview"; page: string; share: number }
   | { type: "study"; job: string; path: string; cell?: string; status?: string }
   | Job
   | { type: "labs" }
@@ -176,14 +179,15 @@ export interface Backend {
   check(text: string, path: string, engine: string, signal: AbortSignal): Promise<Checked>;
   /** The topology of MiniEdit or containerlab as a scenario; `name` is that of its file. */
   imported(text: string, name: string): Promise<{ text: string; name: string; left_out: string[] }>;
-  /** Simulate now; undefined when a newer call has taken its place. */
-  preview(text: string, path: string, wanted: Wanted & { packets?: boolean }, signal: AbortSignal): Promise<Curves | undefined>;
+  /** Simulate now; undefined when a newer call has taken its place, a text says why there are no curves. */
+  preview(text: string, path: string, wanted: Wanted & { packets?: boolean }, signal: AbortSignal): Promise<Curves | string | undefined>;
   run(text: string, path: string, engine: string, packets: boolean): Promise<Job>;
   stop(job: string): Promise<void>;
   curves(run: string, wanted: Wanted): Promise<Curves>;
   packets(run: string, from: number, to: number): Promise<Frame<PacketsHeader>>;
   result(path: string): Promise<Result>;
-  study(path: string): Promise<StudyResults>;
+  /** Undefined while the study begins. */
+  study(path: string): Promise<StudyResults | undefined>;
   startStudy(what: { path?: string; shipped?: string; resume?: string; quick: boolean }): Promise<Job>;
   reportAddress(paths: string[], download?: boolean): string;
   archiveAddress(path: string): string;

@@ -1,7 +1,7 @@
 // The back end behind HTTP and one WebSocket.
 
 import { decode } from "../core/frame";
-import { type Backend, BackendError, type Event, type Stream, type Wanted } from "./backend";
+import { type Backend, BackendError, type Event, type Stream, type StudyResults, type Wanted } from "./backend";
 
 const PAGE = Math.random().toString(36).slice(2);
 const LONGEST_WAIT = 5000;
@@ -62,14 +62,19 @@ export function server(base = new URL(".", document.baseURI)): Backend {
     preview: async (text, path, { points, panels, packets }, signal) => {
       const body = { text, path, page: PAGE, order: ++previews, points: Math.round(points), panels, packets };
       const response = await ask(address("preview"), send("POST", body, signal));
-      return response.status === 204 ? undefined : decode(await response.arrayBuffer());
+      if (response.status === 204) return undefined;
+      if (response.headers.get("content-type")?.includes("json")) return ((await response.json()) as { refused: string }).refused;
+      return decode(await response.arrayBuffer());
     },
     run: (text, path, engine, packets) => json(address("runs"), send("POST", { text, path, engine, packets })),
     stop: async (job) => void (await ask(address(`jobs/${encodeURIComponent(job)}/stop`), { method: "POST" })),
     curves: (run, wanted) => frame(address("curves", { run, ...window(wanted) })),
     packets: (run, from, to) => frame(address("packets", { run, from, to })),
     result: (path) => json(address("result", { path })),
-    study: (path) => json(address("study", { path })),
+    study: async (path) => {
+      const response = await ask(address("study", { path }));
+      return response.status === 204 ? undefined : ((await response.json()) as StudyResults);
+    },
     startStudy: (what) => json(address("studies"), send("POST", what)),
     reportAddress: (paths, download) => address("report", { path: paths, download: download ? 1 : undefined }).href,
     archiveAddress: (path) => address("archive", { path }).href,

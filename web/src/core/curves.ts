@@ -27,7 +27,7 @@ export interface CurvesHeader {
   run?: string;
   wall?: number;
   packets?: number;
-  /** Why the machine, not TCP, has set the figures of a kept run. */
+  /** Why the machine, not TCP, limited a run. */
   overload?: string | null;
 }
 

@@ -2,17 +2,22 @@
 
 import type { Drawing } from "./network";
 
-export interface Mistake {
+/** A place in the text; line 0 where the text does not hold it. */
+export interface Place {
   line: number;
   column: number;
   width: number;
+}
+
+export interface Mistake extends Place {
   path: string;
   value: string;
   message: string;
   suggestion: string;
 }
 
-export interface Problem {
+/** Something that the engine cannot do with the scenario, or not well. */
+export interface Problem extends Place {
   where: string;
   message: string;
   hint: string;
@@ -25,6 +30,11 @@ export interface Checked {
   problems: Problem[];
   warnings: string[];
   plan: unknown;
+}
+
+/** How many mistakes keep the scenario from running. */
+export function mistakes(checked: Checked | undefined): number {
+  return checked ? checked.errors.length + checked.problems.filter((problem) => problem.fatal).length : 0;
 }
 
 export type Object = { kind: "node" | "link" | "flow"; name: string };

@@ -73,11 +73,14 @@ export function scaleOf(unit: string, most: number): { divide: number; unit: str
   return { divide: 1, unit };
 }
 
-/** Round numbers from 0 for an axis that reaches `most`: four to six, the last one no less than it. */
-export function roundTicks(most: number): number[] {
-  const size = 10 ** Math.floor(Math.log10(most / 4));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((one) => most / one <= 5)!;
-  return Array.from({ length: Math.ceil(most / step - 1e-9) + 1 }, (_, index) => Number((index * step).toPrecision(6)));
+/** Round numbers for an axis, four to seven that enclose all from `least` to `most`; from 0 where that is near. */
+export function ticksAround(least: number, most: number): number[] {
+  const near = least === most || (least > 0 && least < most / 2);
+  const [low, high] = near ? [Math.min(0, least), Math.max(0, most) || (least < 0 ? 0 : 1)] : [least, most];
+  const size = 10 ** Math.floor(Math.log10((high - low) / 4));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((one) => (high - low) / one <= 5)!;
+  const first = Math.floor(low / step + 1e-9);
+  return Array.from({ length: Math.ceil(high / step - 1e-9) - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(6)));
 }
 
 /** A value with its unit in three digits. */

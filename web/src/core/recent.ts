@@ -41,7 +41,7 @@ export class Recent {
       return Object.keys(this.looks[this.looks.length - 1]?.links ?? {}).flatMap((name) =>
         [0, 1].flatMap((way) => {
           const y = this.looks.map((look) => look.links[name]?.[way] ?? NaN);
-          return y.some((value) => value > QUIET) ? [line(way ? `${name} back` : name, y)] : [];
+          return y.some((value) => value > QUIET) ? [line(way ? `${name} reverse` : name, y)] : [];
         }),
       );
     }

@@ -5,20 +5,26 @@ import { draw, drawPlan } from "./network";
 import { places } from "./places";
 import { Packets, type PacketsHeader } from "./playback";
 import { byObject, objectAt } from "./problems";
-import { base, half, quantity, roundTicks, scaleOf, shown } from "./quantity";
+import { base, half, quantity, scaleOf, shown, ticksAround } from "./quantity";
 import { fields, fits, type Schema, schemaOf } from "./schema";
 import { EMPTY, TEMPLATES } from "./templates";
 import { read } from "./text";
 
 describe("quantities", () => {
   it("have axes of round numbers that reach them", () => {
-    expect(roundTicks(19.1)).toEqual([0, 5, 10, 15, 20]);
-    expect(roundTicks(141)).toEqual([0, 50, 100, 150]);
-    expect(roundTicks(1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+    expect(ticksAround(0, 19.1)).toEqual([0, 5, 10, 15, 20]);
+    expect(ticksAround(40, 141)).toEqual([0, 50, 100, 150]);
+    expect(ticksAround(1, 1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+    expect(ticksAround(16.8, 19.1)).toEqual([16.5, 17, 17.5, 18, 18.5, 19, 19.5]);
+    expect(ticksAround(-3, 12)).toEqual([-5, 0, 5, 10, 15]);
     for (const most of [3e-7, 0.02, 0.7, 6, 8.4, 99, 1e9]) {
-      const ticks = roundTicks(most);
-      expect([ticks.length > 3, ticks.length < 7, ticks[ticks.length - 1]! >= most]).toEqual([true, true, true]);
+      for (const least of [-most, 0, most / 3, most * 0.9, most]) {
+        const ticks = ticksAround(least, most);
+        const [first, last] = [ticks[0]!, ticks[ticks.length - 1]!];
+        expect([ticks.length > 3, ticks.length < 8, first <= least, last >= most, last - first > 0]).toEqual([true, true, true, true, true]);
+      }
     }
+    expect([ticksAround(0, 0), ticksAround(-2, -2)]).toEqual([[0, 0.2, 0.4, 0.6, 0.8, 1], [-2, -1.5, -1, -0.5, 0]]);
   });
 
   it("are a number and a unit", () => {

@@ -2,18 +2,27 @@
 
 import type { StudyCell, StudyResults } from "../backend/backend";
 
-export function mean(cell: StudyCell, metric: string): number | undefined {
+/** The mean of a metric over the runs of a cell, in its unit: shares in percent. */
+export function mean(found: StudyResults, cell: StudyCell, metric: string): number | undefined {
   const figure = cell[metric] as { mean?: number; value?: number } | undefined;
-  const found = figure?.mean ?? figure?.value;
-  return typeof found === "number" && Number.isFinite(found) ? found : undefined;
+  const value = figure?.mean ?? figure?.value;
+  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  return found.metrics[metric]?.share ? value * 100 : value;
 }
-
-const UNITS: Record<string, string> = { rate: "bit/s", time: "s", percent: "%", size: "B" };
 
 export function unitOf(found: StudyResults, metric: string): string {
-  const unit = found.metrics[metric] ?? "";
-  return UNITS[unit] ?? unit;
+  const about = found.metrics[metric];
+  return about?.share ? "%" : (about?.unit ?? "");
 }
+
+/** A metric as people write it: "RTT mean". */
+export const titleOf = (found: StudyResults, metric: string): string => found.metrics[metric]?.title ?? metric;
+
+/** An axis by its label in the study's file. */
+export const axisOf = (found: StudyResults, axis: string): string => found.axis_titles[axis] ?? axis;
+
+/** A title within a sentence: acronyms keep their capitals. */
+export const inSentence = (title: string): string => (/^.[A-Z]/.test(title) ? title : title.slice(0, 1).toLowerCase() + title.slice(1));
 
 /** The contents of one place of a grid. */
 export interface Square {
@@ -28,7 +37,7 @@ export interface Square {
 
 export function square(found: StudyResults, metric: string, labels: Record<string, string>): Square {
   const cells = found.cells.filter((cell) => Object.entries(labels).every(([axis, label]) => cell.labels[axis] === label));
-  const values = cells.flatMap((cell) => mean(cell, metric) ?? []);
+  const values = cells.flatMap((cell) => mean(found, cell, metric) ?? []);
   const ids = new Set(cells.map((cell) => cell.cell));
   return {
     cells,

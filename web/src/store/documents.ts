@@ -48,7 +48,7 @@ export class Documents {
       const kept = draft && draft.version === opened.version ? draft : undefined;
       this.show(path, opened.version, opened.text, opened.layout.places ?? {}, kept);
       localStorage.setItem(LAST, path);
-      if (kept) this.page.notice("Unsaved changes of this scenario are back.");
+      if (kept) this.page.notice("Unsaved changes restored.");
     } catch (problem) {
       if (number === this.openings) this.page.notice(message(problem), true);
     }
@@ -66,7 +66,7 @@ export class Documents {
 
   /** A file of this machine: a scenario, or the topology of another tool. */
   async take(file: File): Promise<void> {
-    if (file.size > MAX_BYTES) return this.page.notice(`${file.name} is larger than a scenario may be.`, true);
+    if (file.size > MAX_BYTES) return this.page.notice(`${file.name} is too large for a scenario.`, true);
     const number = ++this.openings;
     try {
       const text = await file.text();

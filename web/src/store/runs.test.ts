@@ -58,3 +58,22 @@ describe("a run whose end is heard of before the answer to its start", () => {
     expect(curves).toHaveBeenCalledTimes(1);
   });
 });
+
+describe("reports that come faster than the page draws", () => {
+  it("are drawn together, with every point; a change of state is drawn at once", () => {
+    vi.useFakeTimers();
+    const set = vi.fn((part: Partial<State>) => void Object.assign(page.state, part));
+    const page = { state: { ...INITIAL } as State, set, notice: () => undefined, act: async () => true };
+    const runs = new Runs(page as unknown as Page, { list: async () => undefined } as unknown as Documents, () => undefined);
+    runs.hear(job(0, {}));
+    expect(set).toHaveBeenCalledTimes(1);
+    for (let count = 1; count <= 50; count++) runs.hear(job(count / 10, { a: count }));
+    expect(set).toHaveBeenCalledTimes(1);
+    vi.advanceTimersByTime(1000);
+    expect(set).toHaveBeenCalledTimes(2);
+    expect(page.state.live["run-1"]!.times).toHaveLength(50);
+    runs.hear({ ...job(5.1, { a: 51 }), state: "interrupted" });
+    expect(page.state.jobs["run-1"]!.state).toBe("interrupted");
+    vi.useRealTimers();
+  });
+});

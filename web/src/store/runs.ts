@@ -1,18 +1,24 @@
 // Runs that are kept: starting and stopping them, their progress, and results laid over each other.
 
 import type { Job } from "../backend/backend";
+import { throttle } from "../core/throttle";
 import type { Documents } from "./documents";
 import type { Page } from "./page";
 import { type Live, LIVE_PANELS, type LivePanel, type State } from "./state";
 
 const MAX_OVERLAYS = 6;
 const OVER = ["done", "interrupted", "failed"];
+// A slow page draws several reports at once, and stays free for clicks, ms.
+const REDRAW = 50;
 
 export class Runs {
   /** Jobs that were going on and are over, as far as this page has dealt with them. */
   private readonly dealtWith = new Set<string>();
   /** Number of the latest request for a result: the answers to older ones are too late. */
   private inspections = 0;
+  /** Reports that the page does not show yet, in their order. */
+  private reports: Job[] = [];
+  private readonly redraw = throttle(() => this.take(), REDRAW);
 
   /** `outdated` is called when curves are of another stretch of time than the one that is shown. */
   constructor(
@@ -90,18 +96,31 @@ export class Runs {
     });
   }
 
-  /** A run or a study has gone on. */
+  /** A run or a study has gone on. A change of its state is shown at once, its progress soon. */
   hear(job: Job): void {
-    const before = this.state.jobs[job.id];
-    const live = { ...this.state.live };
-    if (job.kind === "run" && job.state === "running") {
-      const fresh = before?.repetition !== job.repetition;
-      live[job.id] = grown(fresh ? undefined : live[job.id], job);
+    this.reports.push(job);
+    if (this.state.jobs[job.id]?.state === job.state) this.redraw.ask();
+    else this.redraw.now();
+  }
+
+  private take(): void {
+    const reports = this.reports.splice(0);
+    const [jobs, live] = [{ ...this.state.jobs }, { ...this.state.live }];
+    const [notes, over]: [string[], Job[]] = [[], []];
+    for (const job of reports) {
+      const before = jobs[job.id];
+      if (job.kind === "run" && job.state === "running") {
+        const fresh = before?.repetition !== job.repetition;
+        live[job.id] = grown(fresh ? undefined : live[job.id], job);
+      }
+      // A page that has just been opened hears of old ones, too.
+      if (before) notes.push(...job.notes.slice(before.notes.length));
+      if (OVER.includes(job.state) && before && before.state !== job.state) over.push(job);
+      jobs[job.id] = job;
     }
-    this.page.set({ jobs: { ...this.state.jobs, [job.id]: job }, live });
-    // A page that has just been opened hears of old ones, too.
-    for (const note of before ? job.notes.slice(before.notes.length) : []) this.page.notice(note);
-    if (OVER.includes(job.state) && before && before.state !== job.state) this.ended(job);
+    this.page.set({ jobs, live });
+    notes.forEach((note) => this.page.notice(note));
+    over.forEach((job) => this.ended(job));
   }
 
   private ended(job: Job): void {

@@ -57,14 +57,16 @@ export class Simulation {
     // The text being simulated is a former one.
     this.previewing?.abort();
     if (broken || !drawing.flows.length) return this.page.set({ refused: undefined, busy: false });
-    if (key === this.simulated) return this.page.set({ busy: false });
+    if (key === this.simulated) return this.page.set({ refused: undefined, busy: false });
     const control = (this.previewing = new AbortController());
     const begun = this.edited;
-    this.page.set({ busy: true });
+    this.page.set({ busy: true, share: undefined });
     try {
       const points = Math.max(300, Math.min(1000, window.innerWidth / 2));
       const curves = await this.page.backend.preview(text, path, { points, panels, packets }, control.signal);
       if (control.signal.aborted || !curves) return;
+      // Mistakes in the text are shown at their place by `check`.
+      if (typeof curves === "string") return this.page.set({ busy: false, refused: curves });
       this.simulated = key;
       this.zooms += 1;
       const same = this.state.curves && !packets;
@@ -80,10 +82,9 @@ export class Simulation {
       // Others were chosen meanwhile.
       if (panels !== this.state.panels) void this.zoom(undefined);
     } catch (problem) {
-      if (control.signal.aborted) return;
-      const status = problem instanceof BackendError ? problem.status : 0;
-      // Mistakes in the text are shown at their place by `check`.
-      this.page.set({ busy: false, refused: status === 422 ? message(problem) : undefined });
+      // A server that is gone is announced by the page; whatever else it refuses is said here.
+      const answered = problem instanceof BackendError && problem.status > 0;
+      if (!control.signal.aborted) this.page.set({ busy: false, refused: answered ? message(problem) : undefined });
     }
   }
 

@@ -73,6 +73,8 @@ export interface State {
   curves?: Curves;
   ghost?: Curves;
   busy: boolean;
+  /** How far the simulation while editing has come, from 0 to 1, when it takes longer than a moment. */
+  share?: number;
   refused?: string;
   /** Milliseconds from the edit to its curves. */
   took?: number;

@@ -14,6 +14,9 @@ export interface Asked {
   study?: string | null;
 }
 
+// Until a server that did not answer is asked again, ms.
+const AGAIN = 1000;
+
 export class Store extends Page {
   readonly simulation: Simulation = new Simulation(this, (plan) => this.documents.planned(plan));
   readonly documents: Documents = new Documents(this, (another) => this.simulation.changed(another));
@@ -33,6 +36,8 @@ export class Store extends Page {
     } catch (problem) {
       const status = problem instanceof BackendError ? problem.status : 0;
       this.set({ locked: status === 401 ? (token ? message(problem) : "") : message(problem) });
+      // Without an answer: it may be starting, or the machine's interfaces have changed meanwhile.
+      if (!status) window.setTimeout(() => void this.start(token), AGAIN);
       return;
     }
     this.backend.listen((event) => this.hear(event));
@@ -61,7 +66,7 @@ export class Store extends Page {
         this.set({ connection: "lost", busy: false });
         void this.backend.session().catch((problem: unknown) => {
           if (problem instanceof BackendError && problem.status === 401) {
-            this.set({ locked: "The server has a new token: open the address that it has printed." });
+            this.set({ locked: "The server has a new token. Open the address that it printed." });
           }
         });
         break;
@@ -77,6 +82,9 @@ export class Store extends Page {
         break;
       case "saved":
         if (event.page !== this.backend.page && event.path === this.state.path) void this.documents.follow();
+        break;
+      case "preview":
+        if (event.page === this.backend.page && this.state.busy) this.set({ share: event.share });
         break;
       case "job":
         this.runs.hear(event);
@@ -96,13 +104,16 @@ export class Store extends Page {
     }
   }
 
-  private async lookForLabs(): Promise<void> {
+  async lookForLabs(): Promise<void> {
     if (!this.state.session?.may_run) return;
     const number = ++this.lookings;
-    await this.act(async () => {
+    try {
       const labs = await this.backend.labs();
       if (number === this.lookings) this.set({ labs });
-    });
+    } catch (problem) {
+      // The page says already that the server does not answer.
+      if (problem instanceof BackendError && problem.status) this.notice(message(problem), true);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // The page: files or settings on the left, the drawing and its text above, curves below.
 
 import { lazy, Suspense, useEffect, useState } from "react";
+import { mistakes } from "../core/problems";
 import { Canvas } from "./Canvas";
 import { CurvesPanel } from "./CurvesPanel";
 import { Files } from "./Files";
@@ -47,10 +48,15 @@ export function App() {
   }
   return (
     <div className="app">
+      {view !== "study" && (
+        <button className="skip" onClick={() => document.querySelector<HTMLElement>(".tools button")?.focus()}>
+          Skip to the drawing
+        </button>
+      )}
       <TopBar />
       {connection === "lost" && (
         <div className="banner" role="alert">
-          The server has stopped. What you draw is kept in this browser; the page goes on when the server is back.
+          Connection to the server lost. Your changes are kept in this browser. Reconnecting…
         </div>
       )}
       <Conflict />
@@ -122,19 +128,20 @@ function Lower() {
 /** The state of the simulation, beside the tabs. */
 function Status() {
   const busy = use((state) => state.busy);
+  const share = use((state) => state.share);
   const took = use((state) => state.took);
   const refused = use((state) => state.refused);
   const simulate = use((state) => state.simulate);
   const curves = use((state) => state.curves);
   const drawing = use((state) => state.drawing);
   const checked = use((state) => state.checked);
-  const wrong = checked ? checked.errors.length + checked.problems.filter((problem) => problem.fatal).length : 0;
+  const tab = use((state) => state.tab);
+  const wrong = mistakes(checked);
   let text = "";
   if (!drawing.nodes.length) text = "";
-  else if (!simulate) text = "Simulation while editing is off.";
+  else if (!simulate) text = "Simulate while editing is off.";
   else if (busy) text = "Simulating…";
-  else if (wrong && !curves) text = wrong === 1 ? "One mistake to correct." : `${wrong} mistakes to correct.`;
-  else if (wrong) text = `${wrong === 1 ? "One mistake" : `${wrong} mistakes`} to correct; the curves are of the last text that was right.`;
+  else if (wrong) text = `${wrong} ${wrong === 1 ? "error" : "errors"}${curves && tab === "curves" ? ". The curves show the last valid scenario." : ""}`;
   else if (refused) text = refused;
   else if (curves && took !== undefined) {
     text = `Simulated ${Number(curves.header.duration.toPrecision(3))} s in ${(curves.header.wall ?? 0).toFixed(2)} s`;
@@ -142,6 +149,7 @@ function Status() {
   return (
     <span className={`status ${refused || wrong ? "bad" : ""}`} role="status" data-took={took?.toFixed(0)} data-busy={busy}>
       {text}
+      {busy && share !== undefined && <span aria-hidden="true"> {Math.round(share * 100)} %</span>}
     </span>
   );
 }
@@ -171,9 +179,9 @@ function Conflict() {
   if (!conflict) return null;
   return (
     <div className="banner" role="alert">
-      {path} was changed elsewhere while you have changes of your own.
-      <button onClick={() => void store.documents.resolve(true)}>Take the other text</button>
-      <button onClick={() => void store.documents.resolve(false)}>Save mine over it</button>
+      {path} was changed elsewhere, and you have unsaved changes.
+      <button onClick={() => void store.documents.resolve(true)}>Load the other version</button>
+      <button onClick={() => void store.documents.resolve(false)}>Overwrite it with mine</button>
     </div>
   );
 }

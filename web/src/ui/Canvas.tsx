@@ -310,7 +310,7 @@ function Inner() {
       event.preventDefault();
       clipboard = taken();
       if (key === "x") removeSelected(store);
-      store.notice(`${chosen.length === 1 ? "One node" : `${chosen.length} nodes`} copied with what is between them.`);
+      store.notice(`${chosen.length === 1 ? "One node" : `${chosen.length} nodes`} duplicated, with the links between them.`);
     } else if (command && key === "v" && clipboard) {
       event.preventDefault();
       put(clipboard);
@@ -387,7 +387,7 @@ function Inner() {
       {drawing.nodes.length > 0 && !drawing.flows.length && (
         <p className="next">
           {drawing.links.length
-            ? "Next: choose Flow and drag from the sending host to the receiving one."
+            ? "Next: choose Flow and drag from the sender to the receiver."
             : "Next: drag from the edge of one node to another to link them."}
         </p>
       )}

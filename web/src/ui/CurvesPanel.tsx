@@ -2,6 +2,7 @@
 
 import { memo, useMemo } from "react";
 import { charts, type Curves, type CurvesHeader, type Line, lines, tints, wayOf } from "../core/curves";
+import { mistakes } from "../core/problems";
 import type { LivePanel } from "../store/state";
 import { Chart, phaseColour } from "./Chart";
 import { Menu } from "./Menu";
@@ -19,19 +20,19 @@ const TITLES: Record<string, string> = {
   sojourn: "Queueing delay",
   ssthresh: "Slow-start threshold",
   jain: "Jain's index",
-  control: "Figures of the control",
-  discipline: "State of the queue discipline",
+  control: "Congestion control state",
+  discipline: "Queue discipline state",
   classes: "Delay by class",
   "rtt-cdf": "RTT, distribution",
   "sojourn-cdf": "Queueing delay, distribution",
 };
 // Why a panel can be without lines.
 const ABSENT: Record<string, string> = {
-  ssthresh: "No loss yet: until the first one there is no threshold.",
-  jain: "No two flows or streams share a bottleneck.",
-  control: "These controls publish no figures.",
-  discipline: "No packet waited in a queue discipline that has a state.",
-  classes: "No packet waited in a queue discipline with a few classes.",
+  ssthresh: "No threshold is set before the first loss.",
+  jain: "No flows share a bottleneck.",
+  control: "These congestion controls export no state.",
+  discipline: "The queue disciplines export no state, or no packet waited.",
+  classes: "No queue discipline has classes, or no packet waited.",
 };
 const NOTHING: never[] = [];
 
@@ -50,6 +51,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const jobs = use((state) => state.jobs);
   const live = use((state) => state.live);
   const refused = use((state) => state.refused);
+  const wrong = use((state) => mistakes(state.checked));
 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
   const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
@@ -78,11 +80,11 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   if (!durations.length) {
     return (
       <p className="empty">
-        {refused
+        {refused && !wrong
           ? refused
           : drawing.flows.length
-            ? "Curves appear here as soon as the scenario is right."
-            : "Curves appear here once a flow goes from one host to another."}
+            ? "Fix the errors in the scenario to see curves."
+            : "Draw a flow between two hosts to see curves."}
       </p>
     );
   }

@@ -11,7 +11,7 @@ import { drawSelection, EditorView, highlightActiveLine, highlightActiveLineGutt
 import { tags } from "@lezer/highlight";
 import { useEffect, useRef } from "react";
 import { complete } from "../core/complete";
-import { type Checked, messageOf } from "../core/problems";
+import { type Checked, messageOf, type Place } from "../core/problems";
 import { placeOf } from "../core/text";
 import type { Store } from "../store/store";
 import { use, useStore } from "./use";
@@ -65,7 +65,7 @@ export default function Editor() {
     <section className="editor" aria-label="Scenario as YAML">
       <div className="code" ref={host} />
       {(errors.length > 0 || problems.length > 0 || (checked?.warnings.length ?? 0) > 0) && (
-        <ul className="mistakes" aria-label="Mistakes and warnings" aria-live="polite">
+        <ul className="mistakes" aria-label="Errors and warnings" aria-live="polite">
           {errors.map((error, index) => (
             <li key={index} className="error">
               <button className="plain" onClick={() => goTo(view.current, error.line, error.column)}>
@@ -75,9 +75,11 @@ export default function Editor() {
           ))}
           {problems.map((problem, index) => (
             <li key={`p${index}`} className={problem.fatal ? "error" : "warning"}>
-              {problem.where && `${problem.where}: `}
-              {problem.message}
-              {problem.hint && <span className="hint"> Fix: {problem.hint}</span>}
+              <button className="plain" onClick={() => goTo(view.current, problem.line, problem.column)}>
+                {problem.line > 0 && <b>line {problem.line}</b>} {problem.where && `${problem.where}: `}
+                {problem.message}
+                {problem.hint && <span className="hint"> Fix: {problem.hint}</span>}
+              </button>
             </li>
           ))}
           {checked?.warnings.map((warning) => (
@@ -107,13 +109,38 @@ function extensions(store: Store) {
     autocompletion({ override: [(context: CompletionContext) => offered(store, context)] }),
     // Undo and redo are the page's, since they go over the drawing as well.
     keymap.of([indentWithTab, ...completionKeymap, ...defaultKeymap, ...searchKeymap, ...lintKeymap]),
-    EditorView.contentAttributes.of({ "aria-label": "Scenario as YAML", spellcheck: "false", tabindex: "0" }),
+    EditorView.contentAttributes.of({
+      "aria-label": "Scenario as YAML",
+      "aria-description": "Tab indents once you have edited; Escape, then Tab, leaves the text.",
+      spellcheck: "false",
+      tabindex: "0",
+    }),
+    passing(),
     EditorView.updateListener.of((update) => {
       if (!update.docChanged || update.transactions.some((one) => one.annotation(fromStore))) return;
+      update.view.setTabFocusMode(false);
       store.documents.edit(update.state.doc.toString(), undefined, "type");
     }),
     EditorView.theme({ "&": { height: "100%" }, ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" } }),
   ];
+}
+
+/** Tab leaves the text for someone who came by it, and indents for someone who pointed at the text or edited it. */
+function passing() {
+  let pointed = false;
+  return EditorView.domEventHandlers({
+    pointerdown: (_, view) => {
+      pointed = true;
+      view.setTabFocusMode(false);
+    },
+    focus: (_, view) => {
+      view.setTabFocusMode(!pointed);
+      pointed = false;
+    },
+    blur: () => {
+      pointed = false;
+    },
+  });
 }
 
 const STYLE = HighlightStyle.define([
@@ -146,24 +173,30 @@ function difference(from: string, to: string) {
 }
 
 function diagnostics(state: EditorState, checked: Checked | undefined): Diagnostic[] {
-  return (checked?.errors ?? [])
-    .filter((error) => error.line > 0 && error.line <= state.doc.lines)
-    .map((error) => {
-      const line = state.doc.line(error.line);
-      const from = Math.min(line.from + Math.max(0, error.column - 1), line.to);
-      const to = Math.max(from, Math.min(from + Math.max(1, error.width), line.to));
-      const fix = error.suggestion && !/(is missing|has no value|is empty)$/.test(error.message) && error.value;
-      return {
-        from,
-        to,
-        severity: "error" as const,
-        message: messageOf(error),
-        actions: fix
-          ? [{ name: `Use ${error.suggestion}`, apply: (editor: EditorView, a: number, b: number) => editor.dispatch({ changes: { from: a, to: b, insert: error.suggestion } }) }]
-          : [],
-      };
-    })
-    .sort((a, b) => a.from - b.from);
+  const inText = ({ line }: Place) => line > 0 && line <= state.doc.lines;
+  const errors = (checked?.errors ?? []).filter(inText).map((error): Diagnostic => {
+    const fix = error.suggestion && !/(is missing|has no value|is empty)$/.test(error.message) && error.value;
+    return {
+      ...rangeOf(state, error),
+      severity: "error",
+      message: messageOf(error),
+      actions: fix
+        ? [{ name: `Use ${error.suggestion}`, apply: (editor, from, to) => editor.dispatch({ changes: { from, to, insert: error.suggestion } }) }]
+        : [],
+    };
+  });
+  const problems = (checked?.problems ?? []).filter(inText).map((problem): Diagnostic => ({
+    ...rangeOf(state, problem),
+    severity: problem.fatal ? "error" : "warning",
+    message: problem.message + (problem.hint && `; fix: ${problem.hint}`),
+  }));
+  return [...errors, ...problems].sort((a, b) => a.from - b.from);
+}
+
+function rangeOf(state: EditorState, place: Place): { from: number; to: number } {
+  const line = state.doc.line(place.line);
+  const from = Math.min(line.from + Math.max(0, place.column - 1), line.to);
+  return { from, to: Math.max(from, Math.min(from + Math.max(1, place.width), line.to)) };
 }
 
 function goTo(editor: EditorView | undefined, line: number, column: number): void {

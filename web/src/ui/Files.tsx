@@ -76,7 +76,7 @@ export function Files() {
             </li>
           ))}
         </ul>
-        {!files.scenarios.length && <p className="empty">None here yet. Begin with New, draw, and save.</p>}
+        {!files.scenarios.length && <p className="empty">None yet. Press New, draw a network, then save it.</p>}
         <h2>Results</h2>
         <ul>
           {results.slice(0, 100).map((result) => (
@@ -92,7 +92,7 @@ export function Files() {
                 className="plain"
                 aria-pressed={overlays.some((overlay) => overlay.path === result.path)}
                 aria-label={`Overlay ${result.path}`}
-                title="Lay its curves over the others"
+                title="Overlay its curves"
                 onClick={() => void store.runs.overlay(result.path)}
               >
                 <Icon name="overlay" />
@@ -100,7 +100,7 @@ export function Files() {
             </li>
           ))}
         </ul>
-        {!files.results.length && <p className="empty">None yet. Press Run to keep one.</p>}
+        {!files.results.length && <p className="empty">None yet. Press Run.</p>}
         <h2>Studies</h2>
         <ul>
           {files.study_results.filter(has).map((name) => (
@@ -122,7 +122,7 @@ export function Files() {
                   className="plain"
                   disabled={!session.may_run}
                   aria-label={`Run the study ${name}`}
-                  title={session.may_run ? "Run this study" : "This server runs no studies"}
+                  title={session.may_run ? "Run this study" : "This server does not run studies"}
                   onClick={() => void store.runs.startStudy("path" in one ? { path: one.path } : { shipped: one.shipped })}
                 >
                   <Icon name="play" />

@@ -10,7 +10,7 @@ export function Locked({ reason }: { reason: string }) {
   return (
     <main className="locked">
       <h1>tcplab</h1>
-      <p>Open the address that <code>tcplab ui</code> has printed: it holds the token that gives access.</p>
+      <p>Open the address that <code>tcplab ui</code> printed. It contains the access token.</p>
       {reason && <p role="alert" className="bad">{reason}</p>}
       <form
         onSubmit={(event) => {
@@ -19,7 +19,7 @@ export function Locked({ reason }: { reason: string }) {
         }}
       >
         <label>
-          Or paste the address or the token here
+          Or paste the address or the token
           <input value={given} onChange={(event) => setGiven(event.target.value)} autoFocus type="password" autoComplete="off" />
         </label>
         <button className="primary" disabled={!token}>Open</button>

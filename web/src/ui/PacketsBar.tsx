@@ -1,6 +1,7 @@
 // The clock of packet playback.
 
 import { useEffect, useReducer } from "react";
+import { mistakes } from "../core/problems";
 import { clock } from "../core/quantity";
 import { CurvesPanel } from "./CurvesPanel";
 import { Icon } from "./icons";
@@ -9,13 +10,13 @@ import { playback } from "./playing";
 import { use, useStore } from "./use";
 
 const SIGNS = [
-  ["Dot", "a packet on its link, in its flow's colour"],
+  ["Dot", "a packet, in the colour of its flow"],
   ["Small dot", "an acknowledgment"],
   ["Ring", "an ECN mark"],
-  ["Red dot that falls", "a packet dropped by the queue or lost on the way"],
-  ["Bar", "packets waiting in a queue"],
+  ["Falling red dot", "a packet dropped by a queue or lost on a link"],
+  ["Bar", "queue length"],
   ["Red dashed link", "a link that is down"],
-  ["Tag", "how a link has changed"],
+  ["Tag", "a link setting that changed"],
 ];
 const SPEEDS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1];
 
@@ -24,6 +25,7 @@ export function PacketsBar() {
   const curves = use((state) => state.curves);
   const drawing = use((state) => state.drawing);
   const refused = use((state) => state.refused);
+  const wrong = use((state) => mistakes(state.checked));
   const [, draw] = useReducer((count: number) => count + 1, 0);
   const overlays = use((state) => state.overlays);
   const played = use((state) => state.played);
@@ -43,8 +45,10 @@ export function PacketsBar() {
   });
   useEffect(() => () => playback.set({ playing: false }), []);
 
-  if (!drawing.flows.length) return <p className="empty">Packets are seen here once a flow is drawn.</p>;
-  if (refused && !overlays.length) return <p className="empty">{refused}</p>;
+  if (!drawing.flows.length) return <p className="empty">Draw a flow to see its packets.</p>;
+  const none = refused && !overlays.length;
+  if (wrong && (none || !run)) return <p className="empty">Fix the errors in the scenario to see packets.</p>;
+  if (none) return <p className="empty">{refused}</p>;
   const { time, playing, speed } = playback;
   return (
     <>
@@ -53,10 +57,10 @@ export function PacketsBar() {
         <button className="primary" onClick={() => playback.set({ playing: !playing })} disabled={!run} aria-label={playing ? "Pause" : "Play"}>
           <Icon name={playing ? "pause" : "play"} /> {playing ? "Pause" : "Play"}
         </button>
-        <button onClick={() => playback.set({ time: Math.max(0, time - speed * 0.25), playing: false })} aria-label="A step back">
+        <button onClick={() => playback.set({ time: Math.max(0, time - speed * 0.25), playing: false })} aria-label="Step back">
           −
         </button>
-        <button onClick={() => playback.set({ time: Math.min(duration, time + speed * 0.25), playing: false })} aria-label="A step on">
+        <button onClick={() => playback.set({ time: Math.min(duration, time + speed * 0.25), playing: false })} aria-label="Step forward">
           +
         </button>
         <input
@@ -83,7 +87,7 @@ export function PacketsBar() {
             ))}
           </select>
         </label>
-        <Menu className="keys" label="Meaning of the signs" title="Meaning of the signs" button="?">
+        <Menu className="keys" label="Legend" title="Legend" button="?">
           {() => (
             <ul className="signs">
               {SIGNS.map(([sign, meaning]) => (
@@ -111,7 +115,7 @@ export function PacketsBar() {
           </label>
           {result && playback.recorded === false && (
             <>
-              <span>This run has not recorded its packets.</span>
+              <span>This run did not record packets.</span>
               <button disabled={session.read_only} onClick={() => void store.runs.start(true)}>
                 Run again with packets
               </button>

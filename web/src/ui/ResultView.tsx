@@ -20,11 +20,11 @@ export function ResultView({ result }: { result: Result }) {
         </span>
         <span className="space" />
         <button aria-pressed={laid} onClick={() => void store.runs.overlay(result.path)}>
-          <Icon name="overlay" /> {laid ? "Remove from the curves" : "Show its curves"}
+          <Icon name="overlay" /> {laid ? "Hide curves" : "Show curves"}
         </button>
         {result.text && (
-          <button onClick={() => store.documents.fresh(result.text!, `${result.name}.yaml`)} title="Its scenario as a new document">
-            Open its scenario
+          <button onClick={() => store.documents.fresh(result.text!, `${result.name}.yaml`)} title="Open its scenario as a new document">
+            Open scenario
           </button>
         )}
         <a className="button" href={store.backend.reportAddress([result.path])} target="_blank" rel="noreferrer">
@@ -36,7 +36,7 @@ export function ResultView({ result }: { result: Result }) {
         <a className="button" href={store.backend.archiveAddress(result.path)} download title="Tables, plan and manifest as a ZIP archive">
           <Icon name="download" /> Download result
         </a>
-        <button onClick={() => void copyLink(store, "result", result.path)}>Copy a link</button>
+        <button onClick={() => void copyLink(store, "result", result.path)}>Copy link</button>
       </div>
       {result.overload.map((text) => (
         <p key={text} className="overload" role="alert">

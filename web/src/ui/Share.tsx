@@ -13,10 +13,10 @@ export function Share() {
     <Menu className="share" label="Share" title="Share this scenario" button={<Icon name="download" />}>
       {(close) => (
         <>
-          <button onClick={() => (download(path, store.state.text), close())}>Download the scenario</button>
+          <button onClick={() => (download(path, store.state.text), close())}>Download scenario</button>
           <button disabled={version === null} onClick={() => (void copyLink(store, "open", path), close())}>
-            Copy a link to it
-            <small>{version === null ? "Save it first" : "For those who have this server's token"}</small>
+            Copy link
+            <small>{version === null ? "Save it first" : "Opens for those who have this server's token"}</small>
           </button>
         </>
       )}
@@ -29,7 +29,7 @@ export async function copyLink(store: Store, what: "open" | "result" | "study", 
   const link = new URL(`#${what}=${encodeURIComponent(path)}`, document.baseURI).href;
   try {
     await navigator.clipboard.writeText(link);
-    store.notice("The link is on the clipboard.");
+    store.notice("Link copied to the clipboard.");
   } catch {
     // Browsers give the clipboard to loopback and HTTPS only.
     store.notice(link);

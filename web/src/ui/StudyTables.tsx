@@ -2,7 +2,7 @@
 
 import type { StudyCell, StudyResults } from "../backend/backend";
 import { shown } from "../core/quantity";
-import { mean, square, unitOf } from "../core/study";
+import { axisOf, inSentence, mean, square, titleOf, unitOf } from "../core/study";
 import { useStore } from "./use";
 
 interface HeatProps {
@@ -24,12 +24,12 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
   return (
     <table className="heat">
       <caption>
-        {metric} by {across}
-        {down && ` and ${down}`}
+        {titleOf(found, metric)} by {inSentence(axisOf(found, across))}
+        {down && ` and ${inSentence(axisOf(found, down))}`}
       </caption>
       <thead>
         <tr>
-          <th scope="col">{down}</th>
+          <th scope="col">{down && axisOf(found, down)}</th>
           {columns.map((column) => (
             <th key={column} scope="col">
               {column}
@@ -43,16 +43,16 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
             <th scope="row">{row}</th>
             {grid[index]!.map(({ cells, value, ended, planned }, column) => {
               const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
-              const colour = `color-mix(in oklab, var(--accent) ${Math.round(12 + share * 78)}%, var(--surface))`;
+              // Up to a half: text keeps a contrast of 4.5 on it in both themes (WCAG 2.2, 1.4.3).
+              const colour = `color-mix(in oklab, var(--accent) ${Math.round(6 + share * 46)}%, var(--surface))`;
               return (
                 <td
                   key={columns[column]}
-                  className={value !== undefined && share > 0.55 ? "strong" : ""}
                   style={value === undefined ? undefined : { backgroundColor: colour }}
                   data-ended={ended}
                 >
                   {value !== undefined && cells.length === 1 ? (
-                    <button className="plain" title="Open its runs" onClick={() => open(cells[0]!)}>
+                    <button className="plain" title="Open the runs of this cell" onClick={() => open(cells[0]!)}>
                       {shown(value, unit)}
                     </button>
                   ) : (
@@ -76,22 +76,22 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
 export function Cells({ found, metric, names }: { found: StudyResults; metric: string; names: string[] }) {
   const store = useStore();
   const unit = unitOf(found, metric);
-  const sorted = [...found.cells].sort((a, b) => (mean(b, metric) ?? -Infinity) - (mean(a, metric) ?? -Infinity));
+  const sorted = [...found.cells].sort((a, b) => (mean(found, b, metric) ?? -Infinity) - (mean(found, a, metric) ?? -Infinity));
   return (
     <table className="cells">
-      <caption>Cells, highest {metric} first</caption>
+      <caption>Cells, highest {inSentence(titleOf(found, metric))} first</caption>
       <thead>
         <tr>
           {names.map((name) => (
             <th key={name} scope="col">
-              {name}
+              {axisOf(found, name)}
             </th>
           ))}
           <th scope="col" className="number">
-            {metric}
+            {titleOf(found, metric)}
           </th>
           <th scope="col" className="number">
-            runs
+            Runs
           </th>
           <th scope="col" />
         </tr>
@@ -105,15 +105,15 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
               {names.map((name) => (
                 <td key={name}>{cell.labels[name] ?? ""}</td>
               ))}
-              <td className="number">{shown(mean(cell, metric), unit)}</td>
+              <td className="number">{shown(mean(found, cell, metric), unit)}</td>
               <td className="number" title={failed.map((run) => run.message).join("\n")}>
                 {runs.length}
                 {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
                 {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
               </td>
               <td>
-                <button className="plain" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
-                  Open its runs
+                <button className="plain link" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
+                  Open runs
                 </button>
               </td>
             </tr>

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { mean, unitOf } from "../core/study";
+import { axisOf, mean, titleOf } from "../core/study";
 import { Icon } from "./icons";
 import { message } from "../store/page";
 import { copyLink } from "./Share";
@@ -23,7 +23,7 @@ export function StudyView() {
   const going = job?.state === "running" || job?.state === "waiting";
 
   const names = Object.keys(found?.axes ?? {});
-  const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(cell, name) !== undefined)) : []), [found]);
+  const metrics = useMemo(() => (found ? Object.keys(found.metrics).filter((name) => found.cells.some((cell) => mean(found, cell, name) !== undefined)) : []), [found]);
   const open = (cell: StudyCell) => void store.runs.inspect(found!.places[cell.cell]!);
   const [across, down] = axes ?? [names[names.length - 1] ?? "", names.length > 1 ? names[0]! : ""];
   return (
@@ -42,7 +42,7 @@ export function StudyView() {
           <button
             className="primary"
             disabled={!session.may_run || session.read_only}
-            title={session.may_run && !session.read_only ? "Make the runs that are missing" : "This server runs no studies"}
+            title={session.may_run && !session.read_only ? "Make the missing runs" : "This server does not run studies"}
             onClick={() => void store.runs.startStudy({ resume: path })}
           >
             Resume: {found.missing} {found.missing === 1 ? "run is" : "runs are"} missing
@@ -62,12 +62,12 @@ export function StudyView() {
             <a className="button" href={store.backend.archiveAddress(path)} download title="Every run, as a ZIP archive">
               <Icon name="download" /> Download study
             </a>
-            <button onClick={() => void copyLink(store, "study", path)}>Copy a link</button>
+            <button onClick={() => void copyLink(store, "study", path)}>Copy link</button>
           </>
         )}
         <button onClick={() => store.set({ view: "edit" })}>Back to the drawing</button>
       </div>
-      {!found && <p className="empty">{going ? "Cells appear here when the runs are made." : problem || "Reading…"}</p>}
+      {!found && <p className="empty">{going ? "Cells appear here as their runs end." : problem || "Reading…"}</p>}
       {found && (
         <>
           <div className="row">
@@ -75,7 +75,9 @@ export function StudyView() {
               Metric
               <select disabled={!metrics.length} value={metric} onChange={(event) => setMetric(event.target.value)}>
                 {metrics.map((name) => (
-                  <option key={name}>{name}</option>
+                  <option key={name} value={name} title={found.metrics[name]?.about}>
+                    {titleOf(found, name)}
+                  </option>
                 ))}
               </select>
             </label>
@@ -88,7 +90,9 @@ export function StudyView() {
                     onChange={(event) => setAxes(index ? [across === event.target.value ? down : across, event.target.value] : [event.target.value, down === event.target.value ? across : down])}
                   >
                     {names.map((name) => (
-                      <option key={name}>{name}</option>
+                      <option key={name} value={name}>
+                        {axisOf(found, name)}
+                      </option>
                     ))}
                   </select>
                 </label>
@@ -96,14 +100,7 @@ export function StudyView() {
           </div>
           <Heat found={found} metric={metric} across={across} down={down} open={open} />
           {metrics.length > 1 && (
-            <TradeOff
-              found={found}
-              metrics={metrics}
-              across={metric}
-              value={mean}
-              unitOf={(name) => unitOf(found, name)}
-              open={open}
-            />
+            <TradeOff found={found} metrics={metrics} across={metric} open={open} />
           )}
           {found.expectations.length > 0 && !going && (
             <ul className="expectations" aria-label="Expectations">

@@ -74,12 +74,12 @@ export function TopBar() {
       </div>
       <span className="space" />
       {others > 0 && (
-        <span className="others" title="Other pages that show this directory; saved changes appear in each">
+        <span className="others" title="Other open pages of this server. Saved changes appear in all of them.">
           {others} other {others === 1 ? "page" : "pages"}
         </span>
       )}
       <Jobs />
-      <label className="check" title="Simulate at every change, and redraw the curves">
+      <label className="check" title="Simulate after every change and redraw the curves">
         <input type="checkbox" checked={simulate} onChange={(event) => store.simulation.setSimulate(event.target.checked)} />
         Simulate while editing
       </label>
@@ -97,7 +97,7 @@ export function TopBar() {
         className="primary run"
         disabled={!ready || session.read_only}
         onClick={() => void store.runs.start()}
-        title={session.read_only ? "This server is read-only" : ready ? "Run and keep the result (Ctrl+Enter)" : "Correct the mistakes first"}
+        title={session.read_only ? "This server is read-only" : ready ? "Run and save the result (Ctrl+Enter)" : "Fix the errors first"}
       >
         <Icon name="play" /> Run
       </button>
@@ -117,7 +117,7 @@ function Jobs() {
         <div className="job" key={job.id} data-state={job.state}>
           <span>{said(job)}</span>
           <progress max={1} value={share(job)} aria-label={`Progress of ${job.name}`} />
-          <button onClick={() => void store.runs.stop(job.id)} title="Stop, and keep what was recorded">
+          <button onClick={() => void store.runs.stop(job.id)} title="Stop. What was recorded is kept.">
             <Icon name="stop" /> Stop
           </button>
         </div>
@@ -133,7 +133,7 @@ function share(job: Job): number | undefined {
 }
 
 function said(job: Job): string {
-  if (job.state === "waiting") return `${job.name} waits`;
+  if (job.state === "waiting") return `${job.name}: waiting`;
   if (job.kind === "study") return `${job.name}: ${job.repetition} of ${job.repeat} runs`;
   const many = job.repeat > 1 ? `, run ${job.repetition} of ${job.repeat}` : "";
   return `${job.name}${many}: ${job.time.toFixed(1)} of ${Number(job.duration.toFixed(1))} s`;

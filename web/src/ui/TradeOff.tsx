@@ -2,56 +2,61 @@
 
 import { useState } from "react";
 import type { StudyCell, StudyResults } from "../backend/backend";
-import { roundTicks, scaleOf, shown } from "../core/quantity";
+import { scaleOf, shown, ticksAround } from "../core/quantity";
+import { inSentence, mean, titleOf, unitOf } from "../core/study";
 
 interface Props {
   found: StudyResults;
   metrics: string[];
   /** The metric across, that of the table above. */
   across: string;
-  value: (cell: StudyCell, metric: string) => number | undefined;
-  unitOf: (metric: string) => string;
   open: (cell: StudyCell) => void;
 }
 
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [620, 320, 64, 40, 14];
 
-export function TradeOff({ found, metrics, across, value, unitOf, open }: Props) {
+export function TradeOff({ found, metrics, across, open }: Props) {
   const [chosen, setChosen] = useState<string>();
   const down = chosen ?? metrics.find((name) => name.startsWith("rtt") && name !== across) ?? metrics.find((name) => name !== across);
   if (!down) return null;
   const points = found.cells.flatMap((cell) => {
-    const [x, y] = [value(cell, across), value(cell, down)];
+    const [x, y] = [mean(found, cell, across), mean(found, cell, down)];
     return x === undefined || y === undefined ? [] : [{ cell, x, y }];
   });
+  if (!points.length) return null;
   // Round in the unit that is written.
-  const axisOf = (unit: string, values: number[]) => {
-    const most = Math.max(0, ...values) || 1;
-    const { divide } = scaleOf(unit, most);
-    return roundTicks(most / divide).map((tick) => tick * divide);
+  const axisFor = (metric: string, values: number[]) => {
+    const { divide, unit } = scaleOf(unitOf(found, metric), Math.max(0, ...values));
+    const ticks = ticksAround(Math.min(...values) / divide, Math.max(...values) / divide);
+    const [first, last] = [ticks[0]!, ticks[ticks.length - 1]!];
+    return {
+      ticks,
+      share: (value: number) => (value / divide - first) / (last - first),
+      title: unit ? `${titleOf(found, metric)} (${unit})` : titleOf(found, metric),
+    };
   };
-  const ticksX = axisOf(unitOf(across), points.map(({ x }) => x));
-  const ticksY = axisOf(unitOf(down), points.map(({ y }) => y));
-  const [mostX, mostY] = [ticksX[ticksX.length - 1]!, ticksY[ticksY.length - 1]!];
-  const place = (x: number, y: number) => ({
-    x: LEFT + (x / mostX) * (WIDTH - LEFT - PAD),
-    y: HEIGHT - BOTTOM - (y / mostY) * (HEIGHT - BOTTOM - PAD),
-  });
+  const axisX = axisFor(across, points.map(({ x }) => x));
+  const axisY = axisFor(down, points.map(({ y }) => y));
+  const atX = (share: number) => LEFT + share * (WIDTH - LEFT - PAD);
+  const atY = (share: number) => HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - PAD);
+  const tickX = (index: number) => atX(index / (axisX.ticks.length - 1));
+  const tickY = (index: number) => atY(index / (axisY.ticks.length - 1));
   // One colour for each value of the first axis.
   const [axis] = Object.keys(found.axes);
   const values = (axis && found.axes[axis]) || [];
-  const said = (amount: number, most: number, unit: string) => `${Number((amount / scaleOf(unit, most).divide).toPrecision(3))}`;
-  const title = (metric: string, most: number) => `${metric}, ${scaleOf(unitOf(metric), most).unit}`;
+  const [titleX, titleY] = [titleOf(found, across), titleOf(found, down)];
   return (
     <figure className="trade-off">
       <figcaption>
         <label>
-          {across} against
+          {titleX} against
           <select value={down} onChange={(event) => setChosen(event.target.value)}>
             {metrics
               .filter((name) => name !== across)
               .map((name) => (
-                <option key={name}>{name}</option>
+                <option key={name} value={name} title={found.metrics[name]?.about}>
+                  {titleOf(found, name)}
+                </option>
               ))}
           </select>
         </label>
@@ -61,37 +66,37 @@ export function TradeOff({ found, metrics, across, value, unitOf, open }: Props)
           </span>
         ))}
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${across} against ${down}`}>
-        {ticksX.map((tick) => (
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`${titleX} against ${inSentence(titleY)}`}>
+        {axisX.ticks.map((tick, index) => (
           <g key={`x ${tick}`}>
-            <line className="grid" x1={place(tick, 0).x} x2={place(tick, 0).x} y1={PAD} y2={HEIGHT - BOTTOM} />
-            <text x={place(tick, 0).x} y={HEIGHT - BOTTOM + 14} textAnchor="middle">
-              {said(tick, mostX, unitOf(across))}
+            <line className="grid" x1={tickX(index)} x2={tickX(index)} y1={PAD} y2={HEIGHT - BOTTOM} />
+            <text x={tickX(index)} y={HEIGHT - BOTTOM + 14} textAnchor="middle">
+              {tick}
             </text>
           </g>
         ))}
-        {ticksY.map((tick) => (
+        {axisY.ticks.map((tick, index) => (
           <g key={`y ${tick}`}>
-            <line className="grid" x1={LEFT} x2={WIDTH - PAD} y1={place(0, tick).y} y2={place(0, tick).y} />
-            <text x={LEFT - 6} y={place(0, tick).y + 4} textAnchor="end">
-              {said(tick, mostY, unitOf(down))}
+            <line className="grid" x1={LEFT} x2={WIDTH - PAD} y1={tickY(index)} y2={tickY(index)} />
+            <text x={LEFT - 6} y={tickY(index) + 4} textAnchor="end">
+              {tick}
             </text>
           </g>
         ))}
         <text x={(LEFT + WIDTH) / 2} y={HEIGHT - 6} textAnchor="middle">
-          {title(across, mostX)}
+          {axisX.title}
         </text>
         <text transform={`translate(12 ${(HEIGHT - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
-          {title(down, mostY)}
+          {axisY.title}
         </text>
         {points.map(({ cell, x, y }) => {
-          const label = `${Object.values(cell.labels).join(", ")}: ${across} ${shown(x, unitOf(across))}, ${down} ${shown(y, unitOf(down))}`;
+          const label = `${Object.values(cell.labels).join(", ")}: ${titleX} ${shown(x, unitOf(found, across))}, ${inSentence(titleY)} ${shown(y, unitOf(found, down))}`;
           return (
             <circle
               key={cell.cell}
               className={`flow-${Math.max(0, axis ? values.indexOf(cell.labels[axis] ?? "") : 0) % 10}`}
-              cx={place(x, y).x}
-              cy={place(x, y).y}
+              cx={atX(axisX.share(x))}
+              cy={atY(axisY.share(y))}
               r={5}
               tabIndex={0}
               role="button"

@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketState
 
 from tcplab.plan.types import Plan
 from tcplab.server import library
@@ -112,7 +112,7 @@ class Labs:
         if not isinstance(link, str) or not isinstance(settings, dict) or not settings:
             raise RequestError("link and settings are needed")
         if direction not in ("both", "forward", "reverse", "backward"):
-            raise RequestError("direction is both, forward or reverse")
+            raise RequestError("direction must be both, forward or reverse")
         texts = {str(key): str(value) for key, value in settings.items()}
         name = request.path_params["lab"]
         await self._asked(lambda: network.change(network.find(name), link, texts, direction))
@@ -131,7 +131,7 @@ class Labs:
         elif isinstance(text, str) and isinstance(path, str):
             await self._asked(lambda: self._begin_traffic(name, text, path))
         else:
-            raise RequestError("text is a scenario")
+            raise RequestError("text must be a scenario")
         self._changed()
         return JSONResponse({"ok": True})
 
@@ -155,7 +155,7 @@ class Labs:
         found = self._capture(request)
         flow = request.query_params.get("flow", "1")
         if not flow.isdigit():
-            raise RequestError("flow is a number")
+            raise RequestError("flow must be a number")
         dark = request.query_params.get("theme") == "dark"
         svg = await self._asked(lambda: library.ladder(found.file, int(flow), dark=dark))
         return Response(svg, media_type="image/svg+xml")
@@ -173,7 +173,7 @@ class Labs:
         try:
             command = network.terminal_command(lab, node, console=socket.query_params.get("what") == "vtysh")
         except network.TestbedError as problem:
-            await socket.close(_REFUSED, problem.message[:120])
+            await _refuse(socket, problem.message)
             return
         environment = {
             **os.environ,
@@ -192,7 +192,7 @@ class Labs:
         try:
             command = network.capture_command(lab, link, socket.query_params.get("node"))
         except network.TestbedError as problem:
-            await socket.close(_REFUSED, problem.message[:120])
+            await _refuse(socket, problem.message)
             return
         name = str(next(self._counter))
         made = self._captures[name] = _Capture(link, Path(self._place.name) / f"{name}.pcapng")
@@ -254,12 +254,12 @@ class Labs:
     async def _entered(self, socket: WebSocket) -> network.Held | None:
         """Accept a page's socket of a network; None when it is refused."""
         if not self._may_run:
-            await socket.close(_REFUSED, "this server runs nothing: start it with --allow-run")
+            await _refuse(socket, "networks are not allowed on this server: start it with --allow-run")
             return None
         try:
             lab = await run_in_threadpool(network.find, socket.path_params["lab"])
         except network.TestbedError as problem:
-            await socket.close(_REFUSED, problem.message[:120])
+            await _refuse(socket, problem.message)
             return None
         await socket.accept()
         return lab
@@ -267,12 +267,19 @@ class Labs:
     def _capture(self, request: Request) -> _Capture:
         found = self._captures.get(request.path_params["capture"])
         if found is None or not found.file.is_file():
-            raise RequestError("this capture is no longer kept", 410)
+            raise RequestError("this capture is gone", 410)
         return found
 
     def _allowed(self) -> None:
         if not self._may_run:
-            raise RequestError("this server runs nothing: start it with --allow-run", 403)
+            raise RequestError("networks are not allowed on this server: start it with --allow-run", 403)
 
     def _changed(self) -> None:
         self._hub.tell({"type": "labs"})
+
+
+async def _refuse(socket: WebSocket, why: str) -> None:
+    """Close a socket with the reason; a page learns nothing of one that is closed before it is accepted."""
+    if socket.client_state is WebSocketState.CONNECTING:
+        await socket.accept()
+    await socket.close(_REFUSED, why[:120])

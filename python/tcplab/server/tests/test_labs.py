@@ -30,16 +30,23 @@ def test_without_allow_run_nothing_is_built_entered_or_listed(tmp_path: Path) ->
         assert client.get("/api/captures/1").status_code == 403
         for what in ("watch", "terminal?node=a", "capture?link=a-b"):
             with (
-                pytest.raises(WebSocketDisconnect),
-                client.websocket_connect(f"ws://{HOST}:8020/api/labs/x/{what}"),
+                client.websocket_connect(f"ws://{HOST}:8020/api/labs/x/{what}") as socket,
+                pytest.raises(WebSocketDisconnect) as closed,
             ):
-                pass
+                socket.receive_text()
+            assert "--allow-run" in closed.value.reason
 
 
 def test_a_lab_that_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
     app = create(Folder(tmp_path.resolve()), Gate("token", 8020, frozenset({HOST})))
     with TestClient(app, base_url=f"http://{HOST}:8020") as client:
         client.post("/api/login", json={"token": "token"})
+        with (
+            client.websocket_connect(f"ws://{HOST}:8020/api/labs/no-such-lab/watch") as socket,
+            pytest.raises(WebSocketDisconnect) as closed,
+        ):
+            socket.receive_text()
+        assert "unknown lab 'no-such-lab'" in closed.value.reason
         refused = client.post("/api/labs/no-such-lab/down")
         assert refused.status_code == 404
         assert "unknown lab 'no-such-lab'" in refused.json()["error"]

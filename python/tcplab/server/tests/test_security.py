@@ -148,8 +148,9 @@ def test_a_scenario_names_no_file_outside_the_directory(client: TestClient, root
     text = SCENARIO.replace("{rate: 10 Mbit/s,", "{" + line + ",")
     found = client.post("/api/check", json={"text": text, "path": "small.yaml"}).json()
     assert not found["ok"]
-    assert "not below the directory" in found["problems"][0]["message"]
-    assert client.post("/api/preview", json={"text": text, "path": "small.yaml"}).status_code == 422
+    assert "outside the served directory" in found["problems"][0]["message"]
+    refused = client.post("/api/preview", json={"text": text, "path": "small.yaml"}).json()["refused"]
+    assert "outside the served directory" in refused
 
 
 def test_a_server_for_others_runs_nothing_unless_told_to(root: Path, gate: Gate) -> None:
@@ -181,7 +182,10 @@ def test_a_read_only_server_changes_nothing(root: Path, gate: Gate) -> None:
 @pytest.mark.parametrize("address", ["login", "check", "preview", "import", "runs", "studies", "labs"])
 def test_too_large_a_request_is_refused(client: TestClient, address: str) -> None:
     large = {"token": "x", "text": "x" * (5 << 20), "name": "x.mn"}
-    assert client.post(f"/api/{address}", json=large).status_code == 413
+    refused = client.post(f"/api/{address}", json=large)
+    assert refused.status_code == 413
+    assert refused.json() == {"error": "the request is larger than 4 MiB"}
+    assert client.get("/api/session").status_code == 200
 
 
 def test_too_large_a_file_is_not_written(client: TestClient, root: Path) -> None:

@@ -68,7 +68,7 @@ export function CaptureList({ lab, link }: { lab: string; link: string }) {
         {capture &&
           flows.map((flow) => (
             <button key={flow} onClick={() => setLadder({ flow, at: Date.now() })}>
-              Flow {flow} as a ladder
+              Flow graph {flow}
             </button>
           ))}
         {ladder && <button onClick={() => setLadder(undefined)}>Back to the list</button>}
@@ -77,7 +77,7 @@ export function CaptureList({ lab, link }: { lab: string; link: string }) {
         <div className="ladder" tabIndex={0} role="region" aria-label="Flow graph">
           <img
             src={`${store.backend.ladderAddress(capture, ladder.flow, isDark() ? "dark" : "light")}&at=${ladder.at}`}
-            alt="The flow's packets between its two hosts"
+            alt="Packets of the flow between its two hosts"
           />
         </div>
       ) : (

@@ -52,8 +52,8 @@ export function LabView({ shown }: { shown: boolean }) {
     return (
       <div className="lab-begin" hidden={!shown}>
         <p>
-          Bring this network up on this machine's kernel: every node gets a terminal, links change while they carry traffic, and any
-          program runs in it.
+          Build this network in the Linux kernel of this machine, with a network namespace for each node. Then open terminals, run
+          programs, capture packets, and change links while they carry traffic.
         </p>
         <button
           className="primary"
@@ -68,7 +68,7 @@ export function LabView({ shown }: { shown: boolean }) {
         </button>
         {labs.length > 0 && (
           <div className="row">
-            Others that are up:
+            Other networks that are up:
             {labs.map((one) => (
               <button key={one.name} onClick={() => setChosen(one.name)}>
                 {one.name}
@@ -113,7 +113,7 @@ export function LabView({ shown }: { shown: boolean }) {
         <button
           aria-pressed={lab.traffic}
           disabled={starting || (!lab.traffic && (lab.scenario !== path || !drawing.flows.length))}
-          title={lab.scenario === path ? "The flows of the drawing, until they are stopped" : `Open ${lab.scenario} to start its flows`}
+          title={lab.scenario === path ? "Run the flows of the drawing until they are stopped" : `Open ${lab.scenario} to start its flows`}
           onClick={async () => {
             setStarting(!lab.traffic);
             await store.act(() => store.backend.traffic(lab.name, lab.traffic ? null : store.state.text, path));
@@ -157,7 +157,7 @@ export function LabView({ shown }: { shown: boolean }) {
           <div className="tabs">
             <div role="tablist" aria-label="Nodes and captures">
               {panes.map((pane) => (
-                <button key={pane.id} role="tab" aria-selected={pane.id === front} onClick={() => setFront(pane.id)}>
+                <button key={pane.id} role="tab" aria-selected={pane.id === front} title={pane.kind === "terminal" ? "Ctrl+F6 leaves the terminal" : undefined} onClick={() => setFront(pane.id)}>
                   {pane.title}
                 </button>
               ))}

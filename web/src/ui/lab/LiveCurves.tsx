@@ -3,12 +3,15 @@
 import { useEffect, useReducer, useRef, useState } from "react";
 import { colourOf } from "../../core/curves";
 import { type Look, Recent, type RecentPanel } from "../../core/recent";
+import { throttle } from "../../core/throttle";
 import { Chart } from "../Chart";
 import { useStore } from "../use";
 
 const SECONDS = 30;
 // Until the server is asked again, ms.
 const AGAIN = 1000;
+// A slow page draws several looks at once, and stays free for clicks, ms.
+const REDRAW = 50;
 const PANELS: [RecentPanel, string, string][] = [
   ["links", "Links", "bit/s"],
   ["acked", "Acknowledged", "bit/s"],
@@ -23,21 +26,24 @@ export function LiveCurves({ lab, shown }: { lab: string; shown: boolean }) {
   const visible = useRef(shown);
   visible.current = shown;
   const [, draw] = useReducer((count: number) => count + 1, 0);
-  const [ended, setEnded] = useState(false);
+  const [ended, setEnded] = useState<string>();
   const [attempt, retry] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
     let timer = 0;
+    const redraw = throttle(draw, REDRAW);
     const stream = store.backend.enter(
       lab,
       "watch",
       {},
       (data) => {
         recent.current.add(JSON.parse(data as string) as Look);
-        setEnded(false);
-        if (visible.current) draw();
+        setEnded(undefined);
+        if (visible.current) redraw.ask();
       },
-      () => {
-        setEnded(true);
+      (why) => {
+        setEnded(why || "no data from the server");
+        // It may have been taken down elsewhere.
+        void store.lookForLabs();
         timer = window.setTimeout(retry, AGAIN);
       },
     );
@@ -52,7 +58,7 @@ export function LiveCurves({ lab, shown }: { lab: string; shown: boolean }) {
   const names = { links: panels[0]!.lines.map((line) => line.label), sockets: panels[1]!.lines.map((line) => line.label) };
   return (
     <div className="lab-curves">
-      {ended && <p className="empty">The server sends no curves of this network. The page asks again until it does.</p>}
+      {ended && <p className="empty">Reconnecting: {ended}</p>}
       <div className="charts" tabIndex={0} role="region" aria-label="Curves of this network">
         {panels.map(({ panel, title, unit, lines }) => (
           <Chart

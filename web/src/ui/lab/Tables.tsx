@@ -17,7 +17,7 @@ export function Tables({ lab, node }: { lab: string; node: string }) {
   return (
     <div className="capture">
       <div className="row">
-        <button onClick={read}>Read again</button>
+        <button onClick={read}>Refresh</button>
       </div>
       <pre tabIndex={0} aria-label={`Routes of ${node}`}>
         {text}

@@ -7,6 +7,20 @@ import { useEffect, useRef } from "react";
 import { colour, useThemeChange } from "../theme";
 import { useStore } from "../use";
 
+// The page's policy takes style sheets that carry its nonce, and no style attributes of markup. xterm.js makes both, past its own
+// `documentOverride`; a style that a script sets is allowed.
+const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
+const create = document.createElement.bind(document);
+document.createElement = (name: string, options?: ElementCreationOptions) => {
+  const element = create(name, options);
+  if (name === "style") element.nonce = nonce;
+  if (name === "span") {
+    const set = element.setAttribute.bind(element);
+    element.setAttribute = (attribute, value) => (attribute === "style" ? void (element.style.cssText = value) : set(attribute, value));
+  }
+  return element;
+};
+
 interface Props {
   lab: string;
   node: string;
@@ -25,7 +39,6 @@ export default function Terminal({ lab, node, what, shown }: Props) {
 
   useEffect(() => {
     const terminal = new Xterm({
-      documentOverride: documentWithNonce(),
       cursorBlink: true,
       fontSize: 12,
       fontFamily: colour("mono"),
@@ -35,6 +48,12 @@ export default function Terminal({ lab, node, what, shown }: Props) {
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(host.current!);
+    // Tab is the shell's; this key is for who has no pointer to leave with.
+    terminal.attachCustomKeyEventHandler((event) => {
+      if (!event.ctrlKey || event.key !== "F6") return true;
+      host.current?.closest(".panes")?.querySelector<HTMLElement>("[role=tab][aria-selected=true]")?.focus();
+      return false;
+    });
     made.current = { terminal, fit };
     const stream = store.backend.enter(
       lab,
@@ -81,23 +100,5 @@ export default function Terminal({ lab, node, what, shown }: Props) {
     if (shown) made.current?.terminal.focus();
   }, [shown]);
 
-  return <div className="terminal" ref={host} role="group" aria-label={`Terminal of ${node}`} />;
-}
-
-// The page's policy takes style sheets that carry its nonce, and xterm.js makes some.
-function documentWithNonce(): Document {
-  const nonce = document.querySelector<HTMLMetaElement>("meta[name=nonce]")?.content ?? "";
-  return new Proxy(document, {
-    get(target, key) {
-      if (key === "createElement") {
-        return (name: string) => {
-          const element = target.createElement(name);
-          if (name === "style") element.nonce = nonce;
-          return element;
-        };
-      }
-      const value = Reflect.get(target, key) as unknown;
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
+  return <div className="terminal" ref={host} role="group" aria-label={`Terminal of ${node}`} aria-description="Ctrl+F6 leaves it." />;
 }
