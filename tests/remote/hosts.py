@@ -19,6 +19,31 @@ SSHD = "/usr/sbin/sshd"
 USER = "alice"
 ROOT = Path(__file__).parents[2]
 _PATIENCE = 20.0
+# How the kernel knows a program of another machine (binfmt_misc): by the beginning of its ELF header.
+BINFMT = {
+    "aarch64": (
+        r":qemu-aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00"
+        r":\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff"
+        ":/usr/bin/qemu-aarch64-static:F"
+    )
+}
+# A program as root of a user namespace that has all users: a process that stays outside maps them.
+_IN_USER_NAMESPACE = """
+import ctypes, os, sys
+entered = os.pipe()
+inside = os.getpid()
+if not (outside := os.fork()):
+    os.read(entered[0], 1)
+    for kind in ("uid", "gid"):
+        with open(f"/proc/{inside}/{kind}_map", "w") as map:
+            map.write("0 0 65536")
+    os._exit(0)
+CLONE_NEWUSER = 0x10000000
+assert ctypes.CDLL(None).unshare(CLONE_NEWUSER) == 0
+os.write(entered[1], b"!")
+assert os.waitpid(outside, 0)[1] == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 def obstacle() -> str | None:
@@ -43,6 +68,8 @@ class Host:
     """Seconds that its clock is ahead."""
     room: str = "64m"
     """Size of its /tmp."""
+    machine: str | None = None
+    """An architecture whose programs it runs, by QEMU, and that it says it is; none: the real one."""
     within: int | None = None
     """A process in whose network namespace it is; none: in one of its own."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -102,10 +129,13 @@ class Host:
             echo up >/run/keep/up
             exec sleep 3600
         """
+        if self.machine is not None:
+            script = self._emulating() + script
         net = ("--net",) if self.within is None else ()
         held = subprocess.Popen(
             [
                 *(() if self.within is None else ("nsenter", "-t", str(self.within), "--net", "--")),
+                *(() if self.machine is None else (sys.executable, "-c", _IN_USER_NAMESPACE)),
                 *("unshare", *net, "--mount", "--uts", *self._time("--time", f"--monotonic={self.ahead}")),
                 *("--kill-child", "--fork", "sh", "-c", script),
             ],
@@ -182,8 +212,25 @@ class Host:
                 process.kill()
                 process.wait()
 
+    def _emulating(self) -> str:
+        """A script that has the kernel run programs of `machine` by QEMU, in this user namespace alone."""
+        assert self.machine is not None
+        uname = f"#!/bin/sh\ncase $1 in -m) echo {self.machine} ;; *) echo Linux ;; esac\n"
+        (self.folder / "uname").write_text(uname)
+        (self.folder / "uname").chmod(0o755)
+        (self.folder / "binfmt").write_text(BINFMT[self.machine])
+        return f"""
+            set -e
+            mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
+            cat {self.folder}/binfmt >/proc/sys/fs/binfmt_misc/register
+            mount --bind {self.folder}/uname /usr/bin/uname
+        """
+
     def _enter(self) -> list[str]:
-        return ["nsenter", "-t", str(self.pid), "--net", "--mount", "--uts", *self._time("--time"), "--"]
+        user = () if self.machine is None else ("--user",)
+        return [
+            *("nsenter", "-t", str(self.pid), *user, "--net", "--mount", "--uts", *self._time("--time"), "--")
+        ]
 
     def _time(self, *options: str) -> tuple[str, ...]:
         """Options for a namespace of its own, which not every kernel has."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import tcplab
-from tcplab.plan.types import Plan
 from tcplab.results import Run, load
-from tcplab.scenario import expand, from_data
-from tcplab.testbed import held
 
-from . import hosts as remote
+from .emulated import Reached, reached
+from .hosts import obstacle
 from .running import Run as RemoteRun
 
 pytestmark = pytest.mark.alone
@@ -40,56 +36,20 @@ SCENARIO = {
 }
 
 
-@dataclass(frozen=True)
-class Reached:
-    """Hosts with sshd on the ends of the emulated links, and where they are."""
-
-    hosts: remote.Hosts
-    places: dict[str, str]
-
-
 @pytest.fixture(scope="module")
-def reached(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
-    """Each over another link than the emulated one, from `us`."""
-    if (reason := remote.obstacle()) is not None:
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reached]:
+    """The nodes, each reached over another link than the emulated one."""
+    if (reason := obstacle()) is not None:
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("hosts")
-    control = [{"ends": ["us", node], "rate": "unlimited"} for node in NODES]
-    network = {"nodes": ["us", *NODES], "links": [*LINKS, *control]}
-    plan = expand(from_data({**SCENARIO, "network": network}))
-    lab = held.up(plan, f"remote-{os.getpid()}", "four")
-    try:
-        others = {node: remote.Host(node, _address(plan, node, "us"), folder / node) for node in NODES}
-        made = remote.Hosts(folder, **others)
-        for node, host in made.all.items():
-            host.within = lab.node(node)
-        try:
-            made.up()
-            inner = {
-                node: _address(plan, node, other)
-                for left, right in PAIRS.values()
-                for node, other in ((left, right), (right, left))
-            }
-            yield Reached(
-                made, {node: f"ssh://{others[node].address}?address={inner[node]}" for node in NODES}
-            )
-        finally:
-            made.down()
-    finally:
-        held.down(lab.name)
-
-
-def _address(plan: Plan, node: str, other: str) -> str:
-    """The address of a node on its link to another."""
-    [link] = [one for one in plan["links"] if set(one["ends"]) == {node, other}]
-    return str(link["addresses"][link["ends"].index(node)]).partition("/")[0]
+    with reached(tmp_path_factory.mktemp("four"), SCENARIO) as found:
+        yield found
 
 
 def test_four_controls_get_between_remote_hosts_what_they_get_on_the_kernel_engine(
-    reached: Reached, tmp_path: Path, undisturbed: Callable[[Callable[[], Run]], Run]
+    hosts: Reached, tmp_path: Path, undisturbed: Callable[[Callable[[], Run]], Run]
 ) -> None:
     def between_hosts() -> Run:
-        run = RemoteRun(reached.hosts, json.dumps(SCENARIO), at=reached.places, default_places=False)
+        run = RemoteRun(hosts.hosts, json.dumps(SCENARIO), at=hosts.places, default_places=False)
         code, said = run.end(120)
         assert code == 0, said
         return load(run.out)

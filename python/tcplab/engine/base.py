@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tcplab.plan.types import Plan
+    from tcplab.scenario.errors import ScenarioError
 
 ATTEMPTS = 3
 """Default number of executions of a run that is overloaded each time."""
@@ -26,6 +28,8 @@ class Problem:
     """How to fix it: a command, or another setting."""
     fatal: bool = True
     """False for a warning: the run goes on and the manifest carries it."""
+    at: ScenarioError | None = None
+    """The place in the scenario's text; none of a default or of the machine."""
     is_input: bool = False
     """Whether a file of the scenario is wrong, rather than the machine or the engine unable."""
 
@@ -81,6 +85,9 @@ class Engine(Protocol):
 
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done here, and how to fix it; empty when all is well."""
+
+    def preparing(self, plans: Sequence[Plan]) -> AbstractContextManager[None]:
+        """Prepare, once for all, what several runs need, until the block ends. One plan for each run."""
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Execute the plan and write its tables (and captures) into `run_dir`.

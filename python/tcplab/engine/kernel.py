@@ -6,7 +6,8 @@ How it works and what it needs: docs/kernel-engine.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,10 @@ class KernelEngine:
     def check(self, plan: Plan) -> list[Problem]:
         """Say what this machine cannot do of the plan, and how to fix it."""
         return problems(plan)
+
+    def preparing(self, plans: Sequence[Plan]) -> AbstractContextManager[None]:
+        """Its runs have nothing in common."""
+        return nullcontext()
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Run the plan in real time; KeyboardInterrupt out of `progress` ends it early with what there is."""

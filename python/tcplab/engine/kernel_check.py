@@ -210,7 +210,7 @@ def _netem(plan: Plan, probed: Probed) -> Iterator[Problem]:
                 where = f"links.{link['name']}.{way}.{one.key}"
                 yield Problem(where, one.message, one.hint, fatal=one.refused)
     if plan["sample"]["packets"]:
-        yield Problem("sample.packets", "netem tells nothing about packets", own)
+        yield Problem("sample.packets", "netem reports no packet events", own)
     for node in plan["nodes"]:
         if node.get("nic"):
             where = f"nodes.{node['name']}.nic"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tcplab import _core
 from tcplab.plan.flow_direction import goes_both_ways
 from tcplab.plan.kinds import node_kind
 from tcplab.plan.types import Plan
@@ -12,16 +13,13 @@ from tcplab.testbed.controls import Loaded
 from tcplab.testbed.layout import Layout
 from tcplab.testbed.testbed import EMULATOR, Testbed
 
-# Settings of a host that decide over its TCP, besides those a plan sets.
+# Settings of a host that decide over its TCP.
 _SYSCTLS = (
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps",
+    *(name for name, _ in _core.tcp_sysctls("{}")),
     "net.ipv4.tcp_recovery",
     "net.ipv4.tcp_early_retrans",
-    "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_adv_win_scale",
     "net.ipv4.tcp_notsent_lowat",
     "net.ipv4.tcp_limit_output_bytes",
@@ -105,6 +103,11 @@ class Findings:
         if said := held_up(node, facts):
             self._overload.append(said)
             self.excess = max(self.excess, facts["waiting"]["worst"]["share"] / _WAITED)
+        if facts.get("accelerator", {}).get("passed"):
+            self.warnings.append(
+                f"{node}: the accelerator was full, and connections passed unsplit: raise its `connections`,"
+                " its `memory` or the limit of open files (ulimit -Hn)"
+            )
         missed = facts.get("socket_samples", {}).get("missed", 0)
         taken = facts.get("socket_samples", {}).get("taken", 0)
         if missed > 0.01 * (missed + taken):
@@ -129,19 +132,19 @@ class Findings:
 
 # A larger share of late packets is overload.
 _LATE_SHARE = 0.01
-_RESULT = "the machine, not TCP, set the result"
+_RESULT = "the machine, not TCP, limited the result"
 
 
 def late(facts: Json) -> list[str]:
     """Why the emulator's facts say overloaded."""
     said = []
     if facts["overflows"]:
-        said.append(f"{facts['overflows']} packets found no room between a node and the emulator")
+        said.append(f"{facts['overflows']} packets dropped between a node and the emulator")
     share = facts["lateness"]["late_share"]
     if share > _LATE_SHARE:
-        said.append(f"{share:.1%} of the packets were delivered late")
+        said.append(f"{100 * share:.1f} % of the packets were delivered late")
     said += [
-        f"link {name} stood still for up to {way['lateness']['max'] / 1e6:.0f} ms"
+        f"link {name} stalled for up to {way['lateness']['max'] / 1e6:.0f} ms"
         for name, link in facts["links"].items()
         for way in [max(link.values(), key=lambda one: one["lateness"]["stall"])]
         if way["lateness"]["stall"] > 1

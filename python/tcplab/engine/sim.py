@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from tcplab.cc.apart import Apart
 from tcplab.cc.errors import ControlCrashError
 from tcplab.cc.plans import libraries, obstacles
 from tcplab.engine.base import Outcome, Problem, Progress, Status
+from tcplab.engine.errors import PlanError
 
 if TYPE_CHECKING:
     from tcplab import _core
@@ -40,6 +41,10 @@ class SimEngine:
         """Say what the simulator does not do, and what it ignores."""
         problems = [*_flows(plan), *_nodes(plan), *_emulator(plan), *_capture(plan)]
         return problems if any(problem.fatal for problem in problems) else [*problems, *_built(plan)]
+
+    def preparing(self, plans: Sequence[Plan]) -> AbstractContextManager[None]:
+        """Its runs have nothing in common."""
+        return nullcontext()
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         """Simulate the plan; KeyboardInterrupt out of `progress` ends it early with what there is.
@@ -132,9 +137,8 @@ def _built(plan: Plan) -> Iterator[Problem]:
         # One stream of each flow is as good as a hundred thousand, and takes no gigabytes.
         flows = [{**built_in(flow), "streams": min(flow["streams"], 1)} for flow in plan["flows"]]
         _core.Simulation(json.dumps({**plan, "flows": flows, "capture": None}))
-    except ValueError as error:
-        where, _, message = str(error).partition(": ")
-        yield Problem(where, message, "change it or leave it out")
+    except PlanError as refused:
+        yield Problem(refused.where, refused.message, refused.hint)
 
 
 def _nodes(plan: Plan) -> Iterator[Problem]:

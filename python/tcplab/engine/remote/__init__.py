@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -18,11 +19,12 @@ from tcplab.engine.kernel_tables import write_tables
 from tcplab.engine.remote import impair, path
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.engine.remote.check import hosts_of, problems
-from tcplab.engine.remote.connections import Connection, address_of, connect, own_address
-from tcplab.engine.remote.ends import ends_of, ports_of
+from tcplab.engine.remote.connections import AT_ONCE, Connection, address_of, connect, own_address
+from tcplab.engine.remote.endpoints import ends_of, ports_of
 from tcplab.engine.remote.findings import SYSCTLS, Findings
+from tcplab.engine.remote.kept import keeping
 from tcplab.engine.remote.place import Place, PlaceError
-from tcplab.engine.remote.reached import Reached
+from tcplab.engine.remote.reachability import Reached
 from tcplab.plan.types import Flow, Node, Plan
 from tcplab.testbed.agents import Event, Json
 from tcplab.testbed.controls import Loaded, load, wanted_at
@@ -30,9 +32,6 @@ from tcplab.testbed.errors import TestbedError
 
 # From the command to start to the start itself, ns, besides twice the longest exchange.
 _LEAD = 200_000_000
-# Hosts that are connected to at a time. From the tenth login in progress on sshd refuses some (MaxStartups),
-# and a service takes 32 of one address.
-_AT_ONCE = 8
 
 
 class RemoteEngine:
@@ -72,6 +71,13 @@ class RemoteEngine:
     def check(self, plan: Plan) -> list[Problem]:
         """Say what cannot be done, before any host is asked."""
         return list(problems(plan, self._places))
+
+    @contextmanager
+    def preparing(self, plans: Sequence[Plan]) -> Iterator[None]:
+        """Send the agent once to each host of several of these runs."""
+        used = [self._known_places(plan).get(name) for plan in plans for name in hosts_of(plan)]
+        with keeping([place for place in used if place is not None]):
+            yield
 
     def _known_places(self, plan: Plan) -> dict[str, Place]:
         """Those that can be understood, by name."""
@@ -138,7 +144,7 @@ class _Execution:
     def carry_out(self) -> tuple[Status, str]:
         """Connect, prepare, run, and say how it ended. Raises TestbedError when it cannot go on."""
         began = time.monotonic()
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
             # All are tried; the first that fails is reported.
             for taken in [pool.submit(one.prepare) for one in self._connections]:
                 taken.result()
@@ -163,6 +169,10 @@ class _Execution:
 
             monitor = RunMonitor(self._plan, agents, self._progress, note, roles=self._roles())
             status, message = monitor.follow(start, agents.alive)
+            if status is Status.DONE:
+                # The path is idle now: short exchanges tell the clocks at the end best.
+                with suppress(TestbedError):
+                    agents.compare_clocks()
             self._findings.ended(agents, start, self._plan["duration"])
             if status is not Status.INTERRUPTED:
                 blocked = reached.blocked(self._addresses, self._places, self._ports)

@@ -27,6 +27,8 @@ class RemoteAgents(Agents):
         self._rest = {name: one.rest for name, one in self._connections.items()}
         self._run_dir = run_dir
         self.clocks = {name: Clock() for name in self._connections}
+        # CLOCK_REALTIME less CLOCK_MONOTONIC of each, ns, at each exchange.
+        self.realtime_leads: dict[str, list[int]] = {name: [] for name in self._connections}
         self.received = dict.fromkeys(self._connections, 0)
         """Bytes of files that came, by host."""
         now = time.monotonic()
@@ -74,6 +76,7 @@ class RemoteAgents(Agents):
         asked = self._asked.pop((name, content.get("id", 0)), None)
         if asked is not None and "monotonic" in content:
             self.clocks[name].add(Exchange(asked, int(content["monotonic"]), received))
+            self.realtime_leads[name].append(int(content["realtime_lead"]))
         elif content.get("event") == "bytes":
             self._keep(name, str(content["file"]), base64.b64decode(content["data"]))
         else:

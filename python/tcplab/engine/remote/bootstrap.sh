@@ -1,4 +1,5 @@
-# Runs on the remote host, read by `sh` from its standard input: takes the agent, starts it, leaves nothing.
+# Runs on the remote host, read by `sh` from its standard input: takes the agent, or finds it in a process of ours; starts it,
+# leaves nothing.
 # Its output begins with `tcplab`; whatever a login script prints before that is ignored.
 tcplab_main() {
     umask 077
@@ -6,7 +7,21 @@ tcplab_main() {
     LC_ALL=C
     export PATH LC_ALL
     echo "tcplab machine $(uname -s) $(uname -m)"
-    read -r size || exit
+    read -r size digest holder || exit
+    # The program is known by its contents.
+    case $(readlink "/proc/$holder/exe" 2>/dev/null) in
+    */"tcplab-agent-$digest (deleted)")
+        exec 9<"/proc/$holder/exe"
+        echo "tcplab agent held"
+        ;;
+    *) tcplab_take ;;
+    esac
+    echo "tcplab ready"
+    read -r _ || exit
+    exec /proc/self/fd/9 node --silence "$1"
+}
+# Takes the agent, and opens it as descriptor 9.
+tcplab_take() {
     tried=
     for room in "${TMPDIR:-/tmp}" "${XDG_RUNTIME_DIR:-}" /dev/shm "$HOME"; do
         [ -d "$room" ] && [ -w "$room" ] || continue
@@ -30,21 +45,19 @@ tcplab_main() {
         echo "tcplab error no directory can hold the agent of $size bytes:${tried:- none can be written}"
         exit
     fi
-    echo "tcplab send"
-    if ! head -c "$size" >"$dir/tcplab-agent" 2>"$dir/why" || [ "$(wc -c <"$dir/tcplab-agent")" -ne "$size" ]; then
+    echo "tcplab agent wanted"
+    agent=$dir/tcplab-agent-$digest
+    if ! head -c "$size" >"$agent" 2>"$dir/why" || [ "$(wc -c <"$agent")" -ne "$size" ]; then
         echo "tcplab error the agent did not arrive in $dir: $(cat "$dir/why")"
         exit
     fi
-    chmod 700 "$dir/tcplab-agent"
-    if ! "$dir/tcplab-agent" --version >/dev/null 2>"$dir/why" </dev/null; then
+    chmod 700 "$agent"
+    if ! "$agent" --version >/dev/null 2>"$dir/why" </dev/null; then
         echo "tcplab error the agent does not run on this host: $(head -n 1 "$dir/why")"
         exit
     fi
     # Open, it can be run by its descriptor when it has no name any more.
-    exec 9<"$dir/tcplab-agent"
+    exec 9<"$agent"
     rm -rf "$dir"
     trap - EXIT HUP INT TERM
-    echo "tcplab ready"
-    read -r _ || exit
-    exec /proc/self/fd/9 node --silence "$1"
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 # Two clocks drift apart by no more, s a second, unless exchanges prove it: the frequency of each is corrected
 # by 500 ppm at most, and only its tick by more (adjtimex(2)).
 _USUAL = 1e-3
+_MIN_EXCHANGES = 3
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,14 @@ class Clock:
         return min(self._exchanges, key=lambda one: one.length)
 
     def drift(self) -> Drift | None:
-        """From the best exchange of the first and of the last third; none when these are too few."""
-        third = len(self._exchanges) // 3
-        if third == 0:
+        """From the best exchanges in the first and last third of the time; none when these are too few."""
+        if len(self._exchanges) < _MIN_EXCHANGES:
             return None
-        first = min(self._exchanges[:third], key=lambda one: one.length)
-        last = min(self._exchanges[-third:], key=lambda one: one.length)
+        begin, end = self._exchanges[0].asked, self._exchanges[-1].asked
+        third = (end - begin) / 3
+        early = (one for one in self._exchanges if one.asked <= begin + third)
+        late = (one for one in self._exchanges if one.asked >= end - third)
+        first, last = (min(those, key=lambda one: one.length) for those in (early, late))
         # While theirs advanced by this, ours advanced by the gap between the two exchanges or more, and by
         # the span of both or less.
         theirs = last.read - first.read

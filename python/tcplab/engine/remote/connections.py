@@ -12,6 +12,10 @@ from tcplab.testbed.errors import TestbedError
 SILENCE = 5
 """How long either end hears nothing of the other before it gives the run up, seconds."""
 
+AT_ONCE = 8
+"""Hosts that are connected to at a time: from the tenth login in progress on sshd refuses some (MaxStartups),
+and a service takes 32 of one address."""
+
 
 class Connection(Protocol):
     """A host, from the first packet to it until `close`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from tcplab import _core
 from tcplab.engine.kernel_facts import held_up
 from tcplab.engine.remote.agents import RemoteAgents
 from tcplab.plan.types import Plan
@@ -13,10 +15,7 @@ from tcplab.testbed.agents import Event, Json
 _UNCERTAIN = 1_000_000
 
 SYSCTLS = (
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_slow_start_after_idle",
+    *(name for name, _ in _core.tcp_sysctls("{}")),
     "net.ipv4.tcp_wmem",
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_no_metrics_save",
@@ -31,16 +30,6 @@ SYSCTLS = (
 """Settings of a host that decide over its TCP."""
 
 
-def _asked(tcp: Json) -> dict[str, str]:
-    """The settings that a plan asks of a host; on a real one they are its administrator's."""
-    return {
-        "net.ipv4.tcp_ecn": {"off": "0", "on": "1", "passive": "2", "accecn": "3"}[tcp["ecn"]],
-        "net.ipv4.tcp_sack": str(int(tcp["sack"])),
-        "net.ipv4.tcp_timestamps": str(int(tcp["timestamps"])),
-        "net.ipv4.tcp_slow_start_after_idle": str(int(tcp["slow_start_after_idle"])),
-    }
-
-
 class Findings:
     """Facts and warnings, gathered while a run goes on."""
 
@@ -52,7 +41,8 @@ class Findings:
     def described(self, name: str, host: Json) -> None:
         """A host has said what it is."""
         self.facts.setdefault("hosts", {})[name] = host
-        for setting, wanted in _asked(self._nodes[name]["tcp"]).items():
+        # On a real host they are its administrator's.
+        for setting, wanted in _core.tcp_sysctls(json.dumps(self._nodes[name]["tcp"])):
             has = host["sysctls"].get(setting)
             if has is not None and has != wanted:
                 self.warnings.append(f"{name}: {setting} is {has} there; the scenario asks for {wanted}")
@@ -93,6 +83,9 @@ class Findings:
                 "drift_bound": drift.bound if drift else None,
                 "exchanges": clock.count,
                 "shortest_exchange": clock.best().length,
+                # Packets are timed by CLOCK_REALTIME.
+                "realtime_at_start": start + first + agents.realtime_leads[name][0],
+                "realtime_at_end": start + duration + last + agents.realtime_leads[name][-1],
             }
         self.facts["clocks"] = clocks
         self.facts["received_from_hosts"] = dict(agents.received)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping
 
-from tcplab.engine.remote.ends import Ends
+from tcplab.engine.remote.endpoints import FlowEndpoints
 from tcplab.engine.remote.place import Place
 from tcplab.testbed.agents import Agents, Json
 from tcplab.testbed.errors import TestbedError
@@ -13,7 +13,7 @@ from tcplab.testbed.errors import TestbedError
 
 def measure(
     agents: Agents,
-    flows: Iterable[Ends],
+    flows: Iterable[FlowEndpoints],
     addresses: Mapping[str, str],
     own: Mapping[str, str | None],
     places: Mapping[str, Place],

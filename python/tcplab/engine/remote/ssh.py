@@ -2,10 +2,12 @@
 
 One connection does it all. A shell on the host takes the program into a private directory, opens it, removes
 the directory and runs it, so that from then on nothing of it is on any disk, whatever ends the connection.
+Where a process of this command holds the same program there already, that one is run (`kept`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import socket
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 
 from tcplab.engine.remote.binary import agent_for
 from tcplab.engine.remote.connections import SILENCE
+from tcplab.engine.remote.kept import process_at
 from tcplab.engine.remote.place import Place
 from tcplab.testbed.errors import TestbedError
 
@@ -81,10 +84,11 @@ class SshConnection:
         if system != "Linux":
             raise TestbedError(f"{self.name} is {system}, not Linux", "choose another host")
         agent = agent_for(machine)
-        self._send(f"{len(agent)}\n".encode())
-        self._expect("send")
-        for at in range(0, len(agent), 1 << 16):
-            self._send(agent[at : at + (1 << 16)])
+        digest = hashlib.sha256(agent).hexdigest()[:16]
+        self._send(f"{len(agent)} {digest} {process_at(self.place)}\n".encode())
+        if self._expect("agent") == "wanted":
+            for at in range(0, len(agent), 1 << 16):
+                self._send(agent[at : at + (1 << 16)])
         self._expect("ready")
 
     def start(self) -> None:

@@ -31,12 +31,12 @@ def facts(late_share: float = 0.0, stall: float = 0.0, overflows: int = 0) -> An
 
 
 def test_the_verdict_names_what_exceeds_its_limit() -> None:
-    assert late(facts(late_share=0.091)) == ["9.1% of the packets were delivered late"]
-    assert late(facts(0.004, stall=14.2)) == ["link path stood still for up to 71 ms"]
+    assert late(facts(late_share=0.091)) == ["9.1 % of the packets were delivered late"]
+    assert late(facts(0.004, stall=14.2)) == ["link path stalled for up to 71 ms"]
     lost, share, still = late(facts(0.02, stall=2.0, overflows=7))
-    assert lost == "7 packets found no room between a node and the emulator"
-    assert share.startswith("2.0% of")
-    assert still == "link path stood still for up to 10 ms"
+    assert lost == "7 packets dropped between a node and the emulator"
+    assert share.startswith("2.0 % of")
+    assert still == "link path stalled for up to 10 ms"
 
 
 def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
@@ -48,4 +48,15 @@ def test_a_thread_without_a_cpu_is_overload_though_no_packet_was_late() -> None:
     findings.note(Event("left", "done", {"facts": {"waiting": {"total": 0.3, "worst": worst}}}))
     assert findings.excess == pytest.approx(3.2)
     assert "bulk.0 was held up" in findings.to_facts()["overload"]
-    assert findings.to_facts()["overload"].endswith("the machine, not TCP, set the result")
+    assert findings.to_facts()["overload"].endswith("the machine, not TCP, limited the result")
+
+
+def test_an_accelerator_that_was_full_is_warned_of() -> None:
+    plan: Any = {"flows": [], "nodes": []}
+    findings = Findings(plan, Layout(plan, False, (), ()))
+    counts = {"accepted": 10, "broken": 0, "refused": 0, "passed": 0}
+    findings.note(Event("gateway", "done", {"facts": {"accelerator": counts}}))
+    assert findings.warnings == []
+    findings.note(Event("gateway", "done", {"facts": {"accelerator": {**counts, "passed": 1}}}))
+    [warning] = findings.warnings
+    assert warning.startswith("gateway: the accelerator was full, and connections passed unsplit: raise its")

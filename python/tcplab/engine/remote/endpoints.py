@@ -13,7 +13,7 @@ from tcplab.testbed.errors import TestbedError
 
 
 @dataclass(frozen=True)
-class Ends:
+class FlowEndpoints:
     """The hosts of one flow."""
 
     client: str
@@ -39,18 +39,18 @@ class Ends:
             yield "server", self.other
 
 
-def ends_of(flow: Flow, places: Mapping[str, Place]) -> Ends:
+def ends_of(flow: Flow, places: Mapping[str, Place]) -> FlowEndpoints:
     """Who connects: a flow's source, unless only its destination can."""
     source, destination = flow["from"], flow["to"]
     if not kind_of(flow).served:
-        return Ends(source, destination, listens=False)
+        return FlowEndpoints(source, destination, listens=False)
     for host, client, sends in ((destination, source, False), (source, destination, True)):
         peer = places[host].peer
         if peer is not None:
-            return Ends(client, host, **peer.changes(sends=sends))
+            return FlowEndpoints(client, host, **peer.changes(sends=sends))
     if turned(flow, places):
-        return Ends(destination, source, reverse=True)
-    return Ends(source, destination)
+        return FlowEndpoints(destination, source, reverse=True)
+    return FlowEndpoints(source, destination)
 
 
 def turned(flow: Flow, places: Mapping[str, Place]) -> bool:
@@ -59,7 +59,7 @@ def turned(flow: Flow, places: Mapping[str, Place]) -> bool:
 
 
 def ports_of(
-    flows: Iterable[Flow], ends: Mapping[str, Ends], places: Mapping[str, Place]
+    flows: Iterable[Flow], ends: Mapping[str, FlowEndpoints], places: Mapping[str, Place]
 ) -> dict[str, list[int]]:
     """Ports of flows by stream, where not the kernel chooses them; raises TestbedError."""
     left = {name: iter(place.ports) for name, place in places.items() if place.ports is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tcplab.engine.remote.ends import Ends
+from tcplab.engine.remote.endpoints import FlowEndpoints
 from tcplab.engine.remote.place import Place
 from tcplab.plan.kinds import kind_of
 from tcplab.plan.types import Flow
@@ -18,7 +18,7 @@ _TIME_TO_BEGIN = 1_000_000_000
 class Reached:
     """Listens to the agents of a run, and says afterwards which path let nothing through."""
 
-    def __init__(self, flows: Iterable[Flow], ends: Mapping[str, Ends], duration: int) -> None:
+    def __init__(self, flows: Iterable[Flow], ends: Mapping[str, FlowEndpoints], duration: int) -> None:
         self._flows = [flow for flow in flows if duration - flow["start"] >= _TIME_TO_BEGIN]
         self._ends = ends
         self._counted: dict[tuple[str, str], tuple[int, int]] = {}
