@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -361,12 +360,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Side, Sid
         for name, (queue, words, arrivals) in CASES.items()
         for number, run in enumerate(runs[name], 1)
     ]
-    (folder / "cases.json").write_text(json.dumps(theirs), encoding="utf-8")
-    guest = Path(__file__).with_name("guest.py")
-    command = [sys.executable, str(guest), "cases.json", "results.json"]
-    code, said = uml.run(command, folder, MODULES, seconds=900, virtual_time=True)
-    assert code == 0, said
-    kernel = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    kernel = uml.answers(Path(__file__).with_name("guest.py"), theirs, folder, MODULES)
     ours = [
         {
             "name": run,
