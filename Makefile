@@ -40,8 +40,9 @@ KERNEL_TESTS = tests/kernel tests/witness python/tcplab/testbed
 
 test: test-rust test-controls test-page test-python test-alone ## every test
 
+# The same cases each time; `make fuzz` tries others, and many.
 test-rust: setup-develop
-	cargo test --workspace --locked --no-fail-fast
+	PROPTEST_RNG_SEED=1 cargo test --workspace --locked --no-fail-fast
 
 test-controls: setup-develop
 	cc/check-bpf.sh
@@ -50,10 +51,10 @@ test-page: ui
 	cd web && npm test --silent
 
 test-python: setup-develop ui
-	$(RUN)/pytest -n $$(($$(nproc) + 1)) --dist loadgroup -m 'not alone'
+	$(RUN)/pytest -n $$(($$(nproc) + 1)) --dist loadgroup --durations=25 --hypothesis-seed=1 -m 'not alone'
 
 test-alone: setup-develop
-	$(RUN)/pytest -rs -m alone tests/kernel tests/remote
+	$(RUN)/pytest -rs --durations=15 -m alone tests/kernel tests/remote
 
 test-under-load: setup-develop ## the kernel's tests beside busy loops, then with 40 % of a CPU
 	scripts/test-under-load busy $(KERNEL_TESTS)
@@ -87,6 +88,7 @@ bench: setup-develop ui ## how fast it is, measured now on this machine
 	$(RUN)/python scripts/startup_times.py
 	$(RUN)/python scripts/page_figures.py
 	$(RUN)/python -m tests.kernel.accelerator_rate
+	$(RUN)/python -m tests.remote.rates
 	cargo run --release --locked --quiet -p tcplab-sim --example bench
 	cargo run --release --locked --quiet -p tcplab-pcap --example bench
 	cargo bench --locked --quiet -p tcplab-agent --bench emulated --bench sampling --bench bulk_vs_iperf3 --bench echo_overhead
@@ -107,7 +109,8 @@ docs: setup-develop ui ## the figures and generated tables in docs/, made by the
 fidelity: setup ## simulator, kernel and theory against each other, into docs/fidelity.md (an hour and a quarter, idle machine)
 	$(RUN)/python scripts/fidelity.py
 
-fuzz: setup-develop ## the scenario loader and the trace reader, 60 s each; `tcplab serve` and capture files, 5 min a target
+fuzz: setup-develop ## properties of all crates with new cases; the scenario loader and the trace reader, 60 s each; `tcplab serve` and capture files, 5 min a target
+	PROPTEST_CASES=3000 PROPTEST_MAX_GLOBAL_REJECTS=100000 cargo test --release --workspace --locked --no-fail-fast --lib
 	$(RUN)/python tests/fuzz/fuzz_scenario.py --seconds 60
 	$(RUN)/python tests/fuzz/fuzz_trace.py --seconds 60
 	$(RUN)/python tests/fuzz/fuzz_serve.py --seconds 300

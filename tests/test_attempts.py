@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,9 @@ class Machine:
 
     def check(self, plan: Plan) -> list[Problem]:
         return []
+
+    def preparing(self, plans: Sequence[Plan]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def run(self, plan: Plan, run_dir: Path, progress: Callable[[Progress], None]) -> Outcome:
         came = self.attempts[self.made]
@@ -78,7 +82,7 @@ def test_the_least_overloaded_is_kept_and_all_are_named(
     best = attempts[kept - 1]
     assert manifest.overload == (f"{best} times too late" if best > 1 else None)
     (said,) = manifest.warnings
-    assert said.startswith(f"attempt {kept} of {len(attempts)} is kept; ")
+    assert said.startswith(f"kept attempt {kept} of {len(attempts)}; ")
     for number, excess in enumerate(attempts, 1):
         assert (f"attempt {number}: {excess} times too late" in said) == (number != kept)
 

@@ -116,6 +116,27 @@ def test_the_table_of_failures_and_the_figure_show_it(tmp_path: Path) -> None:
     assert set(facts) == {"converged", "no_route", "ttl_exceeded"}
 
 
+def test_a_static_route_by_a_host_is_refused_at_its_line() -> None:
+    text = """\
+tcplab: 1
+name: wrong-way
+network:
+  nodes:
+    - a
+    - b
+    - {name: r1, kind: router, routing: {static: [{to: b, via: r2}]}}
+    - {name: r2, kind: router, routing: {static: [{to: b, via: b}, {to: a, via: b}]}}
+  links: [{ends: [a, r1]}, {ends: [r1, r2], delay: 1 ms}, {ends: [r2, b]}]
+flows: [{name: probe, kind: ping, from: a, to: b}]
+"""
+    with pytest.raises(tcplab.ScenarioErrors) as refused:
+        tcplab.check(tcplab.scenario.load(text))
+    (error,) = refused.value.errors
+    assert error.message == "`b` is a host, which does not forward packets to `a`"
+    assert (error.line, error.path) == (8, "network.nodes.r2.routing.static.1.via")
+    assert error.suggestion == "r1"
+
+
 def test_what_does_not_converge_is_refused_before_the_run(tmp_path: Path) -> None:
     scenario = ring({"up": "off"}, ospf={})
     scenario["network"]["nodes"] = [

@@ -30,6 +30,47 @@ def test_a_shipped_study_runs_quickly_and_refutes_no_published_finding(name: str
     assert all(path.stat().st_size > 0 for path in written)
 
 
+COMPANY = """\
+tcplab: 1
+study: company
+scenario:
+  tcplab: 1
+  name: company
+  network: {path: {rate: 10 Mbit/s, rtt: 20 ms, queue: fq_codel}}
+  flows: [{name: one, kind: tcp}]
+  duration: 12 s
+  omit: 4 s
+grid:
+  company:
+    values:
+      alone: {}
+      another: {flows: [&one {name: one, kind: tcp}, &other {name: other, kind: tcp, start: 2 s}]}
+      a capped one: {flows: [*one, *other, {name: call, kind: udp, rate: 2 Mbit/s}]}
+repeat: 1
+baseline: {company: alone}
+"""
+
+
+def test_fairness_behind_a_queue_for_each_flow_is_as_theory_has_it(tmp_path: Path) -> None:
+    """Max-min shares of 10 Mbit/s: a half, or two fifths beside 2 Mbit/s. Harm is 1 - beside / alone."""
+    file = tmp_path / "study.yaml"
+    file.write_text(COMPANY, encoding="utf-8")
+    rows = study.run(file, out=tmp_path / "out").results.to_dicts()
+    found = {(row["company"], row["flow"]): row for row in rows}
+    alone = found["alone", "one"]["goodput"]
+    for company, harm, jain in (
+        ("another", 1 / 2, 1),
+        ("a capped one", 3 / 5, 10**2 / (3 * (2**2 + 4**2 + 4**2))),
+    ):
+        assert 1 - found[company, "one"]["goodput"] / alone == pytest.approx(harm, abs=0.02)
+        assert found[company, None]["jain"] == pytest.approx(jain, abs=0.01)
+        for flow in ("one", "other"):
+            assert found[company, flow]["share"] == pytest.approx(1, abs=0.02)
+    assert found["a capped one", "call"]["goodput"] == pytest.approx(2e6, rel=0.01)
+    # Within a second or two of the later flow's start; the window of goodput is a second itself.
+    assert found["another", None]["convergence"] < 2e9
+
+
 def test_every_study_says_what_it_is_about() -> None:
     assert all(about for _, about in described())
     assert {"tuning", "starvation", "latency", "bbr2-mininet", "bufferbloat", "aqm", "remedies"} <= set(

@@ -29,7 +29,8 @@ class Progress:
 class Simulation:
     """A simulation of one plan.
 
-    Raises ValueError if the plan cannot be read or simulated, OSError if a capture cannot be written.
+    Raises ValueError if the plan cannot be read, `tcplab.engine.errors.PlanError` if it cannot be simulated,
+    OSError if a capture cannot be written.
     """
 
     def __init__(
@@ -110,9 +111,15 @@ def summarise(
     """
 
 def match_ends(
-    first: str | PathLike[str], second: str | PathLike[str], same_clock: bool = False
+    first: str | PathLike[str],
+    second: str | PathLike[str],
+    same_clock: bool = False,
+    known_clock: tuple[int, float, int, int] | None = None,
 ) -> dict[str, Any]:
     """Match the captures of both ends packet by packet; `pairs` is an Arrow IPC file.
+
+    `known_clock` is the second clock's lead over the first: offset (ns), skew, the first clock's time of it
+    (ns since 1970), and the offset's bound (ns).
 
     Raises OSError if a file cannot be read, CaptureError if it is not a capture.
     """
@@ -167,6 +174,9 @@ class Document:
     def plan(self, folder: str | PathLike[str], sets: list[str], controls: Controls | None = None) -> str:
         """Give the plan of the scenario as JSON; files that it names are relative to `folder`."""
 
+    def located(self, place: str, message: str, sets: list[str]) -> ScenarioError | None:
+        """Make a mistake at what a place in the plan, such as `flows.bulk.cc`, comes from, if it does."""
+
     def renamed_keys(self, sets: list[str]) -> list[str]:
         """A warning for each key, also of overrides, that has a new name."""
 
@@ -192,11 +202,17 @@ def schema(of: str) -> str:
 def warnings(plan: str) -> list[str]:
     """Tell what a person should know about a plan (JSON) before running it."""
 
-def tables() -> list[tuple[str, str, list[tuple[str, str, str, str]]]]:
-    """Give the result tables: name, what it has a row for, columns (name, type, unit, what it holds)."""
+def tables() -> list[tuple[str, str, list[str], list[str], list[tuple[str, str, str, str]]]]:
+    """Give the result tables: name, what it has a row for, columns that are never null, all columns.
+
+    Of a column its name, type, unit and what it holds.
+    """
 
 def describe(what: str, text: str) -> str:
     """Tell in words (JSON) what a `plan`, or its part, does: a `direction`, a `flow` or a `limit` (JSON)."""
+
+def tcp_sysctls(settings: str) -> list[tuple[str, str]]:
+    """Give the sysctls, with their values, that a node's TCP settings in a plan (JSON) ask of a host."""
 
 def repetition(plan: str, number: int) -> str:
     """Give the plan (JSON) of a repetition, counted from 1."""

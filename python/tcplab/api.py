@@ -150,10 +150,11 @@ def check(
     Raises ScenarioErrors when the scenario itself is wrong.
     """
     from tcplab import engine as engines
+    from tcplab import runner
     from tcplab.scenario import expand
 
     loaded, _, _ = _loaded(scenario, set)
-    return engines.load(engine).check(expand(loaded))
+    return runner.problems_of(loaded, engines.load(engine), expand(loaded))
 
 
 def _loaded(

@@ -77,5 +77,5 @@ def _name(run_dir: Path, made: list[_Made], kept: _Made) -> None:
     why = "; ".join(
         f"attempt {number}: {one.overload}" for number, one in enumerate(manifest.attempts, 1) if not one.kept
     )
-    manifest.warnings.append(f"attempt {kept.number} of {len(made)} is kept; {why}")
+    manifest.warnings.append(f"kept attempt {kept.number} of {len(made)}; {why}")
     write_text(run_dir / FILE, manifest.to_json())

@@ -12,8 +12,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -144,13 +144,18 @@ def prepare(
         plan = {**plan, "seed": seed}
     if repeat is not None:
         plan = {**plan, "repeat": repeat}
-    problems = engine.check(plan)
+    problems = problems_of(scenario, engine, plan)
     fatal = [problem for problem in problems if problem.fatal]
     if fatal:
         raise UnsupportedError(source, engine.name, fatal)
     mild = [f"{problem.where}: {problem.message}" for problem in problems]
     said = [*warnings(plan), *many_rows(estimate(plan))]
     return Prepared(source, text if text is not None else "", plan, engine, plan["repeat"], (*said, *mild))
+
+
+def problems_of(scenario: Scenario, engine: Engine, plan: Plan) -> list[Problem]:
+    """Problems of the engine with the scenario's plan, each with its place in the text."""
+    return [replace(one, at=scenario.located(one.where, one.message)) for one in engine.check(plan)]
 
 
 def refusals(
@@ -205,10 +210,13 @@ def execute(
     ]
     stop = threading.Event()
     at_once = _at_once([prepared for prepared, _ in batch], jobs)
+    shared = ExitStack()
+    for engine in {id(prepared.engine): prepared.engine for prepared, _ in batch}.values():
+        shared.enter_context(engine.preparing([one.plan for one, _ in tasks if one.engine is engine]))
     pool = ThreadPoolExecutor(min(at_once, len(tasks)), thread_name_prefix="run")
     futures: dict[Future[Outcome | None], Path] = {}
     try:
-        with stopping_on_signals(stop):
+        with shared, stopping_on_signals(stop):
             for prepared, run in tasks:
                 futures[pool.submit(_repeat, prepared, run, watcher, stop, attempts)] = run.result_dir
             if meanwhile is not None and not any(prepared.engine.exclusive for prepared, _ in batch):

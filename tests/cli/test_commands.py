@@ -148,10 +148,11 @@ def test_check_answers_a_machine(here: Path, tcplab: Command) -> None:
 def test_check_says_what_the_engine_cannot_do_and_how_to_fix_it(here: Path, tcplab: Command) -> None:
     ended = tcplab("check", "short.yaml", "--set", "flows.bulk.generator=iperf3")
     assert ended.returncode == 3
-    error, hint = ended.stderr.splitlines()
-    assert error.startswith("short.yaml: error: flows.bulk.generator")
-    assert hint.startswith("hint: ")
-    assert "leave `generator` out" in hint
+    error, source, caret, hint = ended.stderr.splitlines()
+    assert error.startswith("--set:1:22: error: flows.bulk.generator: iperf3 is a program")
+    assert source == "  1 | flows.bulk.generator=iperf3"
+    assert caret == "    |                      ^^^^^^"
+    assert hint == "hint: leave `generator` out"
 
 
 @pytest.mark.parametrize("command", ["run", "check"])
@@ -272,8 +273,10 @@ def test_show_of_what_is_no_result(here: Path, tcplab: Command) -> None:
     for path in ("empty", "absent", "short.yaml"):
         ended = tcplab("show", path)
         assert ended.returncode == 2
-        assert path in ended.stderr
-        assert len(ended.stderr.splitlines()) == 1
+        error, *hint = ended.stderr.splitlines()
+        assert error.startswith("tcplab: error: ")
+        assert path in error
+        assert [line.partition(": ")[0] for line in hint] in ([], ["hint"])
 
 
 def test_show_to_a_reader_that_leaves_ends_quietly(

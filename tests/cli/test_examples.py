@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,19 +25,30 @@ Command = Callable[..., Any]
 ROOT = Path(__file__).parents[2]
 # Needs of an example that a test does not have, by how it begins.
 ELSEWHERE = {
-    "tcplab echo serve": "serves until it is stopped",
-    "tcplab echo run": "needs a server on another machine",
     "tcplab bulk run": "needs another machine: tests/remote has one",
     "tcplab ping": "needs another machine: tests/remote has one",
-    "tcplab serve": "serves until it is stopped",
+    "tcplab cc check": "tests/cli/test_cc.py has it, with its runs on the kernel",
     "tcplab cc load": "registers a control system-wide until it is stopped",
-    "tcplab study tuning": "takes minutes",
-    "tcplab study studies/mine.yaml": "needs a study of the reader's own, on both engines",
-    "tcplab study run": "takes minutes",
-    "tcplab tune satellite": "takes minutes",
-    "tcplab topo": "builds a network, or needs one that is up: tests/kernel/test_topo.py has them",
-    "tcplab ui": "serves until it is stopped",
+    **{
+        f"tcplab topo {word}": "builds a network, or needs one that is up: tests/kernel/test_topo.py has it"
+        for word in ("up", "down", "exec", "shell", "capture", "set", "wait")
+    },
 }
+# Examples that serve until they are stopped, and one that a server answers.
+SERVERS = ("tcplab echo serve", "tcplab serve", "tcplab ui")
+CLIENT = "tcplab echo run server.example.org"
+# Options that shorten an example of minutes, or of the kernel engine.
+SHORTER = {
+    "tcplab tune satellite": ["--dry-run"],
+    "tcplab study studies/mine.yaml": ["--dry-run"],
+    CLIENT: ["--iterations", "20"],
+}
+
+
+PUBLISHED = """{"version": "2", "application": {"startCLI": "0"}, "controllers": [], "switches": [],
+"hosts": [{"number": "1", "x": "100", "y": "100", "opts": {"hostname": "h1", "nodeNum": 1}},
+          {"number": "2", "x": "500", "y": "100", "opts": {"hostname": "h2", "nodeNum": 2}}],
+"links": [{"src": "h1", "dest": "h2", "opts": {"bw": 10, "delay": "5ms"}}]}"""
 
 
 def commands(command: Any, context: typer.Context) -> Iterator[tuple[Any, typer.Context]]:
@@ -78,10 +94,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(captured.path / f"run-1/{end}-path.pcapng", folder / f"{end}.pcapng")
     shutil.copy(folder / "left.pcapng", folder / "capture.pcapng")
     (folder / "mine.c").write_text(starting_file("mine"), encoding="utf-8")
-    (folder / "study.yaml").write_text(
-        "tcplab: 1\nstudy: tuning\nscenario: scenarios/four-controls.yaml\nrepeat: 2\n"
-        "grid: {network.path.rtt: [50 ms, 100 ms]}\n",
-        encoding="utf-8",
+    study = (
+        "tcplab: 1\nstudy: tuning\nscenario: SCENARIO\nrepeat: 2\ngrid: {network.path.rtt: [50 ms, 100 ms]}\n"
+    )
+    (folder / "study.yaml").write_text(study.replace("SCENARIO", "scenarios/four-controls.yaml"))
+    (folder / "studies").mkdir()
+    (folder / "studies/mine.yaml").write_text(study.replace("SCENARIO", "../scenarios/four-controls.yaml"))
+    (folder / "published.mn").write_text(PUBLISHED)
+    tcplab.study.run(
+        folder / "study.yaml", set={"duration": "2 s"}, out=folder / "runs/tuning-20260101-120000"
     )
     return folder
 
@@ -90,7 +111,7 @@ def test_there_are_examples() -> None:
     assert len(examples()) >= 20
 
 
-@pytest.mark.parametrize("example", examples())
+@pytest.mark.parametrize("example", [one for one in examples() if not one.startswith((*SERVERS, CLIENT))])
 def test_it_works(example: str, made: Path, tmp_path: Path, tcplab: Command, monkeypatch: Any) -> None:
     why = next((why for begin, why in ELSEWHERE.items() if example.startswith(begin)), None)
     if why is not None:
@@ -98,15 +119,47 @@ def test_it_works(example: str, made: Path, tmp_path: Path, tcplab: Command, mon
     shutil.copytree(made, tmp_path / "here", symlinks=True)
     monkeypatch.chdir(tmp_path / "here")
     _, *arguments = shlex.split(example)
-    if "runs/tuning-20260101-120000" in arguments:
-        study = tcplab(
-            "study", "study.yaml", "--set", "duration=2 s", "--output", "runs/tuning-20260101-120000"
-        )
-        assert study.returncode == 0, study.stderr
+    arguments += next((more for begin, more in SHORTER.items() if example.startswith(begin)), [])
     if arguments[:2] == ["cc", "new"]:
         Path("mine.c").unlink()
     if arguments[:2] == ["new", "mine"]:
         Path("mine.yaml").unlink(missing_ok=True)
     ended = tcplab(*arguments)
-    # The third: this machine cannot do it (cc check and doctor, of the kernel).
-    assert ended.returncode in ((0, 3) if arguments[0] in ("cc", "doctor") else (0,)), ended.stderr
+    # The second of doctor: this machine cannot do it.
+    assert ended.returncode in ((0, 3) if arguments[0] == "doctor" else (0,)), ended.stderr
+
+
+@pytest.mark.parametrize("example", [one for one in examples() if one.startswith(SERVERS)])
+def test_it_serves_until_it_is_interrupted(
+    example: str, made: Path, tmp_path: Path, tcplab: Command, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("scenarios").symlink_to(made / "scenarios")
+    state = {"XDG_STATE_HOME": str(tmp_path / "state"), "BROWSER": "true", "PYTHONUNBUFFERED": "1"}
+    # A file: the end of a pipe would be waited for as long as any process of the server's has it.
+    with Path("said").open("w") as said:
+        server = subprocess.Popen(
+            [sys.executable, "-m", *shlex.split(example)],
+            stdout=said,
+            stderr=said,
+            env=os.environ | state,
+            # A shell's job in the background has Ctrl-C ignored, and what it starts, too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+    try:
+        while not (text := Path("said").read_text()).count("\n") and server.poll() is None:
+            time.sleep(0.05)
+        if "in use" in text:
+            pytest.skip(text)
+        if example.startswith("tcplab echo serve"):
+            (asked,) = (one for one in examples() if one.startswith(CLIENT))
+            _, *arguments = shlex.split(asked.replace("server.example.org", "127.0.0.1"))
+            ended = tcplab(*arguments, *SHORTER[CLIENT])
+            assert ended.returncode == 0, ended.stderr
+            assert "65536" in Path("echo.csv").read_text()
+        server.send_signal(signal.SIGINT)
+        assert server.wait() in (0, 130), Path("said").read_text()
+        assert "Traceback" not in Path("said").read_text()
+    finally:
+        server.kill()
+        server.wait()

@@ -312,3 +312,21 @@ def test_remedies_need_no_place(place: list[str], here: Path, tcplab: Command) -
     assert ended.returncode == 0, ended.stderr
     assert "With accelerator: " in ended.stdout
     assert "Recommendation: " in ended.stdout
+
+
+def test_remedies_that_make_no_sense_are_refused(here: Path, tcplab: Command) -> None:
+    (here / "ping.yaml").write_text(
+        "tcplab: 1\nname: ping\nduration: 1 s\nnetwork: {path: {rate: 1 Mbit/s, rtt: 10 ms}}\n"
+        "flows: [{name: ping, kind: ping}]\n"
+    )
+    for words, said in (
+        (["short.yaml", "--streams", "0"], "0 is not in the range 2<=x<=100000"),
+        (["short.yaml", "--with-accelerator", "nowhere"], "an accelerator on a path is at `left`"),
+        (["short.yaml", "--with-cache"], "none is of kind http"),
+        (["ping.yaml", "--with-accelerator"], "no flow of the scenario can be accelerated: none uses TCP"),
+        (["ping.yaml", "--streams", "2"], "none is of kind tcp or http"),
+    ):
+        ended = tcplab("run", *words)
+        assert ended.returncode == 2
+        assert said in ended.stderr, words
+        assert not (here / "runs").exists()

@@ -69,3 +69,14 @@ def test_what_is_not_there_is_bad_input(
     ended = tcplab("show", run, *arguments)
     assert ended.returncode == 2
     assert said in ended.stderr
+
+
+def test_a_name_that_is_not_a_result_says_what_it_is(here: Path, tcplab: Command) -> None:
+    for name, hint in (
+        ("starvation", "starvation is a study: tcplab study run starvation"),
+        ("four-controls", "four-controls is a scenario: tcplab run four-controls"),
+        ("nothing", "tcplab list shows the results in runs/"),
+    ):
+        ended = tcplab("show", name)
+        assert ended.returncode == 2
+        assert ended.stderr.splitlines()[1].startswith(f"hint: {hint}")

@@ -116,6 +116,18 @@ def test_a_damaged_run_is_named_when_a_study_is_resumed(tcplab: Any, study: Any,
     assert "resuming: 3 runs are there, 1 are missing" in ended.stderr
 
 
+def test_a_resumed_study_is_the_one_that_was_asked_for(tcplab: Any, study: Any, here: Path) -> None:
+    """Options that are given again change it."""
+    asked = ("--quick", "--repeat", "1", "--seed", "7", "--set", "network.path.rtt=30 ms")
+    assert tcplab("study", study(), "--output", "out", "--no-report", *asked).returncode == 0
+    same = tcplab("study", study(), "--resume", "out", "--no-report")
+    assert "2 runs are there, 0 are missing" in same.stderr
+    more = tcplab("study", study(), "--resume", "out", "--no-report", "--repeat", "2")
+    assert "2 runs are there, 2 are missing" in more.stderr
+    kept = json.loads((here / "out" / "study.json").read_text())["asked"]
+    assert kept == {"engines": [], "sets": ["network.path.rtt=30 ms"], "repeat": 2, "seed": 7, "quick": True}
+
+
 def test_a_flow_alone_is_deterministic_in_tables_expectations_and_queries(tcplab: Any, study: Any) -> None:
     file = study("repeat: 2", "repeat: 2\nbaseline: {cc: reno}\nexpect: [goodput(cc=reno) > 1 Gbit/s]")
     ended = tcplab("study", file, "--output", "out", "--no-report")

@@ -51,3 +51,17 @@ def test_a_timeout_below_the_usual_duration_holds(engine: str, run: Callable[...
     done = run({"path": path}, [TRANSFER | {"bytes": "5 MB"}], engine=engine, timeout="3 s")
     assert done.flows["end"][0] == pytest.approx(3e9, rel=0.01)
     assert not done.flows["complete"][0]
+
+
+@pytest.mark.parametrize("engine", ["sim", "kernel"])
+@pytest.mark.parametrize(("minimum", "timeouts"), [("20 ms", (3, 7)), ("2 s", (0, 0))])
+def test_a_host_has_its_minimum_retransmission_timeout(
+    engine: str, minimum: str, timeouts: tuple[int, int], run: Callable[..., Run]
+) -> None:
+    """Timeouts double: of 40 ms with a smoothed RTT of 20, five fit into a second without the link."""
+    link = {"name": "link", "ends": ["a", "b"], "rate": "100 Mbit/s", "delay": "10 ms"}
+    cut = {"1 s": {"loss": "100 %"}, "2 s": {"loss": "0 %"}}
+    network = {"hosts": {"rto_min": minimum}, "nodes": ["a", "b"], "links": [link | {"at": cut}]}
+    bulk = {"name": "bulk", "kind": "tcp", "from": "a", "to": "b", "window": "16 kB"}
+    done = run(network, [bulk], engine=engine, duration="1.9 s")
+    assert timeouts[0] <= done.flows["rtos"][0] <= timeouts[1]

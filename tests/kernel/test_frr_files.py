@@ -29,13 +29,11 @@ network:
 flows: [{name: probe, kind: ping, from: h1, to: h2, interval: 100 ms}]
 duration: 1 s
 """
+# As on any machine with FRR, a neighbor takes part in IPv4 without `activate`.
 MORE = """\
 router bgp 100
  neighbor 10.0.1.2 remote-as 200
  neighbor 10.0.1.2 timers connect 1
- address-family ipv4 unicast
-  neighbor 10.0.1.2 activate
- exit-address-family
 exit
 """
 WHOLE = """\
@@ -104,6 +102,28 @@ def test_a_file_adds_to_the_configuration_or_is_all_of_it(command: Command, tmp_
     at_start = done.routes.filter(pl.col("time") == 0, pl.col("protocol") == "bgp")
     assert set(at_start["node"]) == {"r1", "r2"}
     assert not done.pings["lost"].all()
+
+
+def test_what_the_console_saves_stays_in_its_node(command: Command) -> None:
+    """`write` in the console of a router is not the machine's own /etc/frr/frr.conf."""
+    saved = Path("/etc/frr")
+
+    def times() -> dict[str, int]:
+        readable = saved.iterdir() if os.access(saved, os.R_OK) else ()
+        return {one.name: one.stat().st_mtime_ns for one in readable}
+
+    before = times()
+    code, said = command(*UP, file=WHOLE)
+    assert code == 0, said
+    try:
+        inside = ("sh", "-c", "vtysh -c write && cat /etc/frr/frr.conf")
+        code, said = command("topo", "exec", "--lab", LAB, "r1", "--", *inside, file=WHOLE)
+        assert code == 0, said
+        assert "neighbor 10.0.1.2 remote-as 200" in said
+        assert "Can't open" not in said
+    finally:
+        command("topo", "down", LAB, file=WHOLE)
+    assert times() == before
 
 
 def test_without_frr_the_command_that_installs_it_is_named(command: Command, tmp_path: Path) -> None:

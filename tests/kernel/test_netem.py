@@ -102,4 +102,4 @@ def test_what_netem_does_not_tell_is_not_made_up(run: Run) -> None:
     # Threads of flows that wait for a CPU are counted all the same; lateness is known to an emulator alone.
     assert "emulator" not in run.manifest.facts
     assert "packets" not in (run.manifest.overload or "")
-    assert "stood still" not in (run.manifest.overload or "")
+    assert "stalled" not in (run.manifest.overload or "")

@@ -25,6 +25,7 @@ SHORT: dict[str, dict[str, object]] = {
     "bgp-two-as": {"duration": "1 s", "flows.bulk.start": "200 ms"},
     "echo": {"flows.echo.iterations": 100},
     "incast": {"duration": "2 s", "omit": "200 ms"},
+    "l4s": {"duration": "1 s", "omit": "200 ms"},
     "latency": {"duration": "1 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},
     "remedies": {"duration": "1 s"},
     "starvation": {"duration": "1 s", "omit": "200 ms"},
@@ -35,7 +36,6 @@ STUDIES = Path(__file__).parents[2] / "studies"
 ONLY = {"aqm": {"test": {"5.3 unresponsive", "7.2 bursts"}, "knob": {"codel, target 5 ms"}}}
 # Studies that are not run here, and why.
 LEFT_OUT = {
-    "l4s": "the engine refuses prague: Linux sends ECT(1) for no control that is loaded as eBPF",
     "routing-failure": "eight routers take up to 20 s to converge in each of 40 cells; see test_routing.py",
 }
 

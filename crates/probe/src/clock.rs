@@ -15,6 +15,16 @@ pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, ns: of three readings the one that took the least time.
+pub fn realtime_lead() -> i64 {
+    let reading = || {
+        let (before, wall, after) = (now(), realtime(), now());
+        (after - before, wall as i64 - (before + (after - before) / 2) as i64)
+    };
+    let [a, b, c] = [reading(), reading(), reading()];
+    a.min(b).min(c).1
+}
+
 /// CPU time this thread has used, ns.
 pub fn thread_cpu() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -75,6 +85,13 @@ mod tests {
         let deadline = now() + 3_000_000;
         assert!(sleep_until(deadline, &stop));
         assert!(now() >= deadline);
+    }
+
+    #[test]
+    fn the_lead_makes_one_clock_of_the_other() {
+        let (before, shown, after) = (realtime() as i64, now() as i64 + realtime_lead(), realtime() as i64);
+        // Readings of both clocks are not simultaneous, and NTP may slew between them.
+        assert!(shown > before - 1_000_000 && shown < after + 1_000_000, "{before} {shown} {after}");
     }
 
     #[test]

@@ -6,11 +6,12 @@ const LINE: usize = 64;
 /// Asks for `value` itself, not for what it points to. A hint: it reads nothing and changes no result.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
-    let start = core::ptr::from_ref(value).cast::<u8>();
-    let offset = start as usize % LINE;
-    for line in 0..(offset + size_of_val(value)).div_ceil(LINE) {
-        ask(start.wrapping_sub(offset).wrapping_add(line * LINE));
+    let (start, size) = (core::ptr::from_ref(value).cast::<u8>(), size_of_val(value));
+    // As many steps whatever the alignment, so that they need no loop. The last byte may be one line further.
+    for line in 0..size.div_ceil(LINE) {
+        ask(start.wrapping_add(line * LINE));
     }
+    ask(start.wrapping_add(size.saturating_sub(1)));
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import polars as pl
 
 from tcplab.plan.types import Plan
+from tcplab.results.schema import COUNTED
 
-# Of a stream, what moving it in time does not change.
-_COUNTS = ("bytes_sent", "bytes_received", "segments_sent", "retransmits", "rtos")
 # Settings that make a link's direction depend on chance or on the time of day.
 _CHANGING = ("jitter", "reorder", "corrupt", "duplicate", "trace", "changes")
 
@@ -24,7 +23,8 @@ def fingerprint(plan: Plan, engine: str, flows: pl.DataFrame) -> str | None:
     """
     if engine != "sim" or not _alone(plan):
         return None
-    rows = flows.sort("stream").select(*_COUNTS, lasted=pl.col("end") - pl.col("start")).rows()
+    # Moving a stream in time does not change its counts.
+    rows = flows.sort("stream").select(*COUNTED["flows"], lasted=pl.col("end") - pl.col("start")).rows()
     return str(rows)
 
 

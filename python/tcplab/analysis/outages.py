@@ -1,7 +1,7 @@
 """Outages of a flow for each failure of a link: how long nothing arrived, packets lost, time of recovery.
 
 Arrivals are known to the probe for pings, and to the sampling interval for flows that carry payload. What is
-counted is from the failure to the link's next change, or to the end of the run.
+counted is from the failure to the link's next change, or to the end of an outage that lasts longer.
 """
 
 from __future__ import annotations
@@ -43,12 +43,15 @@ class Outage:
     lost: int | None = None
     """Probes or datagrams lost; none: a flow of TCP, which retransmits."""
     fib: int | None = None
-    """Of a probe at a constant rate: twice what it lost over its rate. Routers change their routes one after
-    another, so that a loss lasts half as long on average as the change of all of them."""
+    """Of a probe at a constant rate: twice what it lost until arrivals went on and the tables were at rest,
+    over its rate. Routers change their routes one after another, so that a loss lasts half as long on average
+    as the change of all of them."""
     reordered: int | None = None
     """Probes or datagrams that arrived after a later one."""
     rtos: int | None = None
     """Retransmission timeouts of TCP."""
+    retransmitted: int | None = None
+    """Segments that TCP retransmitted."""
     undone: int | None = None
     """Reductions of the congestion window that TCP took back, for nothing had been lost."""
     recovered: int | None = None
@@ -82,7 +85,8 @@ def _of(run: Run, repetition: int) -> Iterator[Outage]:
         routing = _routing(rows("events"), routes, at, end)
         for flow in run.plan.get("flows", ()):
             # Linux reports to nobody that it took a reduction back.
-            felt = _felt(rows, flow["name"], at, end, undo=run.engine == "sim")
+            at_rest = at + (routing["routes"] or 0)
+            felt = _felt(rows, flow["name"], at, end, at_rest, undo=run.engine == "sim")
             if felt is None:
                 continue
             paths: dict[str, Any] = {}
@@ -103,11 +107,11 @@ def _routing(events: pl.DataFrame, routes: pl.DataFrame, at: int, end: int) -> d
 
 
 def _felt(
-    rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int, *, undo: bool
+    rows: Callable[[str], pl.DataFrame], name: str, at: int, end: int, at_rest: int, *, undo: bool
 ) -> dict[str, Any] | None:
     pings = rows("pings").filter(pl.col("flow") == name).sort("time")
     if len(pings):
-        return _probes(pings, at, end)
+        return _probes(pings, at, end, at_rest)
     intervals = rows("intervals").filter(pl.col("flow") == name).sort("time")
     if not len(intervals):
         return None
@@ -117,7 +121,8 @@ def _felt(
     duration = int(intervals["duration"].max() or 0)  # type: ignore[arg-type]
     began, ended = _longest_gap(arrivals, at, end)
     gap = ended - began if ended - began > duration else 0
-    during = pl.col("time").is_between(at, end)
+    # A receiver knows of losses by the next arrival, whose interval begins where the outage ends.
+    during = pl.col("time").is_between(at, max(end, ended + duration), closed="right")
     found = {
         "outage": gap,
         "resolution": duration,
@@ -126,11 +131,17 @@ def _felt(
     }
     felt = intervals.filter(during)
     if intervals["lost"].is_not_null().any():
-        lost = max(0, int(felt["lost"].sum()))
+        streams = rows("flows").filter(pl.col("flow") == name)
+        before = int(intervals.filter(pl.col("time") <= at)["lost"].sum())
+        converging = pl.col("time") <= max(ended if gap else at, at_rest) + duration
+        if found["restored"] is None:
+            lost = while_converging = _missing(streams) - before
+        else:
+            lost, while_converging = (int(one["lost"].sum()) for one in (felt, felt.filter(converging)))
         return {
             **found,
-            "lost": lost,
-            "fib": _fib(lost, _datagrams_per_ns(rows, name)),
+            "lost": max(0, lost),
+            "fib": _fib(max(0, while_converging), _datagrams_per_ns(streams)),
             "reordered": int(felt["out_of_order"].sum()),
         }
     events = rows("events").filter(during, pl.col("flow") == name)["event"]
@@ -138,19 +149,24 @@ def _felt(
     return {
         **found,
         "rtos": int((events == "rto").sum()) if counted else None,
+        "retransmitted": int(felt["retransmits"].sum()) if felt["retransmits"].is_not_null().any() else None,
         "undone": int((events == "undo").sum()) if undo else None,
     }
 
 
-def _probes(pings: pl.DataFrame, at: int, end: int) -> dict[str, Any]:
+def _probes(pings: pl.DataFrame, at: int, end: int, at_rest: int) -> dict[str, Any]:
     answered = pings.filter(~pl.col("lost"))
     arrivals = (answered["time"] + answered["rtt"]).to_numpy()
     began, ended = _longest_gap(np.sort(arrivals), at, end)
     # Of the last ones it is not known: the run may have ended before their answers came.
     longest = int(answered["rtt"].max() or 0)  # type: ignore[arg-type]
     known = min(end, int(pings["time"].max()) - longest)  # type: ignore[arg-type]
-    sent = pl.col("time").is_between(at, known)
-    lost = pings.filter(pl.col("lost"), sent).height
+    # Those sent before the failure met it on their way: in a queue, or as answers.
+    arrived = answered.filter(pl.col("time") + pl.col("rtt") <= min(began, at))["time"]
+    since = min(at, int(arrived.max()) + 1) if len(arrived) else at  # type: ignore[arg-type]
+    sent = pl.col("time").is_between(since, known)
+    missing = pings.filter(pl.col("lost"), sent)["time"]
+    while_converging = int((missing <= max(ended, at_rest)).sum())
     between = int(np.median(np.diff(pings["time"].to_numpy()))) if len(pings) > 1 else 0
     # An answer that comes when a later probe has been answered already.
     felt = answered.filter(sent)
@@ -160,8 +176,8 @@ def _probes(pings: pl.DataFrame, at: int, end: int) -> dict[str, Any]:
         "outage": ended - began,
         "resolution": between,
         "restored": _after(arrivals, ended, at),
-        "lost": lost,
-        "fib": _fib(lost, 1 / between) if between else None,
+        "lost": len(missing),
+        "fib": _fib(while_converging, 1 / between) if between else None,
         "reordered": late,
     }
 
@@ -171,10 +187,15 @@ def _fib(lost: int, rate: float) -> int | None:
     return round(2 * lost / rate) if rate else None
 
 
-def _datagrams_per_ns(rows: Callable[[str], pl.DataFrame], name: str) -> float:
-    streams = rows("flows").filter(pl.col("flow") == name)
+def _datagrams_per_ns(streams: pl.DataFrame) -> float:
     lasted = int((streams["end"] - streams["start"]).max() or 0)  # type: ignore[arg-type]
     return float(streams["segments_sent"].sum() or 0) / lasted if lasted else 0.0
+
+
+def _missing(streams: pl.DataFrame) -> int:
+    """Datagrams of a flow that never arrived."""
+    sent, arrived = float(streams["bytes_sent"].sum()), float(streams["bytes_received"].sum())
+    return round((sent - arrived) * float(streams["segments_sent"].sum() or 0) / sent) if sent else 0
 
 
 def _after(arrivals: np.ndarray, ended: int, at: int) -> int | None:

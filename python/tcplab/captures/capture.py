@@ -12,6 +12,7 @@ from tcplab.captures.columns import chosen
 from tcplab.captures.frames import packets_frame
 from tcplab.captures.packets import follow
 from tcplab.captures.summary import Summary, summarise
+from tcplab.quantities import plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,14 +69,20 @@ class Capture:
 
     def _repr_html_(self) -> str:
         from tcplab.present.notebook import capture_html
+        from tcplab.present.text_table import Heading
 
         shown = self._summary.flows[:_MAX_SHOWN]
         columns = chosen(shown, 0)
         rows = [[column.show(flow) for column in columns] for flow in shown]
-        return capture_html(repr(self), [column.title for column in columns], rows, self.remarks)
+        headings = [Heading(column.title, numeric=not column.left) for column in columns]
+        return capture_html(str(self.path), self._counts, headings, rows, self.remarks)
+
+    @property
+    def _counts(self) -> str:
+        return f"{self.facts['packets']:,} packets, {plural(len(self), 'flow')}"
 
     def __repr__(self) -> str:
-        return f"<Capture {str(self.path)!r}: {self.facts['packets']} packets, {len(self)} flows>"
+        return f"<Capture {str(self.path)!r}: {self._counts}>"
 
 
 def read(path: str | os.PathLike[str], *, filter: str | None = None) -> Capture:  # noqa: A002 - as --filter

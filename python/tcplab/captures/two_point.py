@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.captures.clocks import lead
 from tcplab.captures.columns import GAP, time
 from tcplab.captures.errors import refused
 from tcplab.captures.flow import Spread
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Way:
+class DirectionSummary:
     """One direction of a flow, from the end that sends to the end that receives."""
 
     endpoint: str
@@ -41,7 +42,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Ends:
+class MatchedCaptures:
     """Two captures, matched packet by packet."""
 
     paths: tuple[Path, Path]
@@ -49,7 +50,11 @@ class Ends:
     """How far the second clock was ahead of the first, ns."""
     skew: float
     """By how much it ran faster: 1e-6 is 1 ppm."""
-    flows: tuple[tuple[tuple[int, int], tuple[Way, Way]], ...]
+    bound: int | None
+    """The error of `offset`, and so of each one-way delay, at most, ns; None where nothing bounds it."""
+    exchanged: bool
+    """Its hosts exchanged the time during the run."""
+    flows: tuple[tuple[tuple[int, int], tuple[DirectionSummary, DirectionSummary]], ...]
     """Its numbers in both captures, and what each side sent."""
     unpaired: tuple[int, int]
     same_clock: bool
@@ -63,26 +68,41 @@ class Ends:
         return pl.read_ipc(io.BytesIO(self.raw["pairs"]))
 
 
-def match_ends(first: Path, second: Path, *, same_clock: bool | None = None) -> Ends:
+def match_ends(first: Path, second: Path, *, same_clock: bool | None = None) -> MatchedCaptures:
     """Match the captures of both ends. Raises CaptureError.
 
     Clocks are taken for the same when both captures lie in one run directory, unless `same_clock` says.
+    Of a run between real hosts, their exchanges of the time are used.
     """
     from tcplab import _core
 
     same = _one_run(first, second) if same_clock is None else same_clock
+    known = None if same or same_clock is not None else lead(first, second)
     for path in (first, second):
         _readable(path)
     try:
-        raw = _core.match_ends(first, second, same)
+        raw = _core.match_ends(first, second, same, known)
     except (OSError, _core.CaptureError) as error:
         raise refused(first, error) from None
     flows = tuple(
-        ((flow["numbers"][0], flow["numbers"][1]), (_way(flow["halves"][0]), _way(flow["halves"][1])))
+        (
+            (flow["numbers"][0], flow["numbers"][1]),
+            (_direction(flow["halves"][0]), _direction(flow["halves"][1])),
+        )
         for flow in raw["flows"]
     )
     one, two = raw["unpaired"]
-    return Ends((first, second), raw["offset"], raw["skew"], flows, (one, two), same, raw)
+    return MatchedCaptures(
+        (first, second),
+        raw["offset"],
+        raw["skew"],
+        raw["bound"],
+        known is not None,
+        flows,
+        (one, two),
+        same,
+        raw,
+    )
 
 
 def _readable(path: Path) -> None:
@@ -103,9 +123,9 @@ def _one_run(first: Path, second: Path) -> bool:
         return True
 
 
-def _way(half: dict[str, Any]) -> Way:
+def _direction(half: dict[str, Any]) -> DirectionSummary:
     delay = half["delay"]
-    return Way(**{**half, "delay": None if delay is None else Spread(**delay)})
+    return DirectionSummary(**{**half, "delay": None if delay is None else Spread(**delay)})
 
 
 _HEADS = (
@@ -124,7 +144,7 @@ _HEADS = (
 )
 
 
-def lines(ends: Ends, width: int) -> Iterator[str]:
+def lines(ends: MatchedCaptures, width: int) -> Iterator[str]:
     """Results of two matched captures."""
     yield f"{plural(len(ends.flows), 'flow')} in both captures"
     for path, alone in zip(ends.paths, ends.unpaired, strict=True):
@@ -170,15 +190,20 @@ def _quantiles(delay: Spread | None) -> tuple[float, float, float, float]:
     return (0, 0, 0, 0) if delay is None else (delay.min, delay.p50, delay.p95, delay.max)
 
 
-def clock_words(ends: Ends) -> str:
+def clock_words(ends: MatchedCaptures) -> str:
     """The estimate of the offset between the two clocks."""
     if ends.same_clock:
         return "both timed by one clock: delays are as measured"
     ahead = "ahead of" if ends.offset >= 0 else "behind"
+    source = (
+        "as the hosts' exchanges of the time and the packets bound it"
+        if ends.exchanged
+        else "assuming equal minimum delays in both directions"
+    )
+    bound = "" if ends.bound is None else f"; one-way delays are within ± {time(ends.bound)}"
     return (
         f"clock of {ends.paths[1].name}: {time(abs(ends.offset))} {ahead} that of {ends.paths[0].name}, "
-        f"running {ends.skew * 1e6:+.3g} ppm against it; both removed, assuming equal minimum delays in both "
-        "directions"
+        f"running {ends.skew * 1e6:+.3g} ppm against it; both removed, {source}{bound}"
     )
 
 
@@ -197,13 +222,13 @@ def _table(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
         yield (" " * GAP).join(cells).rstrip()
 
 
-def to_json(ends: Ends) -> dict[str, Any]:
+def to_json(ends: MatchedCaptures) -> dict[str, Any]:
     """For a program."""
     rest = {key: value for key, value in ends.raw.items() if key != "pairs"}
     return {"first": str(ends.paths[0]), "second": str(ends.paths[1]), "same_clock": ends.same_clock, **rest}
 
 
-def delay_figure(ends: Ends) -> Figure:
+def delay_figure(ends: MatchedCaptures) -> Figure:
     """One-way delay of every packet, each direction in its own panel, with what was lost."""
     import numpy as np
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
+from tcplab.cli.service import interrupt_on_signals
 
 if TYPE_CHECKING:
     from tcplab.control_trial import Step
@@ -205,8 +205,7 @@ def load_control(
     obstacle = hello["obstacle"] or (hello["not_built"] if wanted.source is None else None)
     if obstacle is not None:
         raise CommandError(obstacle["message"], Code.MACHINE, obstacle["hint"])
-    # SIGTERM ends it as Ctrl-C does.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupt_on_signals()
     try:
         with Held(wanted) as held:
             name = held.registered

@@ -31,7 +31,7 @@ def check(
     from tcplab.cli.check_study import is_study
     from tcplab.cli.output import say, say_json, warn
     from tcplab.estimate import beyond, estimate, many_rows
-    from tcplab.runner import RUNS, usable_cores
+    from tcplab.runner import RUNS, problems_of, usable_cores
     from tcplab.scenario import ScenarioErrors, expand, warnings
     from tcplab.shipped import located
 
@@ -55,7 +55,10 @@ def check(
             continue
         taken = estimate(plan)
         at_once = 1 if chosen.exclusive else min(plan["repeat"], usable_cores())
-        problems = [*chosen.check(plan), *beyond([(taken, plan["repeat"])], at_once, RUNS, yes=yes)]
+        problems = [
+            *problems_of(loaded, chosen, plan),
+            *beyond([(taken, plan["repeat"])], at_once, RUNS, yes=yes),
+        ]
         found["warnings"] = [*warnings(plan), *many_rows(taken)]
         found["estimate"] = {
             "packets": taken.packets,
@@ -63,9 +66,7 @@ def check(
             "disk": taken.disk,
             "memory": taken.memory,
         }
-        found["problems"] = [
-            {"where": p.where, "message": p.message, "fix": p.fix, "fatal": p.fatal} for p in problems
-        ]
+        found["problems"] = list(map(problem_json, problems))
         fatal = [problem for problem in problems if problem.fatal]
         found["ok"] = not fatal
         worst = _worse(worst, code_of(problems))
@@ -73,7 +74,7 @@ def check(
             found["plan"] = plan
             continue
         for problem in problems:
-            warn(f"{path}: {problem_text(problem)}")
+            warn(problem_text(problem, path))
         for warning in found["warnings"]:
             warn(f"{path}: warning: {warning}")
         if not fatal:
@@ -95,13 +96,13 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
     """Check a study and print what was found; see `check_study`."""
     from tcplab.cli.check_study import check_study
     from tcplab.cli.output import say, warn
-    from tcplab.engine.base import Problem
 
-    code = check_study(path, engine, settings, found)
+    code, problems = check_study(path, engine, settings, found)
+    found["problems"] = list(map(problem_json, problems))
     if json:
         return code
-    for problem in found["problems"]:
-        warn(f"{path}: {problem_text(Problem(**problem))}")
+    for problem in problems:
+        warn(problem_text(problem, path))
     for warning in found["warnings"]:
         warn(f"{path}: warning: {warning}")
     for line in found["summary"] if found["ok"] else ():
@@ -109,10 +110,30 @@ def _study(path: Path, engine: str, settings: list[str], found: dict[str, Any], 
     return code
 
 
-def problem_text(problem: Problem) -> str:
-    """A problem of an engine with this plan, and its hint on a line of its own."""
+def problem_text(problem: Problem, source: object) -> str:
+    """A problem of an engine with a scenario: at its place in the file where it has one, then its hint."""
+    from dataclasses import replace
+
     hint = f"\nhint: {problem.fix}" if problem.fix else ""
-    return f"{'error' if problem.fatal else 'warning'}: {problem.where}: {problem.message}{hint}"
+    kind = "error" if problem.fatal else "warning"
+    if problem.at and problem.at.line:
+        return str(replace(problem.at, path=f"{kind}: {problem.where}", message=problem.message)) + hint
+    return f"{source}: {kind}: {problem.where}: {problem.message}{hint}"
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """A problem as scripts read it; line and column are 0 where the scenario's text does not hold it."""
+    line, column = (problem.at.line, problem.at.column) if problem.at else (0, 0)
+    file = problem.at.file if problem.at else ""
+    return {
+        "where": problem.where,
+        "message": problem.message,
+        "fix": problem.fix,
+        "fatal": problem.fatal,
+        "file": file,
+        "line": line,
+        "column": column,
+    }
 
 
 def summary_lines(plan: Plan, repeat: int, engine: str) -> list[str]:

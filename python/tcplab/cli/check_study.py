@@ -23,10 +23,12 @@ def is_study(path: Path) -> bool:
         return False
 
 
-def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[str, Any]) -> Code:
+def check_study(
+    path: Path, engine: str, settings: Sequence[str], found: dict[str, Any]
+) -> tuple[Code, list[Problem]]:
     """Check a study's cells on the engines it names, or on `engine` unless that is sim.
 
-    Fills `found` as for a scenario. Raises ScenarioErrors.
+    Fills `found` as for a scenario, but for the problems, which it returns. Raises ScenarioErrors.
     """
     from tcplab.study.load import Asked, load
 
@@ -34,16 +36,13 @@ def check_study(path: Path, engine: str, settings: Sequence[str], found: dict[st
     problems, warnings = _problems(study)
     fatal = [problem for problem in problems if problem.fatal]
     found["ok"] = not fatal
-    found["problems"] = [
-        {"where": p.where, "message": p.message, "fix": p.fix, "fatal": p.fatal} for p in problems
-    ]
     found["warnings"] = warnings
     found["cells"] = [
         {"id": cell.id, "engine": cell.engine, "labels": cell.labels, "plan": study.plan_of(cell)}
         for cell in study.cells
     ]
     found["summary"] = list(_summary(study))
-    return code_of(problems)
+    return code_of(problems), problems
 
 
 def _problems(study: Study) -> tuple[list[Problem], list[str]]:

@@ -24,10 +24,9 @@ class Command(TyperCommand):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self._ranges = [param.type for param in self.params if hasattr(param.type, "_describe_range")]
         for param in self.params:
-            # `0<=x<=4611686018427387904` stands in the message about a number that is outside.
-            if hasattr(param.type, "_describe_range"):
-                param.type._describe_range = str
+            if param.type in self._ranges:
                 param.metavar = param.metavar or "N"
         self.params += [
             TyperOption(
@@ -48,6 +47,17 @@ class Command(TyperCommand):
                 help="Log to standard error; -vv logs more.",
             ),
         ]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The help without ranges, `0<=x<=65535`: they stand in the message about a number outside."""
+        described = [one._describe_range for one in self._ranges]
+        try:
+            for one in self._ranges:
+                one._describe_range = str
+            super().format_help(ctx, formatter)
+        finally:
+            for one, describe in zip(self._ranges, described, strict=True):
+                one._describe_range = describe
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The arguments by their metavars, without typer's braces."""

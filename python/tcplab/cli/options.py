@@ -141,6 +141,21 @@ def scenarios(paths: list[Path], settings: list[str] | None) -> list[tuple[Scena
     return loaded
 
 
+def _where_from(paths: list[Path]) -> str:
+    """Where results come from, for names that are not there; empty when all are."""
+    from tcplab.shipped import scenario_names, study_names
+
+    for path in paths:
+        if path.exists():
+            continue
+        if str(path) in study_names():
+            return f"{path} is a study: tcplab study run {path}, then tcplab study report DIRECTORY"
+        if str(path) in scenario_names():
+            return f"{path} is a scenario: tcplab run {path} makes a result in runs/"
+        return "tcplab list shows the results in runs/"
+    return ""
+
+
 @contextmanager
 def results(paths: list[Path]) -> Iterator[list[Run]]:
     """Load result directories; errors in them, found now or when they are read, are bad input."""
@@ -156,7 +171,7 @@ def results(paths: list[Path]) -> Iterator[list[Run]]:
         yield loaded
     except ResultsError as problem:
         code = Code.MACHINE if is_full(problem.__cause__) else Code.INPUT
-        raise CommandError(str(problem), code) from None
+        raise CommandError(str(problem), code, _where_from(paths)) from None
     except (*_CONTRADICTIONS, pl.exceptions.PolarsError) as problem:
         if os.environ.get("TCPLAB_DEBUG"):
             raise

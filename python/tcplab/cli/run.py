@@ -87,6 +87,7 @@ def run(
         int | None,
         typer.Option(
             min=2,
+            max=100_000,
             metavar="N",
             help="Compare the scenario with each transfer divided over N connections or ranges.",
         ),
@@ -171,6 +172,7 @@ def _keep(one: Prepared, *, quiet: bool) -> None:
     from tcplab.cli.output import say
     from tcplab.testbed import held
     from tcplab.testbed.errors import TestbedError
+    from tcplab.testbed.layout import has_routing
 
     try:
         lab = held.up(one.plan, one.plan["name"], one.source)
@@ -178,6 +180,8 @@ def _keep(one: Prepared, *, quiet: bool) -> None:
         raise CommandError(problem.message, Code.MACHINE, problem.hint) from None
     if not quiet:
         say(f"lab {lab.name} is up: tcplab topo list, tcplab topo down {lab.name}")
+        if has_routing(one.plan):
+            say(f"  its routers have begun anew: tcplab topo wait --lab {lab.name}")
 
 
 def _prepare(
@@ -203,7 +207,7 @@ def _prepare(
         except runner.UnsupportedError as problem:
             refused.append(problem)
     if refused:
-        lines = [f"{one.scenario}: {problem_text(each)}" for one in refused for each in one.problems]
+        lines = [problem_text(each, one.scenario) for one in refused for each in one.problems]
         code = code_of(each for one in refused for each in one.problems)
         raise CommandError(f"the engine {engine.name} cannot run this:\n" + "\n".join(lines), code)
     return prepared

@@ -27,8 +27,8 @@ def listen(mode: str, settings: dict[str, Any], heard: Callable[[Event], str], *
         say(json_text.dumps(event) if json else heard(event))
         sys.stdout.flush()
 
-    # SIGTERM ends it as Ctrl-C does. Either is how a server ends when all is well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Either is how a server ends when all is well.
+    interrupt_on_signals()
     try:
         with suppress(KeyboardInterrupt), EchoAgent(mode, settings) as agent:
             try:
@@ -40,6 +40,15 @@ def listen(mode: str, settings: dict[str, Any], heard: Callable[[Event], str], *
                     show(event)
     except EchoAgentError as problem:
         raise CommandError(str(problem), Code.MACHINE) from None
+
+
+def interrupt_on_signals() -> None:
+    """Raise KeyboardInterrupt on SIGTERM as on SIGINT, and in a system call that waits.
+
+    Where polars was imported, its handler of SIGINT has system calls go on.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
 
 
 def addresses_of(host: str | None, port: int, *, passive: bool = False) -> list[str]:

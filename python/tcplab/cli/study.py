@@ -14,9 +14,9 @@ from tcplab.cli.options import Engines, ImageFormats, Json, Level, Settings, Yes
 
 if TYPE_CHECKING:
     from tcplab.study.api import StudyResults
-    from tcplab.study.execute import Work
+    from tcplab.study.execute import Tasks
     from tcplab.study.judge import Judgement
-    from tcplab.study.load import Study
+    from tcplab.study.load import Asked, Study
     from tcplab.study.store import Store
 
 EXAMPLE = "tcplab study tuning --quick"
@@ -74,7 +74,9 @@ def run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option("--resume", metavar="DIR", help="Resume a study: run only the missing runs."),
+        typer.Option(
+            "--resume", metavar="DIR", help="Resume a study, as it was asked for: run only the missing runs."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -116,16 +118,16 @@ def run(
     confidence = level_of(level)
     if storage is not None and dask is None:
         raise CommandError("--storage says where the workers of --dask put results: give both", Code.INPUT)
-    found = load(
-        find(source),
-        Asked(
-            tuple(name for each in engine or () for name in each.split(",")),
-            tuple(settings or ()),
-            repeat,
-            seed,
-            quick,
-        ),
+    asked = Asked(
+        tuple(name for each in engine or () for name in each.split(",")),
+        tuple(settings or ()),
+        repeat,
+        seed,
+        quick,
     )
+    if resume is not None:
+        asked = asked.over(_begun(Store(resume)))
+    found = load(find(source), asked)
     store = Store(resume or _place(found, output))
     todo = execute.work(found, store)
     if dry_run:
@@ -218,18 +220,25 @@ def list_studies(json: Json = False) -> None:
         table(["study", "description"], found)
 
 
+def _begun(store: Store) -> Asked:
+    """The changes that the study in a directory was begun with."""
+    from tcplab.study.load import Asked
+
+    if not store.taken:
+        raise CommandError(f"{store.path} holds no study", Code.INPUT, "leave out --resume to begin one")
+    return Asked.from_json(store.index()["asked"])
+
+
 def _place(study: Study, out: Path | None) -> Path:
     from tcplab import runner
 
     return runner.place(study.name, out, several=False)
 
 
-def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
+def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None:
     from tcplab.cli.output import warn
     from tcplab.cli.writing import naming
 
-    if resume is not None and not store.taken:
-        raise CommandError(f"{store.path} holds no study", Code.INPUT, "leave out --resume to begin one")
     if resume is None and store.taken:
         raise CommandError(
             f"{store.path} holds a study already", Code.INPUT, f"--resume {store.path} goes on"
@@ -245,7 +254,7 @@ def _claim(study: Study, store: Store, todo: Work, resume: Path | None) -> None:
         store.create(study)
 
 
-def check_size(study: Study, todo: Work, store: Store, jobs: int | None, yes: bool) -> None:
+def check_size(study: Study, todo: Tasks, store: Store, jobs: int | None, yes: bool) -> None:
     """Warn of runs with many rows; fail if this machine has too little memory or disk."""
     from collections import Counter
 
@@ -271,7 +280,7 @@ def _dask(address: str, storage: str | None, store: Store) -> Any:
         raise CommandError(str(problem), Code.MACHINE) from None
 
 
-def _print_cells(study: Study, todo: Work, jobs: int | None, *, json: bool) -> None:
+def _print_cells(study: Study, todo: Tasks, jobs: int | None, *, json: bool) -> None:
     from tcplab.cli.output import say, say_json, table
     from tcplab.study.execute import estimate
 

@@ -52,19 +52,23 @@ def up(
     Every link is emulated, so that `tcplab topo set` can change it.
     """
     from tcplab.cli import options
+    from tcplab.cli.check import problem_text
     from tcplab.cli.output import say, say_json, warn
     from tcplab.engine import load as engine_called
     from tcplab.results.certificate import described
+    from tcplab.runner import problems_of
     from tcplab.scenario import expand
     from tcplab.testbed import held
+    from tcplab.testbed.layout import has_routing
 
     read, _ = options.scenario(scenario, settings)
     plan = expand(read)
-    for problem in engine_called("kernel").check(plan):
+    for problem in problems_of(read, engine_called("kernel"), plan):
         if problem.fatal and not problem.where.startswith("flows"):
-            raise CommandError(f"{problem.where}: {problem.message}", code_of([problem]), problem.fix)
+            said = problem_text(problem, scenario)
+            raise CommandError(f"the network cannot be built:\n{said}", code_of([problem]))
         if not problem.fatal:
-            warn(f"{scenario}: warning: {problem.where}: {problem.message}")
+            warn(problem_text(problem, scenario))
     began = time.monotonic()
     with _naming():
         lab = held.up(plan, name or plan["name"], str(scenario))
@@ -77,6 +81,8 @@ def up(
     if certificate := lab.about["verification"]:
         say(f"  {described(certificate)}")
     first = next(iter(lab.about["nodes"]))
+    if has_routing(plan):
+        say(f"  tcplab topo wait --lab {lab.name}    until its routers have converged")
     say(f"  tcplab topo shell {first}")
     say(f"  tcplab topo down {lab.name}")
 

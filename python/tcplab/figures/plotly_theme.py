@@ -13,7 +13,11 @@ AXIS: dict[str, Any] = {
     "linecolor": GRID,
     "ticks": "outside",
     "tickcolor": GRID,
+    "exponentformat": "none",
+    "separatethousands": True,
 }
+# Whole numbers at every tick: plotly itself labels 0.3 as 3 between two powers of ten.
+LOG: dict[str, Any] = {"type": "log", "tickformat": ",.4~r"}
 # The tool bar's row and the legend's rows, and the width of these; pixels.
 _BAR, _LEGEND_ROW, _LEGEND_WIDTH = 30, 21, 900
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"

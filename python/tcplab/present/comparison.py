@@ -51,7 +51,7 @@ class Difference:
     """Holm's correction over all rows; NaN when it cannot be judged."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The comparison of several runs, for the command line and the report alike."""
 
@@ -69,6 +69,9 @@ class Comparison:
     def grids(self) -> list[Grid]:
         """The table of differences, one per other run."""
         return [grid for label in self.labels[1:] if (grid := _grid(self, label)).rows]
+
+    def __repr__(self) -> str:
+        return f"<Comparison {self.title!r}>"
 
     def __str__(self) -> str:
         return self.to_text()
@@ -288,7 +291,7 @@ def _notes(
         )
     if any(row.test.test == DETERMINISTIC for row in differences):
         notes.append(
-            "deterministic: every repetition of a run gave this value. Copies do not tell how another run "
+            "deterministic: every repetition of a run gave this value. Copies do not show how another run "
             "would differ, so there is no test."
         )
     for label, one in zip(labels[1:], summaries[1:], strict=True):

@@ -32,11 +32,11 @@ def comparison_html(grids: Iterable[Grid], notes: Iterable[str]) -> str:
 
 
 def capture_html(
-    lead: str, titles: Iterable[str], rows: Iterable[Iterable[str]], notes: Iterable[str]
+    name: str, counts: str, headings: Iterable[Heading], rows: Iterable[Iterable[str]], notes: Iterable[str]
 ) -> str:
     """A capture's file and counts, its flows as a table, and what could not be read."""
-    grid = Grid("", tuple(Heading(title) for title in titles), tuple(tuple(row) for row in rows))
-    return _page(Markup("<p>{}</p>").format(lead), [grid], notes)
+    grid = Grid("", tuple(headings), tuple(tuple(row) for row in rows))
+    return _page(Markup("<p><b>{}</b>: {}</p>").format(name, counts), [grid], notes)
 
 
 def _page(head: Markup, grids: Iterable[Grid], notes: Iterable[str]) -> str:
@@ -47,13 +47,18 @@ def _page(head: Markup, grids: Iterable[Grid], notes: Iterable[str]) -> str:
 
 def grid_html(grid: Grid) -> Markup:
     """A grid as a table element."""
-    heads = Markup("").join(
-        Markup("<th>{}</th>").format(f"{h.label} ({h.unit})" if h.unit else h.label) for h in grid.headings
-    )
-    rows = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(Markup("<td>{}</td>").format(cell) for cell in row))
-        for row in grid.rows
-    )
+    # In a style of its own: a notebook aligns every cell to the right, a page none.
+    cell = Markup('<{0} style="text-align: {1}; white-space: nowrap; padding: 1px 6px">{2}</{0}>')
+    sides = ["right" if heading.numeric else "left" for heading in grid.headings]
+    titles = [f"{h.label} ({h.unit})" if h.unit else h.label for h in grid.headings]
+
+    def row(element: str, texts: Iterable[str]) -> Markup:
+        return Markup("").join(
+            cell.format(element, side, text) for side, text in zip(sides, texts, strict=True)
+        )
+
+    heads = row("th", titles)
+    rows = Markup("").join(Markup("<tr>{}</tr>").format(row("td", texts)) for texts in grid.rows)
     return Markup("<table><caption>{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(
         grid.title, heads, rows
     )

@@ -181,13 +181,14 @@ def link_grid(table: Summary) -> Grid:
 
 
 # Of the table of failures: what a narrow terminal leaves out first.
-_SPARED = {"Reordered": 8, "Undone": 7, "FIB": 6, "Detected": 3, "RTOs": 2}
+_SPARED = {"Retransmitted": 9, "Reordered": 8, "Undone": 7, "FIB": 6, "Detected": 3, "RTOs": 2}
 
 
 def outage_grid(table: Summary) -> Grid:
     """One row per failure of a link and flow. Columns that hold nothing are left out."""
     rows = table.outages
-    scale = seconds_scale([])
+    # To the millisecond: a router that loses its carrier notices after two.
+    scale = Scale("s", 1e9, 3)
     columns: list[tuple[Heading, list[str]]] = [
         (Heading("Failure", numeric=False), [one.link for one in rows]),
         (Heading("At", "s"), [scale.number(one.at) for one in rows]),
@@ -217,6 +218,12 @@ def outage_grid(table: Summary) -> Grid:
             "packets",
             "Probes or datagrams lost until the link changed again",
             [one.lost for one in rows],
+        ),
+        (
+            "Retransmitted",
+            "segments",
+            "Segments that TCP retransmitted until the link changed again",
+            [one.retransmitted for one in rows],
         ),
         (
             "FIB",

@@ -129,7 +129,7 @@ class Manifest:
         default_factory=list, metadata=_entry("Warnings for the reader of the results", each(text))
     )
     overload: str | None = field(
-        default=None, metadata=_entry("Why the machine, not TCP, set the result; or null", optional(text))
+        default=None, metadata=_entry("Why the machine, not TCP, limited the result; or null", optional(text))
     )
     attempts: list[Attempt] = field(
         default_factory=list,

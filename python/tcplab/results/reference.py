@@ -13,7 +13,7 @@ from typing import Any
 
 from tcplab.results.files import write_text
 from tcplab.results.manifest import Host, Manifest
-from tcplab.results.schema import ROWS, TABLES
+from tcplab.results.schema import REQUIRED, ROWS, TABLES
 
 BEGIN = "<!-- generated from the schema: begin -->"
 END = "<!-- generated from the schema: end -->"
@@ -39,6 +39,9 @@ def _tables() -> Iterator[str]:
         yield ""
         yield ROWS[name]
         yield ""
+        if REQUIRED[name]:
+            yield f"Never null: {', '.join(f'`{column}`' for column in REQUIRED[name])}."
+            yield ""
         yield "| column | type | unit | meaning |"
         yield "| --- | --- | --- | --- |"
         for column in columns:

@@ -27,7 +27,11 @@ class Column:
 _SCHEMA = _core.tables()
 
 TABLES: dict[str, tuple[Column, ...]] = {
-    name: tuple(Column(*column) for column in columns) for name, _, columns in _SCHEMA
+    name: tuple(Column(*column) for column in columns) for name, *_, columns in _SCHEMA
 }
-ROWS: dict[str, str] = {name: doc for name, doc, _ in _SCHEMA}
+ROWS: dict[str, str] = {name: doc for name, doc, *_ in _SCHEMA}
 """The subject of a row of each table."""
+REQUIRED: dict[str, tuple[str, ...]] = {name: tuple(required) for name, _, required, *_ in _SCHEMA}
+"""The columns of each table that no row of any engine leaves null."""
+COUNTED: dict[str, tuple[str, ...]] = {name: tuple(counted) for name, *_, counted, _ in _SCHEMA}
+"""Counters of which each end of a flow has its own."""

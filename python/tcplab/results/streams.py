@@ -14,12 +14,10 @@ from pathlib import Path
 import polars as pl
 
 from tcplab.results.errors import ResultsError
-from tcplab.results.schema import TABLES
+from tcplab.results.schema import COUNTED, TABLES
 
 # Tables of which both ends write a row, and what tells the rows that belong together.
 _HALVES = {"flows": ("flow", "stream"), "intervals": ("time", "duration", "flow", "stream")}
-# Counters of the sending and the receiving end. Where traffic goes both ways, both ends do both.
-_COUNTED = ("bytes_sent", "bytes_received", "goodput", "segments_sent", "retransmits", "rtos")
 _CONTINUATION = 0xFFFF_FFFF
 
 
@@ -86,7 +84,8 @@ def _join(table: str, halves: pl.DataFrame) -> pl.DataFrame:
         column.name for column in TABLES[table] if column.name not in keys and column.name in halves.columns
     ]
     known = {name: pl.col(name).drop_nulls().first() for name in rest}
-    for name in _COUNTED:
+    # Where traffic goes both ways, both ends do both.
+    for name in (*COUNTED[table], "goodput"):
         if name in rest:
             known[name] = pl.when(pl.col(name).count() > 0).then(pl.col(name).sum())
     if table == "flows":

@@ -9,7 +9,7 @@ import polars as pl
 
 from tcplab.results.errors import ResultsError
 from tcplab.results.files import write_bytes
-from tcplab.results.schema import TABLES
+from tcplab.results.schema import REQUIRED, TABLES
 from tcplab.results.streams import read_streams
 from tcplab.safe_text import visible
 
@@ -18,23 +18,6 @@ _TYPES: dict[str, pl.DataType] = {
     "float": pl.Float64(),
     "bool": pl.Boolean(),
     "str": pl.String(),
-}
-
-
-# Every row of every engine has these.
-_NEVER_NULL = {
-    "flows": ("flow", "stream", "kind", "from", "to", "start", "end"),
-    "intervals": ("time", "duration", "flow", "stream"),
-    "sockets": ("time", "flow", "stream"),
-    "gauges": ("time", "flow", "stream", "name"),
-    "legs": ("time", "node", "connection", "leg"),
-    "queues": ("time", "link", "direction"),
-    "queue_classes": ("time", "link", "direction", "class"),
-    "queue_gauges": ("time", "link", "direction", "name"),
-    "fetches": ("flow", "stream", "page", "object", "time"),
-    "pings": ("time", "flow"),
-    "events": ("time", "event"),
-    "routes": ("time", "node", "prefix", "protocol"),
 }
 
 
@@ -99,7 +82,7 @@ def read_table(run_dir: Path, name: str) -> pl.DataFrame:
         raise ResultsError.from_os(path, error) from error
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, SchemaError) as error:
         raise ResultsError(path, f"not a readable table: {str(error).partition(chr(10))[0]}") from error
-    for column in _NEVER_NULL.get(name, ()):
+    for column in REQUIRED[name]:
         if frame[column].null_count():
             raise ResultsError(path, f"not a table of tcplab: {column} is missing in some rows")
     return frame.with_columns(_visible(column) for column in frame.select(pl.col(pl.String)))

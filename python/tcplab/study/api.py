@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tcplab.quantities import plural
 from tcplab.results.errors import ResultsError
 from tcplab.study.execute import Outcome, execute, reopened
 from tcplab.study.grid import Cell, as_yaml
@@ -80,8 +81,8 @@ class StudyResults:
         return pairs(self.summary(), metric)
 
     def __repr__(self) -> str:
-        cells, runs = len(self.outcome.cells), len(self.outcome.done)
-        return f"<StudyResults {self.study.name!r}: {cells} cells, {runs} runs, {self.outcome.status}>"
+        counts = f"{plural(len(self.outcome.cells), 'cell')}, {plural(len(self.outcome.done), 'run')}"
+        return f"<StudyResults {self.study.name!r}: {counts}, {self.outcome.status}>"
 
     def _repr_html_(self) -> str:
         from tcplab.present.notebook import study_html
@@ -148,9 +149,7 @@ def open_results(path: str | Path, *, level: float = 0.95) -> StudyResults:
 def asked_for(store: Store) -> Study:
     """The study that a directory was begun for; raises ResultsError and ScenarioErrors."""
     index = store.index()
-    asked = index["asked"]
-    changes = {**asked, "engines": tuple(asked["engines"]), "sets": tuple(asked["sets"])}
-    return load(index["source"], Asked(**changes))
+    return load(index["source"], Asked.from_json(index["asked"]))
 
 
 class _Silent:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +83,24 @@ class Quick:
     set: Settings
     skip: dict[str, list[Any]]
     """Values of axes that are left out."""
+    kernel: QuickOnKernel | None
+
+    def among(self, engines: Sequence[str]) -> Quick:
+        """The changes for these engines, all alike so that they stay comparable."""
+        if self.kernel is None or "kernel" not in engines:
+            return self
+        repeat = self.repeat if self.kernel.repeat is None else self.kernel.repeat
+        skip = {**self.skip, **self.kernel.skip}
+        return Quick(repeat, {**self.set, **self.kernel.set}, skip, kernel=None)
+
+
+@dataclass(frozen=True)
+class QuickOnKernel:
+    """Further changes by `--quick` where the engine `kernel` takes part."""
+
+    repeat: int | None
+    set: Settings
+    skip: dict[str, list[Any]]
 
 
 @dataclass(frozen=True)
@@ -117,6 +135,7 @@ def of_document(document: Document) -> StudyFile:
     del read["tcplab"]
     grid = {name: Axis(**{**axis, "set": _paths(axis["set"])}) for name, axis in read["grid"].items()}
     combine = read["combine"]
+    kernel = read["quick"]["kernel"]
     return StudyFile(
         **{
             **read,
@@ -125,7 +144,7 @@ def of_document(document: Document) -> StudyFile:
             "combine": combine and Combine(tuple(combine["axes"]), combine["goal"], combine["least"]),
             "expect": tuple(Expectation(**one) for one in read["expect"]),
             "plots": tuple(Plot(**one) for one in read["plots"]),
-            "quick": Quick(**read["quick"]),
+            "quick": Quick(**{**read["quick"], "kernel": kernel and QuickOnKernel(**kernel)}),
         }
     )
 

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +34,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Work:
+class Tasks:
     """The tasks of a study: those to be done, and those done before."""
 
     missing: tuple[Job, ...]
@@ -73,7 +74,7 @@ class Outcome:
         return "failed" if any(one.status == "failed" for one in self.done) else "done"
 
 
-def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Work:
+def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Tasks:
     """The tasks that a resumed study (or some of its cells) still has to do."""
     from tcplab import engine as engines
     from tcplab.results.manifest import plan_digest
@@ -94,7 +95,7 @@ def work(study: Study, store: Store, cells: Sequence[Cell] | None = None) -> Wor
         digests[job.cell.id] = digests[job.cell.id] or plan_digest(executed(study.plan_of(job.cell)))
     states = [store.state(job.cell, job.repetition, digests[job.cell.id]) for job in jobs]
     pairs = list(zip(jobs, states, strict=True))
-    return Work(
+    return Tasks(
         missing=tuple(job for job, state in pairs if state != "done"),
         done=tuple(job for job, state in pairs if state == "done"),
         changed=tuple(job for job, state in pairs if state == "changed"),
@@ -162,7 +163,7 @@ def axes_of(study: Study) -> list[str]:
     return [axis.name for axis in study.axes]
 
 
-def estimate(study: Study, todo: Work, jobs: int | None = None) -> float:
+def estimate(study: Study, todo: Tasks, jobs: int | None = None) -> float:
     """How long the missing runs will take, in seconds, roughly: the simulator's speed depends on the plan."""
     seconds = {"sim": 0.0, "exclusive": 0.0}
     for job in todo.missing:
@@ -238,15 +239,19 @@ def make_runs(
 
     for made in (executor or LocalPool(run_dir, jobs or usable_cores())).make(simulated, stop):
         ended(made)
-    if exclusive_jobs > 1:
-        for made in LocalPool(run_dir, exclusive_jobs).make(exclusive, stop):
-            ended(made)
-        return found
-    for index, task in enumerate(exclusive):
-        if index and study.file.gap and stop.wait(study.file.gap / 1e9):
-            break
-        for made in LocalPool(run_dir, 1).make([task], stop):
-            ended(made)
+    with ExitStack() as shared:
+        for name in {task.engine for task in exclusive}:
+            plans = [task.plan for task in exclusive if task.engine == name]
+            shared.enter_context(engines.load(name).preparing(plans))
+        if exclusive_jobs > 1:
+            for made in LocalPool(run_dir, exclusive_jobs).make(exclusive, stop):
+                ended(made)
+            return found
+        for index, task in enumerate(exclusive):
+            if index and study.file.gap and stop.wait(study.file.gap / 1e9):
+                break
+            for made in LocalPool(run_dir, 1).make([task], stop):
+                ended(made)
     return found
 
 

@@ -126,12 +126,12 @@ def parse(text: str, finding: str = "") -> Statement:
         if comparison not in COMPARISONS:
             shown = f"`{comparison}`" if comparison else "the end"
             raise ExpectationError(
-                f"{shown} stands where a comparison belongs: one of {' '.join(COMPARISONS)}, "
+                f"expected a comparison, found {shown}: one of {' '.join(COMPARISONS)}, "
                 "or equivalent(a, b, 5 %)"
             )
         statement = Statement(text, finding, comparison, left, reader.sum())
     if reader.peek():
-        raise ExpectationError(f"`{reader.peek()}` stands behind the end of the statement")
+        raise ExpectationError(f"`{reader.peek()}` after the end of the statement")
     if not any(True for side in (statement.left, statement.right) for _ in figures(side)):
         raise ExpectationError("the statement names no metric: nothing of the results decides it")
     units = {unit for side in (statement.left, statement.right) if (unit := unit_of(side))}
@@ -151,7 +151,7 @@ def parse_goal(text: str) -> tuple[Expression, int]:
         sign = _SENSES[reader.next()]
     goal = reader.sum()
     if reader.peek():
-        raise ExpectationError(f"`{reader.peek()}` stands behind the end of the goal")
+        raise ExpectationError(f"`{reader.peek()}` after the end of the goal")
     if not any(True for _ in figures(goal)):
         raise ExpectationError("the goal names no metric", "goodput")
     return goal, sign
@@ -212,7 +212,7 @@ class _Reader:
         found = self.next()
         if found != wanted:
             shown = f"`{found}`" if found else "the end"
-            raise ExpectationError(f"{shown} stands where `{wanted}` belongs")
+            raise ExpectationError(f"expected `{wanted}`, found {shown}")
 
     def sum(self) -> Expression:
         left = self.product()
@@ -238,9 +238,7 @@ class _Reader:
             return self._constant(word)
         if re.fullmatch(r"[A-Za-z_][\w.]*", word):
             return self._figure(word)
-        raise ExpectationError(
-            f"`{word}` stands where a metric or a number belongs" if word else "it ends early"
-        )
+        raise ExpectationError(f"expected a metric or a number, found `{word}`" if word else "it ends early")
 
     def _constant(self, number: str) -> Constant:
         unit = self.peek()

@@ -23,6 +23,7 @@ from tcplab.study.grid import label_of
 from tcplab.study.load import Study, varied_axes
 from tcplab.study.map_figure import best_by_field
 from tcplab.study.metrics import METRICS
+from tcplab.study.metrics import title as metric_title
 from tcplab.study.queue_figure import DELAY, of_all, queue_over_time
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
@@ -181,7 +182,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     return Chart(
         kind="bars",
         name=name,
-        title=_title(plot.metric) + _whose(plot),
+        title=metric_title(plot.metric) + _whose(plot),
         x_label="",
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
@@ -216,7 +217,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     return Chart(
         kind="curve",
         name=name,
-        title=f"{_title(plot.metric)}{_whose(plot)} over {_in_sentence(over)}",
+        title=f"{metric_title(plot.metric)}{_whose(plot)} over {_in_sentence(over)}",
         x_label=f"{over} ({scaled.unit})" if scaled and scaled.unit else over,
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,
@@ -321,7 +322,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
     over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
     return Heatmap(
         name=name,
-        title=f"{_title(plot.metric)} by {_in_sentence(over)} and {_in_sentence(by)}",
+        title=f"{metric_title(plot.metric)} by {_in_sentence(over)} and {_in_sentence(by)}",
         x_label=over,
         y_label=by,
         z_label=_axis_label(plot.metric, scale.unit),
@@ -341,7 +342,7 @@ def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | 
     return Chart(
         kind="bars",
         name=name,
-        title=f"{_title(plot.metric)}: change from the baseline",
+        title=f"{metric_title(plot.metric)}: change from the baseline",
         x_label="",
         y_label="Change (%)",
         traces=(
@@ -454,11 +455,6 @@ def _whose(plot: Plot) -> str:
     return f" of {plot.flow}" if plot.flow else ""
 
 
-def _title(metric: str) -> str:
-    words = metric.replace("_", " ").replace("rtt", "RTT").replace("cpu", "CPU").replace("rpm", "RPM")
-    return words[0].upper() + words[1:]
-
-
 def _axis_label(metric: str, unit: str) -> str:
-    words = _title(metric)
+    words = metric_title(metric)
     return f"{words} ({unit})" if unit else words

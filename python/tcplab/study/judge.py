@@ -148,7 +148,7 @@ def _case(
         n = min(len(found) for found in values.values())
         needed = math.ceil(n * (half / gap) ** 2) + 1
         needed = needed if needed <= _MAX else None
-    reason = "one repetition tells nothing of the spread: at least 3 are needed" if single else ""
+    reason = "one repetition does not show the spread: at least 3 are needed" if single else ""
     if all(deterministic(found) for found in values.values()):
         low = high = math.nan
     return Case(free, verdict, left, right, low, high, 3 if single else needed, reason)

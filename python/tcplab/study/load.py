@@ -46,9 +46,24 @@ class Asked:
     quick: bool = False
     """Shorter and fewer runs."""
 
+    def over(self, before: Asked) -> Asked:
+        """These changes, and those of `before` where these say nothing."""
+        return Asked(
+            self.engines or before.engines,
+            self.sets or before.sets,
+            before.repeat if self.repeat is None else self.repeat,
+            before.seed if self.seed is None else self.seed,
+            self.quick or before.quick,
+        )
+
     def to_json(self) -> dict[str, Any]:
-        """Plain data, as `Asked(**data)` takes it back."""
+        """Plain data, as `from_json` takes it back."""
         return {**vars(self), "engines": list(self.engines), "sets": list(self.sets)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Asked:
+        """The changes that `to_json` wrote."""
+        return cls(**{**data, "engines": tuple(data["engines"]), "sets": tuple(data["sets"])})
 
 
 @dataclass(frozen=True)
@@ -148,6 +163,7 @@ def load(source: str | File, asked: Asked | None = None) -> Study:
     if any(error.path.partition(".")[0] in _DECIDE_CELLS for error in found):
         raise ScenarioErrors(found)
     if asked.quick:
+        file = replace(file, quick=file.quick.among(engines_of(file)))
         axes = _without(axes, file.quick.skip)
         file = _skipped(file, axes)
     scenario, base = _scenario_document(file, document, path)
@@ -213,8 +229,8 @@ def _changed(file: StudyFile, asked: Asked) -> StudyFile:
     if asked.engines:
         changes["engine"] = asked.engines
     if asked.quick:
-        changes["repeat"] = min(file.repeat, file.quick.repeat)
-        changes["gap"] = 0
+        quick = file.quick.among(asked.engines or file.engine)
+        changes |= {"repeat": min(file.repeat, quick.repeat), "gap": 0}
     if asked.repeat is not None:
         changes["repeat"] = asked.repeat
     if asked.seed is not None:
@@ -287,8 +303,10 @@ def _sense(file: StudyFile, axes: Sequence[AxisValues], document: Document) -> I
             yield document.mistake(
                 ("plots", index, "kind"), f"a {plot.kind} needs {amount}: the study has {len(varied)}"
             )
-    for key, left_out in file.quick.skip.items():
-        yield from _values(document, ("quick", "skip", key), key, left_out, by_name)
+    kernel = file.quick.kernel
+    for path, skip in (("skip",), file.quick.skip), (("kernel", "skip"), kernel.skip if kernel else {}):
+        for key, left_out in skip.items():
+            yield from _values(document, ("quick", *path, key), key, left_out, by_name)
 
 
 def _values(

@@ -39,6 +39,17 @@ class Metric:
     """A share from 0 to 1, shown in percent."""
 
 
+_SPELLED = {"rtt": "RTT", "cpu": "CPU", "rpm": "RPM", "rtos": "RTOs"}
+# Names of variables stay as they are at the beginning, too.
+_KEPT = ("cwnd", "rwnd", "sndbuf")
+
+
+def title(metric: str) -> str:
+    """A metric's name as people write it: acronyms in capitals."""
+    first, *rest = [_SPELLED.get(word, word) for word in metric.split("_")]
+    return " ".join([first[:1].upper() + first[1:] if first not in _KEPT else first, *rest])
+
+
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -74,7 +85,7 @@ METRICS: dict[str, Metric] = {
             share=True,
         ),
         Metric("utilization", "", "share of the bottleneck's rate that was used", share=True),
-        Metric("jain", "", "Jain's fairness index of those who share the bottleneck"),
+        Metric("jain", "", "Jain's fairness index of the flows that share the bottleneck"),
         Metric("drops", "packets", "packets the bottleneck's queue dropped"),
         Metric("convergence", "ns", "time until the flows stay near the fair share"),
         Metric("share", "", "goodput over the fair share of the bottleneck, all sources counted", share=True),

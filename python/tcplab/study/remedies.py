@@ -57,7 +57,7 @@ def study_of(scenario: str, plan: Plan, remedies: Remedies, repeat: int, seed: i
     """
     values: dict[str, Settings] = {AS_IS: {}}
     for name, at in _places(plan, "accelerator", remedies.accelerator):
-        values[name] = _at_router(plan, at, "accelerate", "an accelerator", _ACCELERATOR)
+        values[name] = _accelerated(plan, at)
     for name, at in _places(plan, "cache", remedies.cache):
         values[name] = _cached(plan, at)
     if remedies.streams is not None:
@@ -82,16 +82,27 @@ def _places(plan: Plan, what: str, asked: str | None) -> list[tuple[str, str]]:
         return []
     if asked != AUTO:
         return [(what, asked)]
-    nodes = {node["name"]: node for node in plan["nodes"]}
-    links = {link["name"]: link["ends"] for link in plan["links"]}
-    flows = [flow for flow in plan["flows"] if kind_of(flow).connected]
-    passed = [end for flow in flows for hop in data_path(plan, flow) for end in links[hop.link]]
-    routers = list(dict.fromkeys(name for name in passed if node_kind(nodes[name]["kind"]).forwards))
+    routers = _passed(plan)
     if len(routers) > _MAX_PLACES:
         raise RemedyError(f"flows pass {len(routers)} routers: name the one for the {what}")
     if len(routers) > 1:
         return [(f"{what} at {name}", name) for name in routers]
     return [(what, routers[0] if routers else _BESIDE_PATH)]
+
+
+def _passed(plan: Plan) -> list[str]:
+    """The routers that TCP flows pass."""
+    nodes = {node["name"]: node for node in plan["nodes"]}
+    links = {link["name"]: link["ends"] for link in plan["links"]}
+    flows = [flow for flow in plan["flows"] if kind_of(flow).connected]
+    passed = [end for flow in flows for hop in data_path(plan, flow) for end in links[hop.link]]
+    return list(dict.fromkeys(name for name in passed if node_kind(nodes[name]["kind"]).forwards))
+
+
+def _accelerated(plan: Plan, at: str) -> Settings:
+    if not any(kind_of(flow).connected for flow in plan["flows"]):
+        raise RemedyError("no flow of the scenario can be accelerated: none uses TCP")
+    return _at_router(plan, at, "accelerate", "an accelerator", _ACCELERATOR)
 
 
 def _cached(plan: Plan, at: str) -> Settings:
@@ -106,6 +117,10 @@ def _at_router(plan: Plan, at: str, key: str, what: str, settings: Settings) -> 
     if any(node.get(key) is not None for node in nodes.values()):
         raise RemedyError(f"the scenario has {what} already")
     if at in nodes and node_kind(nodes[at]["kind"]).forwards:
+        passed = _passed(plan)
+        if at not in passed:
+            others = f" (they pass {', '.join(passed)})" if passed else ""
+            raise RemedyError(f"no TCP flow passes {at!r}{others}")
         return {f"network.nodes.{at}.{key}": settings}
     routers = [name for name, node in nodes.items() if node_kind(node["kind"]).forwards]
     if routers:

@@ -72,7 +72,7 @@ class CellSummary:
     failed: tuple[str, ...]
     """Reasons of the runs that failed."""
     overloaded: int
-    """Runs in which the machine, not TCP, may have set the result."""
+    """Runs in which the machine, not TCP, may have limited the result."""
 
 
 @dataclass(frozen=True)
@@ -363,4 +363,4 @@ def _notes(study: Study, rows: Sequence[CellSummary], level: float) -> Iterable[
             )
     overloaded = sum(row.overloaded for row in rows)
     if overloaded:
-        yield f"{overloaded} runs were overloaded: there the machine, not TCP, may have set the result."
+        yield f"{overloaded} runs were overloaded: the machine, not TCP, may have limited their results."

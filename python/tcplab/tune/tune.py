@@ -19,7 +19,7 @@ from tcplab.results.files import write_text
 from tcplab.results.manifest import plan_digest
 from tcplab.runner import stopping_on_signals
 from tcplab.scenario import expand, load
-from tcplab.study.execute import Job, Watcher, Work, axes_of, collect, estimate, make_runs
+from tcplab.study.execute import Job, Tasks, Watcher, axes_of, collect, estimate, make_runs
 from tcplab.study.expect import Expression, Statement, evaluate, figures
 from tcplab.study.grid import Cell
 from tcplab.study.judge import Verdict, judge
@@ -132,7 +132,7 @@ class Tuning:
         runs = tuple(
             Job(self.study.cell("sim", one), number + 1) for one in labels for number in range(repetitions)
         )
-        seconds = estimate(self.study, Work(runs, (), (), ()), jobs)
+        seconds = estimate(self.study, Tasks(runs, (), (), ()), jobs)
         return Outlook(self.space, () if sampled else tuple(labels), sampled, len(runs), seconds)
 
     def _sampled(self, trials: int | None) -> int:

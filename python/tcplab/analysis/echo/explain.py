@@ -152,7 +152,7 @@ def _serialisation(echoes: Echoes, path: Path) -> Iterator[Step]:
     text = (
         f"Serialisation: from {least.size} to {most.size} B the median grows by {_ms(slope)}. To send that "
         f"much more both ways at the links' rates takes {_ms(b - a)}, which explains "
-        f"{min(1.0, (b - a) / slope):.0%} of it."
+        f"{100 * min(1.0, (b - a) / slope):.0f} % of it."
         if slope > 0
         else ""
     )
@@ -174,8 +174,8 @@ def _sharing(echoes: Echoes, path: Path) -> Iterator[Step]:
     if share > 0.5:
         yield Step(
             "sharing",
-            f"Sharing: {echoes.clients} clients fill {share:.0%} of the slower direction with payload of "
-            f"{most.size} B messages. To send one message of each takes {_ms(slower)} there; the "
+            f"Sharing: {echoes.clients} clients fill {100 * share:.0f} % of the slower direction with "
+            f"payload of {most.size} B messages. To send one message of each takes {_ms(slower)} there; the "
             f"median round trip is {_ms(most.median)}. From here on it grows with the number of clients.",
         )
 

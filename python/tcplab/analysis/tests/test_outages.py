@@ -94,3 +94,71 @@ def test_goodput_tells_when_a_flow_has_recovered(tmp_path: Path) -> None:
     # 90 % of it over 2 s: all but a sixth of the span is after 8 s.
     assert found.recovered is not None
     assert 2_600 * MS <= found.recovered <= 2_800 * MS
+
+
+def test_a_probe_that_waited_in_a_queue_when_the_link_failed_is_lost_to_the_failure(tmp_path: Path) -> None:
+    # Those of 4.8 and 4.9 s were under way; one long before was lost to something else.
+    missing = pings(range(48, 56))
+    missing[10] |= {"lost": True, "rtt": None}
+    (found,) = outages(finished(tmp_path, events=DOWN, pings=missing))
+    assert (found.lost, found.fib) == (8, 1600 * MS)
+
+
+def test_what_a_queue_drops_once_the_tables_are_at_rest_is_no_time_of_convergence(tmp_path: Path) -> None:
+    missing = pings(range(50, 56))
+    missing[80] |= {"lost": True, "rtt": None}
+    (found,) = outages(finished(tmp_path, events=DOWN, pings=missing))
+    assert (found.lost, found.fib) == (7, 1200 * MS)
+
+
+def datagrams(missing: range, lost: dict[int, int], until: int = 200) -> dict[str, list[dict[str, Any]]]:
+    """Ten datagrams of 100 B in each interval of 100 ms; the numbers are of intervals."""
+    intervals: list[dict[str, Any]] = [
+        {
+            "time": (n + 1) * 100 * MS,
+            "duration": 100 * MS,
+            "flow": "one",
+            "stream": 0,
+            "bytes_received": 0 if n in missing else 1000,
+            "bytes_sent": 1000,
+            "goodput": 0.0,
+            "lost": lost.get(n, 0),
+            "out_of_order": 0,
+        }
+        for n in range(until)
+    ]
+    sent, received = (sum(row[key] for row in intervals) for key in ("bytes_sent", "bytes_received"))
+    stream: dict[str, Any] = {"flow": "one", "stream": 0, "from": "a", "to": "b", "kind": "udp", "start": 0}
+    stream |= {"end": until * 100 * MS, "segments_sent": sent // 100}
+    stream |= {"bytes_sent": sent, "bytes_received": received}
+    return {"intervals": intervals, "flows": [stream]}
+
+
+def test_datagrams_are_lost_to_a_failure_from_the_moment_of_it(tmp_path: Path) -> None:
+    # The receiver counts the losses of intervals 50 to 59 in interval 60. Those of 49 came before.
+    tables = datagrams(range(50, 60), {49: 7, 60: 100})
+    (found,) = outages(finished(tmp_path, events=DOWN, **tables))
+    assert (found.outage, found.lost, found.fib) == (1000 * MS, 100, 2000 * MS)
+
+
+def test_datagrams_that_a_receiver_misses_after_the_link_is_back_were_lost_to_its_failure(
+    tmp_path: Path,
+) -> None:
+    # Without another way arrivals go on after 9 s, and only then are the losses known.
+    (found,) = outages(finished(tmp_path, events=DOWN, **datagrams(range(50, 90), {90: 400})))
+    assert (found.outage, found.lost) == (4000 * MS, 400)
+
+
+def test_datagrams_that_are_never_followed_by_one_are_lost(tmp_path: Path) -> None:
+    (found,) = outages(finished(tmp_path, events=DOWN[:2], **datagrams(range(50, 200), {})))
+    assert (found.lost, found.restored) == (1500, None)
+
+
+def test_segments_that_tcp_retransmits_in_a_failure_are_counted(tmp_path: Path) -> None:
+    tables = datagrams(range(0), {})
+    for row in tables["intervals"]:
+        n = row["time"] // (100 * MS)
+        row |= {"lost": None, "out_of_order": None, "retransmits": {50: 1, 51: 2, 90: 4, 91: 8}.get(n, 0)}
+    tables["flows"][0] |= {"kind": "tcp"}
+    (found,) = outages(finished(tmp_path, events=DOWN, **tables))
+    assert (found.retransmitted, found.lost) == (6, None)

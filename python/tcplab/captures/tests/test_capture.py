@@ -38,6 +38,13 @@ def test_a_filter_keeps_the_flows_it_means(lossy: Path) -> None:
     assert capture.flows["protocol"].to_list() == ["udp"]
 
 
+def test_a_capture_shows_itself_in_words(lossy: Path) -> None:
+    capture = captures.read(lossy / "left-path.pcapng", filter="udp")
+    counts = f"{capture.facts['packets']:,} packets, 1 flow"
+    assert repr(capture) == f"<Capture {str(capture.path)!r}: {counts}>"
+    assert f"<b>{capture.path}</b>: {counts}</p>" in capture._repr_html_()
+
+
 def test_a_capture_cut_off_is_read_up_to_there_and_says_so(lossy: Path, tmp_path: Path) -> None:
     whole = (lossy / "left-path.pcapng").read_bytes()
     cut = tmp_path / "cut.pcapng"

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
-from tcplab.figures.draw_matplotlib.panels import DASHES, label_log
+from tcplab.figures.draw_matplotlib.panels import DASHES, Grouped, label_log
 from tcplab.figures.model import Chart, Heatmap, Trace
 
 _SIZE = (7.2, 3.6)
@@ -36,6 +36,8 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     axis.grid(visible=True, axis="y" if chart.categories else "both", color=_GRID, linewidth=0.5)
     axis.set_axisbelow(True)
     axis.tick_params(labelsize=8)
+    axis.xaxis.set_major_formatter(Grouped())
+    axis.yaxis.set_major_formatter(Grouped())
     for outline in chart.outlines:
         axis.fill(outline.x, outline.y, color=outline.style.color, alpha=0.12, linewidth=0)
         axis.plot(outline.x, outline.y, color=outline.style.color, linewidth=0.6)

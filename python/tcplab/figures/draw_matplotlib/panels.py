@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
 from tcplab.figures.model import Figure, Panel, Strip
 
@@ -28,7 +28,7 @@ _MARKERS = {"dot": "o", "cross": "x", "tick": "|"}
 _MAX_POINTS = 3000
 _INK, _FAINT, _GRID = "#222222", "#777777", "#dddddd"
 # A range of few decades: its largest value over its smallest.
-_FEW_DECADES = 300
+_FEW_DECADES, _ONE_DECADE = 300, 10
 
 
 def draw(figure: Figure) -> Canvas:
@@ -93,6 +93,8 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         _draw_strips(axis, panel.strips)
         return
     axis.grid(visible=True, color=_GRID, linewidth=0.5)
+    axis.xaxis.set_major_formatter(Grouped())
+    axis.yaxis.set_major_formatter(Grouped())
     axis.set_axisbelow(True)
     for band in panel.bands:
         axis.fill_between(band.x, band.low, band.high, color=band.style.color, alpha=0.2, linewidth=0)
@@ -121,6 +123,9 @@ def _draw_panel(axis: Axes, panel: Panel) -> None:
         )
     if "y" not in panel.log:
         axis.yaxis.set_major_locator(MaxNLocator(nbins=5))
+    if panel.lines and all(np.array_equal(line.x, np.round(line.x)) for line in panel.lines):
+        # They are counted, such as round trips.
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     bottom, top = panel.y_range
     if bottom is not None:
         # A constant line has no margin of its own: it would lie on the frame.
@@ -220,10 +225,28 @@ def _rgb(color: str) -> tuple[float, float, float]:
     return red, green, blue
 
 
+class Grouped(ScalarFormatter):
+    """Numbers in full, with a comma between thousands."""
+
+    def __init__(self) -> None:
+        super().__init__(useOffset=False)
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """A tick's label."""
+        whole, point, rest = super().__call__(x, pos).partition(".")
+        return (f"{int(whole):,}" if whole.isdigit() else whole) + point + rest
+
+
 def label_log(axis: Axis) -> None:
-    """Plain numbers at 1, 2 and 5 of each decade, for a range of few decades; else at each decade."""
+    """Plain numbers: at each decade, at 1, 2 and 5 of few decades, at more of less than one."""
     low, high = axis.get_view_interval()
-    few = high / low < _FEW_DECADES
-    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if few else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    subs = (
+        (1,)
+        if high / low > _FEW_DECADES
+        else (1, 2, 5)
+        if high / low > _ONE_DECADE
+        else (1, 1.5, 2, 3, 4, 5, 7)
+    )
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())

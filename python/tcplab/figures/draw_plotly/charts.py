@@ -9,11 +9,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tcplab.figures.model import Chart, Heatmap, Trace
-from tcplab.figures.plotly_theme import AXIS, layout, rgba, room_above
+from tcplab.figures.plotly_theme import AXIS, LOG, layout, rgba, room_above
 
 # Pixels: axes with their labels below, these labels alone, a row of a heat map. One of fewer rows is as
 # high as one of `_MIN_ROWS`, so that the title of its scale has room.
 _HEIGHT, _BOTTOM, _ROW, _MIN_ROWS = 360, 60, 34, 5
+_LEFT = 82
+# Pixels: the axes of a page of 1,280, and the width of a character of a name that is slanted.
+_WIDTH, _CHARACTER = 1020, 6.2
 # Characters that fit below the axis on one line.
 _LONG_NAMES = 90
 # Light to dark for little to much, readable in grey; the second end is the palette's blue.
@@ -60,24 +63,42 @@ def _chart(chart: Chart) -> go.Figure:
             marker={"color": trace.style.color, "size": 7},
         )
     x_axis: dict[str, Any] = AXIS | {"title": {"text": chart.x_label}}
+    names, slanted = _below_bars(chart.categories)
     if chart.categories:
         x_axis |= {
             "tickvals": list(range(len(chart.categories))),
-            "ticktext": list(chart.categories),
+            "ticktext": names,
             "automargin": True,
             # Long names end at their bars.
-            "tickangle": -30 if sum(map(len, chart.categories)) > _LONG_NAMES else 0,
+            "tickangle": -30 if slanted else 0,
+            "ticklabeloverflow": "allow",
         }
-    x_axis |= {"type": "log", "dtick": 1} if chart.x_log else {}
+    x_axis |= LOG if chart.x_log else {}
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
     y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
-    y_axis |= {"type": "log"} if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
+    y_axis |= LOG if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
     made.update_layout(
         **_layout(_HEIGHT, [trace.key for trace in chart.traces]), barmode="group", xaxis=x_axis, yaxis=y_axis
     )
+    if slanted:
+        # The first name begins left of its bar.
+        room = _CHARACTER * len(names[0]) - _WIDTH / (2 * len(names))
+        made.update_layout(margin={"l": max(_LEFT, int(room))})
     if chart.level is not None:
         made.add_hline(y=chart.level, line={"color": "#888888", "width": 1, "dash": "dot"})
     return made
+
+
+def _below_bars(names: Sequence[str]) -> tuple[list[str], bool]:
+    """The names of bars as they stand below them, and whether they are slanted.
+
+    Names of several values have a line for each, where those fit.
+    """
+    if sum(map(len, names)) <= _LONG_NAMES:
+        return list(names), False
+    parts = [name.replace(", ", ",<br>") for name in names]
+    longest = max(len(line) for name in parts for line in name.split("<br>"))
+    return (parts, False) if longest * len(names) <= _LONG_NAMES * 1.4 else (list(names), True)
 
 
 def _mode(chart: Chart, trace: Trace) -> str:
@@ -142,4 +163,4 @@ def _heatmap(chart: Heatmap) -> go.Figure:
 def _layout(height: int, names: Sequence[str] = ()) -> dict[str, Any]:
     """The layout of axes that take `height` with what is below, and of a legend, where several need one."""
     top = room_above(names if len(names) > 1 else ())
-    return layout(height + top, {"l": 82, "r": 24, "t": top, "b": _BOTTOM}) | {"hovermode": "closest"}
+    return layout(height + top, {"l": _LEFT, "r": 24, "t": top, "b": _BOTTOM}) | {"hovermode": "closest"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,12 +11,14 @@ import plotly.graph_objects as go
 
 from tcplab.figures.model import Band, Figure, Line, Panel, Points, Segment, Strip
 from tcplab.figures.palette import Style
-from tcplab.figures.plotly_theme import AXIS, GRID, layout, rgba, room_above
+from tcplab.figures.plotly_theme import AXIS, GRID, LOG, layout, rgba, room_above
 
 _PANEL_PIXELS = 190
 _GAP_PIXELS = 22
 _BESIDE_PIXELS = 300
 _BOTTOM = 52
+# Between the axis and its title: the usual labels of ticks.
+_TICKS = 40
 # Characters of a name beside a strip; the hover has all of it.
 _MAX_NAME = 24
 
@@ -50,11 +53,10 @@ def _draw_beside(figure: Figure) -> go.Figure:
             "hoverformat": ".4~g",
         }
         for letter in panel.log:
-            axes[f"{letter}axis{suffix}"]["type"] = "log"
+            axes[f"{letter}axis{suffix}"] |= LOG
         if "y" in panel.log:
             minor = {"showgrid": True, "gridcolor": GRID}
-            dtick = 1 if _decades(panel) > 1 else "D1"
-            axes[f"yaxis{suffix}"] |= {"dtick": dtick, "rangemode": "normal", "minor": minor}
+            axes[f"yaxis{suffix}"] |= {"rangemode": "normal", "minor": minor}
         if panel.ticks:
             values, names = zip(*panel.ticks, strict=True)
             axes[f"xaxis{suffix}"] |= {"tickvals": values, "ticktext": names, "tickangle": 0}
@@ -67,13 +69,6 @@ def _draw_beside(figure: Figure) -> go.Figure:
     if not any(panel.x_title for panel in figure.panels):
         made.update_traces(hovertemplate="%{x:.4~g} ms: %{y:.1%}")
     return made
-
-
-def _decades(panel: Panel) -> float:
-    """How many powers of ten a panel's lines span."""
-    values = np.concatenate([line.y for line in panel.lines])
-    values = values[values > 0]
-    return float(np.log10(values.max() / values.min())) if len(values) else 0.0
 
 
 def _draw_band(made: go.Figure, band: Band, x_axis: str, y_axis: str) -> None:
@@ -99,6 +94,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
     inner = sum(heights) + _GAP_PIXELS * (len(heights) - 1)
     named: set[str] = set()
     edge = inner
+    room = max(_tick_room(panel) for panel in figure.panels)
     axes: dict[str, Any] = {}
     for number, (panel, height) in enumerate(zip(figure.panels, heights, strict=True), start=1):
         axis = "y" if number == 1 else f"y{number}"
@@ -107,7 +103,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
         axes["yaxis" + axis[1:]] = _y_axis(panel, domain)
         _draw_panel(made, panel, axis, named, figure)
         if not panel.strips:
-            _label(made, panel, sum(domain) / 2)
+            _label(made, panel, sum(domain) / 2, room)
     last = "y" if len(figure.panels) == 1 else f"y{len(figure.panels)}"
     x_axis = AXIS | {
         "anchor": last,
@@ -132,7 +128,7 @@ def _draw_stacked(figure: Figure) -> go.Figure:
     return made
 
 
-def _label(made: go.Figure, panel: Panel, y: float) -> None:
+def _label(made: go.Figure, panel: Panel, y: float, room: int) -> None:
     # An annotation, not the axis's title: titles stand at a different distance in every panel.
     made.add_annotation(
         text="<br>".join(_title_lines(panel)),
@@ -142,11 +138,24 @@ def _label(made: go.Figure, panel: Panel, y: float) -> None:
         y=y,
         xanchor="right",
         yanchor="middle",
-        xshift=-40,
+        xshift=-room,
         textangle=-90,
         showarrow=False,
         font={"size": 12},
     )
+
+
+def _tick_room(panel: Panel) -> int:
+    """Pixels that the labels of a panel's ticks take: many digits, where large values differ by little."""
+    drawn = [line.y for line in panel.lines] + [points.y for points in panel.points]
+    values = np.concatenate(drawn) if drawn else np.empty(0)
+    values = values[np.isfinite(values)]
+    if not len(values) or panel.zero:
+        return _TICKS
+    low, high = values.min(), values.max()
+    step = (high - low) / 4 or 1.0
+    digits = len(f"{high:,.0f}") + max(0, math.ceil(-math.log10(step)))
+    return max(_TICKS, 10 + 8 * (digits + 1))
 
 
 def _layout(figure: Figure, inner: float) -> dict[str, Any]:
@@ -164,7 +173,8 @@ def _left_margin(figure: Figure) -> int:
     """Room for the lines of the axis titles, two at least, or for the names of the strips."""
     longest = max((len(_strip_name(s)) for panel in figure.panels for s in panel.strips), default=0)
     lines = max((len(_title_lines(panel)) for panel in figure.panels), default=0)
-    return max(82, 14 + 8 * longest, 50 + 16 * lines)
+    ticks = max((_tick_room(panel) for panel in figure.panels if not panel.strips), default=_TICKS)
+    return max(82, 14 + 8 * longest, ticks + 10 + 16 * lines)
 
 
 def _strip_name(strip: Strip) -> str:
@@ -187,6 +197,8 @@ def _y_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:
         "zeroline": False,
         "nticks": 6,
         "fixedrange": False,
+        "exponentformat": "none",
+        "separatethousands": True,
     }
     if panel.strips:
         count = len(panel.strips)

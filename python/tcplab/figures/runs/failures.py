@@ -52,7 +52,8 @@ def failures(run: Run, repetition: int | None = None) -> Figure:
         x_range=(0.0, end),
         moments=tuple(moments([source])) if failed else (),
         notes=("In the strips: a link that is down is dark; of routing, ticks are changes of adjacencies and "
-               "sessions, crosses changes of routers' tables.",) if failed else (),
+               "sessions, crosses changes of routers' tables. Of flows, crosses are retransmission timeouts, "
+               "ticks window reductions that TCP took back.",) if failed else (),
     )  # fmt: skip
 
 

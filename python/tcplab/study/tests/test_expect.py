@@ -49,8 +49,8 @@ def test_division_by_zero_is_infinite() -> None:
     ("text", "message", "suggestion"),
     [
         ("godput > 1 Mbit/s", "there is no metric `godput`", "goodput"),
-        ("goodput", "the end stands where a comparison belongs", ""),
-        ("goodput = 3 Mbit/s", "`=` stands where a comparison belongs", ""),
+        ("goodput", "expected a comparison, found the end", ""),
+        ("goodput = 3 Mbit/s", "expected a comparison, found `=`", ""),
         ("goodput > rtt", "compares bit/s with ns", ""),
         ("goodput > 20 ms", "compares bit/s with ns", ""),
         ("goodput + rtt > 1", "`+` joins bit/s and ns", ""),
@@ -58,11 +58,11 @@ def test_division_by_zero_is_infinite() -> None:
         ("goodput(cubic) > 3 Mbit/s", "`cubic` selects nothing", ""),
         ("goodput(cc=) > 3 Mbit/s", "`cc=` has no value", ""),
         ("3 > 2", "the statement names no metric", ""),
-        ("goodput > 3 Mbit/s goodput", "`goodput` stands behind the end", ""),
-        ("equivalent(goodput, goodput(cc=reno))", "stands where `,` belongs", ""),
+        ("goodput > 3 Mbit/s goodput", "`goodput` after the end", ""),
+        ("equivalent(goodput, goodput(cc=reno))", "expected `,`, found", ""),
         ("equivalent(goodput, goodput(cc=reno), rtt)", "its margin", ""),
         ("", "it ends early", ""),
-        ("> 3", "`>` stands where a metric or a number belongs", ""),
+        ("> 3", "expected a metric or a number, found `>`", ""),
     ],
 )
 def test_what_cannot_be_read_is_told(text: str, message: str, suggestion: str) -> None:

@@ -111,6 +111,17 @@ def test_a_remedy_without_a_place_is_refused(tmp_path: Path) -> None:
         study_of("x", plan, Remedies(cache="left"), 1, 1)
     with pytest.raises(RemedyError, match="none is of kind tcp or http"):
         study_of("x", plan, Remedies(streams=2), 1, 1)
+    for asked in (AUTO, "left"):
+        with pytest.raises(RemedyError, match="none uses TCP"):
+            study_of("x", plan, Remedies(accelerator=asked), 1, 1)
+
+
+def test_a_router_that_no_flow_passes_is_refused(tmp_path: Path) -> None:
+    file = routed(tmp_path, "r", "s")
+    plan: Any = expand(load_scenario(str(file), [], Controls()))
+    plan["nodes"].append({**plan["nodes"][1], "name": "apart"})
+    with pytest.raises(RemedyError, match=r"no TCP flow passes 'apart' \(they pass r, s\)"):
+        study_of(str(file), plan, Remedies(accelerator="apart"), 1, 1)
 
 
 def test_a_cache_beside_the_client_is_recommended_for_pages_from_afar(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_the_segment_boundary_and_serialisation_are_seen_on_a_slow_link() -> Non
     found = kinds([ideal(size) for size in (1, 1024, 2048, 65536)])
     assert "up to 1024 B" in found["segment"]
     assert "2048 B are 2 segments" in found["segment"]
-    assert "explains 100% of it" in found["serialisation"]
+    assert "explains 100 % of it" in found["serialisation"]
     assert "From 2048 B on it outweighs" in found["serialisation"]
     assert "delayed ACK" not in found
     assert "timeout" not in found
@@ -102,7 +102,7 @@ def test_serialisation_explains_no_more_than_there_is() -> None:
     # An end that sends back what it has while the rest comes in takes less than one way after the other.
     quick = ideal(65536)
     quick.rtts[:] *= 0.6
-    assert "explains 100% of it" in kinds([ideal(1), quick])["serialisation"]
+    assert "explains 100 % of it" in kinds([ideal(1), quick])["serialisation"]
 
 
 def test_messages_that_fit_the_initial_window_do_not_wait_for_it() -> None:

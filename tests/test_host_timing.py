@@ -1,0 +1,68 @@
+"""`timing: linux`: hosts that take as long as Linux to notice what arrives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tcplab
+from tcplab.results import Run
+
+
+def run(out: Path, path: dict[str, Any], flow: dict[str, Any], *, linux: bool, duration: str = "10 s") -> Run:
+    network = {"path": path} | ({"hosts": {"timing": "linux"}} if linux else {})
+    scenario = {"tcplab": 1, "name": "timing", "network": network, "flows": [flow], "duration": duration}
+    return tcplab.run(scenario, engine="sim", out=out)
+
+
+def test_a_ping_takes_two_wake_ups_longer(tmp_path: Path) -> None:
+    path = {"rate": "100 Mbit/s", "rtt": "10 ms"}
+    ping = {"name": "p", "kind": "ping", "interval": "10 ms"}
+    ideal = run(tmp_path / "ideal", path, ping, linux=False).pings["rtt"].drop_nulls()
+    taken = run(tmp_path / "linux", path, ping, linux=True).pings["rtt"].drop_nulls()
+    assert ideal.n_unique() == 1
+    more = taken - ideal[0]
+    assert more.median() == pytest.approx(51_000, rel=0.05)
+    assert more.min() >= 16_000
+    assert more.max() <= 180_000
+
+
+def test_a_buffer_of_two_packets_loses_what_it_loses_on_linux(tmp_path: Path) -> None:
+    # Kernel: 3.55 and 3.74 Mbit/s. Hosts that take no time send when a packet has just left.
+    path = {"rate": "10 Mbit/s", "rtt": "10 ms", "queue": "0.25 BDP"}
+    flow = {"name": "f", "kind": "tcp", "cc": "reno"}
+    goodput = {
+        linux: _goodput(run(tmp_path / str(linux), path, flow, linux=linux)) for linux in (False, True)
+    }
+    assert goodput[True] == pytest.approx(3.7e6, rel=0.1)
+    assert goodput[False] > 1.8 * goodput[True]
+
+
+def _goodput(done: Run) -> float:
+    late = done.intervals.filter(pl.col("time") > 5_000_000_000)
+    return float(late["bytes_received"].sum()) * 8e9 / float(late["duration"].sum())
+
+
+def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
+    path = {"rate": "10 Mbit/s", "rtt": "10 ms"}
+    flow = {"name": "f", "kind": "tcp", "cc": "cubic"}
+    one, other = (run(tmp_path / name, path, flow, linux=True, duration="2 s") for name in ("one", "other"))
+    assert one.sockets.equals(other.sockets)
+
+
+def test_an_unknown_timing_is_refused_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(tcplab.ScenarioErrors, match=r"timing: `windows`.*ideal.*linux"):
+        tcplab.run(
+            {
+                "tcplab": 1,
+                "name": "x",
+                "network": {"path": {"rate": "1 Mbit/s", "rtt": "1 ms"}, "hosts": {"timing": "windows"}},
+                "flows": [],
+                "duration": "1 s",
+            },
+            engine="sim",
+            out=tmp_path / "x",
+        )
