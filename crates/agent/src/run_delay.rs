@@ -31,7 +31,7 @@ struct Worst {
     time: u64,
     /// ns.
     waited: u64,
-    /// Share of the time between the readings.
+    /// Share of the time between the readings, or 1 where it had begun before them.
     share: f64,
 }
 
@@ -54,8 +54,7 @@ impl RunDelay {
             let fresh = waited - self.before.insert(thread, waited).unwrap_or(0).min(waited);
             self.total += fresh;
             if passed > 0 && self.worst.as_ref().is_none_or(|worst| fresh > worst.waited) {
-                let share = fresh as f64 / passed as f64;
-                self.worst = Some(Worst { thread: name(thread), time, waited: fresh, share });
+                self.worst = Some(Worst { thread: name(thread), time, waited: fresh, share: share(fresh, passed) });
             }
         }
     }
@@ -68,6 +67,12 @@ impl RunDelay {
         });
         json!({"total": s(self.total), "worst": worst})
     }
+}
+
+/// The share of `passed` ns that a thread waited which has `waited` for so long at its end. The kernel counts a wait when the
+/// thread gets its CPU (`sched_info_arrive`): one that began before the last reading is longer than the time since.
+fn share(waited: u64, passed: u64) -> f64 {
+    waited as f64 / passed.max(waited) as f64
 }
 
 fn threads() -> Vec<u32> {
@@ -90,6 +95,12 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicBool, Ordering};
     use tcplab_probe::scheduling;
+
+    #[test]
+    fn a_wait_that_began_before_the_last_reading_is_all_of_its_time() {
+        assert_eq!(share(762_000_000, 349_000_000), 1.0);
+        assert_eq!(share(100_000_000, 400_000_000), 0.25);
+    }
 
     #[test]
     fn a_thread_that_shares_its_cpu_waits_and_is_named() {

@@ -209,7 +209,7 @@ def load_control(
     try:
         with Held(wanted) as held:
             name = held.registered
-            say(f"{name} is offered to every program of this machine until you press Ctrl-C.")
+            say(f"{name} is registered for every program on this machine until you press Ctrl-C.")
             if held.other:
                 say(f"(It is not called {held.other}, another process has registered that name.)")
             say()
