@@ -1,4 +1,4 @@
-"""`tcplab cc`: controls listed, begun, tried out and offered."""
+"""`tcplab cc`: controls listed, begun, tried out and registered."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_loaded_control_goes_with_its_command(ending: signal.Signals, here: Pa
     subprocess.run([*command, "new", name, "--output", str(file)], check=True, stdout=subprocess.DEVNULL)
     with subprocess.Popen([*command, "load", str(file)], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
-        assert f"tl_{name} is offered" in holder.stdout.readline()
+        assert f"tl_{name} is registered" in holder.stdout.readline()
         assert f"tl_{name}" in available()
         holder.send_signal(ending)
         try:

@@ -69,6 +69,13 @@ def test_no_line_of_a_list_of_commands_is_cut_at_80_columns() -> None:
         assert "..." not in shown.partition("Commands:")[2].partition("Example")[0], words
 
 
+def test_no_line_of_a_help_page_is_wider_than_80_columns() -> None:
+    pages = [
+        CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).stdout for name in commands()
+    ]
+    assert [line for page in pages for line in page.splitlines() if len(line) > 80] == []
+
+
 def test_an_old_spelling_names_an_option_that_is_there_and_is_no_option_itself() -> None:
     known = commands()
     for name, spellings in OLD.items():

@@ -11,7 +11,7 @@ use tcplab_kernelcc::{Gauge, KernelccError, Loaded, Place};
 
 use crate::output;
 
-/// A control to offer.
+/// A control to register.
 #[derive(Debug, Deserialize)]
 pub struct Load {
     /// Its name, with or without `tl_`; of a control that is in `object`, what messages call it.

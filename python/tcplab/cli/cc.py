@@ -115,7 +115,7 @@ def check_control(
 
     The kernel's verifier checks it, and each run takes 5 s. Steps that the machine does not allow are skipped
     with the reason. Exit code 1 when a step fails, 2 when the file cannot be read, 3 when this machine can
-    try nothing.
+    run no step.
     """
     from tcplab.cc.errors import ControlFileError
     from tcplab.cli.output import say, say_json
@@ -157,7 +157,7 @@ def new_control(
 ) -> None:
     """Write a commented control to begin with.
 
-    It is Reno, which compiles, loads and runs as it is.
+    The control is Reno. The file compiles, loads and runs unchanged.
     """
     from tcplab.cc.compiler import headers
     from tcplab.cc.template import BadNameError, starting_file
@@ -192,8 +192,8 @@ def load_control(
 ) -> None:
     """Register a control with the kernel until interrupted.
 
-    Every program of this machine can use it. It is gone when this command ends, however it ends. Connections
-    that use it keep it until they are closed.
+    Every program of this machine can use it. When this command ends, even by kill -9, the control is
+    unregistered. Connections that use it keep it until they are closed.
     """
     from tcplab.cli.output import say
     from tcplab.testbed.control_loading import Held

@@ -20,7 +20,7 @@ _MAX_CLIENTS = 4096
 
 SERVE_EXAMPLE = "tcplab echo serve --port 1025 --max-clients 16"
 RUN_EXAMPLE = (
-    "tcplab echo run server.example.org --sizes 1..65536 --iterations 50000 --clients 2 --csv echo.csv"
+    "tcplab echo run server.example.org --iterations 5000 --clients 2 --csv e.csv"
 )
 
 app = typer.Typer(

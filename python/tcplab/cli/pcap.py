@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -35,7 +35,7 @@ MAX_SHOWN = 1000
 _EXAMPLES = """tcplab pcap capture.pcapng
   tcplab pcap plot capture.pcapng --flow 1 --output flow1.html
   tcplab pcap ladder capture.pcapng --flow 1 --limit 40
-  tcplab pcap packets capture.pcapng --filter 'tcp port 5201 and not src host 10.0.0.1'
+  tcplab pcap packets capture.pcapng --filter 'port 5201 and not host 10.0.0.1'
   tcpdump -i eth0 -w - | tcplab pcap -"""
 
 # The views as options, as they were spelled before, and their commands.
@@ -171,7 +171,7 @@ def packets(
 @guarded
 def plot(
     files: Files,
-    kind: Annotated[Plots, typer.Option("--kind", help="Figures to draw.")] = "all",
+    kind: Annotated[Plots, typer.Option("--kind", metavar="KIND", help=f"Figures to draw: {', '.join(get_args(Plots))}.")] = "all",
     flow: FlowNumber = None,
     filter_text: Filter = None,
     output: Drawing = None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _FORMATS = ("svg", "png", "pdf")
 
-EXAMPLE = "tcplab report runs/four-controls-20260101-120000 --figures figures --format svg,pdf"
+EXAMPLE = "tcplab report runs/four-controls-20260101-120000 --figures figures -f svg"
 
 
 @guarded

@@ -80,7 +80,7 @@ def run(
         str | None,
         typer.Option(
             metavar="[NODE]",
-            help="Compare it with a cache for http flows, likewise.",
+            help="Compare the scenario with itself behind an HTTP cache, at this router or at each that flows pass.",
         ),
     ] = None,
     streams: Annotated[

@@ -11,7 +11,7 @@ from tcplab.cli.failure import Code, CommandError, guarded
 from tcplab.cli.options import Json
 from tcplab.cli.service import addresses_of, listen, value_of_option
 
-EXAMPLE = "tcplab serve --allow 192.0.2.0/24 --max-rate '1 Gbit/s' --max-duration '60 s'"
+EXAMPLE = "tcplab serve --allow 192.0.2.0/24 --max-rate 1Gbit/s --max-duration 60s"
 
 
 @guarded

@@ -167,8 +167,7 @@ def report(
 
 @app.command(
     "query",
-    epilog='\b\nExample:\n  tcplab study query runs/tuning-20260101-120000 "SELECT cell, avg(goodput) / 1e6 '
-    'FROM results WHERE flow IS NULL GROUP BY cell"',
+    epilog="\b\nExample:\n  tcplab study query runs/tuning-20260101-120000 'SELECT * FROM results'",
 )
 @guarded
 def query(

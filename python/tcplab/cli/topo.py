@@ -151,8 +151,8 @@ def execute(
 ) -> None:
     """Run a program in a node.
 
-    It uses this terminal and gets Ctrl-C. The exit code is that of the program: 126 if it cannot run, 127 if
-    it is not found, 128 plus the signal's number if a signal ended it. It ends with the lab.
+    The program uses this terminal and gets Ctrl-C. The exit code is that of the program: 126 if it cannot run, 127 if
+    it is not found, 128 plus the signal's number if a signal ended it. The program ends with the lab.
     """
     with _naming():
         found = _find(lab)
@@ -194,7 +194,7 @@ def capture(
 ) -> None:
     """Capture the packets of a link until Ctrl-C.
 
-    They are captured as the node at one of its ends sees them.
+    Packets are captured at the node at one end of the link.
 
     Live view: tcplab topo capture LINK -o - | wireshark -k -i -
     """

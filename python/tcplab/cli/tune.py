@@ -31,7 +31,7 @@ def tune(
         list[str],
         typer.Option(
             "--over",
-            metavar="KNOBS",
+            metavar="PARAMETERS",
             help="Parameters to vary: window,cc or cc='cubic|bbr1'. Repeatable.",
         ),
     ],

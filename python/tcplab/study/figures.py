@@ -149,10 +149,29 @@ def _has(row: CellSummary, axis: str | None) -> bool:
     return axis in ("engine", "group") or axis in row.cell.labels
 
 
-def _rest(row: CellSummary, *but: str | None) -> str:
-    """The parameters that distinguish a cell from others."""
-    parts = [label for axis, label in row.cell.labels.items() if axis not in but]
+def _varied(rows: Sequence[CellSummary]) -> frozenset[str]:
+    """The axes in which these cells differ; of a single cell, all."""
+    labels: dict[str, set[str | None]] = {axis: set() for row in rows for axis in row.cell.labels}
+    for axis, found in labels.items():
+        found.update(row.cell.labels.get(axis) for row in rows)
+    return frozenset(axis for axis, found in labels.items() if len(found) > 1 or len(rows) == 1)
+
+
+def _rest(row: CellSummary, axes: frozenset[str], *but: str | None) -> str:
+    """The parameters that distinguish a cell from others, of these axes."""
+    parts = [
+        _named(axis, label) for axis, label in row.cell.labels.items() if axis in axes and axis not in but
+    ]
     return ", ".join(parts) or row.cell.group or "baseline"
+
+
+def _named(axis: str | None, label: str) -> str:
+    """A label as it stands in a legend: a plain number with the name of its axis."""
+    try:
+        float(label)
+    except ValueError:
+        return label
+    return f"{axis} {label}" if axis else label
 
 
 def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
@@ -160,15 +179,16 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     if not rows:
         return None
     shown = rows[:_MAX_BARS]
-    positions = list(dict.fromkeys(_rest(row, plot.by) for row in shown))
+    axes = _varied(rows)
+    positions = list(dict.fromkeys(_rest(row, axes, plot.by) for row in shown))
     series = list(dict.fromkeys(_label(row, plot.by) for row in shown))
     metric = METRICS[plot.metric]
     scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for row in rows])
     traces = tuple(
         _trace(
-            key or metric.name,
+            _named(plot.by, key) or metric.name,
             [
-                (float(positions.index(_rest(row, plot.by))), row)
+                (float(positions.index(_rest(row, axes, plot.by))), row)
                 for row in shown
                 if _label(row, plot.by) == key
             ],
@@ -196,12 +216,16 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     if plot.over is None or not rows:
         return None
     labels = list(dict.fromkeys(_label(row, plot.over) for row in rows))
+    # A single value, as of a quick run, makes no curve.
+    if len(labels) == 1 and len(rows) > 1:
+        return None
+    axes = _varied(rows)
     scaled = amounts(labels)
     at = dict(zip(labels, scaled.values if scaled else range(len(labels)), strict=True))
     lines: dict[str, list[tuple[float, CellSummary]]] = {}
     for row in rows:
-        key = _label(row, plot.by) if plot.by else _rest(row, plot.over)
-        rest = _rest(row, plot.over, plot.by) if plot.by else ""
+        key = _named(plot.by, _label(row, plot.by)) if plot.by else _rest(row, axes, plot.over)
+        rest = _rest(row, axes, plot.over, plot.by) if plot.by else ""
         whole = f"{key}, {rest}" if plot.by and rest not in ("", "baseline") else key
         lines.setdefault(whole, []).append((float(at[_label(row, plot.over)]), row))
     metric = METRICS[plot.metric]
@@ -339,6 +363,7 @@ def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | 
     changed = [(row, change) for row, change in changed if math.isfinite(change.percent)][:_MAX_BARS]
     if not changed:
         return None
+    axes = _varied([row for row, _ in changed])
     return Chart(
         kind="bars",
         name=name,
@@ -356,7 +381,7 @@ def _improvement(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | 
                 tuple(f"{row.cell.title}: {change.percent:+.1f} %{_p(change)}" for row, change in changed),
             ),
         ),
-        categories=tuple(_rest(row) for row, _ in changed),
+        categories=tuple(_rest(row, axes) for row, _ in changed),
         level=0.0,
     )
 
@@ -380,9 +405,10 @@ def _cloud(
     other = METRICS[metric]
     scale = metric_scale(other.unit, other.share, done[metric].to_list())
     by = plot.by
+    axes = _varied(shown)
 
     def key_of(row: CellSummary) -> str:
-        return _label(row, by) if by else _rest(row, *plot.where)
+        return _named(by, _label(row, by)) if by else _rest(row, axes, *plot.where)
 
     keys = list(dict.fromkeys(key_of(row) for row in shown))
     if len(keys) > _MAX_LINES and by is None:
@@ -433,7 +459,8 @@ def _trace(
         np.array([x for x, _ in points], dtype=float),
         np.array([figure.value for figure in found]) / divisor,
         style(index),
-        np.array([figure.interval.low for figure in found]) / divisor,
+        # No metric is negative, whatever the interval of two repetitions that differ.
+        np.maximum([figure.interval.low for figure in found], 0.0) / divisor,
         np.array([figure.interval.high for figure in found]) / divisor,
         tuple(f"{row.cell.title}: {row.figures[metric].value / divisor:.4g}" for _, row in points),
     )

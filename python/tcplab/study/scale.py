@@ -32,9 +32,10 @@ def amounts(labels: Sequence[str]) -> Amounts | None:
         return None
     dimension = known[0][0]
     values = [value for _, value in known]
-    scale = _scale(dimension, values)
+    log = min(values) > 0 and max(values) / min(values) > _WIDE
+    # Of a wide range the unit is that of its middle: from 1 B to 64 KiB, bytes.
+    scale = _scale(dimension, [math.sqrt(min(values) * max(values))] if log else values)
     shown = tuple(value / scale.divisor for value in values)
-    log = min(shown) > 0 and max(shown) / min(shown) > _WIDE
     return Amounts(shown, scale.unit if dimension is not None else "", log)
 
 
