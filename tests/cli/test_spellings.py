@@ -71,7 +71,8 @@ def test_no_line_of_a_list_of_commands_is_cut_at_80_columns() -> None:
 
 def test_no_line_of_a_help_page_is_wider_than_80_columns() -> None:
     pages = [
-        CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).stdout for name in commands()
+        CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).stdout
+        for name in commands()
     ]
     assert [line for page in pages for line in page.splitlines() if len(line) > 80] == []
 

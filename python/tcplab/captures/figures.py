@@ -33,8 +33,8 @@ KINDS = ("throughput", "inflight", "rtt", "window", "sequence", "retransmissions
 _TIME = "Time (s)"
 
 _THINNED = (
-    f"Long series are thinned for drawing to {POINTS} points: of each stretch the least and the greatest "
-    "value, so no peak is hidden."
+    f"Long series are thinned for drawing to {POINTS} points: each interval keeps its minimum and "
+    "maximum, so no peak is hidden."
 )
 
 
@@ -205,7 +205,7 @@ def _rtt(shown: Sequence[Shown]) -> list[Figure]:
     notes = [
         "From a segment to its acknowledgment, never of one retransmitted (Karn's rule); by timestamps: from "
         "the segment whose timestamp is echoed (RFC 7323), as fine as the sender's clock. Captured near the "
-        "receiver it is only the way from there to the receiver and back.",
+        "receiver it covers only the path from there to the receiver and back.",
         *_notes(shown),
     ]
     return [
@@ -254,7 +254,7 @@ def _sequence(shown: Sequence[Shown]) -> list[Figure]:
         ends = (data.seq + data.payload) / 1e6
         lines.append(Line(one.name, *_thinned(one.seconds(data.time), ends), one.style))
     panel = Panel("Sequence number", "MB", tuple(lines), height=2.0)
-    note = "With --flow N: acknowledgments, SACKs, retransmissions and the window's edge too."
+    note = "With --flow N: acknowledgments, SACKs, retransmissions and the edge of the window too."
     return [_figure("sequence", "Sequence numbers over time", [panel], [note, *_notes(shown)])]
 
 
@@ -289,7 +289,7 @@ def _retransmissions(shown: Sequence[Shown]) -> list[Figure]:
             times = data.time[np.isin(data.kind, RETRANSMISSIONS)]
             lines.append(Line(one.name, *_thinned(*_counted(one, times)), one.style))
     panel = Panel("Retransmitted", "packets", tuple(lines), height=1.4)
-    note = "Packets retransmitted, counted from the flow's beginning, by what caused them."
+    note = "Packets retransmitted, counted from the start of the flow, by cause."
     return [_figure("retransmissions", "Retransmissions", [panel], [note])]
 
 

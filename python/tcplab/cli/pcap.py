@@ -171,7 +171,9 @@ def packets(
 @guarded
 def plot(
     files: Files,
-    kind: Annotated[Plots, typer.Option("--kind", metavar="KIND", help=f"Figures to draw: {', '.join(get_args(Plots))}.")] = "all",
+    kind: Annotated[
+        Plots, typer.Option("--kind", metavar="KIND", help=f"Figures to draw: {', '.join(get_args(Plots))}.")
+    ] = "all",
     flow: FlowNumber = None,
     filter_text: Filter = None,
     output: Drawing = None,

@@ -80,7 +80,7 @@ def run(
         str | None,
         typer.Option(
             metavar="[NODE]",
-            help="Compare the scenario with itself behind an HTTP cache, at this router or at each that flows pass.",
+            help="Compare the scenario with itself behind HTTP caches, at this router or at each.",
         ),
     ] = None,
     streams: Annotated[

@@ -151,8 +151,9 @@ def execute(
 ) -> None:
     """Run a program in a node.
 
-    The program uses this terminal and gets Ctrl-C. The exit code is that of the program: 126 if it cannot run, 127 if
-    it is not found, 128 plus the signal's number if a signal ended it. The program ends with the lab.
+    The program uses this terminal and gets Ctrl-C. The exit code is that of the program: 126 if it cannot
+    run, 127 if it is not found, 128 plus the signal's number if a signal ended it. The program ends with the
+    lab.
     """
     with _naming():
         found = _find(lab)

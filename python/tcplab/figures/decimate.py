@@ -11,7 +11,7 @@ POINTS = 3000
 
 
 def decimate(x: Array, y: Array, points: int = POINTS) -> tuple[Array, Array]:
-    """Keep the least and the greatest value of each of points/2 equal stretches of x, in their order.
+    """Keep the minimum and the maximum of each of points/2 equal intervals of x, in their order.
 
     The first and last point stay. A stretch that holds a gap (NaN) keeps one. Series short enough stay whole.
     """

@@ -202,7 +202,7 @@ def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
     return Chart(
         kind="bars",
         name=name,
-        title=metric_title(plot.metric) + _whose(plot),
+        title=metric_title(plot.metric) + _whose(plot) + of_all(plot.where),
         x_label="",
         y_label=_axis_label(plot.metric, scale.unit),
         traces=traces,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -11,14 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Canvas
 
+from tcplab.figures.draw_matplotlib.legend import add_legend
 from tcplab.figures.draw_matplotlib.panels import DASHES, Grouped, label_log
 from tcplab.figures.model import Chart, Heatmap, Trace
 
 _SIZE = (7.2, 3.6)
 _MAX_COLUMNS = 4
-# Of a legend: characters that the figure's width holds at its size, and inches a row takes.
-_LONGEST_KEY = 100
-_KEY_HEIGHT = 0.17
 # Inches that a character of an axis label takes.
 _CHARACTER = 0.075
 _FAINT, _GRID = "#777777", "#dddddd"
@@ -68,22 +64,9 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     axis.set_xlabel(chart.x_label, fontsize=9)
     axis.set_ylabel(chart.y_label, fontsize=9)
     if len(chart.traces) > 1:
-        _legend(canvas, axis)
+        handles, keys = axis.get_legend_handles_labels()
+        add_legend(canvas, handles, keys, 8, _MAX_COLUMNS)
     return canvas
-
-
-def _legend(canvas: Canvas, axis: Axes) -> None:
-    """A legend above the axes, in as many columns as fit; the figure grows by its rows, the axes stay."""
-    handles, keys = axis.get_legend_handles_labels()
-    keys = [textwrap.shorten(key, _LONGEST_KEY, placeholder=" …") for key in keys]
-    for columns in range(min(_MAX_COLUMNS, len(keys)), 0, -1):
-        legend = canvas.legend(
-            handles, keys, fontsize=8, frameon=False, ncols=columns, loc="outside upper left"
-        )
-        if columns == 1 or legend.get_window_extent().width <= canvas.bbox.width:
-            canvas.set_figheight(canvas.get_figheight() + _KEY_HEIGHT * (math.ceil(len(keys) / columns) - 1))
-            return
-        legend.remove()
 
 
 def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:

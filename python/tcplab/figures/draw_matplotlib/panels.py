@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, ScalarFormatter
 
+from tcplab.figures.draw_matplotlib.legend import add_legend
 from tcplab.figures.model import Figure, Panel, Strip
 
 _WIDTH = 7.2
@@ -210,14 +211,7 @@ def _legend(canvas: Canvas, figure: Figure) -> None:
                     markeredgewidth=0 if points.symbol == "dot" else 0.9,
                 )
     if len(handles) > 1 or figure.columns > 1:
-        canvas.legend(
-            handles.values(),
-            handles.keys(),
-            loc="outside upper left",
-            ncols=min(len(handles), 5),
-            frameon=False,
-            fontsize=9,
-        )
+        add_legend(canvas, list(handles.values()), list(handles), 9, 5)
 
 
 def _rgb(color: str) -> tuple[float, float, float]:

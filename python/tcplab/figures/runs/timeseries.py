@@ -102,7 +102,7 @@ def _notes(sources: Sequence[Source], panels: Sequence[Panel]) -> list[str]:
     queues = max((len(s.samples.queue(hop)) for s in sources for hop in s.bottlenecks()), default=0)
     if max(longest, queues) > POINTS:
         notes.append(
-            f"Long series are thinned for drawing to {POINTS} points: each stretch of time keeps its "
+            f"Long series are thinned for drawing to {POINTS} points: each interval keeps its "
             "minimum and maximum, so no peak is hidden. The tables hold every sample."
         )
     if any(len(s.samples.streams(flow)) > 1 for s in sources for flow in s.flows):

@@ -7,7 +7,7 @@ from matplotlib.patches import Rectangle
 from tcplab.figures import draw_matplotlib as printed
 from tcplab.figures import draw_plotly as interactive
 from tcplab.figures.ellipse import spread
-from tcplab.figures.model import Chart, Heatmap, Trace
+from tcplab.figures.model import Chart, Figure, Heatmap, Line, Panel, Trace
 from tcplab.figures.palette import style
 
 
@@ -52,6 +52,19 @@ def test_a_legend_leaves_the_axes_their_width_and_height(key: str, count: int) -
     assert box.x0 >= 0
     assert box.x1 <= canvas.bbox.width
     assert box.y0 >= axis.y1 * canvas.bbox.height
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_legend_of_long_names_stays_on_the_figure_of_panels(columns: int) -> None:
+    x = np.arange(5.0)
+    lines = tuple(Line(f"{at}: 10.0.0.1:4000{at} -> 10.0.0.2:5001", x, x, style(at)) for at in range(5))
+    panels = (Panel("Goodput", "Mbit/s", lines, x_title="Time"),) * columns
+    canvas = printed.draw(Figure("n", "t", "Time (s)", panels, columns=columns))
+    canvas.draw_without_rendering()
+    (legend,) = canvas.legends
+    box = legend.get_window_extent()
+    assert box.x1 <= canvas.bbox.width
+    assert box.y0 >= canvas.axes[0].get_position().y1 * canvas.bbox.height
 
 
 def test_a_value_without_an_interval_has_no_error_bar() -> None:

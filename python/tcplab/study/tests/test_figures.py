@@ -72,6 +72,23 @@ def test_a_curve_without_an_axis_takes_an_amount(tmp_path: Path, kind: str) -> N
     assert made.x_label == "RTT (ms)"
 
 
+def test_a_legend_names_the_axis_of_a_number_and_no_axis_without_change(
+    tmp_path: Path,
+) -> None:
+    axes = "  flows.bulk.streams: [1, 2]\n  loss: {set: network.path.loss, values: [0 %]}\nrepeat: 2"
+    text = STUDY.replace("repeat: 2", axes)
+    (made,) = drawn(tmp_path, "[{kind: curve, over: rtt}]", text)
+    assert isinstance(made, Chart)
+    assert [trace.key for trace in made.traces] == [
+        f"{cc}, streams {streams}" for cc in ("reno", "cubic") for streams in (1, 2)
+    ]
+
+
+def test_an_axis_with_a_single_value_makes_no_curve(tmp_path: Path) -> None:
+    text = STUDY.replace("values: [10 ms, 40 ms]", "values: [10 ms]")
+    assert drawn(tmp_path, "[{kind: curve, over: rtt}]", text) == []
+
+
 def test_a_cloud_of_many_cells_is_coloured_by_an_axis_of_few_values(tmp_path: Path) -> None:
     text = STUDY.replace(
         "repeat: 2", "  loss: {set: network.path.loss, values: [0 %, 1 %, 2 %, 3 %]}\nrepeat: 2"

@@ -118,7 +118,9 @@ def test_pairs_differ_in_one_axis_alone(study: Study) -> None:
     [
         (["10 ms", "40 ms"], (10, 40), "ms", False),
         (["1 ms", "550 ms"], (1, 550), "ms", True),
-        (["10 Mbit/s", "1 Gbit/s"], (0.01, 1), "Gbit/s", True),
+        (["10 Mbit/s", "1 Gbit/s"], (10, 1000), "Mbit/s", True),
+        (["1 B", "4096 B", "64 KiB"], (1, 4096, 65536), "B", True),
+        (["4 kB", "64 kB"], (4, 64), "kB", False),
         (["0 %", "0.1 %"], (0, 0.1), "%", False),
         (["1", "2", "16"], (1, 2, 16), "", False),
     ],
