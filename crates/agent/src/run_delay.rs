@@ -54,7 +54,8 @@ impl RunDelay {
             let fresh = waited - self.before.insert(thread, waited).unwrap_or(0).min(waited);
             self.total += fresh;
             if passed > 0 && self.worst.as_ref().is_none_or(|worst| fresh > worst.waited) {
-                self.worst = Some(Worst { thread: name(thread), time, waited: fresh, share: share(fresh, passed) });
+                self.worst =
+                    Some(Worst { thread: name(thread), time, waited: fresh, share: share(fresh, passed) });
             }
         }
     }

@@ -19,7 +19,7 @@ PORT = 1025
 _MAX_CLIENTS = 4096
 
 SERVE_EXAMPLE = "tcplab echo serve --port 1025 --max-clients 16"
-RUN_EXAMPLE = "tcplab echo run server.example.org --iterations 5000 --clients 2 --csv e.csv"
+RUN_EXAMPLE = "tcplab echo run server.example.org --clients 2 --csv echo.csv"
 
 app = typer.Typer(
     no_args_is_help=True,
