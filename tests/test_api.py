@@ -127,7 +127,7 @@ def test_check_says_what_an_engine_cannot_do(scenario: Path) -> None:
 
 def test_an_unknown_control_is_a_mistake_of_the_scenario(scenario: Path) -> None:
     for verb in (tcplab.check, tcplab.run):
-        with pytest.raises(tcplab.ScenarioErrors, match="no congestion control `cubik`") as caught:
+        with pytest.raises(tcplab.ScenarioErrors, match="unknown congestion control `cubik`") as caught:
             verb(scenario, set={"flows.bulk.cc": "cubik"})
         assert caught.value.errors[0].suggestion == "cubic"
 

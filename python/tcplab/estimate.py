@@ -76,7 +76,7 @@ def beyond(
     for what, wanted, free in (("memory", together, _free_memory()), ("disk", kept, _free_disk(place))):
         if free is not None and wanted > free:
             message = f"about {size(wanted)} needed, {size(free)} free"
-            fix = "sample less often, run fewer at a time (--jobs), or go on all the same with --yes"
+            fix = "sample less often, run fewer at a time (--jobs), or run anyway with --yes"
             found.append(Problem(what, message, fix, fatal=not yes))
     return found
 

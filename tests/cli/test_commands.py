@@ -401,7 +401,7 @@ def test_a_bug_has_an_exit_code_of_its_own_and_says_how_to_report_it(
 
 def test_a_way_out_is_a_hint_on_a_line_of_its_own(here: Path, tcplab: Command) -> None:
     error, hint = tcplab("run", "short.yaml", *HUGE).stderr.splitlines()[-2:]
-    assert error.startswith("tcplab: error: this machine has too little: memory: about")
+    assert error.startswith("tcplab: error: not enough on this machine: memory: about")
     assert hint.startswith("hint: sample less often")
 
 

@@ -169,7 +169,7 @@ def test_the_level_is_that_of_the_intervals(here: Path, tcplab: Command) -> None
     printed = json.loads(tcplab("show", "r", "--level", "0.9", "--json").stdout)
     assert (printed["version"], printed["summary"]["level"]) == (1, 0.9)
     assert "90 %" in tcplab("show", "r", "--level", "0.9").stdout
-    assert "--level 95: a level lies between 0 and 100 %" in tcplab("show", "r", "--level", "95").stderr
+    assert "--level 95: a level must be between 0 and 100 %" in tcplab("show", "r", "--level", "95").stderr
 
 
 def test_help_of_show_and_completion_list_the_tables(tcplab: Command) -> None:

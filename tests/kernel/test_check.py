@@ -60,7 +60,7 @@ def test_a_window_no_kernel_has_is_refused_whoever_asks() -> None:
 
 
 def test_an_unknown_control_is_refused_with_those_there_are() -> None:
-    with pytest.raises(ScenarioErrors, match="there is no congestion control `nonesuch`"):
+    with pytest.raises(ScenarioErrors, match="unknown congestion control `nonesuch`"):
         check({"cc": "nonesuch"})
 
 

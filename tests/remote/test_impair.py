@@ -117,7 +117,7 @@ def test_one_end_alone_is_impaired_with_a_warning(hosts: Hosts) -> None:
     run = Run(hosts, ONE % "1 s", at={"left": ON["left"]})
     code, said = run.end()
     assert code == 0, said
-    assert "the way back is what it is" in said
+    assert "the reverse path is not changed" in said
     assert asked(hosts.all["right"]) == []
     assert asked(hosts.all["left"])[-1] == REMOVED
     # The plan has what was applied: one direction.

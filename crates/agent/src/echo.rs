@@ -300,7 +300,7 @@ struct ServerReporter {
 }
 
 impl ServerReporter {
-    /// Once a second: how many more connections were not served.
+    /// Once a second: how many more connections were rejected.
     fn count(&self, stop: &AtomicBool) {
         while clock::sleep_until(clock::now() + 1_000_000_000, stop) {
             self.reported.store(0, Ordering::Relaxed);

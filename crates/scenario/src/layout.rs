@@ -103,7 +103,7 @@ impl<'s> Layout<'s> {
         if bytes.len() > LARGEST_TEXT {
             return Err(wrong(format!("has more than {LARGEST_TEXT} bytes")));
         }
-        String::from_utf8(bytes).map_err(|_| wrong("is not a text".to_owned()))
+        String::from_utf8(bytes).map_err(|_| wrong("is not text in UTF-8".to_owned()))
     }
 
     /// Every direction of every link, with the link's number.

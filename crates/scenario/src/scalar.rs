@@ -170,7 +170,7 @@ fn name(read: &Read<'_>) -> Reading {
 /// A text that can be written to a file and shown on a terminal.
 pub(crate) fn text(read: &Read<'_>) -> Reading {
     let Read::Text(text) = read else {
-        return Err(error(format!("{} is not a text", read.shown()), ""));
+        return Err(error(format!("{} is not a string", read.shown()), ""));
     };
     match text.chars().find(|&c| c.is_control() && c != '\n' && c != '\t') {
         Some(odd) => Err(error(format!("the text holds the control character U+{:04X}", u32::from(odd)), "")),

@@ -78,7 +78,7 @@ fn scalar(node: &Node) -> Reading {
 fn words(node: &Node) -> Reading {
     let text = |one: &Node| match &one.value {
         Value::Text(text) if !text.is_empty() => Ok(json!(text)),
-        _ => wrong(format!("{} is not a text", one.read().shown())),
+        _ => wrong(format!("{} is not a string", one.read().shown())),
     };
     match &node.value {
         Value::List(items) if items.is_empty() => wrong("the list is empty".to_owned()),

@@ -53,7 +53,7 @@ fn an_unknown_control_is_told_with_every_other_mistake_of_the_file() {
     let said = said("  - {name: a, kind: tcp, cc: cubi}\n  - {name: b, kind: tcp, cc: htcp, form: left}\n");
     assert!(
         said.starts_with(
-            "f.yaml:5:30: flows.a.cc: there is no congestion control `cubi`: `tcplab cc list` shows those there are\n  \
+            "f.yaml:5:30: flows.a.cc: unknown congestion control `cubi`: `tcplab cc list` shows the available ones\n  \
              5 |   - {name: a, kind: tcp, cc: cubi}\n    |                              ^^^^\n  did you mean `cubic`?"
         ),
         "{said}"

@@ -324,7 +324,7 @@ def _notes(
     windows: dict[str, list[Window | None]],
 ) -> list[str]:
     if not flows:
-        return ["No flow left a sample: there is nothing to summarise."]
+        return ["No flow has a sample: nothing to summarize."]
     n = len(run.repetitions)
     percent = f"{level * 100:g} %"
     notes = [_warm_up_note(omit, flows)]

@@ -60,7 +60,7 @@ END_WORDS = {
     "reset": "reset by RST",
     "open": "open when the capture ended",
     "ports used again": "open when a new connection between the same ports began",
-    "forgotten": "idle for so long that it was not followed any further",
+    "forgotten": "idle for so long that tracking ended",
 }
 
 Show = Callable[[Half], str]

@@ -20,7 +20,7 @@ _NOTES = {
     8: "duplicated by the network",
     9: "keep-alive",
     10: "outside the window",
-    2: "something before it was not captured",
+    2: "previous segment not captured",
 }
 
 

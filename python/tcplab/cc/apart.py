@@ -37,11 +37,11 @@ _START = (
     "from tcplab.cc.simulating import main; main(*sys.argv[1:])"
 )
 _SIGNALS = {
-    signal.SIGSEGV: "it follows a null or wild pointer",
-    signal.SIGBUS: "it follows a wild pointer",
-    signal.SIGFPE: "it divides by zero",
-    signal.SIGILL: "it does what C leaves undefined",
-    signal.SIGABRT: "it was ended for undefined behaviour",
+    signal.SIGSEGV: "null or invalid pointer",
+    signal.SIGBUS: "invalid pointer",
+    signal.SIGFPE: "division by zero",
+    signal.SIGILL: "undefined behavior",
+    signal.SIGABRT: "stopped for undefined behavior",
 }
 
 

@@ -69,7 +69,7 @@ class Source:
         try:
             return Source(file.absolute(), file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as problem:
-            reason = problem.strerror if isinstance(problem, OSError) else "it is not a text"
+            reason = problem.strerror if isinstance(problem, OSError) else "not a text file"
             raise ControlFileError(str(file), f"cannot be read: {reason}") from None
 
 
@@ -145,13 +145,11 @@ def _compile(compiler: str, options: Sequence[str], source: Source, include: Pat
             command, text.encode(), cpu=_CPU, timeout=_PATIENCE, env={**os.environ, "LC_ALL": "C"}
         )
     except subprocess.TimeoutExpired:
-        raise ControlFileError(
-            str(source.file), f"took {_PATIENCE:g} s to compile and was given up"
-        ) from None
+        raise ControlFileError(str(source.file), f"took {_PATIENCE:g} s to compile: stopped") from None
     except OSError as problem:
         raise NoCompilerError(f"{compiler} cannot be run: {problem.strerror}", "install it again") from None
     if code == -signal.SIGKILL:
-        raise ControlFileError(str(source.file), f"took {_CPU} s of CPU time to compile and was given up")
+        raise ControlFileError(str(source.file), f"took {_CPU} s of CPU time to compile: stopped")
     if code:
         raise refused(compiler, source.file, source.text, said.decode(errors="replace"))
 

@@ -62,7 +62,7 @@ class ControlCrashError(Exception):
         self.at = at
         """The operation that ran; none if none did."""
         self.what = what
-        """Such as `it divides by zero`."""
+        """Such as `division by zero`."""
         self.signal = number
         self.controls = tuple(controls)
         """The names of the C files."""

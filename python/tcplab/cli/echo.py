@@ -173,9 +173,9 @@ def run(
     for text in test.warnings:
         warn(f"tcplab: warning: {text}")
     if interrupted:
-        raise CommandError("interrupted; what had been measured is above", Code.INTERRUPTED)
+        raise CommandError("interrupted; the measurements so far are above", Code.INTERRUPTED)
     if test.errors:
-        kept = "" if not test.series else "; what had been measured is above"
+        kept = "" if not test.series else "; the measurements so far are above"
         raise CommandError("\n".join(test.errors) + kept, Code.MACHINE)
 
 
@@ -282,8 +282,8 @@ def _heard(event: dict[str, Any]) -> str:
         case "ended":
             return f"{event['peer']}: done, {event['messages']} messages"
         case "unserved" if "peer" in event:
-            return f"{event['peer']}: not served: {event['reason']}"
+            return f"{event['peer']}: rejected: {event['reason']}"
         case "unserved":
-            return f"{event['count']} more connections were not served"
+            return f"{event['count']} more connections were rejected"
         case _:
             return "ended"

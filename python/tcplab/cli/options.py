@@ -73,7 +73,7 @@ def level_of(text: str | None) -> float:
     except ValueError:
         raise CommandError(f"--level {text}: not a share such as 95 %", Code.INPUT) from None
     if not 0 < level < 1:
-        raise CommandError(f"--level {text}: a level lies between 0 and 100 %", Code.INPUT)
+        raise CommandError(f"--level {text}: a level must be between 0 and 100 %", Code.INPUT)
     return level
 
 
@@ -102,7 +102,7 @@ def fits(problems: list[Problem]) -> None:
     fatal = [problem for problem in problems if problem.fatal]
     if fatal:
         said = "; ".join(f"{problem.where}: {problem.message}" for problem in fatal)
-        raise CommandError(f"this machine has too little: {said}", Code.MACHINE, fatal[0].fix)
+        raise CommandError(f"not enough on this machine: {said}", Code.MACHINE, fatal[0].fix)
     for problem in problems:
         warn(f"tcplab: warning: {problem.where}: {problem.message}")
 
@@ -178,7 +178,7 @@ def results(paths: list[Path]) -> Iterator[list[Run]]:
         which = ", ".join(map(str, paths))
         reason = str(problem).strip().partition("\n")[0]
         raise CommandError(
-            f"{which}: plan and tables do not fit together: {type(problem).__name__}: {reason} "
+            f"{which}: plan and tables do not match: {type(problem).__name__}: {reason} "
             "(damaged or changed since the run? TCPLAB_DEBUG=1 shows where)",
             Code.INPUT,
         ) from None

@@ -249,7 +249,7 @@ def _flows(
     from tcplab.cli.output import say
 
     if "-" in map(str, captures) and len(captures) > 1:
-        raise CommandError("- (standard input) stands alone", Code.INPUT)
+        raise CommandError("- (standard input) cannot be combined with files", Code.INPUT)
     summaries: list[tuple[Summary, Flows]] = []
     for path in captures:
         summary = summary_of(path, filter_text)

@@ -58,7 +58,7 @@ def run_remedies(
         raise CommandError(str(problem), Code.INPUT) from None
     store = Store(runner.place(str(study["study"]), output, several=False))
     if store.taken:
-        raise CommandError(f"{store.path} holds a study already", Code.INPUT)
+        raise CommandError(f"{store.path} already contains a study", Code.INPUT)
     with naming(store.path):
         store.path.mkdir(parents=True, exist_ok=True)
         # JSON is YAML.

@@ -181,7 +181,7 @@ def _keep(one: Prepared, *, quiet: bool) -> None:
     if not quiet:
         say(f"lab {lab.name} is up: tcplab topo list, tcplab topo down {lab.name}")
         if has_routing(one.plan):
-            say(f"  its routers have begun anew: tcplab topo wait --lab {lab.name}")
+            say(f"  its routers have restarted: tcplab topo wait --lab {lab.name}")
 
 
 def _prepare(

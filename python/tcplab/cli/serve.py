@@ -121,6 +121,6 @@ def _heard(event: dict[str, Any]) -> str:
         case "ended":
             return f"{event['peer']}: ended" + (f": {event['error']}" if event["error"] else "")
         case "turned_away":
-            return f"{event['count']} connections were turned away"
+            return f"{event['count']} connections were rejected"
         case _:
             return "ended"

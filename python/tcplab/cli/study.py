@@ -224,7 +224,11 @@ def _begun(store: Store) -> Asked:
     from tcplab.study.load import Asked
 
     if not store.taken:
-        raise CommandError(f"{store.path} holds no study", Code.INPUT, "leave out --resume to begin one")
+        raise CommandError(
+            f"{store.path} is not the directory of a study",
+            Code.INPUT,
+            "leave out --resume to start a new study",
+        )
     return Asked.from_json(store.index()["asked"])
 
 
@@ -240,7 +244,7 @@ def _claim(study: Study, store: Store, todo: Tasks, resume: Path | None) -> None
 
     if resume is None and store.taken:
         raise CommandError(
-            f"{store.path} holds a study already", Code.INPUT, f"--resume {store.path} goes on"
+            f"{store.path} already contains a study", Code.INPUT, f"--resume {store.path} goes on"
         )
     if todo.changed:
         cells = len({job.cell.id for job in todo.changed})

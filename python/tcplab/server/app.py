@@ -204,7 +204,7 @@ class Server:
                 packets=bool(body.get("packets")),
             )
             if large := library.too_large(prepared, self.folder.root):
-                raise RequestError("this machine has too little: " + "; ".join(large), 422)
+                raise RequestError("not enough on this machine: " + "; ".join(large), 422)
             path = library.place(prepared.name, self.folder.runs)
             library.claim(prepared, path)
             return self.jobs.start(prepared, path).to_json()

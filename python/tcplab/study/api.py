@@ -141,7 +141,7 @@ def open_results(path: str | Path, *, level: float = 0.95) -> StudyResults:
     """
     store = Store(Path(path))
     if not store.taken:
-        raise ResultsError(store.path, "no study is here")
+        raise ResultsError(store.path, "not the directory of a study")
     study = asked_for(store)
     return StudyResults(study, store, reopened(study, store), level=level)
 

@@ -31,7 +31,7 @@ def query(store: Store, sql: str) -> pl.DataFrame:
     import duckdb
 
     if not (store.path / RESULTS_FILE).is_file():
-        raise ResultsError(store.path, "holds no study's results (results.parquet)")
+        raise ResultsError(store.path, "is not the directory of a study's results (results.parquet)")
     connection = duckdb.connect(":memory:", config=_CONFINED)
     try:
         statements = connection.extract_statements(sql)

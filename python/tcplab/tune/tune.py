@@ -108,7 +108,7 @@ class Tuning:
         self.knobs = tuple(read(over, plan))
         self.store = Store(path)
         if self.store.taken:
-            raise ResultsError(path, "holds a study already; give another directory with --output")
+            raise ResultsError(path, "already contains a study; give another directory with --output")
         path.mkdir(parents=True, exist_ok=True)
         source = path / "tune.yaml"
         write_text(source, _study_text(scenario, str(plan["name"]), self.knobs))

@@ -1,6 +1,7 @@
 // The directory: scenarios, studies and results, and networks to begin with.
 
 import { useState } from "react";
+import { resultName } from "../core/results";
 import { EMPTY, TEMPLATES } from "../core/templates";
 import { Icon } from "./icons";
 import { Menu } from "./Menu";
@@ -83,7 +84,7 @@ export function Files() {
             <li key={result.path} className="result">
               <button className="item" onClick={() => void store.runs.inspect(result.path)} title={`${result.path}\n${result.engine}, ${result.status}`}>
                 <span className={`state ${result.status}`} aria-label={result.status} />
-                {result.name}
+                {resultName(result)}
                 <small>
                   {result.engine} · {when(result.started)}
                 </small>

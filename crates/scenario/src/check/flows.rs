@@ -240,7 +240,7 @@ pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec
                 let names = layout.around.controls();
                 let near = nearest(name, names.iter().map(String::as_str), 0.6).unwrap_or_default();
                 let message = format!(
-                    "there is no congestion control `{name}`: `tcplab cc list` shows those there are"
+                    "unknown congestion control `{name}`: `tcplab cc list` shows the available ones"
                 );
                 found.push(Finding::new(at_name, message).suggest(near));
             }

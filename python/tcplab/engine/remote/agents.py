@@ -89,7 +89,7 @@ class RemoteAgents(Agents):
         table = f".{name}." in file and file.endswith(".arrows")
         capture = file.startswith(f"{name}.") and file.endswith(".pcapng")
         if "/" in file or not (table or capture):
-            raise TestbedError(f"{name} sent a file called {file!r}", "see whether the host is what it seems")
+            raise TestbedError(f"{name} sent a file called {file!r}", "check that it is the right host")
         self.received[name] += len(data)
         if capture:
             # As captures of a network are called, by the node and where; under this name until it is whole.
@@ -113,4 +113,4 @@ class RemoteAgents(Agents):
             # Whoever reads it says which agent it is of.
             return {"message": problem.message.removeprefix(f"{name}: "), "hint": problem.hint}
         message = f"the connection to {connection.place.host} has ended"
-        return {"message": message, "hint": "see whether the agent was killed there: dmesg"}
+        return {"message": message, "hint": "check whether the agent was killed there: dmesg"}

@@ -52,13 +52,15 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     for node in plan["nodes"]:
         if node.get("nic") and node["name"] in used:
             where = f"nodes.{node['name']}.nic"
-            yield Problem(where, "a remote host's interface is what it is", "leave out `nic`", fatal=False)
+            yield Problem(
+                where, "the interface of a remote host cannot be changed", "leave out `nic`", fatal=False
+            )
     yield from impair.problems(plan, known)
     if impair.applied(plan, known):
         return
     yield Problem(
         "links",
-        "the path between the hosts is what it is: rates, delays and queues of the scenario are not applied",
+        "the path between the hosts is real: rates, delays and queues of the scenario are not applied",
         fatal=False,
     )
 
@@ -83,7 +85,7 @@ def _ends(flow: Flow, source: Place, destination: Place) -> Iterator[Problem]:
         return
     if source.initiate:
         fix = f"make {flow['from']} or {flow['to']} reachable, and leave out its `initiate`"
-        yield Problem(where, "both of its hosts initiate: nobody is there to be connected to", fix)
+        yield Problem(where, "both of its hosts initiate: neither can accept a connection", fix)
     elif not kind_of(flow).bulk_tcp or flow.get("generator", "native") != "native":
         what = flow["generator"] if kind_of(flow).bulk_tcp else flow["kind"]
         fix = f"let it run from {flow['to']} to {flow['from']}, or leave out `initiate`"

@@ -79,7 +79,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     if impairing and not applied(plan, places):
         yield Problem(
             "network.hosts_at",
-            f"only what {', '.join(impairing)} sends is impaired: the way back is what it is",
+            f"only what {', '.join(impairing)} sends is impaired: the reverse path is not changed",
             "give each host `impair: on`",
             fatal=False,
         )

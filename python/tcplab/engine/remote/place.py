@@ -89,7 +89,7 @@ class Place:
         if parts.scheme == "tcplab" and parts.username:
             raise PlaceError(f"{url!r}: the token does not belong there: give it as TCPLAB_TOKEN")
         if parts.scheme in PEERS and parts.username:
-            raise PlaceError(f"{url!r}: nobody logs in there: leave out {parts.username}@")
+            raise PlaceError(f"{url!r}: it takes no user name: leave out {parts.username}@")
         if target is not None:
             return cls(url, parts.scheme, host, port=port, target=target)
         return cls(url, parts.scheme, host, parts.username, port, **_settings(url, parts))
@@ -109,7 +109,7 @@ def urls_of(given: Iterable[str]) -> dict[str, str]:
         if not equals or not name:
             raise PlaceError(f"{text!r} is not NAME=ssh://HOST")
         if name in places:
-            raise PlaceError(f"{name!r} has two places")
+            raise PlaceError(f"{name!r} is given twice")
         places[name] = url
     return places
 

@@ -34,7 +34,7 @@ def test_an_unknown_control_is_a_mistake_at_its_value_in_the_grid(tmp_path: Path
     assert mistakes(tmp_path) == [
         (
             9,
-            "flows.bulk.cc: there is no congestion control `cubik`: `tcplab cc list` shows those there are",
+            "flows.bulk.cc: unknown congestion control `cubik`: `tcplab cc list` shows the available ones",
             "cubic",
         )
     ]
