@@ -45,7 +45,7 @@ class Step:
 
     name: str
     verdict: Verdict
-    said: str = ""
+    message: str = ""
     details: tuple[str, ...] = ()
     """More lines: a compiler's messages, the end of the verifier's log."""
 

@@ -38,7 +38,7 @@ def able() -> None:
     """Skip with the reason where the machine does not allow it."""
     missing = [one for one in examine() if one.grade is Grade.MISSING]
     if missing:
-        pytest.skip("; ".join(f"{one.name}: {one.said}" for one in missing))
+        pytest.skip("; ".join(f"{one.name}: {one.message}" for one in missing))
 
 
 @pytest.fixture

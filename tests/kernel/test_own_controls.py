@@ -58,7 +58,7 @@ def test_a_control_without_init_or_parameters_does_the_same_on_both(tmp_path: Pa
     found = checked(file)
     assert {step.verdict for step in found.values()} <= {Verdict.OK, Verdict.SKIPPED}, found
     if found[NAME].verdict is Verdict.SKIPPED:
-        pytest.skip(found[NAME].said)
+        pytest.skip(found[NAME].message)
 
 
 def test_a_control_that_does_something_else_on_the_kernel_fails_the_check(tmp_path: Path) -> None:
@@ -69,9 +69,9 @@ def test_a_control_that_does_something_else_on_the_kernel_fails_the_check(tmp_pa
     file.write_text(text, encoding="utf-8")
     found = checked(file)
     if found[NAME].verdict is Verdict.SKIPPED:
-        pytest.skip(found[NAME].said)
+        pytest.skip(found[NAME].message)
     assert found[NAME].verdict is Verdict.FAILED
-    assert "Mbit/s in the simulator" in found[NAME].said
+    assert "Mbit/s in the simulator" in found[NAME].message
 
 
 def test_no_parameters_are_no_obstacle(tmp_path: Path) -> None:

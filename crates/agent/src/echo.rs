@@ -96,10 +96,10 @@ pub fn serve() -> u8 {
         ..Limits::default()
     };
     let server = Server::new(listeners, limits, config.cpus);
-    let teller = ServerReporter::default();
+    let reporter = ServerReporter::default();
     let outcome = std::thread::scope(|scope| {
-        let counted = scope.spawn(|| teller.count(&stop));
-        let outcome = server.run(Limit { stop: &stop, end: u64::MAX }, None, &teller);
+        let counted = scope.spawn(|| reporter.count(&stop));
+        let outcome = server.run(Limit { stop: &stop, end: u64::MAX }, None, &reporter);
         stop.store(true, Ordering::Relaxed);
         let _ = counted.join();
         outcome
@@ -156,18 +156,18 @@ pub fn run() -> u8 {
         zero: clock::now(),
     };
     let lives: Vec<Live> = sockets.iter().map(|_| Live::default()).collect();
-    let teller = ClientReporter { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
+    let reporter = ClientReporter { head, raw, heads: Mutex::default(), failed: AtomicBool::new(false) };
     let over = AtomicBool::new(false);
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| tell(&lives, &job, &over));
-        let outcome = job.run(sockets, &lives, Limit { stop: &stop, end: u64::MAX }, &teller);
+        let outcome = job.run(sockets, &lives, Limit { stop: &stop, end: u64::MAX }, &reporter);
         over.store(true, Ordering::Release);
         outcome
     });
     if let Err(error) = outcome {
         output::refuse(None, &format!("cannot start a thread: {error}"), "use fewer clients");
     }
-    teller.finish();
+    reporter.finish();
     output::emit(&json!({"event": "done", "time": clock::now() - job.zero}));
     0
 }

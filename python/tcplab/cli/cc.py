@@ -127,7 +127,7 @@ def check_control(
             done.append(step)
             if json:
                 continue
-            say(f"{step.verdict.value:8}{step.name}" + (f": {step.said}" if step.said else ""))
+            say(f"{step.verdict.value:8}{step.name}" + (f": {step.message}" if step.message else ""))
             for line in step.details:
                 say(f"        {line}")
             sys.stdout.flush()
@@ -136,7 +136,7 @@ def check_control(
     verdicts = {step.verdict for step in done}
     if json:
         report = [
-            {"step": one.name, "verdict": one.verdict.value, "message": one.said, "details": one.details}
+            {"step": one.name, "verdict": one.verdict.value, "message": one.message, "details": one.details}
             for one in done
         ]
         say_json({"file": str(file), "ok": verdicts == {Verdict.OK}, "steps": report})

@@ -10,17 +10,17 @@ def scenarios(incomplete: str) -> list[str]:
     """Shipped scenarios, and YAML files and directories, that begin so."""
     from tcplab.shipped import scenario_names
 
-    return _begun(incomplete, scenario_names())
+    return _starting_with(incomplete, scenario_names())
 
 
 def studies(incomplete: str) -> list[str]:
     """Shipped studies, and YAML files and directories, that begin so."""
     from tcplab.shipped import study_names
 
-    return _begun(incomplete, study_names())
+    return _starting_with(incomplete, study_names())
 
 
-def _begun(incomplete: str, names: Iterable[str]) -> list[str]:
+def _starting_with(incomplete: str, names: Iterable[str]) -> list[str]:
     folder, _, begin = incomplete.rpartition("/")
     where = Path(folder or ("/" if incomplete.startswith("/") else "."))
     lead = f"{folder}/" if "/" in incomplete else ""

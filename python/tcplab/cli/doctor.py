@@ -40,13 +40,13 @@ def doctor(
             {
                 "ok": not missing,
                 "findings": [
-                    {"name": one.name, "grade": one.grade.value, "message": one.said, "fix": one.hint}
+                    {"name": one.name, "grade": one.grade.value, "message": one.message, "fix": one.hint}
                     for one in found
                 ],
             }
         )
     else:
-        table(("", "what", "found"), [(one.grade.value, one.name, one.said) for one in found])
+        table(("", "what", "found"), [(one.grade.value, one.name, one.message) for one in found])
         fixes = [one for one in found if one.hint]
         if fixes:
             say()

@@ -66,7 +66,7 @@ def serve(
         "busy_poll": busy_poll,
         "cpus": _cpus(cpus),
     }
-    listen("echo-serve", settings, _heard, json=json)
+    listen("echo-serve", settings, _described, json=json)
 
 
 @app.command("run", epilog=f"\b\nExample:\n  {RUN_EXAMPLE}")
@@ -261,7 +261,7 @@ def _cpus(text: str) -> list[int]:
     return numbers
 
 
-def _heard(event: dict[str, Any]) -> str:
+def _described(event: dict[str, Any]) -> str:
     """A server's message, for people."""
     match event["event"]:
         case "listening":

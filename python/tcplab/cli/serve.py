@@ -95,7 +95,7 @@ def serve(
             "targets": target or [],
         },
     }
-    listen("serve", settings, _heard, json=json)
+    listen("serve", settings, _described, json=json)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -108,7 +108,7 @@ def _range(text: str) -> tuple[int, int]:
     return found[0], found[-1]
 
 
-def _heard(event: dict[str, Any]) -> str:
+def _described(event: dict[str, Any]) -> str:
     match event["event"]:
         case "listening":
             return (

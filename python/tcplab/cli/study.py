@@ -126,7 +126,7 @@ def run(
         quick,
     )
     if resume is not None:
-        asked = asked.over(_begun(Store(resume)))
+        asked = asked.over(_resumed(Store(resume)))
     found = load(find(source), asked)
     store = Store(resume or _place(found, output))
     todo = execute.work(found, store)
@@ -219,7 +219,7 @@ def list_studies(json: Json = False) -> None:
         table(["study", "description"], found)
 
 
-def _begun(store: Store) -> Asked:
+def _resumed(store: Store) -> Asked:
     """The changes that the study in a directory was begun with."""
     from tcplab.study.load import Asked
 

@@ -29,7 +29,7 @@ class EchoAgent:
         self._process = subprocess.Popen(
             agent_command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
-        self._tell(json.dumps(settings) + "\n")
+        self._send_line(json.dumps(settings) + "\n")
 
     def __enter__(self) -> EchoAgent:
         return self
@@ -60,7 +60,7 @@ class EchoAgent:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
 
-    def _tell(self, line: str) -> None:
+    def _send_line(self, line: str) -> None:
         if self._process.stdin is not None:
             # One that has ended already has reported why.
             with contextlib.suppress(BrokenPipeError):

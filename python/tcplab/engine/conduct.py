@@ -117,7 +117,7 @@ class RunMonitor:
         }
 
     def _stop(self) -> bool:
-        self._agents.tell({"do": "stop"})
+        self._agents.send({"do": "stop"})
         return True
 
     def _take(self, event: Event) -> None:

@@ -123,7 +123,7 @@ class Server:
         if not isinstance(layout, dict | None):
             raise RequestError("a layout is an object")
         saved = await run_in_threadpool(self.folder.write, path, text, version, layout)
-        self.hub.tell({"type": "saved", "page": body.get("page", ""), **saved})
+        self.hub.broadcast({"type": "saved", "page": body.get("page", ""), **saved})
         return JSONResponse(saved)
 
     # Scenarios.
@@ -168,7 +168,7 @@ class Server:
             page = str(body.get("page", ""))[:64]
 
             def tell(share: float) -> None:
-                self.hub.tell({"type": "preview", "page": page, "share": share})
+                self.hub.broadcast({"type": "preview", "page": page, "share": share})
 
             made = self.previews.make(page, prepared, order, tell)
             about = {"run": made.id, "wall": made.wall, "packets": count}
@@ -496,7 +496,7 @@ async def _watch(server: Server) -> None:
         ):
             names = sorted({server.folder.name(Path(path)) for _, path in changes if "/run-" not in path})
             if names:
-                server.hub.tell({"type": "files", "paths": names[:100]})
+                server.hub.broadcast({"type": "files", "paths": names[:100]})
 
 
 class _Assets(StaticFiles):

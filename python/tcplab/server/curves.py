@@ -180,7 +180,7 @@ def _add_streams(window: Window, panel: str, source: Source, run_dir: Path) -> N
 
 
 def _add_queues(window: Window, panel: str, source: Source, queues: pl.DataFrame) -> None:
-    for (link, direction), part in _ways(queues):
+    for (link, direction), part in _by_direction(queues):
         x, y = _xy(part, source)
         # A way that never had anyone waiting says nothing.
         if not np.nanmax(y, initial=0.0) > 0:
@@ -200,7 +200,7 @@ def _add_derived(window: Window, panel: str, source: Derived, around: samples.Sa
             window.arrays += [x, y]
 
 
-def _ways(queues: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
+def _by_direction(queues: pl.DataFrame) -> Iterable[tuple[tuple[Any, ...], pl.DataFrame]]:
     return queues.partition_by(["link", "direction"], as_dict=True, maintain_order=True).items()
 
 
@@ -236,7 +236,7 @@ def _phases(run_dir: Path, window: Window) -> Iterator[dict[str, Any]]:
 
 def _marks(queues: pl.DataFrame) -> Iterator[dict[str, Any]]:
     """When packets were dropped by a queue, lost by an impairment, or marked, and how many."""
-    for (link, direction), part in _ways(queues):
+    for (link, direction), part in _by_direction(queues):
         if not part.select("drops", "lost", "marks").tail(1).sum_horizontal().sum():
             continue
         for column, kind in (("drops", "drop"), ("lost", "loss"), ("marks", "mark")):

@@ -20,7 +20,7 @@ class Hub:
         self._pages: dict[WebSocket, asyncio.Queue[str]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def broadcast(self, message: dict[str, Any]) -> None:
         """Send to all pages."""
         if self._loop is not None and not self._loop.is_closed():
             with suppress(RuntimeError):

@@ -194,7 +194,7 @@ class Jobs:
 
     def changed(self, job: Job) -> None:
         """Tell every page how a run is."""
-        self._hub.tell(job.to_json())
+        self._hub.broadcast(job.to_json())
 
     def close(self) -> None:
         """Stop what runs, and wait until it has written what it has."""

@@ -47,7 +47,7 @@ def start(
             job.repeat = int(said.get("of", job.repeat))
             job.repetition = int(said.get("number", job.repetition))
             job.message = str(said.get("error", job.message))
-            hub.tell({"type": "study", "job": job.id, "path": job.path, **said})
+            hub.broadcast({"type": "study", "job": job.id, "path": job.path, **said})
             jobs.changed(job)
         code = process.wait()
         over.set()

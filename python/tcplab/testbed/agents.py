@@ -82,7 +82,7 @@ class Agents:
                 raise TestbedError(f"{name.lstrip(':')}: {answer['message']}", answer.get("hint", ""))
         return answers
 
-    def tell(self, command: Json, names: Iterable[str] | None = None) -> None:
+    def send(self, command: Json, names: Iterable[str] | None = None) -> None:
         """Give agents, all that are still there unless named, a command; do not wait for answers."""
         for name in self.alive if names is None else names:
             self._send(name, command)

@@ -35,7 +35,7 @@ class Finding:
 
     name: str
     grade: Grade
-    said: str
+    message: str
     """The finding, and its meaning."""
     hint: str = ""
     """The exact command, or what else to do."""

@@ -143,10 +143,10 @@ def up(plan: Plan, name: str, scenario: str) -> Held:
             children.append({"name": EMULATOR, "role": "emulator", "socket": None})
         pids = lab.ask({"do": "spawn", "children": children})["pids"]
         if layout.emulated:
-            _tell(lab, {"do": "configure", **_emulation(plan, layout, pids)})
+            _send(lab, {"do": "configure", **_emulation(plan, layout, pids)})
         lab.ask(layout.build_command())
         if layout.emulated:
-            _tell(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
+            _send(lab, {"do": "start", "at": time.monotonic_ns(), "duration": None})
         certificate = None
         if verification.wanted(plan):
             certificate = verification.measured(layout, plan_digest(plan), lab.ask)
@@ -167,7 +167,7 @@ def reach(lab: Held, pairs: list[Pair], timeout: float) -> tuple[list[Pair], flo
     return silent(lambda request: lab.ask(request, timeout + _PATIENCE), pairs, timeout)
 
 
-def _tell(lab: LabProcess, command: Json) -> None:
+def _send(lab: LabProcess, command: Json) -> None:
     lab.ask({"do": "tell", "child": EMULATOR, "command": command})
 
 

@@ -41,7 +41,7 @@ class LabProcess:
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise TestbedError("the process that builds the network has died", self.said())
+            raise TestbedError("the process that builds the network has died", self.last_error_line())
         return answered(json.loads(line))
 
     def end(self) -> None:
@@ -63,8 +63,8 @@ class LabProcess:
             with suppress(BrokenPipeError):
                 self._process.stdin.close()
 
-    def said(self) -> str:
-        """The last thing our processes said to people."""
+    def last_error_line(self) -> str:
+        """The last line that our processes wrote to standard error."""
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""

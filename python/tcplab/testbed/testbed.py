@@ -82,7 +82,7 @@ class Testbed:
         try:
             self.hellos = self.agents.greet()
         except TestbedError as problem:
-            raise TestbedError(problem.message, problem.hint or self._said()) from None
+            raise TestbedError(problem.message, problem.hint or self._last_error_line()) from None
 
     def build(self) -> None:
         """Join and configure the namespaces; the emulator has made its interfaces already."""
@@ -135,7 +135,7 @@ class Testbed:
     def down(self) -> None:
         """End every process, and with them every namespace and interface."""
         # The kernel removes the interfaces of all nodes at once, which the emulator could only do one by one.
-        self.agents.tell({"do": "leave"}, self.agents.alive & {EMULATOR})
+        self.agents.send({"do": "leave"}, self.agents.alive & {EMULATOR})
         self.agents.close()
         lab, self._lab = self._lab, None
         if lab is not None:
@@ -154,5 +154,5 @@ class Testbed:
             raise TestbedError("the network has not been started")
         return self._lab.ask(request)
 
-    def _said(self) -> str:
-        return self._lab.said() if self._lab is not None else ""
+    def _last_error_line(self) -> str:
+        return self._lab.last_error_line() if self._lab is not None else ""

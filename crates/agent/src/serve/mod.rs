@@ -154,13 +154,13 @@ impl Service {
             }
             if reported.elapsed() >= REPORT_INTERVAL {
                 reported = Instant::now();
-                self.tell_of_others();
+                self.report_others();
             }
             if !came {
                 wait_for(listeners);
             }
         }
-        self.tell_of_others();
+        self.report_others();
         let begin = Instant::now();
         while self.guests().admitted > 0 && begin.elapsed() < Duration::from_secs(10) {
             thread::sleep(LOOK);
@@ -211,7 +211,7 @@ impl Service {
         self.guests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell_of_others(&self) {
+    fn report_others(&self) {
         let count = self.turned_away.swap(0, Ordering::Relaxed);
         if count > 0 {
             output::emit(&json!({"event": "turned_away", "count": count}));

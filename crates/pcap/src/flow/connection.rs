@@ -77,7 +77,7 @@ impl Connection {
         if half.summary.initial_seq == segment.seq && half.summary.syn {
             return false;
         }
-        if half.is_only_heard_of() {
+        if half.is_only_acknowledged() {
             // This is its SYN, overtaken.
             return false;
         }
@@ -141,7 +141,7 @@ impl Connection {
     fn control(&mut self, direction: Direction, segment: &Segment, time: i64) {
         let half = &mut self.halves[direction.index()];
         if segment.has(flag::SYN) {
-            if half.is_only_heard_of() {
+            if half.is_only_acknowledged() {
                 half.base = None;
             }
             let summary = &mut half.summary;

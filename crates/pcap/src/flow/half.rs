@@ -106,7 +106,7 @@ impl Half {
     }
 
     /// All that is known of this side is what the other acknowledged.
-    pub fn is_only_heard_of(&self) -> bool {
+    pub fn is_only_acknowledged(&self) -> bool {
         !self.summary.syn && self.base.is_some_and(|base| base + 1 == self.sent.top())
     }
 

@@ -176,7 +176,7 @@ class _Execution:
             self._findings.ended(agents, start, self._plan["duration"])
             if status is not Status.INTERRUPTED:
                 blocked = reached.blocked(self._addresses, self._places, self._ports)
-                if blocked is not None and (status is Status.DONE or reached.said(message)):
+                if blocked is not None and (status is Status.DONE or reached.was_reported(message)):
                     return Status.FAILED, str(blocked)
             return status, message
         finally:

@@ -33,7 +33,11 @@ def applied(plan: Plan, places: Mapping[str, Place]) -> bool:
 def executed(plan: Plan, places: Mapping[str, Place]) -> Plan:
     """The plan with what is applied: links do nothing in directions in which nobody impairs."""
     done = {
-        hop for name, place in places.items() if place.impair for way in _ways(plan, name) for hop in way.hops
+        hop
+        for name, place in places.items()
+        if place.impair
+        for way in _directions(plan, name)
+        for hop in way.hops
     }
 
     def direction(link: Mapping[str, Any], which: DirectionKey) -> Direction:
@@ -54,7 +58,7 @@ def commands(
             continue
         towards = [
             {"address": addresses[way.target], "netem": found}
-            for way in _ways(plan, name)
+            for way in _directions(plan, name)
             if (found := netems(way.mtu, way.direction))
         ]
         if towards:
@@ -65,7 +69,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
     """Settings that netem cannot apply, or applies in another way."""
     impairing = [name for name, place in places.items() if place.impair]
     for name in impairing:
-        for way in _ways(plan, name):
+        for way in _directions(plan, name):
             if len(way.shaping) > 1:
                 links = ", ".join(hop.link for hop in way.shaping)
                 message = f"netem takes one link's part, and more of them do more than delay: {links}"
@@ -86,7 +90,7 @@ def problems(plan: Plan, places: Mapping[str, Place]) -> Iterator[Problem]:
 
 
 @dataclass(frozen=True)
-class _Way:
+class _Direction:
     """From a host to another."""
 
     target: str
@@ -98,7 +102,7 @@ class _Way:
     """The settings of all, where one at most does more than delay."""
 
 
-def _ways(plan: Plan, name: str) -> Iterator[_Way]:
+def _directions(plan: Plan, name: str) -> Iterator[_Direction]:
     """The ways from a host to those that flows join it with."""
     pairs = [(flow["from"], flow["to"]) for flow in plan["flows"]]
     mtus = {link["name"]: int(link["mtu"]) for link in plan["links"]}
@@ -115,4 +119,4 @@ def _ways(plan: Plan, name: str) -> Iterator[_Way]:
         ]
         delay = sum(one["delay"] for one in directions.values())
         direction = {**directions[shaping[0] if shaping else hops[0]], "delay": delay}
-        yield _Way(target, hops, shaping, mtu, cast("Direction", direction))
+        yield _Direction(target, hops, shaping, mtu, cast("Direction", direction))

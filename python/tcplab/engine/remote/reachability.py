@@ -32,8 +32,8 @@ class Reached:
         elif event.name == "error" and "flow" in event.content:
             self._errors.setdefault(str(event.content["flow"]), str(failure(event)))
 
-    def said(self, message: str) -> bool:
-        """Whether a message is what an agent said of a flow."""
+    def was_reported(self, message: str) -> bool:
+        """Whether an agent has reported this message of a flow."""
         return message in self._errors.values()
 
     def blocked(

@@ -117,7 +117,7 @@ class Labs:
         name = request.path_params["lab"]
         await self._asked(lambda: network.change(network.find(name), link, texts, direction))
         said = ", ".join(f"{key} {value}" for key, value in texts.items())
-        self._hub.tell({"type": "lab-changed", "lab": name, "link": link, "settings": said})
+        self._hub.broadcast({"type": "lab-changed", "lab": name, "link": link, "settings": said})
         return JSONResponse({"ok": True})
 
     async def traffic(self, request: Request) -> Response:
@@ -223,7 +223,7 @@ class Labs:
         self._end_traffic(name)
 
         def failed(message: str) -> None:
-            self._hub.tell({"type": "lab-trouble", "lab": name, "message": message})
+            self._hub.broadcast({"type": "lab-trouble", "lab": name, "message": message})
 
         place = Path(self._place.name)
         self._traffic[name] = network.Traffic(
@@ -275,7 +275,7 @@ class Labs:
             raise RequestError("networks are not allowed on this server: start it with --allow-run", 403)
 
     def _changed(self) -> None:
-        self._hub.tell({"type": "labs"})
+        self._hub.broadcast({"type": "labs"})
 
 
 async def _refuse(socket: WebSocket, why: str) -> None:

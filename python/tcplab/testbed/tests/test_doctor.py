@@ -25,14 +25,14 @@ def examined(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> dict[str, Findi
 @pytest.mark.parametrize("probed", [ABLE, UNABLE, NO_TUN])
 def test_whatever_is_not_well_has_a_remedy(monkeypatch: pytest.MonkeyPatch, probed: Probed) -> None:
     for one in examined(monkeypatch, probed).values():
-        assert one.said
+        assert one.message
         assert one.hint or one.grade is Grade.OK
 
 
 def test_controls_that_a_killed_tcplab_had_left_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     hello = {"controls": ["reno"], "not_built": None, "obstacle": None, "swept": ["tl_cubic_2"]}
     monkeypatch.setattr(controls, "loader", lambda: hello)
-    said = examined(monkeypatch, ABLE)["tcplab's controls"].said
+    said = examined(monkeypatch, ABLE)["tcplab's controls"].message
     assert said.endswith("tl_reno; removed, left by a tcplab that was killed: tl_cubic_2")
 
 
@@ -62,7 +62,7 @@ def test_an_extension_module_without_the_agent_is_found(monkeypatch: pytest.Monk
     monkeypatch.setattr(doctor, "probe", lambda: ABLE)
     monkeypatch.setattr(doctor, "agent_missing", lambda: "the agent is missing")
     found = {one.name: one for one in examine()}
-    assert (found["agent"].grade, found["agent"].said) == (Grade.MISSING, "the agent is missing")
+    assert (found["agent"].grade, found["agent"].message) == (Grade.MISSING, "the agent is missing")
 
 
 @pytest.mark.parametrize(("probed", "code"), [(ABLE, 0), (NO_TUN, 3)])
