@@ -126,7 +126,7 @@ def test_what_the_server_does_not_allow_is_said_by_both(
     assert said.returncode == 3
     assert "refused: messages of 100000 bytes are too long: at most 70000 here" in said.stderr
     assert process.stdout is not None
-    assert "not served: messages of 100000 bytes" in process.stdout.readline()
+    assert "rejected: messages of 100000 bytes" in process.stdout.readline()
 
 
 def test_a_missing_server_and_wrong_options_are_told_apart(tcplab: Call) -> None:
