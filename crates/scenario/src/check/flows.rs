@@ -239,9 +239,8 @@ pub(super) fn controls(layout: &Layout<'_>, document: &Document, found: &mut Vec
             Known::Unknown => {
                 let names = layout.around.controls();
                 let near = nearest(name, names.iter().map(String::as_str), 0.6).unwrap_or_default();
-                let message = format!(
-                    "unknown congestion control `{name}`: `tcplab cc list` shows the available ones"
-                );
+                let message =
+                    format!("unknown congestion control `{name}`: `tcplab cc list` shows the available ones");
                 found.push(Finding::new(at_name, message).suggest(near));
             }
             Known::Broken(why) => found.push(Finding::new(at_name, format!("{name} {why}"))),
