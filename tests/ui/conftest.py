@@ -119,13 +119,19 @@ AWAY = "net::ERR_"
 def page(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Page]:
     """An empty page, which is closed before the server; by its end its console must be empty.
 
-    A test that has the server refuse something says what: the browser itself complains of that.
+    A test that has the server refuse something says what: the browser itself complains of that. Nothing is
+    requested from anywhere but this server, so the page works without a network.
     """
     refused = [str(mark.args[0]) for mark in request.node.iter_markers("refused")]
     made = visited(browser, viewport={"width": 1280, "height": 800})
     problems: list[str] = []
     made.on("pageerror", lambda error: problems.append(str(error)))
+    elsewhere: list[str] = []
+    own = (served.address, served.address.replace("http", "ws", 1), "data:", "blob:")
+    made.on("request", lambda asked: None if asked.url.startswith(own) else elsewhere.append(asked.url))
+    made.on("websocket", lambda opened: None if opened.url.startswith(own) else elsewhere.append(opened.url))
     made.on("console", lambda said: problems.append(f"{said.type}: {said.text} {said.location['url']}"))
     yield made
     made.context.close()
+    assert elsewhere == []
     assert [one for one in problems if not any(known in one for known in (AWAY, *refused))] == []
