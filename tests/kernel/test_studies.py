@@ -27,13 +27,17 @@ SHORT: dict[str, dict[str, object]] = {
     "incast": {"duration": "2 s", "omit": "200 ms"},
     "l4s": {"duration": "1 s", "omit": "200 ms"},
     "latency": {"duration": "1 s", "flows.check.duration": "500 ms", "flows.bulk.start": "200 ms"},
+    "pepsal": {"duration": "1 s"},
     "remedies": {"duration": "1 s"},
     "starvation": {"duration": "1 s", "omit": "200 ms"},
     "tuning": {"duration": "1 s", "omit": "200 ms"},
 }
 STUDIES = Path(__file__).parents[2] / "studies"
 # Axes of a large study, and their values that are run here. Others use prague, or start after these runs end.
-ONLY = {"aqm": {"test": {"5.3 unresponsive", "7.2 bursts"}, "knob": {"codel, target 5 ms"}}}
+ONLY = {
+    "aqm": {"test": {"5.3 unresponsive", "7.2 bursts"}, "knob": {"codel, target 5 ms"}},
+    "pepsal": {"path": {"100 ms 0 %, 1 ms 4 %, 20 Mbit/s"}, "cc": {"CUBIC", "CUBIC, split"}},
+}
 # Studies that are not run here, and why.
 LEFT_OUT = {
     "routing-failure": "eight routers take up to 20 s to converge in each of 40 cells; see test_routing.py",

@@ -235,6 +235,19 @@ class Chart:
     """A reference line."""
     notes: tuple[str, ...] = ()
 
+    @property
+    def log_span(self) -> tuple[float, float] | None:
+        """Ends of a logarithmic y axis: an error bar that ends near zero would stretch it over decades."""
+        values = np.concatenate([trace.y for trace in self.traces]) if self.traces else np.array([])
+        values = values[np.isfinite(values) & (values > 0)]
+        return (float(values.min()) / _BEYOND, float(values.max()) * _BEYOND) if len(values) else None
+
+
+_BEYOND = 1.6
+"""Factor by which a logarithmic axis goes on below and above its values."""
+LOG_COLORS = 50
+"""Ratio of the largest value of a heat map to its smallest from which its colors go by the logarithm."""
+
 
 @dataclass(frozen=True)
 class Heatmap:
@@ -251,6 +264,12 @@ class Heatmap:
     """A row for each of `rows`, a column for each of `columns`; NaN: none."""
     texts: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_log(self) -> bool:
+        """Whether colors go by the logarithm: a few large values would make all others look alike."""
+        known = self.values[np.isfinite(self.values)]
+        return len(known) > 0 and bool(known.min() > 0) and bool(known.max() / known.min() > LOG_COLORS)
 
 
 Drawable = Figure | Chart | Heatmap

@@ -27,11 +27,14 @@ from tcplab.study.metrics import title as metric_title
 from tcplab.study.queue_figure import DELAY, of_all, queue_over_time
 from tcplab.study.scale import amounts, metric_scale
 from tcplab.study.store import Store
-from tcplab.study.summary import CellSummary, Change, StudySummary, of_flow
+from tcplab.study.summary import CellSummary, Change, StudySummary, flows_of, of_flow
 
 # Bars beyond this many have no room for their names.
 _MAX_BARS = 40
 _MAX_LINES = 12
+# Ratio of the largest value to the smallest from which an axis is logarithmic: one long queue would press all
+# others into a corner.
+_WIDE = 20
 
 
 def figures(
@@ -41,9 +44,16 @@ def figures(
     found: list[Chart | Heatmap] = []
     for number, asked in enumerate(study.file.plots or _suitable(study, summary)):
         plot = with_axes(study, asked)
-        found_of = summary if plot.flow is None else of_flow(study, summary, results, plot.flow)
-        rows = [row for row in found_of.cells if _selected(row, plot.where)]
-        chart = _chart(plot, study, rows, results, store, number)
+
+        def rows_of(flow: str | None, plot: Plot = plot) -> list[CellSummary]:
+            found_of = summary if flow is None else of_flow(study, summary, results, flow)
+            return [row for row in found_of.cells if _selected(row, plot.where)]
+
+        if plot.kind == "bars" and plot.by == "flow":
+            by_flow = [(flow, row) for flow in flows_of(results) for row in rows_of(flow)]
+            chart: Chart | Heatmap | None = _bars(plot, by_flow, f"{number + 1}-bars-{plot.metric}")
+        else:
+            chart = _chart(plot, study, rows_of(plot.flow), results, store, number)
         if chart is not None:
             found.append(chart)
     return found
@@ -82,7 +92,7 @@ def _chart(
             shown = DELAY if plot.metric == "goodput" else plot.metric
             return queue_over_time(rows, store, shown, name, fixed=plot.where)
         case _:
-            return _bars(plot, rows, name)
+            return _bars(plot, [(_label(row, plot.by), row) for row in rows], name)
 
 
 def with_axes(study: Study, plot: Plot) -> Plot:
@@ -174,24 +184,21 @@ def _named(axis: str | None, label: str) -> str:
     return f"{axis} {label}" if axis else label
 
 
-def _bars(plot: Plot, rows: Sequence[CellSummary], name: str) -> Chart | None:
-    rows = [row for row in rows if row.figures[plot.metric].known]
+def _bars(plot: Plot, rows: Sequence[tuple[str, CellSummary]], name: str) -> Chart | None:
+    """A bar for each cell; those of one series, which stands before the cell, have one color."""
+    rows = [(key, row) for key, row in rows if row.figures[plot.metric].known]
     if not rows:
         return None
     shown = rows[:_MAX_BARS]
-    axes = _varied(rows)
-    positions = list(dict.fromkeys(_rest(row, axes, plot.by) for row in shown))
-    series = list(dict.fromkeys(_label(row, plot.by) for row in shown))
+    axes = _varied([row for _, row in rows])
+    positions = list(dict.fromkeys(_rest(row, axes, plot.by) for _, row in shown))
+    series = list(dict.fromkeys(key for key, _ in shown))
     metric = METRICS[plot.metric]
-    scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for row in rows])
+    scale = metric_scale(metric.unit, metric.share, [row.figures[plot.metric].value for _, row in rows])
     traces = tuple(
         _trace(
             _named(plot.by, key) or metric.name,
-            [
-                (float(positions.index(_rest(row, axes, plot.by))), row)
-                for row in shown
-                if _label(row, plot.by) == key
-            ],
+            [(float(positions.index(_rest(row, axes, plot.by))), row) for own, row in shown if own == key],
             plot.metric,
             scale.divisor,
             index,
@@ -223,9 +230,11 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
     scaled = amounts(labels)
     at = dict(zip(labels, scaled.values if scaled else range(len(labels)), strict=True))
     lines: dict[str, list[tuple[float, CellSummary]]] = {}
+    one_group = len({row.cell.group for row in rows}) == 1
     for row in rows:
         key = _named(plot.by, _label(row, plot.by)) if plot.by else _rest(row, axes, plot.over)
         rest = _rest(row, axes, plot.over, plot.by) if plot.by else ""
+        rest = "" if one_group and rest == row.cell.group else rest
         whole = f"{key}, {rest}" if plot.by and rest not in ("", "baseline") else key
         lines.setdefault(whole, []).append((float(at[_label(row, plot.over)]), row))
     metric = METRICS[plot.metric]
@@ -247,7 +256,7 @@ def _curve(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -> 
         traces=traces,
         categories=() if scaled else tuple(labels),
         x_log=bool(scaled and scaled.log),
-        y_log=bool(positive) and len(positive) == len(values) and max(values) / min(values) > 50,
+        y_log=bool(positive) and len(positive) == len(values) and max(values) / min(values) > _WIDE,
         notes=(f"{left_out} more lines are in the table.",) if left_out > 0 else (),
     )
 
@@ -430,6 +439,7 @@ def _cloud(
             found = spread(x[mine], y[mine])
             if found is not None:
                 outlines.append(Outline(key, *found, style(index)))
+    delays = np.concatenate([trace.x for trace in traces])
     notes = "Each point is a run; the ellipse is one standard deviation over the repetitions of a cell."
     return Chart(
         kind="cloud",
@@ -439,7 +449,9 @@ def _cloud(
         y_label=f"Goodput ({goodput_scale.unit})",
         traces=tuple(traces),
         outlines=tuple(outlines),
+        x_log=falling and bool(delays.min() > 0) and bool(delays.max() / delays.min() > _WIDE),
         x_reversed=falling,
+        y_zero=False,
         notes=(notes + (" Up and to the right is better." if falling else ""),),
     )
 

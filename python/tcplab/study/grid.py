@@ -55,8 +55,10 @@ class Cell:
 
     def titled_without(self, axes: Container[str]) -> str:
         """Its title beside others that have the same values of these axes."""
-        own = [f"{axis} {label}" for axis, label in self.labels.items() if axis not in axes]
-        return ", ".join(own) or self.title
+        own = {axis: label for axis, label in self.labels.items() if axis not in axes}
+        if len(own) == 1:
+            return next(iter(own.values()))
+        return ", ".join(f"{axis} {label}" for axis, label in own.items()) or self.title
 
     @property
     def sets(self) -> list[str]:

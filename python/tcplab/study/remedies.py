@@ -150,7 +150,7 @@ def _divided(plan: Plan, streams: int) -> Settings:
 
 
 def recommendation(summary: StudySummary) -> list[str]:
-    """The effect of each remedy, the flow's limit before and after, and the remedy to take.
+    """The effect of each remedy, and the remedy to take with the flow's limit before and after.
 
     Empty for a study of something else. Of remedies that are about as good, the first is recommended.
     """
@@ -172,8 +172,9 @@ def recommendation(summary: StudySummary) -> list[str]:
     best = max(_goodput(row) for row in paying.values())
     name, row = next((name, row) for name, row in paying.items() if _goodput(row) * _MORE >= best)
     parts = f" ({', '.join(one for one in rows if one != TOGETHER)})" if name == TOGETHER else ""
-    limit = f", which is then limited by {row.limited_by}" if row.limited_by else ""
-    return [*said, f"Recommendation: {name}{parts}{limit}."]
+    before, after = plain.limited_by, row.limited_by
+    limit = f" As is, {before} limits the flow; with it, {after}." if before and after else ""
+    return [*said, f"Recommendation: {name}{parts}.{limit}"]
 
 
 def _described(name: str, row: CellSummary, plain: CellSummary) -> str:

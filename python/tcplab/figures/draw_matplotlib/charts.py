@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure as Canvas
 
 from tcplab.figures.draw_matplotlib.legend import add_legend
@@ -15,6 +16,8 @@ from tcplab.figures.model import Chart, Heatmap, Trace
 
 _SIZE = (7.2, 3.6)
 _MAX_COLUMNS = 4
+# Characters of names that fit below the axes side by side.
+_LINE = 95
 # Inches that a character of an axis label takes.
 _CHARACTER = 0.075
 _FAINT, _GRID = "#777777", "#dddddd"
@@ -40,7 +43,7 @@ def draw(chart: Chart | Heatmap) -> Canvas:
     for number, trace in enumerate(chart.traces):
         _trace(axis, chart, trace, number)
     if chart.categories:
-        long = sum(len(text) for text in chart.categories) > 70
+        long = max(map(len, chart.categories)) * len(chart.categories) > _LINE
         axis.set_xticks(
             range(len(chart.categories)),
             chart.categories,
@@ -52,6 +55,8 @@ def draw(chart: Chart | Heatmap) -> Canvas:
         label_log(axis.xaxis)
     if chart.y_log:
         axis.set_yscale("log")
+        if chart.log_span is not None:
+            axis.set_ylim(chart.log_span)
         label_log(axis.yaxis)
     elif chart.y_zero:
         # Down to 0 the margin of a narrow range of values is nothing: points at the top would be cut.
@@ -80,6 +85,8 @@ def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
             axis.errorbar(at, trace.y, errors, fmt="none", ecolor="#222222", elinewidth=0.8, capsize=2)
         return
     line = DASHES[trace.style.dash] if chart.kind == "curve" else "none"
+    # Where a color comes a second time, its dash tells lines apart, and the marker points.
+    marker = "o" if trace.style.dash == "solid" or chart.kind == "curve" else "s"
     axis.errorbar(
         trace.x,
         trace.y,
@@ -87,7 +94,7 @@ def _trace(axis: Axes, chart: Chart, trace: Trace, number: int) -> None:
         color=color,
         linestyle=line,
         linewidth=1.1,
-        marker="o" if trace.markers or chart.kind != "curve" else None,
+        marker=marker if trace.markers or chart.kind != "curve" else None,
         markersize=3.5,
         elinewidth=0.8,
         capsize=2,
@@ -100,20 +107,28 @@ def _heatmap(chart: Heatmap) -> Canvas:
     height = max(1.1 + 0.32 * len(chart.rows), 0.9 + _CHARACTER * len(chart.z_label))
     canvas = Canvas(figsize=(_SIZE[0], height), layout="constrained")
     axis = canvas.subplots()
-    image = axis.imshow(np.ma.masked_invalid(chart.values), cmap=_SCALE, aspect="auto")
-    finite = chart.values[np.isfinite(chart.values)]
-    middle = (finite.min() + 0.65 * np.ptp(finite)) if len(finite) else 0.0
+    norm = LogNorm() if chart.is_log else Normalize()
+    image = axis.imshow(np.ma.masked_invalid(chart.values), cmap=_SCALE, norm=norm, aspect="auto")
     for row, texts in enumerate(chart.texts):
         for column, text in enumerate(texts):
-            dark = chart.values[row, column] > middle
+            dark = text and norm(chart.values[row, column]) > 0.65
             axis.text(
                 column, row, text, ha="center", va="center", fontsize=7, color="white" if dark else "#222222"
             )
-    axis.set_xticks(range(len(chart.columns)), chart.columns, fontsize=8)
+    long = max(map(len, chart.columns)) * len(chart.columns) > 0.7 * _LINE
+    axis.set_xticks(
+        range(len(chart.columns)),
+        chart.columns,
+        fontsize=8,
+        rotation=30 if long else 0,
+        ha="right" if long else "center",
+    )
     axis.set_yticks(range(len(chart.rows)), chart.rows, fontsize=8)
     axis.set_xlabel(chart.x_label, fontsize=9)
-    axis.set_ylabel(chart.y_label, fontsize=9)
+    axis.set_ylabel(textwrap.fill(chart.y_label, max(12, int(height / _CHARACTER) - 8)), fontsize=9)
     bar = canvas.colorbar(image, ax=axis)
     bar.set_label(chart.z_label, fontsize=9)
     bar.ax.tick_params(labelsize=8)
+    if chart.is_log:
+        label_log(bar.ax.yaxis)
     return canvas

@@ -60,7 +60,12 @@ def _chart(chart: Chart) -> go.Figure:
             **common,
             mode=_mode(chart, trace),
             line={"color": trace.style.color, "dash": trace.style.dash, "width": 1.5},
-            marker={"color": trace.style.color, "size": 7},
+            marker={
+                "color": trace.style.color,
+                "size": 7,
+                # Where a color comes a second time, its dash tells lines apart, and the symbol points.
+                "symbol": "circle" if trace.style.dash == "solid" or chart.kind == "curve" else "square",
+            },
         )
     x_axis: dict[str, Any] = AXIS | {"title": {"text": chart.x_label}}
     names, slanted = _below_bars(chart.categories)
@@ -77,6 +82,8 @@ def _chart(chart: Chart) -> go.Figure:
     x_axis |= {"autorange": "reversed"} if chart.x_reversed else {}
     y_axis: dict[str, Any] = AXIS | {"title": {"text": chart.y_label}}
     y_axis |= LOG if chart.y_log else {"rangemode": "tozero" if chart.y_zero else "normal"}
+    if chart.y_log and chart.log_span is not None:
+        y_axis |= {"range": np.log10(chart.log_span).tolist()}
     made.update_layout(
         **_layout(_HEIGHT, [trace.key for trace in chart.traces]), barmode="group", xaxis=x_axis, yaxis=y_axis
     )
@@ -124,15 +131,23 @@ def _errors(trace: Trace) -> dict[str, Any] | None:
 
 
 def _heatmap(chart: Heatmap) -> go.Figure:
+    bar: dict[str, Any] = {"title": {"text": chart.z_label, "side": "right"}, "thickness": 14}
+    values = chart.values
+    if chart.is_log:
+        # Plotly's scale of colors is linear.
+        values = np.log10(values)
+        decades = range(int(np.floor(np.nanmin(values))), int(np.ceil(np.nanmax(values))) + 1)
+        ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+        bar |= {"tickvals": np.log10(ticks).tolist(), "ticktext": [f"{tick:,.10g}" for tick in ticks]}
     made = go.Figure(
         go.Heatmap(
-            z=chart.values,
+            z=values,
             x=list(range(len(chart.columns))),
             y=list(range(len(chart.rows))),
             text=[list(row) for row in chart.texts],
             texttemplate="%{text}",
             colorscale=[list(stop) for stop in _SCALE],
-            colorbar={"title": {"text": chart.z_label, "side": "right"}, "thickness": 14},
+            colorbar=bar,
             hovertemplate="%{text}<extra></extra>",
             xgap=2,
             ygap=2,

@@ -12,8 +12,13 @@ from tcplab.study.summary import summary
 from tcplab.study.tests.test_execute import STUDY, written
 
 
-def drawn(directory: Path, plots: str, text: str = STUDY) -> list[Chart | Heatmap]:
-    """The figures of the small study, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells."""
+def drawn(
+    directory: Path, plots: str, text: str = STUDY, *, base: float = 1, flows: tuple[str, ...] = ()
+) -> list[Chart | Heatmap]:
+    """The figures of the small study, whose goodputs are 1 to 4 (or 8) Mbit/s in the order of its cells.
+
+    The delays are powers of `base`, if it is not 1. Each flow has its place among `flows` times the goodput.
+    """
     study = load(written(directory, f"{text}plots: {plots}\n"))
     done = [
         Done(
@@ -23,7 +28,16 @@ def drawn(directory: Path, plots: str, text: str = STUDY) -> list[Chart | Heatma
             "",
             None,
             1.0,
-            ({"flow": None, "goodput": number * 1e6, "rtt_p95": number * 1e6},),
+            tuple(
+                {
+                    "flow": flow,
+                    "kind": "tcp" if flow else None,
+                    "goodput": number * (place or 1) * 1e6,
+                    "rtt_p95": (number if base == 1 else base**number) * 1e6,
+                }
+                for place, flow in enumerate((None, *flows))
+                if flow or place == 0
+            ),
         )
         for number, cell in enumerate(study.cells, start=1)
     ]
@@ -47,6 +61,25 @@ def test_cells_that_vary_neither_axis_of_a_heatmap_have_no_field(tmp_path: Path)
     (made,) = drawn(tmp_path, "[{kind: heatmap, over: rtt, by: cc}]", text)
     assert isinstance(made, Heatmap)
     assert (made.columns, made.rows) == (("10 ms", "40 ms"), ("reno", "cubic"))
+
+
+def test_bars_by_flow_have_one_for_each_flow_of_a_cell(tmp_path: Path) -> None:
+    (made,) = drawn(tmp_path, "[{kind: bars, by: flow, where: {rtt: 10 ms}}]", flows=("one", "other"))
+    assert isinstance(made, Chart)
+    assert made.categories == ("reno", "cubic")
+    bars = {trace.key: (trace.x.tolist(), trace.y.tolist()) for trace in made.traces}
+    assert bars == {"one": ([0, 1], [1, 3]), "other": ([0, 1], [2, 6])}
+
+
+def test_values_that_differ_widely_have_a_logarithmic_axis(tmp_path: Path) -> None:
+    plots = "[{kind: tradeoff}, {kind: heatmap, metric: rtt_p95}]"
+    for base, log in ((1, False), (10, True)):
+        directory = tmp_path / str(base)
+        directory.mkdir()
+        chart, heatmap = drawn(directory, plots, base=base)
+        assert isinstance(chart, Chart)
+        assert isinstance(heatmap, Heatmap)
+        assert (chart.x_log, heatmap.is_log) == (log, log)
 
 
 def test_an_axis_that_is_the_same_for_all_points_stands_in_the_title(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_an_accelerator_is_recommended_for_a_long_path_with_loss(tmp_path: Path)
     said = recommendation(found.summary())
     assert said[0].startswith("As is: ")
     assert said[0].endswith("limited by loss.")
-    assert said[-1].startswith("Recommendation: accelerator")
+    assert said[-1].startswith("Recommendation: accelerator. As is, loss limits the flow; with it, ")
     # The sender's RTT ends at the accelerator.
     assert "those of the sender's leg" in said[-2]
 
