@@ -34,6 +34,17 @@ def test_a_run_is_kept_and_laid_over_the_simulation(page: Page, served: Served) 
     expect(page.get_by_label("Summary")).to_contain_text("bulk")
 
 
+def test_a_flow_has_one_colour_on_the_drawing_and_in_the_curves(page: Page, served: Served) -> None:
+    # The one that starts last is the last that has samples.
+    late = "  - {name: late, kind: tcp, start: 1 s}\n  - {name: noise, kind: udp, rate: 1 Mbit/s}\n"
+    opened(page, served, SCENARIO.replace("duration: 3 s", f"{late}duration: 3 s"))
+    expect(page.locator(".chip")).to_have_count(3)
+    for number, name in enumerate(("bulk", "late", "noise")):
+        expect(page.locator(".chip", has_text=name)).to_have_class(re.compile(rf"\bflow-{number}\b"))
+        arc = page.get_by_label(re.compile(f"^Flow {name}")).locator(".arc")
+        expect(arc).to_have_class(re.compile(rf"\bflow-{number}\b"))
+
+
 def test_runs_are_laid_over_each_other_and_compared(page: Page, served: Served) -> None:
     with_a_run(page, served)
     expect(page.locator(".arc-label")).to_have_text("bulk · cubic")

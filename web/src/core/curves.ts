@@ -106,6 +106,11 @@ export function align(given: Line[]): { x: number[]; ys: (number | null | undefi
   return { x, ys };
 }
 
+/** The flows of the drawing first, in its order, then those of other runs: so a flow has one colour in drawing and curves. */
+export function inOrderOf(drawn: string[], found: string[]): string[] {
+  return [...new Set([...drawn, ...found])];
+}
+
 /** The colour number of a flow or link: by its place among all names, so that it is the same in each panel. */
 export function colourOf(name: string, names: string[]): number {
   const index = names.indexOf(name);

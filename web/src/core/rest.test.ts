@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { align, charts, type Line, reach, tints } from "./curves";
+import { align, charts, inOrderOf, type Line, reach, tints } from "./curves";
 import { decode, type Frame } from "./frame";
 import { draw, drawPlan } from "./network";
 import { places } from "./places";
@@ -82,6 +82,10 @@ describe("what shares a chart", () => {
     expect(tints([line({ flow: "b", figure: "w" }), line({ flow: "a", figure: "w" })], names)).toEqual([1, 0]);
     expect(tints([line({ flow: "a", figure: "w" }), line({ flow: "a", figure: "k" }), line({ flow: "a", figure: "w", run: 1 })], names)).toEqual([0, 1, 0]);
     expect(tints([line({ ...link, figure: "p" }), line({ ...link, figure: "q" })], names)).toEqual([0, 1]);
+  });
+
+  it("has the flows of the drawing first, in its order", () => {
+    expect(inOrderOf(["a", "b", "u"], ["a", "u", "b", "elsewhere"])).toEqual(["a", "b", "u", "elsewhere"]);
   });
 
   it("reaches from the least to the largest abscissa, and is never of no width", () => {

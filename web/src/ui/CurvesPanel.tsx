@@ -1,7 +1,7 @@
 // Curves of the simulation, of runs laid over it, and of a run that goes on.
 
 import { memo, useMemo } from "react";
-import { charts, type Curves, type CurvesHeader, type Line, lines, tints, wayOf } from "../core/curves";
+import { charts, type Curves, type CurvesHeader, inOrderOf, type Line, lines, tints, wayOf } from "../core/curves";
 import { mistakes } from "../core/problems";
 import type { LivePanel } from "../store/state";
 import { Chart, phaseColour } from "./Chart";
@@ -56,7 +56,10 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
   const going = Object.values(jobs).find((job) => job.kind === "run" && job.state === "running");
   const shown = useMemo(() => overlays.filter((overlay) => overlay.curves), [overlays]);
   const now = going && live[going.id];
-  const names = useMemo(() => namesOf([curves, ...shown.map((overlay) => overlay.curves)], Object.keys(now?.panels.goodput ?? {})), [curves, shown, now]);
+  const names = useMemo(() => {
+    const found = namesOf([curves, ...shown.map((overlay) => overlay.curves)], Object.keys(now?.panels.goodput ?? {}));
+    return { ...found, flows: inOrderOf(drawing.flows.map(({ name }) => name), found.flows), present: new Set(found.flows) };
+  }, [curves, shown, now, drawing]);
   const drawn = useMemo(() => {
     const all = (panel: string): Line[] => [
       ...(ghost ? lines(ghost, panel, -1) : []),
@@ -99,9 +102,7 @@ export const CurvesPanel = memo(function CurvesPanel({ playhead }: { playhead?: 
     <div className="curves">
       <Overload verdicts={verdicts} />
       <div className="legend" role="group" aria-label="Shown">
-        {names.flows.map((name, index) => (
-          <Chip key={name} name={name} colour={index} />
-        ))}
+        {names.flows.map((name, index) => names.present.has(name) && <Chip key={name} name={name} colour={index} />)}
         {shown.map((overlay, index) => (
           <span className="chip run" key={overlay.path}>
             <span className={dashOf(index)} aria-hidden="true" />
