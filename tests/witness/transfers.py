@@ -6,12 +6,17 @@ are off: each segment is a packet.
 
     transfers.py CASES RESULTS
 
-CASES is a JSON file: a list of `{name, queue, delay, drop_every, sysctls, controls, apart, seconds}`.
-`queue` holds arguments of `tc qdisc add dev ...`, one list a command; `delay` is that of one way in ms; of
-the packets from `a` one in `drop_every` is lost (0: none); `sysctls`, below net.ipv4, are set in both hosts;
-each stream starts `apart` seconds after the one before. RESULTS gets by name, for each stream, the bytes
-`received` within so many `seconds`, the segments `retransmitted`, and `srtt`: the mean of the smoothed
-round-trip time in ms, sampled every 10 ms.
+CASES is a JSON file: a list of `{name, queue, delay, drop_every, sysctls, controls, apart, ip, both_ways,
+request, seconds}`. `queue` holds arguments of `tc qdisc add dev ...`, one list a command; `delay` is that of
+one way in ms; of the packets from `a` one in `drop_every` is lost (0: none); `sysctls`, below net.ipv4, are
+set in both hosts; `ip` is 4 or 6. Each stream starts `apart` seconds after the one before: one with each of
+`controls`, from `a` to `b`, or every second the other way (`both_ways`, with a queue there too). With a
+`request`, which is `[bytes, bytes of the response, ms to think]`, each stream is a client at `b` that asks a
+server at `a`.
+
+RESULTS gets by name, for each stream, the bytes `received` within so many `seconds`, the segments
+`retransmitted`, and `srtt`: the mean of the smoothed round-trip time in ms, sampled every 10 ms. Of all
+streams, `responses` has the ms from each request that was answered to its response.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from typing import Any
 
 _CLONE_NEWNET = 0x40000000
 _PORT = 5000
+_ADDRESS = {("a", 4): "10.0.0.1", ("b", 4): "10.0.1.2", ("a", 6): "fd00:0::1", ("b", 6): "fd00:1::2"}
 _RTT, _TOTAL_RETRANS = 68, 100  # offsets in struct tcp_info
 
 
@@ -39,9 +45,10 @@ def main(cases: str, results: str) -> None:
         _sh(f"ip netns add {node}")
     _link("a", "r", 0)
     _link("r", "b", 1)
-    _sh("ip -n a route add default via 10.0.0.2")
-    _sh("ip -n b route add default via 10.0.1.1")
-    _sh("ip netns exec r sysctl -q -w net.ipv4.ip_forward=1")
+    for node, router in [("a", "0.2"), ("b", "1.1")]:
+        _sh(f"ip -n {node} route add default via 10.0.{router}")
+        _sh(f"ip -n {node} route add default via fd00:{router.replace('.', '::')}")
+    _sh("ip netns exec r sysctl -q -w net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
     _sh("tc -n r qdisc add dev r-a clsact")
     _meet()
     answers = {case["name"]: _run(case) for case in json.loads(Path(cases).read_text(encoding="utf-8"))}
@@ -52,20 +59,91 @@ def _link(one: str, other: str, number: int) -> None:
     _sh(f"ip link add {one}-{other} netns {one} type veth peer name {other}-{one} netns {other}")
     for last, (node, device) in enumerate([(one, f"{one}-{other}"), (other, f"{other}-{one}")], 1):
         _sh(f"ip -n {node} address add 10.0.{number}.{last}/24 dev {device}")
+        _sh(f"ip -n {node} address add fd00:{number}::{last}/64 dev {device} nodad")
         _sh(f"ip -n {node} link set dev {device} up gso_max_segs 1")
 
 
 def _meet() -> None:
-    """A first connection, as often as it takes until the interfaces are in service and neighbours known."""
-    with _socket("b") as listener:
-        listener.bind(("10.0.1.2", _PORT))
-        listener.listen()
-        for _ in range(10):
-            with _socket("a") as first, contextlib.suppress(OSError):
-                first.settimeout(3)
-                first.connect(("10.0.1.2", _PORT))
+    """First connections, as often as it takes until the interfaces are in service and neighbours known."""
+    for ip in (4, 6):
+        with _socket("b", ip) as listener:
+            listener.bind((_ADDRESS["b", ip], _PORT))
+            listener.listen()
+            for _ in range(10):
+                with _socket("a", ip) as first, contextlib.suppress(OSError):
+                    first.settimeout(3)
+                    first.connect((_ADDRESS["b", ip], _PORT))
+                    break
+                time.sleep(1)
+
+
+class Stream:
+    """A connection between the hosts."""
+
+    def __init__(self, number: int, case: dict[str, Any]) -> None:
+        control, ip = case["controls"][number].encode(), case["ip"]
+        backwards = case["request"] is not None or (case["both_ways"] and number % 2 == 1)
+        client, server = "ba" if backwards else "ab"
+        self.listener, self.client = _socket(server, ip), _socket(client, ip)
+        for end in (self.listener, self.client):
+            # A receiver echoes marks as its control has it.
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control)
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.to = (_ADDRESS[server, ip], _PORT + number)
+        self.listener.bind(self.to)
+        self.listener.listen()
+        # A connection that could not be made is an error, not an endless wait for it.
+        self.listener.settimeout(case["seconds"])
+        self.server = self.client
+        self.start = number * case["apart"]
+        self.request = case["request"]
+        self.received = 0
+        self.srtt: list[float] = []
+        self.responses: list[float] = []
+
+    def ask(self) -> None:
+        """The client, until the end."""
+        time.sleep(self.start)
+        with contextlib.suppress(OSError):
+            self.client.connect(self.to)
+            while self.request is None:
+                self.client.send(bytes(1 << 16))
+            size, answer, think = self.request
+            while True:
+                began = time.monotonic()
+                self.client.sendall(bytes(size))
+                if not _take(self.client, answer):
+                    return
+                self.responses.append((time.monotonic() - began) * 1e3)
+                time.sleep(think / 1e3)
+
+    def serve(self) -> None:
+        """The server, until the end."""
+        self.server, _ = self.listener.accept()
+        self.server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):
+            if self.request is None:
+                while data := self.server.recv(1 << 16):
+                    self.received += len(data)
                 return
-            time.sleep(1)
+            size, answer, _ = self.request
+            while _take(self.server, size):
+                self.server.sendall(bytes(answer))
+
+    def close(self) -> None:
+        for one in (self.client, self.server, self.listener):
+            # Reset, so that nothing of it is sent in the next case.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+
+def _take(of: socket.socket, size: int) -> bool:
+    """Whether so much came."""
+    while size > 0 and (data := of.recv(size)):
+        size -= len(data)
+    return size == 0
 
 
 def _run(case: dict[str, Any]) -> dict[str, list[float]]:
@@ -75,83 +153,53 @@ def _run(case: dict[str, Any]) -> dict[str, list[float]]:
         for name, value in case["sysctls"].items():
             setting = f"net.ipv4.{name}={value}"
             subprocess.run(["ip", "netns", "exec", node, "sysctl", "-q", "-w", setting], check=True)
-    subprocess.run(
-        ["tc", "-n", "r", "qdisc", "del", "dev", "r-b", "root"], check=False, stderr=subprocess.DEVNULL
-    )
-    for words in case["queue"]:
-        subprocess.run(["tc", "-n", "r", "qdisc", "add", "dev", "r-b", *words], check=True)
+    for device in ("r-a", "r-b"):
+        subprocess.run(
+            ["tc", "-n", "r", "qdisc", "del", "dev", device, "root"], check=False, stderr=subprocess.DEVNULL
+        )
+        if device == "r-b" or case["both_ways"]:
+            for words in case["queue"]:
+                subprocess.run(["tc", "-n", "r", "qdisc", "add", "dev", device, *words], check=True)
     _sh("tc -n r filter del dev r-a ingress")
     if case["drop_every"]:
         chance = f"random determ drop {case['drop_every']}"
         _sh(f"tc -n r filter add dev r-a ingress matchall action ok {chance}")
 
-    listener = _socket("b")
-    listener.bind(("10.0.1.2", _PORT))
-    # A receiver echoes marks as its control has it, which is its listener's.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, case["controls"][0].encode())
-    listener.listen(len(case["controls"]))
-    # A connection that could not be made is an error, not an endless wait for it.
-    listener.settimeout(case["seconds"])
-    senders = [_socket("a") for _ in case["controls"]]
-    received = [0] * len(senders)
-
-    def send(sender: socket.socket, start: float) -> None:
-        time.sleep(start)
-        with contextlib.suppress(OSError):
-            sender.connect(("10.0.1.2", _PORT))
-            while True:
-                sender.send(bytes(1 << 16))
-
-    def receive(receiver: socket.socket, stream: int) -> None:
-        with contextlib.suppress(OSError):
-            while data := receiver.recv(1 << 16):
-                received[stream] += len(data)
-
-    for number, (sender, control) in enumerate(zip(senders, case["controls"], strict=True)):
-        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
-        sender.bind(("10.0.0.1", _PORT + number))
+    streams = [Stream(number, case) for number in range(len(case["controls"]))]
     end = time.monotonic() + case["seconds"]
-    threads = [
-        threading.Thread(target=send, args=[sender, number * case["apart"]])
-        for number, sender in enumerate(senders)
-    ]
+    threads = [threading.Thread(target=act) for one in streams for act in (one.serve, one.ask)]
     for thread in threads:
         thread.start()
-    receivers = []
-    for _ in senders:
-        receiver, (_, port) = listener.accept()
-        receivers.append(receiver)
-        threads.append(threading.Thread(target=receive, args=[receiver, port - _PORT]))
-        threads[-1].start()
-    samples: list[list[float]] = [[] for _ in senders]
     while (now := time.monotonic()) < end:
-        for sender, rtts in zip(senders, samples, strict=True):
-            rtts.append(_info(sender, _RTT) / 1e3)
+        for one in streams:
+            one.srtt.append(_info(one.client, _RTT) / 1e3)
         time.sleep(min(0.01, max(0.0, end - now)))
+    retransmitted = [
+        float(sum(_info(each, _TOTAL_RETRANS) for each in {one.client, one.server})) for one in streams
+    ]
     answer = {
-        "received": [float(count) for count in received],
-        "retransmitted": [float(_info(sender, _TOTAL_RETRANS)) for sender in senders],
-        "srtt": [sum(rtts) / len(rtts) for rtts in samples],
+        "received": [float(one.received) for one in streams],
+        "retransmitted": retransmitted,
+        "srtt": [sum(one.srtt) / len(one.srtt) for one in streams],
+        "responses": [took for one in streams for took in one.responses],
     }
-    for one in [*senders, *receivers, listener]:
-        # Reset, so that nothing of it is sent in the next case.
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        with contextlib.suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
+    for one in streams:
+        one.close()
     for thread in threads:
         thread.join()
-    for one in [*senders, *receivers, listener]:
-        one.close()
+    for one in streams:
+        for each in {one.client, one.server, one.listener}:
+            each.close()
     time.sleep(1)
     return answer
 
 
-def _socket(node: str) -> socket.socket:
+def _socket(node: str, ip: int) -> socket.socket:
     """A socket in a node's network."""
     with Path(f"/run/netns/{node}").open(encoding="ascii") as namespace:
         if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET) < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), node)
-    return socket.socket()
+    return socket.socket(socket.AF_INET6 if ip == 6 else socket.AF_INET)
 
 
 def _info(of: socket.socket, offset: int) -> int:

@@ -74,15 +74,15 @@ fn node(layout: &Layout<'_>, node: &NodeSpec, bdp: Option<&u128>) -> Node {
     let mss = layout.node_mtu(&node.name) - ip_header(4) - TCP_HEADER;
     let mut tcp = TcpSettings { mss, ..TcpSettings::default() };
     settings.fill(&mut tcp, bdp.copied());
-    let name_of = |link: &usize| layout.topology.links[*link].name.clone();
-    let routes = layout.routes.tables.get(&node.name).into_iter().flatten();
-    let multipath = layout.routes.multipath.get(&node.name).into_iter().flatten();
+    let name_of = |link: usize| layout.topology.links[link].name.clone();
+    let routes = layout.routes.table(&layout.topology, &node.name);
+    let multipath = layout.routes.shared(&layout.topology, &node.name);
     Node {
         name: node.name.clone(),
         kind: node.kind,
         tcp,
-        routes: routes.map(|(to, link)| (to.clone(), name_of(link))).collect(),
-        multipath: multipath.map(|(to, links)| (to.clone(), links.iter().map(name_of).collect())).collect(),
+        routes: routes.map(|(to, link)| (to.to_owned(), name_of(link))).collect(),
+        multipath: multipath.map(|(to, links)| (to.to_owned(), links.map(name_of).collect())).collect(),
         sysctls: settings.sysctls.clone().unwrap_or_default(),
         cpus: settings.cpus.clone().unwrap_or_default(),
         offloads: Offloads {

@@ -2,7 +2,7 @@
 //! network by destination, so that the routers of a fat tree use all links upwards (Al-Fares, Loukissas and Vahdat
 //! 2008); or they are shared between all of them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use tcplab_plan::NodeKind;
 
@@ -18,37 +18,47 @@ pub(crate) struct Hop {
 }
 
 /// For every node, the link by which each host and router is reached.
+///
+/// By numbers: a thousand nodes have a million routes.
 #[derive(Debug)]
 pub(crate) struct Routes {
     /// The links at each node, by number.
     pub(crate) links: HashMap<String, Vec<usize>>,
-    /// Per node: destination to link number.
-    pub(crate) tables: HashMap<String, BTreeMap<String, usize>>,
-    /// Per node with equal-cost multipath: destination to the numbers of its links, where there are several.
-    pub(crate) multipath: HashMap<String, BTreeMap<String, Vec<usize>>>,
+    numbers: HashMap<String, usize>,
+    /// Hosts and routers in the order of their names.
+    destinations: Vec<usize>,
+    /// By destination and node, the link's number or [`NONE`]; nothing for a switch.
+    next: Vec<Vec<u32>>,
+    /// Of nodes with equal-cost multipath, by node and destination: the links, where there are several.
+    multipath: HashMap<(usize, usize), Vec<u32>>,
 }
 
-/// The network by numbers: a thousand nodes have a million routes.
-struct Graph<'t> {
-    names: Vec<&'t str>,
+/// No link leads there.
+const NONE: u32 = u32::MAX;
+
+/// The network by numbers.
+struct Graph {
     /// Whether packets for others pass.
     forwards: Vec<bool>,
+    /// Whether equal links share.
+    shares: Vec<bool>,
     /// The links at each node, and the nodes that they lead to.
-    links: Vec<Vec<(usize, usize)>>,
+    links: Vec<Vec<(u32, usize)>>,
 }
 
-impl<'t> Graph<'t> {
-    fn new(topology: &'t Topology, links: &HashMap<String, Vec<usize>>) -> Graph<'t> {
-        let names: Vec<&str> = topology.nodes.iter().map(|node| node.name.as_str()).collect();
-        let numbers: HashMap<&str, usize> = names.iter().copied().zip(0..).collect();
-        let at = |name: &&str| {
-            let leads = |&link: &usize| Some((link, *numbers.get(topology.links[link].other(name))?));
-            links[*name].iter().filter_map(leads).collect()
+impl Graph {
+    fn new(topology: &Topology, routes: &Routes) -> Graph {
+        let at = |node: &NodeSpec| {
+            let leads = |&link: &usize| {
+                let other = routes.numbers.get(topology.links[link].other(&node.name))?;
+                Some((u32::try_from(link).ok()?, *other))
+            };
+            routes.links[&node.name].iter().filter_map(leads).collect()
         };
         Graph {
             forwards: topology.nodes.iter().map(|node| node.kind != NodeKind::Host).collect(),
-            links: names.iter().map(at).collect(),
-            names,
+            shares: topology.nodes.iter().map(|node| node.ecmp == Some(true)).collect(),
+            links: topology.nodes.iter().map(at).collect(),
         }
     }
 }
@@ -66,14 +76,16 @@ impl Routes {
                 }
             }
         }
-        let tables = topology.nodes.iter().map(|node| (node.name.clone(), BTreeMap::new())).collect();
-        let shares = |node: &&NodeSpec| node.ecmp == Some(true);
-        let multipath = topology.nodes.iter().filter(shares).map(|node| (node.name.clone(), BTreeMap::new()));
-        let multipath = multipath.collect();
-        let mut routes = Routes { links, tables, multipath };
-        let graph = Graph::new(topology, &routes.links);
-        let ends = topology.nodes.iter().enumerate().filter(|(_, node)| node.kind != NodeKind::Switch);
-        for (number, (destination, _)) in ends.enumerate() {
+        let numbers: HashMap<String, usize> =
+            topology.nodes.iter().enumerate().map(|(number, node)| (node.name.clone(), number)).collect();
+        let ends: Vec<usize> =
+            (0..topology.nodes.len()).filter(|&node| topology.nodes[node].kind != NodeKind::Switch).collect();
+        let mut destinations = ends.clone();
+        destinations.sort_by_key(|&node| &topology.nodes[node].name);
+        let next = vec![Vec::new(); topology.nodes.len()];
+        let mut routes = Routes { links, numbers, destinations, next, multipath: HashMap::new() };
+        let graph = Graph::new(topology, &routes);
+        for (number, destination) in ends.into_iter().enumerate() {
             routes.towards(&graph, destination, if topology.spread { number } else { 0 });
         }
         routes
@@ -81,9 +93,9 @@ impl Routes {
 
     /// Breadth first from the destination; only switches and routers pass packets on. Of n equal links that at the place
     /// `number` modulo n is taken, or `number / n` at an odd distance: two levels of routers must not choose alike.
-    fn towards(&mut self, graph: &Graph<'_>, destination: usize, number: usize) {
+    fn towards(&mut self, graph: &Graph, destination: usize, number: usize) {
         let passes = |node: usize| node == destination || graph.forwards[node];
-        let mut distance = vec![usize::MAX; graph.names.len()];
+        let mut distance = vec![usize::MAX; graph.links.len()];
         distance[destination] = 0;
         let mut reached = vec![destination];
         let mut next = 0;
@@ -99,40 +111,71 @@ impl Routes {
                 }
             }
         }
-        let to = graph.names[destination];
+        let mut table = vec![NONE; graph.links.len()];
+        let mut equal: Vec<u32> = Vec::new();
         for node in reached.into_iter().skip(1) {
-            let nearer = |&&(_, neighbour): &&(usize, usize)| {
+            let nearer = |&&(_, neighbour): &&(u32, usize)| {
                 passes(neighbour) && distance[neighbour].checked_add(1) == Some(distance[node])
             };
-            let equal: Vec<usize> = graph.links[node].iter().filter(nearer).map(|(link, _)| *link).collect();
+            equal.clear();
+            equal.extend(graph.links[node].iter().filter(nearer).map(|(link, _)| *link));
             let ways = equal.len().max(1);
             let choice = if distance[node] % 2 == 1 { number / ways } else { number };
             let Some(&chosen) = equal.get(choice % ways) else { continue };
-            if let Some(table) = self.tables.get_mut(graph.names[node]) {
-                table.insert(to.to_owned(), chosen);
+            table[node] = chosen;
+            if graph.shares[node] && ways > 1 {
+                self.multipath.insert((node, destination), equal.clone());
             }
-            if let Some(table) = self.multipath.get_mut(graph.names[node])
-                && ways > 1
-            {
-                table.insert(to.to_owned(), equal);
-            }
+        }
+        self.next[destination] = table;
+    }
+
+    /// The links by which packets for `destination` leave `node`; none, or several where they share.
+    fn next(&self, node: usize, destination: usize) -> &[u32] {
+        if let Some(several) = self.multipath.get(&(node, destination)) {
+            return several;
+        }
+        match self.next[destination].get(node) {
+            Some(&NONE) | None => &[],
+            Some(link) => std::slice::from_ref(link),
         }
     }
 
-    /// The links by which packets for `destination` leave `node`.
-    fn next(&self, node: &str, destination: &str) -> &[usize] {
-        let shared = self.multipath.get(node).and_then(|table| table.get(destination));
-        let only =
-            || self.tables.get(node).and_then(|table| table.get(destination)).map(std::slice::from_ref);
-        shared.map(Vec::as_slice).or_else(only).unwrap_or_default()
+    /// By which link a node reaches each host and router, in the order of their names.
+    pub(crate) fn table<'t>(
+        &self,
+        topology: &'t Topology,
+        node: &str,
+    ) -> impl Iterator<Item = (&'t str, usize)> {
+        let node = self.numbers.get(node);
+        self.destinations.iter().filter_map(move |&to| match *self.next[to].get(*node?)? {
+            NONE => None,
+            link => Some((topology.nodes[to].name.as_str(), link as usize)),
+        })
+    }
+
+    /// The links that a node shares the packets for a host or router between, in the order of these names.
+    pub(crate) fn shared<'t>(
+        &self,
+        topology: &'t Topology,
+        node: &str,
+    ) -> impl Iterator<Item = (&'t str, impl Iterator<Item = usize>)> {
+        let node = self.numbers.get(node);
+        self.destinations.iter().filter_map(move |&to| {
+            let links = self.multipath.get(&(*node?, to))?;
+            Some((topology.nodes[to].name.as_str(), links.iter().map(|&link| link as usize)))
+        })
     }
 
     /// The links of all paths from one node to another; none if there is no path.
     pub(crate) fn between(&self, topology: &Topology, source: &str, destination: &str) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
+        let Some(&to) = self.numbers.get(destination) else { return found };
         let mut waiting = vec![source];
         while let Some(node) = waiting.pop() {
-            for &link in self.next(node, destination) {
+            let Some(&at) = self.numbers.get(node) else { continue };
+            for &link in self.next(at, to) {
+                let link = link as usize;
                 if found.insert(link) {
                     waiting.push(topology.links[link].other(node));
                 }
@@ -141,12 +184,16 @@ impl Routes {
         found
     }
 
-    /// The links from one node to another in order; none if there is no way.
+    /// The links from one node to another in order; none if there is no path.
     pub(crate) fn route(&self, topology: &Topology, source: &str, destination: &str) -> Option<Vec<Hop>> {
+        let to = *self.numbers.get(destination)?;
         let mut hops = Vec::new();
         let mut node = source;
         while node != destination {
-            let link = *self.tables.get(node)?.get(destination)?;
+            let link = match *self.next[to].get(*self.numbers.get(node)?)? {
+                NONE => return None,
+                link => link as usize,
+            };
             node = topology.links[link].other(node);
             hops.push(Hop { link, to: node.to_owned() });
         }

@@ -101,13 +101,16 @@ def run(
     return int(code.read_text(encoding="ascii")), heard
 
 
-def answers(guest: Path, cases: list[Any], folder: Path, modules: list[str]) -> Any:
-    """Results by case of a program run there in virtual time: `GUEST CASES RESULTS`, both JSON files."""
+def answers(guest: Path, cases: list[Any], folder: Path, modules: list[str], *, seconds: float = 900) -> Any:
+    """Results by case of a program run there in virtual time: `GUEST CASES RESULTS`, both JSON files.
+
+    A boot is ended after so many `seconds`.
+    """
     (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
     command = [sys.executable, str(guest), "cases.json", "results.json"]
     # Once in twenty boots none of it came back, cause unknown: so it may be booted twice.
     for _ in range(2):
-        code, said = run(command, folder, modules, seconds=900, virtual_time=True)
+        code, said = run(command, folder, modules, seconds=seconds, virtual_time=True)
         if code >= 0:
             break
     assert code == 0, said
