@@ -39,8 +39,8 @@ flows:
   - {name: bbr, kind: tcp, from: s2, to: d2, cc: bbr2, start: 4 s}
 duration: 30 s
 """
-# The first packets of the second flow, in steps of simulated time, s.
-_FROM, _STEP, _FRAMES = 4.0, 0.004, 40
+# Both flows, soon after the second has started, in steps of simulated time, s.
+_FROM, _STEP, _FRAMES = 4.5, 0.004, 40
 _WIDTH = 760
 
 

@@ -45,7 +45,7 @@ def packets(run_dir: Path, plan: Plan, start: int, end: int) -> bytes:
     Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
     (-1: none), flags (1 marked, 2 lost on the way, 4 dropped by the queue), frame bytes; flights first, then
     drops. Then, for each way with a queue, times (s) and packets waiting, beginning with what waits when the
-    window begins. `until` says up to when the window is complete, `changes` how links change in the whole
+    window begins; `largest` is the maximum of the whole run. `until` says up to when the window is complete, `changes` how links change in the whole
     run.
     """
     found = _journeys(run_dir, json.dumps([plan["links"], [flow["name"] for flow in plan["flows"]]]))
@@ -64,11 +64,12 @@ def packets(run_dir: Path, plan: Plan, start: int, end: int) -> bytes:
         *(both[name].to_numpy() for name in ("way", "flow", "flags", "len")),
     ]
     queues = []
+    largest = dict(found.waiting.group_by("way").agg(pl.max("queue_packets")).iter_rows())
     before = found.waiting.filter(pl.col("time") < start).unique("way", keep="last", maintain_order=True)
     waiting = pl.concat([before, found.waiting.filter(pl.col("time").is_between(start, until))])
     for (way,), part in waiting.partition_by(["way"], as_dict=True, maintain_order=True).items():
         last = part.unique("time", keep="last", maintain_order=True)
-        queues.append({"way": way})
+        queues.append({"way": way, "largest": largest[way]})
         arrays += [last["time"].to_numpy() / 1e9, last["queue_packets"].to_numpy()]
     header = {
         "links": [link["name"] for link in plan["links"]],

@@ -8,7 +8,8 @@ export interface PacketsHeader {
   start: number;
   until: number;
   duration: number;
-  queues: { way: number }[];
+  /** `largest`: most packets that wait in the whole run. */
+  queues: { way: number; largest: number }[];
   /** Changes of links over the whole run, in order of time. */
   changes: { link: number; time: number; direction: string; detail: string }[];
   recorded: boolean;
@@ -90,14 +91,14 @@ export class Packets {
     return dots;
   }
 
-  /** Packets waiting before each way of a link at `time`, by way. */
-  waiting(time: number): Map<number, number> {
-    const found = new Map<number, number>();
-    this.header.queues.forEach(({ way }, index) => {
+  /** Packets waiting before each way of a link at `time`, and the most in the whole run, by way. */
+  waiting(time: number): Map<number, [number, number]> {
+    const found = new Map<number, [number, number]>();
+    this.header.queues.forEach(({ way, largest }, index) => {
       const times = this.frame.arrays[6 + 2 * index]!;
       const counts = this.frame.arrays[7 + 2 * index]!;
       const next = first(times, 0, times.length, time + 1e-12);
-      if (next > 0) found.set(way, counts[next - 1]!);
+      if (next > 0) found.set(way, [counts[next - 1]!, largest]);
     });
     return found;
   }

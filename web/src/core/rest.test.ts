@@ -211,7 +211,7 @@ describe("a form of something that has kinds", () => {
 
 describe("packets", () => {
   const header: PacketsHeader = {
-    links: ["a-b"], flows: ["f"], start: 0, until: 10, duration: 10, queues: [{ way: 0 }], recorded: true,
+    links: ["a-b"], flows: ["f"], start: 0, until: 10, duration: 10, queues: [{ way: 0, largest: 3 }], recorded: true,
     changes: [
       { link: 0, time: 2, direction: "forward", detail: "down" },
       { link: 0, time: 3, direction: "forward", detail: "up" },
@@ -245,6 +245,6 @@ describe("packets", () => {
   });
 
   it("wait in a queue between its events", () => {
-    expect([packets.waiting(0.5).get(0), packets.waiting(1).get(0)]).toEqual([1, 0]);
+    expect([packets.waiting(0.5).get(0), packets.waiting(1).get(0)]).toEqual([[1, 3], [0, 3]]);
   });
 });

@@ -114,11 +114,11 @@ function packet(context: CanvasRenderingContext2D, dot: Dot, { bow, hidden }: Li
 function queues(context: CanvasRenderingContext2D, packets: Packets, time: number, lines: (Line | undefined)[], zoom: number, paint: Paint): void {
   context.font = `${Math.max(9, 11 * zoom)}px sans-serif`;
   context.textAlign = "center";
-  for (const [way, count] of packets.waiting(time)) {
+  for (const [way, [count, largest]] of packets.waiting(time)) {
     const line = lines[Math.floor(way / 2)];
     if (!line || count <= 0) continue;
     const { x, y } = along(line.bow, way % 2 ? 1 - line.hidden : line.hidden);
-    const long = Math.min(60, 6 + 12 * Math.log2(1 + count)) * zoom;
+    const long = (4 + (56 * count) / largest) * zoom;
     context.fillStyle = paint.mark;
     context.fillRect(x - 5 * zoom, y - 12 * zoom - long, 10 * zoom, long);
     context.fillStyle = paint.text;

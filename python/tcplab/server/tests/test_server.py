@@ -305,6 +305,8 @@ def test_a_window_of_packets_begins_with_what_waits_then(client: TestClient) -> 
     )
     way = next(number for number, queue in enumerate(header["queues"]) if queue["way"] == 0)
     assert (arrays[6 + 2 * way][0], arrays[7 + 2 * way][0]) == (times[500], counts[500])
+    # Bars are drawn to the scale of the whole run, in every window of it.
+    assert header["queues"][way]["largest"] == max(counts)
 
 
 def test_curves_of_a_kept_run_carry_its_overload_verdict(client: TestClient, root: Path) -> None:
