@@ -45,8 +45,8 @@ def packets(run_dir: Path, plan: Plan, start: int, end: int) -> bytes:
     Arrays: start and end (s) on the link, way (twice the link's number, plus 1 backward), flow's number
     (-1: none), flags (1 marked, 2 lost on the way, 4 dropped by the queue), frame bytes; flights first, then
     drops. Then, for each way with a queue, times (s) and packets waiting, beginning with what waits when the
-    window begins; `largest` is the maximum of the whole run. `until` says up to when the window is complete, `changes` how links change in the whole
-    run.
+    window begins; `largest` is the maximum of the whole run. `until` says up to when the window is complete,
+    `changes` how links change in the whole run.
     """
     found = _journeys(run_dir, json.dumps([plan["links"], [flow["name"] for flow in plan["flows"]]]))
     until = end
