@@ -1,4 +1,4 @@
-// What a result is called in a list.
+// The name of a result in a list.
 
 /** Its scenario; where its directory was named by hand (`--output`), that name, which tells results of one scenario apart. */
 export function resultName({ path, name }: { path: string; name: string }): string {
