@@ -355,7 +355,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
     over, by = (_axis_title(study, axis) for axis in (plot.over, plot.by))
     return Heatmap(
         name=name,
-        title=f"{metric_title(plot.metric)} by {_in_sentence(over)} and {_in_sentence(by)}",
+        title=f"{metric_title(plot.metric)}{_whose(plot)} by {_in_sentence(over)} and {_in_sentence(by)}",
         x_label=over,
         y_label=by,
         z_label=_axis_label(plot.metric, scale.unit),

@@ -165,7 +165,8 @@ def _heatmap(chart: Heatmap) -> go.Figure:
         },
         yaxis=bare
         | {
-            "title": {"text": chart.y_label},
+            # Beyond the longest name of a row.
+            "title": {"text": chart.y_label, "standoff": 12},
             "tickvals": list(range(len(chart.rows))),
             "ticktext": list(chart.rows),
             "autorange": "reversed",
