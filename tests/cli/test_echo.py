@@ -135,7 +135,7 @@ def test_a_missing_server_and_wrong_options_are_told_apart(tcplab: Call) -> None
         port = free.getsockname()[1]
         said = tcplab("echo", "run", "127.0.0.1", "--port", port, "--clients", 1)
     assert said.returncode == 3
-    assert f"`tcplab echo serve --port {port}`" in said.stderr
+    assert f"\nhint: start `tcplab echo serve --port {port}` there" in said.stderr
     for option, value, message in (
         ("--sizes", "8..4", "goes down"),
         ("--level", "120 %", "between 0 and 100 %"),

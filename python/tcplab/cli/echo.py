@@ -176,7 +176,7 @@ def run(
         raise CommandError("interrupted; the measurements so far are above", Code.INTERRUPTED)
     if test.errors:
         kept = "" if not test.series else "; the measurements so far are above"
-        raise CommandError("\n".join(test.errors) + kept, Code.MACHINE)
+        raise CommandError("\n".join(test.errors) + kept, Code.MACHINE, hint="; ".join(test.hints))
 
 
 def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
@@ -200,7 +200,7 @@ def _follow(test: Test, *, quiet: bool, labels: str) -> bool:
                 for event in agent:
                     test.note(event)
     except EchoAgentError as problem:
-        raise CommandError(str(problem), Code.MACHINE) from None
+        raise CommandError(str(problem), Code.MACHINE, problem.hint) from None
     return interrupted
 
 

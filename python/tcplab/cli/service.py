@@ -39,7 +39,7 @@ def listen(mode: str, settings: dict[str, Any], heard: Callable[[Event], str], *
                 for event in agent:
                     show(event)
     except EchoAgentError as problem:
-        raise CommandError(str(problem), Code.MACHINE) from None
+        raise CommandError(str(problem), Code.MACHINE, problem.hint) from None
 
 
 def interrupt_on_signals() -> None:

@@ -16,7 +16,11 @@ _PATIENCE = 10.0
 
 
 class EchoAgentError(Exception):
-    """The agent cannot do what it was asked."""
+    """The agent cannot do what it was asked; `hint` is empty or says how to fix it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class EchoAgent:
@@ -50,8 +54,7 @@ class EchoAgent:
         for line in self._process.stdout:
             event = json.loads(line)
             if event["event"] == "error":
-                hint = f" ({event['hint']})" if event.get("hint") else ""
-                raise EchoAgentError(f"{event['message']}{hint}")
+                raise EchoAgentError(event["message"], event.get("hint") or "")
             yield event
 
     def stop(self) -> None:

@@ -55,6 +55,8 @@ class Test:
     series: list[Series] = field(default_factory=list)
     connected: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    """How to fix the errors; each once."""
     warnings: list[str] = field(default_factory=list)
     """Deviations from the request that do not stop the test; each once."""
     progress: list[dict[str, Any]] = field(default_factory=list)
@@ -79,7 +81,9 @@ class Test:
             case "ended":
                 self.complete += bool(event["complete"])
                 if event["error"]:
-                    self.errors.append(f"{event['error']} ({event['hint']})")
+                    self.errors.append(event["error"])
+                    if event["hint"] and event["hint"] not in self.hints:
+                        self.hints.append(event["hint"])
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:

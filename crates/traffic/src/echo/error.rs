@@ -36,7 +36,7 @@ impl EchoError {
         match self {
             EchoError::Connect { address, .. } => {
                 format!(
-                    "start `tcplab echo serve --port {}` there, and see that nothing in between filters it",
+                    "start `tcplab echo serve --port {}` there, and check for a firewall in between",
                     address.port()
                 )
             }
