@@ -53,6 +53,12 @@ impl<P: Packet> Channel<P> {
         self.delay_line.set_wake_up(WakeUp::new(seed));
     }
 
+    /// Packets on their way.
+    #[inline]
+    pub(crate) fn line(&mut self) -> &mut DelayLine<P> {
+        &mut self.delay_line
+    }
+
     /// From now on a medium says when it sends. It has a rate.
     pub(crate) fn share(&mut self) {
         if let Some(rate) = self.service.rate() {

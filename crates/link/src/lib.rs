@@ -30,6 +30,7 @@ mod medium;
 mod normal;
 mod observer;
 mod packet;
+mod plain;
 mod policer;
 mod port;
 pub mod qdisc;

@@ -6,6 +6,7 @@ use crate::channel::Channel;
 use crate::config::{self, Change, Direction};
 use crate::observer::{Event, Observer};
 use crate::packet::Packet;
+use crate::plain::Plain;
 use crate::policer::Policer;
 use crate::port::Port;
 use crate::qdisc::{Cause, Class, Gauge, Queued};
@@ -23,6 +24,8 @@ pub struct Link<P> {
     policer: Option<Policer>,
     port: Port<P>,
     channel: Channel<P>,
+    /// In place of queue and service, where departures are computed as packets come.
+    plain: Option<Plain>,
     up: bool,
     /// Ascending by time; those before `changes_done` are applied.
     changes: Vec<Change>,
@@ -43,12 +46,25 @@ impl<P: Packet> Link<P> {
             policer: config.policer.map(Policer::new),
             port: Port::new(&config.queue, channel.rate(), seed),
             channel,
+            plain: None,
             up: config.up,
             next_change: changes.first().map_or(Time::NEVER, |change| change.at),
             changes,
             changes_done: 0,
             stats: Stats::default(),
         }
+    }
+
+    /// The same for an observer that attends to drops, marks and losses only: what can be computed ahead is. Changes cannot be
+    /// planned later.
+    pub fn ahead(config: &Direction, seed: u64) -> Link<P> {
+        Link { plain: Plain::new(config), ..Link::new(config, seed) }
+    }
+
+    /// Nothing is computed ahead any more. No packet has come yet.
+    pub fn observe_all(&mut self) {
+        debug_assert!(self.stats.packets_in == 0);
+        self.plain = None;
     }
 
     /// One that shares a medium and has a rate. It sends when the medium says so, in transmissions: `ready`,
@@ -62,6 +78,7 @@ impl<P: Packet> Link<P> {
     /// The host at the far end takes as long as a Linux host to notice what arrives. Packets that may overtake others
     /// (`reorder`) are noticed at once.
     pub fn wake_up(&mut self, seed: u64) {
+        self.observe_all();
         self.channel.wake_up(seed);
     }
 
@@ -99,6 +116,13 @@ impl<P: Packet> Link<P> {
     /// Offers `packet` at `now`.
     #[inline]
     pub fn enqueue(&mut self, packet: P, now: Time, observer: &mut impl Observer<P>) {
+        if let Some(plain) = &mut self.plain {
+            return plain.enqueue(packet, now, self.channel.line(), &mut self.stats, observer);
+        }
+        self.enqueue_in_steps(packet, now, observer);
+    }
+
+    fn enqueue_in_steps(&mut self, packet: P, now: Time, observer: &mut impl Observer<P>) {
         self.advance(now, observer);
         let now = now.max(self.channel.served());
         let (port, channel, stats) = (&mut self.port, &mut self.channel, &mut self.stats);
@@ -154,6 +178,10 @@ impl<P: Packet> Link<P> {
 
     /// The packets and bytes that wait in the queue at `now`.
     pub fn sample(&mut self, now: Time, observer: &mut impl Observer<P>) -> QueueSample {
+        if let Some(plain) = &mut self.plain {
+            plain.settle(now, &mut self.stats);
+            return plain.sample(now);
+        }
         self.advance(now, observer);
         self.port.sample(now)
     }
@@ -179,6 +207,7 @@ impl<P: Packet> Link<P> {
 
     /// Plans another change, at a time that has not come yet.
     pub fn change(&mut self, change: Change) {
+        debug_assert!(self.plain.is_none());
         let later = self.changes[self.changes_done..].partition_point(|other| other.at <= change.at);
         self.changes.insert(self.changes_done + later, change);
         self.next_change = self.changes[self.changes_done].at;

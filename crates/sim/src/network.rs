@@ -102,7 +102,8 @@ impl Network {
                 let seed = component_seed(plan.seed, &format!("link.{}.{direction}", link.name));
                 let mut made = match link.medium {
                     Some(_) => Link::on_medium(settings, seed),
-                    None => Link::new(settings, seed),
+                    None if plan.sample.packets => Link::new(settings, seed),
+                    None => Link::ahead(settings, seed),
                 };
                 let receiver = &plan.nodes[usize::from(far_end)];
                 if receiver.kind == NodeKind::Host && receiver.timing == Timing::Linux {
@@ -213,6 +214,11 @@ impl Network {
     #[inline]
     pub(crate) fn is_router(&self, node: NodeId) -> bool {
         self.routers[usize::from(node)]
+    }
+
+    /// All that happens to packets is observed, not drops, marks and losses only. None was sent yet.
+    pub(crate) fn observe_all(&mut self) {
+        self.links.iter_mut().for_each(Link::observe_all);
     }
 
     /// Number of link directions.

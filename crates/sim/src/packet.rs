@@ -59,6 +59,15 @@ impl Packet {
         }
     }
 
+    /// One with the same way and these contents, for one that has none and no ECN codepoint yet.
+    #[inline]
+    pub(crate) fn carrying(self, body: BodyId, frame_len: u32, ecn: u8) -> Packet {
+        Packet {
+            load: u64::from(frame_len) << 32 | u64::from(body),
+            way: self.way | u64::from(ecn) << TRAFFIC_CLASS,
+        }
+    }
+
     /// Its contents.
     #[inline]
     pub(crate) fn body(&self) -> BodyId {

@@ -156,14 +156,34 @@ impl SimContext {
         Some((packet, body))
     }
 
+    /// The link direction that packets like `packet` enter when they leave `node`, where nothing but that link is concerned:
+    /// no interface of the host before it, no medium.
+    #[inline]
+    pub(crate) fn direct(&self, node: NodeId, packet: &Packet) -> Option<DirectionId> {
+        let direction = self.network.next_hop(node, packet)?;
+        let alone = self.network.interface_before(direction).or(self.network.medium_of(direction)).is_none();
+        alone.then_some(direction)
+    }
+
+    /// `packet` enters a link direction. `schedule_arrival` has to follow.
     #[inline(always)]
-    fn enter<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
+    pub(crate) fn enqueue<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
         let now = self.schedule.now();
         let mut observer = LinkObserver::<M>::new(&mut self.recorder, &mut self.bodies, direction);
-        let link = self.network.link(direction);
-        link.enqueue(packet, now, &mut observer);
-        let next = link.next_event();
+        self.network.link(direction).enqueue(packet, now, &mut observer);
+    }
+
+    /// The next packet of a link direction arrives when the link says.
+    #[inline(always)]
+    pub(crate) fn schedule_arrival(&mut self, direction: DirectionId) {
+        let next = self.network.peek(direction).next_event();
         self.schedule.set(direction, next);
+    }
+
+    #[inline(always)]
+    fn enter<M: Mode>(&mut self, direction: DirectionId, packet: Packet) {
+        self.enqueue::<M>(direction, packet);
+        self.schedule_arrival(direction);
         if let Some(medium) = self.network.medium_of(direction) {
             self.contend::<M>(medium, Some(direction));
         }

@@ -145,6 +145,7 @@ impl Simulation {
 
     /// Shows captured packets to `sink` from now on.
     pub fn capture(&mut self, sink: Box<dyn CaptureSink>) -> Result<(), PlanError> {
+        self.sim.network.observe_all();
         self.sim.recorder.capture = Some(Capture::new(&self.plan, &self.sim.network, sink)?);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A stream: one connection or source of a flow.
 
-use tcplab_tcp::Segment;
+use tcplab_tcp::{Connection, Segment};
 use tcplab_units::Time;
 
 use crate::bodies::BodyId;
@@ -82,16 +82,31 @@ impl FlowEndpoints {
 
     /// The same for a segment.
     #[inline]
-    pub(crate) fn send_segment<M: Mode>(
-        &self,
-        segment: &Segment,
-        forward: bool,
-        sim: &mut SimContext,
-    ) -> bool {
+    fn send_segment<M: Mode>(&self, segment: &Segment, forward: bool, sim: &mut SimContext) -> bool {
         let (from, to) = self.first_hop(forward);
         let frame_len = segment_frame_len(segment, self.ip);
         let packet = self.packet(sim.bodies.insert_segment(segment), frame_len, segment.ecn, forward, to);
         sim.send::<M>(from, packet)
+    }
+
+    /// Sends all that `connection` has to send now.
+    ///
+    /// Apart, or all arrivals would pay for what is computed once before the first segment.
+    #[inline(never)]
+    pub(crate) fn transmit<M: Mode>(&self, connection: &mut Connection, forward: bool, sim: &mut SimContext) {
+        let now = sim.now();
+        let (from, to) = self.first_hop(forward);
+        let header = self.packet(0, 0, 0, forward, to);
+        let Some(direction) = sim.direct(from, &header) else {
+            return connection.transmit(now, |segment| self.send_segment::<M>(segment, forward, sim));
+        };
+        let ip = self.ip;
+        connection.transmit(now, |segment| {
+            let body = sim.bodies.insert_segment(segment);
+            sim.enqueue::<M>(direction, header.carrying(body, segment_frame_len(segment, ip), segment.ecn));
+            true
+        });
+        sim.schedule_arrival(direction);
     }
 
     /// The end that sends, and the one to which it sends: the other end, or the first relay before it.

@@ -298,7 +298,7 @@ impl TcpStream {
         loop {
             let Some(connection) = &mut self.ends[end] else { return };
             if connection.has_to_transmit() {
-                transmit::<M>(connection, endpoints, forward, sim);
+                endpoints.transmit::<M>(connection, forward, sim);
             }
             let mut acted = false;
             while let Some(notice) = self.ends[end].as_mut().and_then(|connection| connection.poll_notice()) {
@@ -472,20 +472,6 @@ impl TcpStream {
     pub(crate) fn mean_window(&self, now: Time) -> Option<f64> {
         self.window.mean(if self.finished() { self.last_delivery } else { now })
     }
-}
-
-/// Sends what an end has to send.
-///
-/// Apart, or all arrivals would pay for what is computed once before the first segment.
-#[inline(never)]
-fn transmit<M: Mode>(
-    connection: &mut Connection,
-    endpoints: &FlowEndpoints,
-    forward: bool,
-    sim: &mut SimContext,
-) {
-    let now = sim.now();
-    connection.transmit(now, |segment| endpoints.send_segment::<M>(segment, forward, sim));
 }
 
 /// Which feedback of ECN two ends agreed on; none without ECN.
