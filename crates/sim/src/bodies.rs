@@ -102,6 +102,12 @@ impl Bodies {
         prefetch(&self.slots[id as usize]);
     }
 
+    /// How many were kept at most.
+    #[inline]
+    pub(crate) fn room(&self) -> usize {
+        self.slots.len()
+    }
+
     /// A link made a copy of a packet with this body.
     pub(crate) fn share(&mut self, id: BodyId) {
         self.slots[id as usize].packets += 1;

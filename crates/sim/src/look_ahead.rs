@@ -15,12 +15,29 @@ use crate::tcp_stream::TcpStream;
 /// So many streams fit into the processor's cache, where looking ahead only costs.
 const FEW: usize = 200;
 
+/// The contents of so many packets fit into it.
+const FEW_BODIES: usize = 4096;
+
 /// How many arrivals ahead each step is taken.
 const STEPS: [usize; 4] = [8, 6, 4, 2];
 
 /// Whether looking ahead is worthwhile with so many streams.
 pub(crate) fn pays(streams: usize) -> bool {
     streams > FEW
+}
+
+/// Whether it is with few streams, for the contents of packets alone.
+#[inline]
+pub(crate) fn pays_for_bodies(sim: &SimContext) -> bool {
+    sim.bodies.room() > FEW_BODIES
+}
+
+/// Asks for the contents of a packet that arrives soon by `direction`.
+#[inline]
+pub(crate) fn look_ahead_at_bodies(sim: &SimContext, direction: DirectionId) {
+    if let Some(packet) = sim.network.peek(direction).upcoming(STEPS[0]) {
+        sim.bodies.prefetch(packet.body());
+    }
 }
 
 /// Asks for what the packets will need that arrive next by `direction`.

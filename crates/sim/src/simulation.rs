@@ -1,6 +1,7 @@
 //! The event loop.
 
 use tcplab_control::Registry;
+use tcplab_tcp::Outbox;
 use tcplab_units::{Span, Time};
 
 use crate::bodies::Bodies;
@@ -107,6 +108,7 @@ impl Simulation {
             discarded: Discarded::default(),
             caches: crate::build::caches(plan),
             splitters: crate::build::splitters(plan),
+            outbox: look_ahead::pays(streams.len()).then(Outbox::default),
         };
         for stream in &streams {
             sim.set_timer(stream.endpoints.stream, Timer::Application, stream.start);
@@ -265,6 +267,8 @@ impl Simulation {
             if let Some(packet) = self.sim.poll::<M>(direction) {
                 if self.looks_ahead {
                     look_ahead::look_ahead(&self.streams, &self.sim, direction);
+                } else if look_ahead::pays_for_bodies(&self.sim) {
+                    look_ahead::look_ahead_at_bodies(&self.sim, direction);
                 }
                 finished = self.hand_over::<M>(packet, node);
                 let next = self.sim.network.link(direction).next_event();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tcplab_control::{CaState, Control};
 use tcplab_tcp::{Config, Connection, Counters, EcnFeedback, Info, Notice, Segment, TimeWait};
-use tcplab_units::{Time, prefetch};
+use tcplab_units::Time;
 
 use crate::application::{Application, Context};
 use crate::histogram::{Histogram, Summary};
@@ -127,6 +127,7 @@ impl TcpStream {
     /// A timer fires.
     pub(crate) fn wake<M: Mode>(&mut self, timer: Timer, endpoints: &FlowEndpoints, sim: &mut SimContext) {
         let now = sim.now();
+        let mut lent = false;
         let end = match timer {
             Timer::Application => {
                 if !std::mem::replace(&mut self.opened[CLIENT], true) {
@@ -139,6 +140,7 @@ impl TcpStream {
                     self.ends[CLIENT] = Some(Box::new(client));
                 }
                 let Some(client) = &mut self.ends[CLIENT] else { return };
+                lent = sim.lend_outbox(client);
                 self.application.on_timer(client, &mut Context { endpoints, sim });
                 CLIENT
             }
@@ -154,11 +156,14 @@ impl TcpStream {
         };
         if timer != Timer::Application
             && let Some(connection) = &mut self.ends[end]
-            && connection.poll_timeout() <= now
         {
-            connection.handle_timeout(now);
+            lent = sim.lend_outbox(connection);
+            if connection.poll_timeout() <= now {
+                connection.handle_timeout(now);
+            }
         }
         self.drive::<M>(end, endpoints, sim);
+        self.return_outbox(end, lent, sim);
     }
 
     /// A segment arrived at the end it was sent to.
@@ -174,11 +179,25 @@ impl TcpStream {
         let Some(connection) = &mut self.ends[end] else {
             return self.receive_without_end::<M>(packet, endpoints, sim);
         };
+        let lent = sim.lend_outbox(connection);
         if let Some(segment) = sim.bodies.segment(packet) {
             connection.handle_segment(segment, now);
         }
         sim.bodies.release(packet.body());
         self.drive::<M>(end, endpoints, sim);
+        self.return_outbox(end, lent, sim);
+    }
+
+    /// Takes back the outbox that an end was `lent`. One that came into being without keeps no memory for its own.
+    #[inline]
+    fn return_outbox(&mut self, end: usize, lent: bool, sim: &mut SimContext) {
+        if let (Some(connection), Some(outbox)) = (&mut self.ends[end], &mut sim.outbox) {
+            if lent {
+                connection.swap_outbox(outbox);
+            } else {
+                connection.free_outbox();
+            }
+        }
     }
 
     /// The same before the end is there, and when it is not there any more.
@@ -200,6 +219,7 @@ impl TcpStream {
         }
         self.accept(&segment, now);
         self.drive::<M>(end, endpoints, sim);
+        self.return_outbox(end, false, sim);
     }
 
     /// The host of an end has sent a segment of it.
@@ -213,8 +233,10 @@ impl TcpStream {
         let Body::Tcp(segment) = body else { return };
         let end = if forward { CLIENT } else { SERVER };
         if let Some(connection) = &mut self.ends[end] {
+            let lent = sim.lend_outbox(connection);
             connection.departed(segment.len, sim.now());
             self.drive::<M>(end, endpoints, sim);
+            self.return_outbox(end, lent, sim);
         }
     }
 
@@ -248,7 +270,7 @@ impl TcpStream {
     #[inline]
     pub(crate) fn prefetch_end(&self, forward: bool) {
         if let Some(end) = &self.ends[usize::from(forward)] {
-            prefetch(&**end);
+            end.prefetch(usize::from(forward) != self.data_end);
         }
     }
 
@@ -256,9 +278,11 @@ impl TcpStream {
     #[inline]
     pub(crate) fn prefetch_behind_end(&self, forward: bool) {
         if let Some(end) = &self.ends[usize::from(forward)] {
-            end.prefetch();
+            end.prefetch_behind();
         }
-        self.rtt.prefetch();
+        if usize::from(forward) == self.data_end {
+            self.rtt.prefetch();
+        }
     }
 
     /// The server's end comes into being with the first SYN.

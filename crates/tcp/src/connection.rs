@@ -1,9 +1,10 @@
 //! One end of a connection.
 
+use core::mem::offset_of;
 use std::collections::VecDeque;
 
 use tcplab_control::{CaState, Control, TcpSock};
-use tcplab_units::{Span, Time};
+use tcplab_units::{Span, Time, prefetch_start};
 
 use crate::chrono::Chrono;
 use crate::cwnd::CwndUse;
@@ -38,10 +39,14 @@ const NOTICES: usize = 1_024;
 
 /// One end of a connection. Drive it so: after any call, send what `poll_transmit` yields until it yields
 /// none, then call `handle_timeout` at `poll_timeout`.
+///
+/// With thousands of connections most of a segment's time is spent waiting for memory. So what arriving data needs comes
+/// first, then what all segments need, what sending needs, and what is rarely needed: `prefetch` asks for no more.
+#[repr(C, align(64))]
 pub struct Connection {
-    pub(crate) sk: TcpSock,
-    pub(crate) control: Control,
-    pub(crate) config: Config,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) delack: DelayedAck,
+    pub(crate) rcv: Receiver,
     pub(crate) now: Time,
     pub(crate) state: State,
     pub(crate) established: bool,
@@ -49,31 +54,45 @@ pub struct Connection {
     pub(crate) timestamps_ok: bool,
     /// A timeout may prove spurious (RFC 5682).
     pub(crate) frto: bool,
-    pub(crate) snd: SendState,
+    pub(crate) sk: TcpSock,
     pub(crate) timers: Timers,
-    pub(crate) board: Scoreboard,
-    pub(crate) out: VecDeque<Segment>,
-    pub(crate) rcv: Receiver,
-    pub(crate) delack: DelayedAck,
-    pub(crate) window: ReceiveWindow,
+    pub(crate) outbox: Outbox,
+    pub(crate) ecn: EcnState,
+    pub(crate) snd: SendState,
+    pub(crate) config: Config,
     pub(crate) rtt: Rtt,
-    pub(crate) rack: Rack,
+    pub(crate) buffer: SendBuffer,
     pub(crate) tail_loss: TailLoss,
     pub(crate) prr: Prr,
+    pub(crate) small_queue: SmallQueue,
+    pub(crate) counters: Counters,
+    pub(crate) chrono: Chrono,
+    pub(crate) board: Scoreboard,
+    pub(crate) persist: Persist,
+    pub(crate) rack: Rack,
+    pub(crate) cwnd_use: CwndUse,
+    pub(crate) latest_rate: LatestRate,
+    pub(crate) control: Control,
     pub(crate) undo: Undo,
     pub(crate) sack_cache: SackCache,
-    pub(crate) latest_rate: LatestRate,
-    pub(crate) cwnd_use: CwndUse,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) small_queue: SmallQueue,
-    pub(crate) chrono: Chrono,
-    pub(crate) persist: Persist,
-    pub(crate) ecn: EcnState,
     pub(crate) gro: Gro,
     pub(crate) handshake: Handshake,
-    pub(crate) counters: Counters,
     pub(crate) last_invalid_us: u64,
+}
+
+/// What an endpoint has for its caller: segments to send, and notices. Empty between calls. A caller who drives many endpoints
+/// lends each the same, so that they write to memory which is in the processor's cache.
+#[derive(Debug, Default)]
+pub struct Outbox {
+    pub(crate) segments: VecDeque<Segment>,
     notices: VecDeque<Notice>,
+}
+
+impl Outbox {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.notices.is_empty()
+    }
 }
 
 /// How far a connection is. `SendState` and `Receiver` say which half is closed.
@@ -271,7 +290,7 @@ impl Connection {
             snd: SendState { write_seq: after_syn, small_end: isn, ..SendState::default() },
             timers: Timers::new(),
             board: Scoreboard::new(),
-            out: VecDeque::new(),
+            outbox: Outbox::default(),
             rcv: Receiver::new(),
             delack: DelayedAck::new(config.delayed_ack, config.mss, window.advertised()),
             window,
@@ -292,7 +311,6 @@ impl Connection {
             handshake: Handshake::default(),
             counters: Counters::default(),
             last_invalid_us: 0,
-            notices: VecDeque::new(),
         };
         connection.set_now(now);
         connection
@@ -387,30 +405,30 @@ impl Connection {
     /// The next segment to send now, if any.
     #[inline]
     pub fn poll_transmit(&mut self, _now: Time) -> Option<Segment> {
-        self.out.pop_front()
+        self.outbox.segments.pop_front()
     }
 
     /// Whether there is a segment to send now.
     #[inline]
     pub fn has_to_transmit(&self) -> bool {
-        !self.out.is_empty()
+        !self.outbox.segments.is_empty()
     }
 
     /// Hands each segment to send now to `send`, which says whether the host takes it. As `poll_transmit`, but without a copy
     /// of each.
     #[inline]
     pub fn transmit(&mut self, now: Time, mut send: impl FnMut(&Segment) -> bool) {
-        while !self.out.is_empty() {
-            let mut sent = std::mem::take(&mut self.out);
+        while !self.outbox.segments.is_empty() {
+            let mut sent = std::mem::take(&mut self.outbox.segments);
             for segment in &sent {
                 if !send(segment) {
                     self.departed(segment.len, now);
                 }
             }
-            if self.out.is_empty() {
+            if self.outbox.segments.is_empty() {
                 // The next ones go into the same memory.
                 sent.clear();
-                self.out = sent;
+                self.outbox.segments = sent;
             }
         }
     }
@@ -418,13 +436,13 @@ impl Connection {
     /// The next thing worth recording, oldest first.
     #[inline]
     pub fn poll_notice(&mut self) -> Option<Notice> {
-        if self.notices.is_empty() {
+        if self.outbox.notices.is_empty() {
             return None;
         }
-        let notice = self.notices.pop_front();
-        if self.notices.is_empty() {
+        let notice = self.outbox.notices.pop_front();
+        if self.outbox.notices.is_empty() {
             // The next ones go into the same memory.
-            self.notices.clear();
+            self.outbox.notices.clear();
         }
         notice
     }
@@ -451,7 +469,7 @@ impl Connection {
 
     /// Whether there is nothing left to poll for.
     pub(crate) fn is_drained(&self) -> bool {
-        self.out.is_empty() && self.notices.is_empty()
+        self.outbox.is_empty()
     }
 
     /// The congestion window, segments (a cheap look, for those who want it after every segment).
@@ -504,9 +522,31 @@ impl Connection {
         &self.control
     }
 
-    /// A segment will arrive soon: asks for the memory behind the endpoint that it will need.
+    /// Exchanges the outbox for another, if both are empty; whether they are.
     #[inline]
-    pub fn prefetch(&self) {
+    pub fn swap_outbox(&mut self, other: &mut Outbox) -> bool {
+        let both = self.is_drained() && other.is_empty();
+        if both {
+            core::mem::swap(&mut self.outbox, other);
+        }
+        both
+    }
+
+    /// Frees the memory of the outbox, where it is empty.
+    pub fn free_outbox(&mut self) {
+        self.swap_outbox(&mut Outbox::default());
+    }
+
+    /// A segment will arrive soon, which brings data or else an ACK: asks for the memory that it will need.
+    #[inline]
+    pub fn prefetch(&self, brings_data: bool) {
+        let most = if brings_data { offset_of!(Connection, tail_loss) } else { offset_of!(Connection, undo) };
+        prefetch_start(self, most);
+    }
+
+    /// The same for the memory behind the endpoint.
+    #[inline]
+    pub fn prefetch_behind(&self) {
         self.board.prefetch();
         self.control.prefetch();
     }
@@ -515,17 +555,17 @@ impl Connection {
         self.now = now;
         self.sk.tcp_clock_cache = now.as_ns() + EPOCH_NS;
         self.sk.tcp_mstamp = now.as_us() + EPOCH_US;
-        if self.out.is_empty() {
+        if self.outbox.segments.is_empty() {
             // Data sent now go into the same memory as the burst before, not into what follows it.
-            self.out.clear();
+            self.outbox.segments.clear();
         }
     }
 
     pub(crate) fn notice(&mut self, notice: Notice) {
-        if self.notices.len() >= NOTICES {
-            self.notices.pop_front();
+        if self.outbox.notices.len() >= NOTICES {
+            self.outbox.notices.pop_front();
         }
-        self.notices.push_back(notice);
+        self.outbox.notices.push_back(notice);
     }
 
     /// The timestamp clock: milliseconds (RFC 7323, section 5.4).

@@ -41,7 +41,7 @@ mod transmit;
 mod undo;
 mod window;
 
-pub use connection::{Connection, Counters, Info, Notice};
+pub use connection::{Connection, Counters, Info, Notice, Outbox};
 pub use ecn::EcnFeedback;
 pub use segment::Segment;
 pub use tcplab_plan::{Ecn, TcpSettings as Config};

@@ -250,7 +250,7 @@ impl Connection {
             note_sending(&mut self.sk, &mut sent, nothing_out);
             self.board.push(sent);
             self.sk.snd_nxt = end_seq;
-            self.out.push_back(header);
+            self.outbox.segments.push_back(header);
             if self.ecn_ok() {
                 header.flags &= !CWR;
             }
@@ -291,7 +291,7 @@ impl Connection {
         self.small_queue.add(sent.len());
         self.board.link_newest(id);
         note_sending(&mut self.sk, self.board.get_mut(id), false);
-        self.out.push_back(header);
+        self.outbox.segments.push_back(header);
         self.sk.segs_out = self.sk.segs_out.wrapping_add(1);
         self.counters.segments_sent += u64::from(header.len > 0);
         self.pace(header.len);

@@ -14,6 +14,15 @@ pub fn prefetch<T: ?Sized>(value: &T) {
     ask(start.wrapping_add(size.saturating_sub(1)));
 }
 
+/// The same for the first `bytes` of it, which begin a line as a rule.
+#[inline(always)]
+pub fn prefetch_start<T: ?Sized>(value: &T, bytes: usize) {
+    let start = core::ptr::from_ref(value).cast::<u8>();
+    for line in 0..=bytes / LINE {
+        ask(start.wrapping_add(line * LINE));
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn ask(line: *const u8) {
