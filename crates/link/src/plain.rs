@@ -104,7 +104,7 @@ impl Plain {
         line.enqueue_in_order(self.free, self.delay, packet);
     }
 
-    /// What leaves the serializer by `now` has left it.
+    /// Counts the packets that have left the serializer by `now`.
     #[inline]
     pub(crate) fn settle(&mut self, now: Time, stats: &mut Stats) {
         while let Some(&Departure { at, frame_len, .. }) = self.queued.front()

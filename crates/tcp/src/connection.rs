@@ -80,8 +80,8 @@ pub struct Connection {
     pub(crate) last_invalid_us: u64,
 }
 
-/// What an endpoint has for its caller: segments to send, and notices. Empty between calls. A caller who drives many endpoints
-/// lends each the same, so that they write to memory which is in the processor's cache.
+/// Segments to send and notices of an endpoint, for its caller. It is empty between calls: a caller of many endpoints lends each
+/// the same one, so that they write to memory which is in the processor's cache.
 #[derive(Debug, Default)]
 pub struct Outbox {
     pub(crate) segments: VecDeque<Segment>,
