@@ -540,8 +540,11 @@ impl Connection {
     /// A segment will arrive soon, which brings data or else an ACK: asks for the memory that it will need.
     #[inline]
     pub fn prefetch(&self, brings_data: bool) {
-        let most = if brings_data { offset_of!(Connection, tail_loss) } else { offset_of!(Connection, undo) };
-        prefetch_start(self, most);
+        if brings_data {
+            prefetch_start::<{ offset_of!(Connection, tail_loss) }>(self);
+        } else {
+            prefetch_start::<{ offset_of!(Connection, undo) }>(self);
+        }
     }
 
     /// The same for the memory behind the endpoint.
