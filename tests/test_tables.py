@@ -77,6 +77,16 @@ def test_a_table_has_the_columns_of_its_schema(name: str, tables: dict[str, pl.D
     assert wrong == {}
 
 
+def test_losses_by_interval_add_up_to_those_of_the_streams(tables: dict[str, pl.DataFrame]) -> None:
+    sums = tables["losses"].group_by("flow", "stream").agg(pl.col("forward", "reverse").sum())
+    one_way = tables["flows"].filter(pl.col("kind").is_in(["tcp", "udp"])).join(
+        sums, on=["flow", "stream"], how="left"
+    )  # fmt: skip
+    assert one_way["forward"].fill_null(0).to_list() == one_way["losses_true"].to_list()
+    assert one_way["losses_true"].sum() > 0
+    assert tables["losses"].select("time", "flow", "stream").is_duplicated().sum() == 0
+
+
 def test_loaded_texts_are_plain_strings(tmp_path: Path) -> None:
     import tcplab
 

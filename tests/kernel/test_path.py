@@ -88,6 +88,7 @@ def test_losses_counted_at_the_receiver_are_those_asked_for(run: Callable[..., R
     sent = row["segments_sent"]
     lost = sent - row["bytes_received"] // 300
     assert row["losses_true"] == lost, "the link knows of every loss"
+    assert done.losses["forward"].sum() == lost, "and when it was"
     assert abs(lost - share * sent) < 4 * sigma(share, sent)
 
 

@@ -156,6 +156,15 @@ def test_what_cannot_be_set_is_said(topo: Topo) -> None:
     assert wrong.returncode == 2
     assert "rat" in wrong.stderr
     assert "a-r, r-b" in topo("set", "a-b", "rate=5Mbit/s").stderr
+    twice = topo("set", "a-r", "rate=5Mbit/s", "rate=6Mbit/s")
+    assert (twice.returncode, "rate is given twice" in twice.stderr) == (2, True)
+
+
+def test_a_queue_is_set_as_in_a_scenario_and_a_program_must_be_named(topo: Topo) -> None:
+    assert topo("set", "a-r", "queue={limit: 50 packets}").returncode == 0
+    for words in (("--",), ("--", "")):
+        wrong = topo("exec", "a", *words)
+        assert (wrong.returncode, "COMMAND" in wrong.stderr) == (2, True)
 
 
 def test_a_capture_is_pcapng_of_the_link(topo: Topo, tmp_path: Path) -> None:

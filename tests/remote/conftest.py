@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from .hosts import Host, Hosts, obstacle
+from .hosts import Host, Hosts, obstacle, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -27,3 +27,14 @@ def hosts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield made
     finally:
         made.down()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """However a test ends, its hosts have no process and no file of ours some seconds later."""
+    made = request.getfixturevalue("hosts") if "hosts" in request.fixturenames else None
+    yield
+    if isinstance(made, Hosts):
+        for name, host in made.all.items():
+            if name != "us":
+                wait_for(lambda host=host: host.left() == [])

@@ -81,6 +81,9 @@ pub struct End {
 pub struct Sample {
     /// Every link direction's queue; none: never.
     pub queues: Option<Span>,
+    /// Losses of streams; none: only their sum is reported.
+    #[serde(default)]
+    pub flows: Option<Span>,
     /// Every packet event.
     pub packets: bool,
 }

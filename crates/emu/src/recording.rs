@@ -5,7 +5,8 @@
 
 use tcplab_link::{Event, Inside, Observer, QueueTables};
 use tcplab_tables::{
-    Dictionary, EventRow, Events, PacketRow, Packets, QueueClasses, QueueGauges, Queues, Symbol, Table,
+    Dictionary, EventRow, Events, Losses, PacketRow, Packets, QueueClasses, QueueGauges, Queues, Symbol,
+    Table,
 };
 use tcplab_units::Time;
 
@@ -27,6 +28,7 @@ pub(crate) struct Rows {
     pub(crate) queue_gauges: QueueGauges,
     pub(crate) packets: Packets,
     pub(crate) events: Events,
+    pub(crate) losses: Losses,
 }
 
 /// The records of a run.
@@ -83,6 +85,13 @@ impl Recording {
     /// Whether events are wanted when they happen and not some time later.
     pub(crate) fn is_eager(&self) -> bool {
         self.on && (self.packets || self.captures.is_some())
+    }
+
+    /// Makes the rows of losses in intervals that ended at `until` or before, of a run that ends at `end`.
+    pub(crate) fn settle_losses(&mut self, until: Time, end: Time) {
+        let flows = &self.flows;
+        let rows = &mut self.rows.losses;
+        self.streams.lately.drain(until.as_ns(), end.as_ns(), |stream| flows[stream], rows);
     }
 
     /// The rows so far.
@@ -175,7 +184,7 @@ impl Observer<Wire> for DirectionObserver<'_> {
         match event {
             Event::Drop | Event::Lose => {
                 if self.recording.on {
-                    self.recording.streams.count_loss(packet, self.arena);
+                    self.recording.streams.count_loss(packet, at, self.arena);
                 }
                 self.arena.release(packet.block);
             }

@@ -168,7 +168,7 @@ impl EventLoop {
             unstamped: self.unstamped,
         };
         let captures = self.captures();
-        self.recording.begin(Streams::new(&run.start.streams), captures);
+        self.recording.begin(Streams::new(&run.start.streams, self.setup.sample.flows), captures);
     }
 
     fn captures(&mut self) -> Option<Captures> {
@@ -287,6 +287,7 @@ impl EventLoop {
     }
 
     fn tell(&mut self, now: Time) {
+        self.recording.settle_losses(Time::from_ns(now.as_ns().saturating_sub(HOLD)), Time::NEVER);
         self.hand_over();
         let mut lateness = Lateness::new();
         let mut delivered = BTreeMap::new();
@@ -312,6 +313,7 @@ impl EventLoop {
             let _ = captures.finish();
         }
         self.recording.on = false;
+        self.recording.settle_losses(Time::NEVER, now);
         let facts = self.facts(&run.before);
         self.hand_over();
         self.recording.captures = None;

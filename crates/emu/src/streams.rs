@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use tcplab_tables::LossTally;
+use tcplab_units::{Span, Time};
+
 use crate::arena::Arena;
 use crate::config::StreamName;
 use crate::frame_layout::{IP, Network, Transport};
@@ -15,10 +18,12 @@ use crate::wire::Wire;
 pub(crate) struct Streams {
     by_server: HashMap<(IpAddr, u16), usize>,
     losses: Vec<StreamLosses>,
+    /// The same by interval.
+    pub(crate) lately: LossTally,
 }
 
 impl Streams {
-    pub(crate) fn new(names: &[StreamName]) -> Streams {
+    pub(crate) fn new(names: &[StreamName], interval: Option<Span>) -> Streams {
         let by_server =
             names.iter().enumerate().map(|(number, name)| ((name.address, name.port), number)).collect();
         let losses = names
@@ -30,7 +35,7 @@ impl Streams {
                 from_server: 0,
             })
             .collect();
-        Streams { by_server, losses }
+        Streams { by_server, losses, lately: LossTally::new(names.len(), interval.map(Span::as_ns)) }
     }
 
     /// The stream of `packet`, and whether it is on its way to the server.
@@ -47,13 +52,12 @@ impl Streams {
         to.or_else(|| self.by_server.get(&from).map(|&number| (number, false)))
     }
 
-    /// `packet` will not arrive.
-    pub(crate) fn count_loss(&mut self, packet: &Wire, arena: &Arena) {
-        match self.of(packet, arena) {
-            Some((stream, true)) => self.losses[stream].to_server += 1,
-            Some((stream, false)) => self.losses[stream].from_server += 1,
-            None => {}
-        }
+    /// `packet` will not arrive; it was lost at `at`.
+    pub(crate) fn count_loss(&mut self, packet: &Wire, at: Time, arena: &Arena) {
+        let Some((stream, to_server)) = self.of(packet, arena) else { return };
+        let losses = &mut self.losses[stream];
+        *if to_server { &mut losses.to_server } else { &mut losses.from_server } += 1;
+        self.lately.count(stream, !to_server, at.as_ns());
     }
 
     /// Losses by stream.

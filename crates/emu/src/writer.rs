@@ -111,7 +111,8 @@ impl Files {
         self.append_table(&rows.queue_classes, &rows.dictionary)?;
         self.append_table(&rows.queue_gauges, &rows.dictionary)?;
         self.append_table(&rows.packets, &rows.dictionary)?;
-        self.append_table(&rows.events, &rows.dictionary)
+        self.append_table(&rows.events, &rows.dictionary)?;
+        self.append_table(&rows.losses, &rows.dictionary)
     }
 
     fn append_table<T: Table>(&mut self, table: &T, dictionary: &Dictionary) -> Result<(), WriteError> {

@@ -320,7 +320,7 @@ fn nothing_leaves_faster_than_the_rate() {
     skip_if_unable!();
     let rate = Rate::from_bits_per_sec(50_000_000);
     let forward = tcplab_link::Direction { rate, ..delay(Span::from_ms(1)) };
-    let sample = Sample { queues: Some(Span::from_ms(10)), packets: true };
+    let sample = Sample { queues: Some(Span::from_ms(10)), flows: Some(Span::from_ms(100)), packets: true };
     let options = Options { sample, capture: Some(What::Headers), ..Options::default() };
     let lab = Lab::new("rate", forward, delay(Span::from_ms(1)), options);
     let begin = monotonic();

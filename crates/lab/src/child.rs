@@ -12,7 +12,7 @@ use nix::unistd::{ForkResult, Pid, execvp, fork, getpid, getppid};
 use serde::Deserialize;
 
 use crate::enter::pidfd;
-use crate::namespace;
+use crate::{closer, namespace};
 
 /// The role of a process of a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -89,6 +89,9 @@ fn become_child(name: &str, role: Role, is_machine: bool, socket: &OwnedFd, pare
         title = format!("{title} {name}");
     }
     set_title(&title);
+    if role == Role::Emulator {
+        closer::start()?;
+    }
     if is_node {
         namespace::new_network()?;
     }

@@ -6,6 +6,7 @@
 //! the plan what each namespace holds, `configure` fills it.
 
 mod child;
+mod closer;
 mod configure;
 mod control;
 mod enter;

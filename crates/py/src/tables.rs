@@ -34,6 +34,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
         dictionary,
         flows,
         intervals,
+        losses,
         sockets,
         gauges,
         legs,
@@ -50,6 +51,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: &Tables) -> PyResult<Bound
     } = tables;
     add(&dict, flows, dictionary)?;
     add(&dict, intervals, dictionary)?;
+    add(&dict, losses, dictionary)?;
     add(&dict, sockets, dictionary)?;
     add(&dict, gauges, dictionary)?;
     add(&dict, legs, dictionary)?;

@@ -2,10 +2,10 @@
 
 use tcplab_link::{Event, Inside, Observer, Packet as _, QueueTables};
 use tcplab_tables::{
-    Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, PacketRow,
-    Packets, Pings, QueueClasses, QueueGauges, Queues, RouteRow, Routes, Sockets, Symbol,
+    Dictionary, EchoBatches, Echoes, EventRow, Events, Fetches, Flows, Gauges, Intervals, Legs, LossTally,
+    Losses, PacketRow, Packets, Pings, QueueClasses, QueueGauges, Queues, RouteRow, Routes, Sockets, Symbol,
 };
-use tcplab_units::Time;
+use tcplab_units::{Span, Time};
 
 use crate::bodies::Bodies;
 use crate::capture::Capture;
@@ -22,6 +22,8 @@ pub struct Tables {
     pub flows: Flows,
     /// One row per stream and flow sample.
     pub intervals: Intervals,
+    /// One row per stream and flow sample in which packets of it were lost; filled when the run is finished.
+    pub losses: Losses,
     /// One row per sending TCP socket and sample.
     pub sockets: Sockets,
     /// One row per socket sample and figure that a control publishes of itself.
@@ -58,6 +60,7 @@ pub(crate) struct Recorder {
     direction_names: [Symbol; 2],
     event_names: [Symbol; Event::ALL.len()],
     streams: Vec<StreamRecord>,
+    lost: LossTally,
 }
 
 /// The recorder's state of a stream.
@@ -90,7 +93,8 @@ impl Recorder {
                 |number| StreamRecord { flow: name, number: u64::from(number), losses: [0; 2], ends };
             streams.extend((0..flow.streams).map(record));
         }
-        Recorder { tables, capture: None, link_names, direction_names, event_names, streams }
+        let lost = LossTally::new(streams.len(), plan.sample.flows.map(Span::as_ns));
+        Recorder { tables, capture: None, link_names, direction_names, event_names, streams, lost }
     }
 
     /// The symbol of `name`.
@@ -117,8 +121,15 @@ impl Recorder {
 
     /// A packet will not reach its application.
     #[inline]
-    pub(crate) fn count_loss(&mut self, packet: &Packet) {
+    pub(crate) fn count_loss(&mut self, packet: &Packet, at: Time) {
         self.streams[packet.stream() as usize].losses[usize::from(!packet.forward())] += 1;
+        self.lost.count(packet.stream() as usize, !packet.forward(), at.as_ns());
+    }
+
+    /// Fills the table of losses at the run's end.
+    pub(crate) fn finish_losses(&mut self, end: Time) {
+        let named = |stream: usize| (self.streams[stream].flow, self.streams[stream].number);
+        self.lost.drain(u64::MAX, end.as_ns(), named, &mut self.tables.losses);
     }
 
     /// Something happened to a stream.
@@ -258,7 +269,7 @@ impl<M: Mode> Observer<Packet> for LinkObserver<'_, M> {
     #[inline(always)]
     fn on(&mut self, event: Event, at: Time, packet: &Packet, queue_packets: u32) {
         if matches!(event, Event::Drop | Event::Lose) {
-            self.recorder.count_loss(packet);
+            self.recorder.count_loss(packet, at);
         }
         if M::PACKETS {
             let body = self.bodies.get(packet);

@@ -132,7 +132,7 @@ impl SimContext {
 
     #[cold]
     fn discard(&mut self, packet: &Packet) {
-        self.recorder.count_loss(packet);
+        self.recorder.count_loss(packet, self.schedule.now());
         self.bodies.release(packet.body());
     }
 
@@ -146,7 +146,7 @@ impl SimContext {
         let next = interface.next_event();
         self.schedule.set(number, next);
         if !has_room {
-            self.recorder.count_loss(&packet);
+            self.recorder.count_loss(&packet, now);
             self.bodies.release(packet.body());
         }
         has_room

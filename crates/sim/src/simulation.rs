@@ -204,6 +204,7 @@ impl Simulation {
             let drained = self.sim.network.is_empty();
             samplers::intervals(&mut self.streams, &mut self.sim, end, drained);
         }
+        self.sim.recorder.finish_losses(end);
         samplers::flows(&self.plan, &self.streams, &mut self.sim, end, self.done);
         self.sim.recorder.tables
     }
@@ -301,7 +302,7 @@ impl Simulation {
         if packet.destination() != node {
             self.sim.forward::<M>(node, packet);
         } else if packet.is_corrupted() {
-            self.sim.recorder.count_loss(&packet);
+            self.sim.recorder.count_loss(&packet, self.sim.schedule.now());
             self.sim.bodies.release(packet.body());
         } else {
             match receiver.endpoints.relays.at(node) {

@@ -10,11 +10,13 @@ mod table;
 pub mod arrow;
 mod column;
 mod dictionary;
+mod loss_tally;
 mod schema;
 mod tally;
 
 pub use column::{Bools, Cell, Column, Floats, Ints, Strings, Validity};
 pub use dictionary::{Dictionary, Symbol};
+pub use loss_tally::LossTally;
 pub use schema::*;
 pub use table::{ColumnSchema, Table, TableSchema, paragraph};
 pub use tally::{Batch, ECHO_HEAD, EchoTally, MAX_ECHO_ROWS};

@@ -11,6 +11,7 @@ pub fn schema() -> Vec<TableSchema> {
     vec![
         Flows::schema(),
         Intervals::schema(),
+        Losses::schema(),
         Sockets::schema(),
         Gauges::schema(),
         Legs::schema(),
@@ -114,6 +115,22 @@ table! {
     duplicates: Option<u64> ["packets"],
     /// Interarrival jitter (RFC 3550, section 6.4.1); null for tcp.
     jitter: Option<f64> ["ns"],
+}
+
+table! {
+    /// One row per stream and interval of `sample: {flows: ...}` in which packets of it were dropped or lost by links,
+    /// or discarded by nodes as for want of a route; the kernel engine knows of links alone. Empty without `sample: {flows: ...}`.
+    Losses, LossRow, "losses", [time, flow, stream, forward, reverse];
+    /// End of the interval.
+    time: u64 ["ns"],
+    /// Flow name.
+    flow: Symbol,
+    /// Stream number.
+    stream: u64,
+    /// Packets from the sender, or of a flow that goes both ways from the client.
+    forward: u64 ["packets"],
+    /// Packets to it, such as ACKs.
+    reverse: u64 ["packets"],
 }
 
 table! {

@@ -41,7 +41,7 @@ class Outage:
     restored: int | None
     """The data plane: from the failure to the first arrival after that; none: nothing arrived any more."""
     lost: int | None = None
-    """Probes or datagrams lost; none: a flow of TCP, which retransmits."""
+    """Probes, datagrams, or packets of TCP with data, lost; none: not known."""
     fib: int | None = None
     """Of a probe at a constant rate: twice what it lost until arrivals went on and the tables were at rest,
     over its rate. Routers change their routes one after another, so that a loss lasts half as long on average
@@ -145,10 +145,15 @@ def _felt(
             "reordered": int(felt["out_of_order"].sum()),
         }
     events = rows("events").filter(during, pl.col("flow") == name)["event"]
-    counted = rows("flows").filter(pl.col("flow") == name)["rtos"].is_not_null().any()
+    streams = rows("flows").filter(pl.col("flow") == name)
+    losses = rows("losses").filter(pl.col("flow") == name)
+    # Only links know them. Results that are older than the table of losses have no times of them.
+    total = streams["losses_true"]
+    known = len(losses) > 0 or (total.is_not_null().any() and total.sum() == 0)
     return {
         **found,
-        "rtos": int((events == "rto").sum()) if counted else None,
+        "lost": int(losses.filter(during)["forward"].sum()) if known else None,
+        "rtos": int((events == "rto").sum()) if streams["rtos"].is_not_null().any() else None,
         "retransmitted": int(felt["retransmits"].sum()) if felt["retransmits"].is_not_null().any() else None,
         "undone": int((events == "undo").sum()) if undo else None,
     }

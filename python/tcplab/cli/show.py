@@ -20,7 +20,7 @@ EXAMPLE = "tcplab show runs/four-controls-20260101-120000 --table sockets --limi
 
 
 _NAMES = (
-    "flows, intervals, sockets, gauges, legs, queues, queue_classes, queue_gauges, "
+    "flows, intervals, losses, sockets, gauges, legs, queues, queue_classes, queue_gauges, "
     "packets, echoes, echo_batches, fetches, pings, hosts, events or routes"
 )
 

@@ -71,7 +71,7 @@ def up(
             warn(problem_text(problem, scenario))
     began = time.monotonic()
     with _naming():
-        lab = held.up(plan, name or plan["name"], str(scenario))
+        lab = held.up(plan, plan["name"] if name is None else name, str(scenario))
     took = time.monotonic() - began
     if json:
         say_json(_as_json(lab) | {"seconds": took})
@@ -155,9 +155,12 @@ def execute(
     run, 127 if it is not found, 128 plus the signal's number if a signal ended it. The program ends with the
     lab.
     """
+    words = command[command[:1] == ["--"] :]
+    if not words or not words[0]:
+        raise CommandError("missing argument 'COMMAND...'", Code.INPUT, "tcplab topo exec NODE -- bash")
     with _naming():
         found = _find(lab)
-        _become(found.command(node, command[command[:1] == ["--"] :]), found, node)
+        _become(found.command(node, words), found, node)
 
 
 @app.command(epilog=_EXAMPLE + "tcplab topo shell r1 --vtysh")
@@ -423,6 +426,8 @@ def _change(now: Direction, settings: list[str]) -> Change:
         key, equals, value = text.partition("=")
         if not equals or not key or not value:
             raise CommandError(f"{visible(text)!r} is not KEY=VALUE", Code.INPUT, "rate=5Mbit/s")
+        if key in given:
+            raise CommandError(f"{visible(key)} is given twice", Code.INPUT)
         given[key] = value
     try:
         return changed(now, given)

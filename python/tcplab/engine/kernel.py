@@ -172,7 +172,7 @@ class _Execution:
                 for wire_ in self.layout.emulated
             ],
             "media": self.plan.get("media", []),
-            "sample": {key: self.plan["sample"].get(key) for key in ("queues", "packets")},
+            "sample": {key: self.plan["sample"].get(key) for key in ("queues", "flows", "packets")},
             "capture": wire["what"] if wire else None,
         }
 

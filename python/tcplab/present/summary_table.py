@@ -216,7 +216,7 @@ def outage_grid(table: Summary) -> Grid:
         (
             "Lost",
             "packets",
-            "Probes or datagrams lost until the link changed again",
+            "Probes, datagrams, or packets with data that were lost until the link changed again",
             [one.lost for one in rows],
         ),
         (

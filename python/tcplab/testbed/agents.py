@@ -17,6 +17,7 @@ from typing import Any
 from tcplab.testbed.errors import TestbedError
 
 Json = dict[str, Any]
+SAME_VERSION = "install the agent and tcplab from one version; in a source tree: scripts/agent"
 PROTOCOL = 1
 # Longest an agent may take to answer, seconds. It may have to share its CPU with many others.
 _PATIENCE = 30.0
@@ -30,6 +31,13 @@ class Event:
     agent: str
     name: str
     content: Json
+
+
+class _Message(Json):
+    """A message of an agent; one of another version may leave out what is needed."""
+
+    def __missing__(self, key: str) -> Any:
+        raise TestbedError(f"a message of the agent lacks {key!r}: it is of another version", SAME_VERSION)
 
 
 class Agents:
@@ -58,7 +66,7 @@ class Agents:
                 if event.content["protocol"] != PROTOCOL:
                     raise TestbedError(
                         f"the agent speaks protocol version {event.content['protocol']}, not {PROTOCOL}",
-                        "install the agent and tcplab from one version",
+                        SAME_VERSION,
                     )
                 hellos[event.agent] = event.content
             else:
@@ -137,8 +145,10 @@ class Agents:
 
     def _take(self, name: str, line: bytes) -> None:
         try:
-            content = json.loads(line)
+            content = json.loads(line, object_hook=_Message)
         except ValueError:
+            content = None
+        if not isinstance(content, dict):
             content = {"event": "error", "message": f"said {line[:100]!r}"}
         self._sort(name, content)
 

@@ -24,11 +24,13 @@ def changed(now: Direction, settings: Mapping[str, str]) -> Change:
     """The change of a direction whose plan is `now`; raises ScenarioErrors.
 
     Keys and values are those of a link's `at` in a scenario. Its own words and checks are used: the settings
-    are read as those of a link of the same rate and delay.
+    are read as those of a link of the same rate and delay, and of the same kind of queue if that needs no
+    settings.
     """
-    from tcplab.scenario import expand, from_data
+    from tcplab.scenario import ScenarioErrors, expand, from_data
 
-    link: dict[str, Any] = {"ends": ["a", "b"], "delay": f"{now['delay']} ns", "at": {"1 s": dict(settings)}}
+    link: dict[str, Any] = {"ends": ["a", "b"], "delay": f"{now['delay']} ns", "at": {"1 s": {}}}
+    link["queue"] = now["queue"]["kind"]
     if now["rate"]:
         link["rate"] = f"{now['rate']} bit/s"
     data = {
@@ -37,6 +39,11 @@ def changed(now: Direction, settings: Mapping[str, str]) -> Change:
         "network": {"nodes": ["a", "b"], "links": [link]},
         "flows": [{"name": "f", "kind": "ping", "from": "a", "to": "b"}],
     }
-    plan = expand(from_data(data))
+    try:
+        from_data(data)
+    except ScenarioErrors:
+        del link["queue"]
+    sets = [f"network.links.a-b.at.1 s.{key}={value}" for key, value in settings.items()]
+    plan = expand(from_data(data, sets=sets))
     found: Change = plan["links"][0]["forward"]["changes"][0]
     return found

@@ -162,3 +162,22 @@ def test_segments_that_tcp_retransmits_in_a_failure_are_counted(tmp_path: Path) 
     tables["flows"][0] |= {"kind": "tcp"}
     (found,) = outages(finished(tmp_path, events=DOWN, **tables))
     assert (found.retransmitted, found.lost) == (6, None)
+
+
+def test_packets_of_tcp_that_are_lost_in_a_failure_are_counted_where_links_know_them(tmp_path: Path) -> None:
+    tables = datagrams(range(0), {})
+    for row in tables["intervals"]:
+        row |= {"lost": None, "out_of_order": None, "retransmits": 0}
+    tables["flows"][0] |= {"kind": "tcp", "losses_true": 15}
+    losses = [
+        {"time": at * MS, "flow": "one", "stream": 0, "forward": lost, "reverse": 32}
+        for at, lost in ((5000, 1), (5100, 2), (9000, 4), (9100, 8))
+    ]
+    (found,) = outages(finished(tmp_path / "known", events=DOWN, losses=losses, **tables))
+    assert found.lost == 6
+    # Results of before there was the table.
+    (found,) = outages(finished(tmp_path / "unknown", events=DOWN, **tables))
+    assert found.lost is None
+    tables["flows"][0]["losses_true"] = 0
+    (found,) = outages(finished(tmp_path / "none", events=DOWN, **tables))
+    assert found.lost == 0

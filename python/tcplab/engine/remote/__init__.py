@@ -202,8 +202,8 @@ class _Execution:
             strict=True,
         ):
             name = connection.name
-            facts = {key: value for key, value in host.items() if key not in ("event", "id")}
-            self._own[name] = facts.pop("reached")
+            facts = {key: value for key, value in host.items() if key not in ("event", "id", "reached")}
+            self._own[name] = host["reached"]
             address = connection.place.address or self._own[name] or self._own_address(connection)
             if address is None:
                 raise TestbedError(

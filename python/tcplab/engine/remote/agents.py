@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tcplab.engine.remote.clocks import Clock, Exchange
 from tcplab.engine.remote.connections import SILENCE, Connection
-from tcplab.testbed.agents import Agents, Json
+from tcplab.testbed.agents import SAME_VERSION, Agents, Json
 from tcplab.testbed.errors import TestbedError
 
 # How often each clock is asked while a run goes on, seconds. It also tells an agent that we are there.
@@ -71,6 +71,15 @@ class RemoteAgents(Agents):
             self._asked[name, number] = asked
 
     def _sort(self, name: str, content: Json) -> None:
+        try:
+            self._take_message(name, content)
+        except (TypeError, ValueError) as problem:
+            # It is the word of another machine.
+            raise TestbedError(
+                f"{name} sent a message that cannot be understood: {problem}", SAME_VERSION
+            ) from None
+
+    def _take_message(self, name: str, content: Json) -> None:
         received = time.monotonic_ns()
         self._heard[name] = received / 1e9
         asked = self._asked.pop((name, content.get("id", 0)), None)
