@@ -118,8 +118,8 @@ table! {
 }
 
 table! {
-    /// One row per stream and interval of `sample: {flows: ...}` in which packets of it were dropped or lost by links,
-    /// or discarded by nodes as for want of a route; the kernel engine knows of links alone. Empty without `sample: {flows: ...}`.
+    /// One row per stream and interval of `sample: {flows: ...}` in which links dropped or lost packets of it. In the
+    /// simulator packets that nodes discard, as for want of a route, are among them.
     Losses, LossRow, "losses", [time, flow, stream, forward, reverse];
     /// End of the interval.
     time: u64 ["ns"],
