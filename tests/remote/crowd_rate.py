@@ -1,4 +1,6 @@
-"""How fast 64 clients of one `tcplab serve` are together, beside iperf3 with 64 streams over the same veth.
+"""How fast 64 clients of one `tcplab serve` are together over veth, beside iperf3 with 64 streams.
+
+At first the service sends to each at a limited rate, 10 Gbit/s in sum; then it receives as much as there is.
 
 `python -m tests.remote.crowd_rate [CLIENTS]`, as root.
 """
@@ -27,6 +29,9 @@ def main() -> None:
         served = Served(Path(where))
         served.hosts.up()
         try:
+            rate = round(10_000 / clients)
+            limited = _clients(served, clients, rate)
+            sys.stdout.write(f"{clients} clients at {rate} Mbit/s each: {limited:.1f} Gbit/s\n")
             ours = _clients(served, clients)
             theirs = _iperf3(served, clients)
             sys.stdout.write(
@@ -37,9 +42,10 @@ def main() -> None:
             served.hosts.down()
 
 
-def _clients(served: Served, clients: int) -> float:
-    """Gbit/s that all receive together while all receive."""
-    served.start("--max-clients", str(clients), "--max-streams", str(clients))
+def _clients(served: Served, clients: int, rate: int | None = None) -> float:
+    """Gbit/s that arrive while all send: the service, at `rate` Mbit/s to each, or else its clients."""
+    options = () if rate is None else ("--max-rate", f"{rate} Mbit/s")
+    served.start("--max-clients", str(clients), "--max-streams", str(clients), *options)
     try:
         names = [f"h{number}" for number in range(clients)]
         scenario = {
@@ -50,7 +56,9 @@ def _clients(served: Served, clients: int) -> float:
                 "links": [{"ends": ["left", name], "rate": "unlimited"} for name in names],
             },
             "flows": [
-                {"name": name, "from": "left", "to": name, "kind": "tcp", "cc": "cubic"} for name in names
+                {"name": name, "kind": "tcp", "cc": "cubic"}
+                | ({"from": "left", "to": name} if rate is None else {"from": name, "to": "left"})
+                for name in names
             ],
             "sample": {"sockets": "1 s", "flows": "500 ms"},
             "duration": f"{_SECONDS} s",
@@ -63,7 +71,7 @@ def _clients(served: Served, clients: int) -> float:
             "--output", "/run/keep/crowd", "--no-report",
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        run = folder / "crowd/run-1"
+        run = (folder / "crowd").rename(folder / f"crowd-{rate}") / "run-1"
         # While all send: the first and the last interval of a stream may be shorter.
         rows = pl.read_parquet(run / "intervals.parquet").filter(
             pl.col("time").is_between(1_000_000_000, (_SECONDS - 1) * 1_000_000_000, closed="right")
