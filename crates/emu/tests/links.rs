@@ -3,7 +3,7 @@
 mod lab;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +15,16 @@ use tcplab_link::config::{Aggregation, Limit, Loss, LossModel, Medium, Queue, Re
 use tcplab_units::{Rate, Span, Time};
 
 const MS: u64 = 1_000_000;
+
+/// Repeats a call with a timeout that a stop of this process has interrupted (signal(7)).
+fn resumed<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
 
 fn assert_conserved(direction: &DirectionStats) {
     assert_eq!(
@@ -36,7 +46,7 @@ fn datagrams(lab: &Lab, count: u32) -> Vec<u32> {
         let (mut numbers, mut bytes) = (Vec::new(), [0; 2000]);
         loop {
             let is_over = all_sent.load(Ordering::Acquire);
-            match receiver.recv(&mut bytes) {
+            match resumed(|| receiver.recv(&mut bytes)) {
                 Ok(len) => {
                     numbers.push(u32::from_be_bytes(bytes[..len].first_chunk().copied().expect("a number")))
                 }
@@ -108,7 +118,7 @@ fn a_rehearsal_has_the_links_of_the_run_and_leaves_no_trace_in_it() {
     let passes = || {
         let sent = monotonic();
         a.send_to(b"one", (B, 4000)).expect("sent");
-        b.recv(&mut [0; 8]).expect("received");
+        resumed(|| b.recv(&mut [0; 8])).expect("received");
         monotonic() - sent
     };
     begin(true);
@@ -127,7 +137,7 @@ fn a_round_trip_takes_both_delays() {
     b.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     let echo = std::thread::spawn(move || {
         let mut bytes = [0; 64];
-        while let Ok((len, from)) = b.recv_from(&mut bytes) {
+        while let Ok((len, from)) = resumed(|| b.recv_from(&mut bytes)) {
             b.send_to(&bytes[..len], from).expect("sent");
         }
     });
@@ -136,7 +146,7 @@ fn a_round_trip_takes_both_delays() {
     for _ in 0..100 {
         let (begin, mut bytes) = (monotonic(), [0; 64]);
         a.send_to(b"echo", (B, 4000)).expect("sent");
-        a.recv(&mut bytes).expect("echoed");
+        resumed(|| a.recv(&mut bytes)).expect("echoed");
         rtts.push(monotonic() - begin);
         std::thread::sleep(Duration::from_millis(3));
     }
