@@ -35,7 +35,7 @@ pub struct Change {
     /// Link goes up or down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
-    /// New queue limit, for arrivals; what waits already stays.
+    /// New queue limit, for arrivals; what waits already stays. A shaper hands it on to the queue within.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
     /// New marking threshold, for arrivals.

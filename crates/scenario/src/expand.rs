@@ -1,6 +1,6 @@
 //! From a scenario to a plan: base units, every default filled in.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use tcplab_plan::{
     Accelerator, Cache, Capture, CaptureWhat, Cc, Chance, Change, Direction, ExpectPath, Flow, FrrFile,
     IpVersion, Jitter, Leg, Limit, Link, Loss, LossModel, Nic, Node, Offloads, Omit, Overhead, Plan, Policer,
@@ -11,7 +11,7 @@ use tcplab_units::{Probability, Rate, Span, Time};
 use crate::addresses::{self, Pool};
 use crate::check::{TCP_HEADER, ip_header, source};
 use crate::document::Step;
-use crate::language::{self, Accelerate, Amount, RandomModel, SocketSettings};
+use crate::language::{self, Accelerate, Amount, QueueTree, RandomModel, SocketSettings};
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
@@ -244,7 +244,8 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
     };
     let by_default = given.place.last() != Some(&Step::from("queue"));
     let given = Json::Object(given.value.0.clone());
-    let mut tree = resolved(layout, number, spec, &json!({ "queue": given }), 0)["queue"].take();
+    let place = Place { layout, link: number, spec, shaper: None, time: 0 };
+    let mut tree = place.resolved(&json!({ "queue": given }))["queue"].take();
     if by_default && let Some(bytes) = tree.pointer("/limit/bytes").and_then(Json::as_u64) {
         let least = MIN_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
         tree["limit"] = json!({"bytes": bytes.max(least)});
@@ -253,21 +254,59 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
     serde_json::from_value(tree).unwrap_or(Queue::droptail(None))
 }
 
-/// A queue and those within it, with its kind, and every amount as an engine takes it.
-fn resolved(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, tree: &Json, time: u64) -> Json {
-    if let Some(amount) = language::amount(tree) {
-        return json!(self::amount(layout, link, spec, &amount, time));
-    }
-    let inside = |tree: &Json| resolved(layout, link, spec, tree, time);
-    match tree {
-        Json::Array(items) => items.iter().map(inside).collect(),
-        Json::Object(keys) => {
-            // `#` is the place of an item in its list.
-            let keys = keys.iter().filter(|(key, _)| *key != "#");
-            let filled = |key: &str, value| if key == "queue" { with_defaults(value) } else { value };
-            keys.map(|(key, value)| (key.clone(), filled(key, inside(value)))).collect()
+/// Where and when a queue's amounts hold.
+#[derive(Clone, Copy)]
+struct Place<'p, 's> {
+    layout: &'p Layout<'s>,
+    link: usize,
+    spec: &'p DirectionSpec,
+    /// The rate of the shaper that it is in, in bit/s.
+    shaper: Option<u64>,
+    time: u64,
+}
+
+impl Place<'_, '_> {
+    /// A queue and those within it, with its kind, and every amount as an engine takes it.
+    fn resolved(self, tree: &Json) -> Json {
+        if let Some(amount) = language::amount(tree) {
+            return json!(self.amount(&amount));
         }
-        other => other.clone(),
+        match tree {
+            Json::Array(items) => items.iter().map(|item| self.resolved(item)).collect(),
+            Json::Object(keys) => {
+                let inside = self.inside(&QueueTree(keys.clone()));
+                // `#` is the place of an item in its list.
+                let keys = keys.iter().filter(|(key, _)| *key != "#");
+                let filled = |key: &str, value| if key == "queue" { with_defaults(value) } else { value };
+                keys.map(|(key, value)| (key.clone(), filled(key, inside.resolved(value)))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The same within a queue.
+    fn inside(self, queue: &QueueTree) -> Self {
+        Place { shaper: queue.shaper().or(self.shaper), ..self }
+    }
+
+    /// A queue's limit or marking threshold.
+    fn amount(self, given: &Amount) -> Option<Limit> {
+        let Place { layout, link, spec, shaper, time } = self;
+        match given {
+            Amount::Packets(packets) => Some(Limit::Packets(*packets)),
+            Amount::Bytes(bytes) => Some(Limit::Bytes(*bytes)),
+            Amount::Time(span) => match layout.rate(spec, time) {
+                // A trace has no rate at a moment: its mean counts.
+                Some(rate) if spec.settings.trace.is_some() && shaper.is_none() => {
+                    Some(Limit::Bytes(u64::try_from(bytes_in(rate, *span)).unwrap_or(u64::MAX).max(1)))
+                }
+                _ => Some(Limit::Time(Span::from_ns(*span))),
+            },
+            Amount::Bdp(of) => {
+                let bdp = layout.bdp(link, spec, shaper, time)?;
+                Some(Limit::Bytes(multiple(&of.0, bdp).max(1)))
+            }
+        }
     }
 }
 
@@ -287,33 +326,24 @@ fn with_defaults(mut queue: Json) -> Json {
     queue
 }
 
-/// A queue's limit or marking threshold.
-fn amount(
-    layout: &Layout<'_>,
-    link: usize,
-    spec: &DirectionSpec,
-    given: &Amount,
-    time: u64,
-) -> Option<Limit> {
-    match given {
-        Amount::Packets(packets) => Some(Limit::Packets(*packets)),
-        Amount::Bytes(bytes) => Some(Limit::Bytes(*bytes)),
-        Amount::Time(span) => match layout.rate(spec, time) {
-            // A trace has no rate at a moment: its mean counts.
-            Some(rate) if spec.settings.trace.is_some() => {
-                Some(Limit::Bytes(u64::try_from(bytes_in(rate, *span)).unwrap_or(u64::MAX).max(1)))
-            }
-            _ => Some(Limit::Time(Span::from_ns(*span))),
-        },
-        Amount::Bdp(of) => layout.bdp(link, spec, time).map(|bdp| Limit::Bytes(multiple(&of.0, bdp).max(1))),
-    }
+/// The queue that a direction begins with.
+fn own_queue(spec: &DirectionSpec) -> QueueTree {
+    spec.settings.queue.as_ref().map_or_else(|| QueueTree(Map::new()), |own| own.value.clone())
 }
 
 /// A change carries the keys that change; a rate of zero loss says that losses end.
 fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, given: &Settings) -> Change {
-    let of_queue = |key: &str| {
-        let amount = language::amount(given.queue.as_ref()?.value.0.get(key)?)?;
-        self::amount(layout, link, spec, &amount, time)
+    let of_queue = |key: fn(&str) -> &'static str| {
+        let (mut own, mut new) = (own_queue(spec), given.queue.as_ref()?.value.clone());
+        let mut place = Place { layout, link, spec, shaper: None, time };
+        loop {
+            place = place.inside(&own);
+            if let Some(amount) = new.0.get(key(own.kind().unwrap_or("droptail"))) {
+                return place.amount(&language::amount(amount)?);
+            }
+            // A shaper keeps its settings; the queue within it changes.
+            (own, new) = (own.within()?, new.within()?);
+        }
     };
     Change {
         at: Time::from_ns(time),
@@ -324,8 +354,8 @@ fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, giv
         reorder: given.reorder.as_ref().map(|it| reorder(&it.value)),
         jitter: given.jitter.as_ref().map(|it| jitter(&it.value)),
         up: given.up.as_ref().map(|up| up.value),
-        limit: of_queue("limit"),
-        mark_above: of_queue("mark_above"),
+        limit: of_queue(Queue::limit_key),
+        mark_above: of_queue(|_| "mark_above"),
         delay: given.delay.as_ref().map(|delay| Span::from_ns(delay.value)),
     }
 }

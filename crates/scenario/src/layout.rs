@@ -134,9 +134,16 @@ impl<'s> Layout<'s> {
 
     /// Bandwidth-delay product of a direction in bytes; none where the rate is unlimited.
     ///
-    /// The delay is the longest base RTT of the flows that cross the link, and at least twice the direction's own.
-    pub(crate) fn bdp(&self, link: usize, spec: &DirectionSpec, time: u64) -> Option<u128> {
-        let rate = self.rate(spec, time)?;
+    /// The delay is the longest base RTT of the flows that cross the link, and at least twice the direction's own. The
+    /// rate is that of the shaper, where there is one.
+    pub(crate) fn bdp(
+        &self,
+        link: usize,
+        spec: &DirectionSpec,
+        shaper: Option<u64>,
+        time: u64,
+    ) -> Option<u128> {
+        let rate = shaper.or_else(|| self.rate(spec, time))?;
         let crossing = self.crossing[link].iter().map(|&flow| self.base_rtt(flow, time)).max().unwrap_or(0);
         Some(bytes_in(rate, spec.delay_at(time).saturating_mul(2).max(crossing)))
     }

@@ -300,7 +300,7 @@ impl<'d> Reader<'d> {
             }
             self.shape(variant, &mut shape);
             shape.properties.retain(|(key, _)| *key != "kind");
-            shape.required.retain(|key| *key != "kind");
+            shape.required.retain(|key| *key != "kind" && schema.get("x-change").is_none());
         }
         if let (Some(short), true) = (short, is_short) {
             let (_, schema) = shape.properties.iter().find(|(key, _)| *key == short)?;
@@ -369,7 +369,14 @@ impl<'d> Reader<'d> {
         let noun = text("x-noun", "flow");
         let Some(given) = node.get("kind") else {
             return match default {
-                Some(default) => by_name(default),
+                Some(default) => {
+                    // A change of what there is need not repeat its kind.
+                    let changed = schema.get("x-change").and_then(|_| {
+                        let kinds = std::iter::once(default).chain(names.iter().copied());
+                        kinds.filter_map(by_name).find(|(_, kind)| self.has_all_keys(kind, node))
+                    });
+                    changed.or_else(|| by_name(default))
+                }
                 None => {
                     let message = "`kind` is missing".to_owned();
                     self.refuse(path, &message, text("x-example", "kind: tcp"), true);
@@ -412,6 +419,13 @@ impl<'d> Reader<'d> {
             self.refused.push(path.clone());
         }
         chosen
+    }
+
+    /// Whether every key of a mapping is one of `schema`.
+    fn has_all_keys(&self, schema: &'d Json, node: &Node) -> bool {
+        let mut shape = Shape::default();
+        self.shape(schema, &mut shape);
+        node.entries().iter().all(|entry| shape.properties.iter().any(|(known, _)| *known == entry.key))
     }
 
     /// The variant whose `kind` is all that is written (`queue: fq_codel`); none: it is the value of the short form.

@@ -124,7 +124,8 @@ fn written(part: &Json) -> Json {
     for (key, value) in keys {
         match (key.as_str(), value) {
             (
-                "description" | "x-short" | "x-short-list" | "x-default" | "x-rule" | "x-noun" | "x-example",
+                "description" | "x-short" | "x-short-list" | "x-default" | "x-rule" | "x-noun" | "x-example"
+                | "x-change",
                 _,
             ) => {}
             ("default", value) => {

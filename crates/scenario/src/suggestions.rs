@@ -49,6 +49,10 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("end", "stop"),
     ("delay", "rtt"),
     ("rtt", "delay"),
+    ("keep_alive", "connections"),
+    ("pages", "count"),
+    ("think_time", "think"),
+    ("memory", "size"),
 ];
 
 /// Other words for the same value.
@@ -66,6 +70,15 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("gaussian", "normal"),
     ("fifo", "droptail"),
     ("poisson", "exponential"),
+    ("drop", "reset"),
+    ("refuse", "reset"),
+    ("reject", "reset"),
+    ("bypass", "pass"),
+    ("forward", "pass"),
+    ("constant", "uniform"),
+    ("equal", "uniform"),
+    ("random", "uniform"),
+    ("pareto", "zipf"),
 ];
 
 /// How a missing key may be given whose schema has no example.

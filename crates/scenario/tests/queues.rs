@@ -70,6 +70,55 @@ fn cake_takes_the_words_of_tc() {
     assert_eq!(refused("{kind: cake, overhead: 257 B, mpu: 84}").len(), 2);
     let said = read("cake", "{5 s: {queue: 100 packets}}").expect_err("no limit");
     assert!(said.contains("a `cake` queue has no `limit` that could change"), "{said}");
+    assert!(said.contains("did you mean `queue: {memlimit: 1 MB}`?"), "{said}");
+}
+
+#[test]
+fn the_memory_of_cake_changes() {
+    let limit = |queue: &str, change: &str| {
+        let made = read(queue, &format!("{{5 s: {{queue: {change}}}}}"));
+        made.map(|mut made| made["changes"][0]["limit"].take())
+    };
+    assert_eq!(limit("cake", "{memlimit: 2 MB}"), Ok(json!({"bytes": 2_000_000})));
+    assert_eq!(limit("{kind: cake, bandwidth: 8 Mbit/s}", "{memlimit: 1 BDP}"), Ok(json!({"bytes": 20_000})));
+    assert_eq!(limit("cake", "{kind: cake, memlimit: 30 ms}"), Ok(json!({"time": 30_000_000})));
+    assert!(limit("codel", "{memlimit: 2 MB}").expect_err("codel").contains("has no `memlimit`"));
+}
+
+#[test]
+fn the_queue_within_a_token_bucket_changes() {
+    let tbf = "{kind: tbf, rate: 5 Mbit/s, burst: 10 kB, queue: codel}";
+    let change = |change: &str| {
+        read(tbf, &format!("{{5 s: {{queue: {change}}}}}")).map(|mut made| made["changes"][0]["limit"].take())
+    };
+    assert_eq!(change("{queue: 100 packets}"), Ok(json!({"packets": 100})));
+    // Of 5 Mbit/s, not of the 10 of the link.
+    assert_eq!(change("{queue: 2 BDP}"), Ok(json!({"bytes": 25_000})));
+    for (wrong, said) in [
+        ("100 packets", "did you mean `queue: {queue: 100 packets}`?"),
+        ("{rate: 1 Mbit/s}", "`rate` cannot change during the run"),
+        ("{queue: {kind: pie}}", "the queue is `codel`, and its kind cannot change during the run"),
+        ("{queue: unlimited}", "a queue cannot become `unlimited` later"),
+    ] {
+        assert!(change(wrong).expect_err(wrong).contains(said), "{wrong}: {:?}", change(wrong));
+    }
+}
+
+#[test]
+fn amounts_within_a_shaper_are_at_its_rate() {
+    let made = queue("{kind: tbf, rate: 5 Mbit/s, burst: 10 kB, queue: {kind: codel, limit: 2 BDP}}");
+    assert_eq!(made["queue"]["limit"], json!({"bytes": 25_000}));
+    let made = queue("{kind: cake, bandwidth: 8 Mbit/s, memlimit: 2 BDP}");
+    assert_eq!(made["memlimit"], json!({"bytes": 40_000}));
+    assert_eq!(queue("{kind: cake, memlimit: 2 BDP}")["memlimit"], json!({"bytes": 50_000}));
+    // The link needs no rate then.
+    let text = "tcplab: 1\nname: test\nnetwork:\n  nodes: [a, b]\n  links:\n    - {ends: [a, b], delay: 10 ms, queue: \
+                {kind: tbf, rate: 5 Mbit/s, burst: 10 kB, queue: 20 ms}}\nflows:\n  - {name: bulk, kind: tcp, from: a, \
+                to: b}\n";
+    let document = Document::parse(text.as_bytes(), "test.yaml").expect("YAML");
+    let made = plan(document, &[], &Memory::default()).expect("a plan");
+    let queue = serde_json::to_value(&made.links[0].forward.queue).expect("JSON");
+    assert_eq!(queue["queue"]["limit"], json!({"time": 20_000_000}));
 }
 
 #[test]

@@ -141,10 +141,7 @@ proptest! {
                 }
                 Step::Take => left += take(&mut queue, &mut ledger, now),
                 Step::Limit(new) => {
-                    // CAKE's stays, and check refuses a change of it.
-                    if !matches!(config, Queue::Cake(_)) {
-                        limit = limit.and(Some(new));
-                    }
+                    limit = limit.and(Some(new));
                     queue.change(&limited(new), link);
                 }
                 Step::Rate(new) => {

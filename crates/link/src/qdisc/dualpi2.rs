@@ -45,7 +45,7 @@ impl<P: Packet> Queue<P> {
 
 /// Certainty.
 const ONE: i64 = 1 << 50;
-/// So many bytes may always wait in L unmarked (`Th_len`): a queue of one packet is none.
+/// So many bytes may always wait in L unmarked (`Th_len`): a queue of one packet is none. A jumbo frame is one, too.
 const ONE_PACKET: u64 = 1514;
 
 impl<P: Packet> Dualpi2<P> {
@@ -107,8 +107,9 @@ impl<P: Packet> Dualpi2<P> {
 
     /// Whether `packet`, the next of L, is to be marked: by the delay it had, or by the coupling.
     fn marks_low_latency(&self, packet: &Queued<P>, now: Time) -> bool {
+        let len = u64::from(packet.packet.frame_len());
         let native = now.since(packet.since) > self.config.step_thresh
-            && self.low_latency.packets.bytes() + u64::from(packet.packet.frame_len()) > ONE_PACKET;
+            && self.low_latency.packets.bytes() + len > ONE_PACKET.max(len);
         native || self.draw(packet.number, 0) < self.coupled()
     }
 
@@ -295,6 +296,20 @@ mod tests {
         }
         // The last one waits alone, without a queue.
         assert_eq!(marks, [false, false, true, false]);
+    }
+
+    #[test]
+    fn a_jumbo_frame_alone_is_no_queue() {
+        let mut queue = dualpi2(config::Dualpi2::default());
+        for number in 0..2 {
+            enqueue_number(&mut queue, Unit { ecn: Ecn::Ect1, ..Unit::new(9014) }, number, Time::ZERO);
+        }
+        let marks = [5, 10].map(|ms| {
+            let mut notified = Vec::new();
+            queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut notified);
+            notified == [Notified::Marked]
+        });
+        assert_eq!(marks, [true, false]);
     }
 
     #[test]

@@ -134,6 +134,23 @@ impl Queue {
         self.discipline().cautions(rate)
     }
 
+    /// The key of the rate at which a kind shapes what waits in it.
+    pub fn shaper_key(kind: &str) -> Option<&'static str> {
+        match kind {
+            "tbf" => Some("rate"),
+            "cake" => Some("bandwidth"),
+            _ => None,
+        }
+    }
+
+    /// The key of the limit that a kind has; that of the queue within it, where it has none.
+    pub fn limit_key(kind: &str) -> &'static str {
+        match kind {
+            "cake" => "memlimit",
+            _ => "limit",
+        }
+    }
+
     /// The settings that a switch of a kind stands for, where it stands for others than its own.
     pub fn preset(kind: &str, switch: &str) -> Option<Queue> {
         match (kind, switch) {

@@ -9,13 +9,13 @@ use super::flows::{Buffers, buffers};
 use super::{Finding, everything};
 use crate::addresses::{self, Pool};
 use crate::document::Step;
-use crate::language::Amount;
+use crate::language::{Amount, QueueTree};
 use crate::layout::Layout;
 use crate::quantity::{LARGEST, quoted};
 use crate::reader::Path;
 use crate::schema;
 use crate::suggestions::near_name;
-use crate::topology::{NodeSpec, Setting, at, below};
+use crate::topology::{DirectionSpec, NodeSpec, Setting, at, below};
 
 pub(super) fn links(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for link in &layout.topology.links {
@@ -136,12 +136,16 @@ pub(super) fn queues(layout: &Layout<'_>, found: &mut Vec<Finding>) {
     for (link, _, spec) in layout.directions() {
         let own = spec.settings.queue.iter().map(|queue| (0, queue));
         let later = spec.changes.iter().filter_map(|(time, change)| Some((*time, change.queue.as_ref()?)));
-        for (time, queue) in own.chain(later) {
-            let mut trees = vec![queue.value.clone()];
-            while let Some(tree) = trees.pop() {
-                trees.extend(tree.inner());
+        for (time, queue) in own.clone().chain(later) {
+            // A change names no rate: the shaper is the one there is.
+            let like = own.clone().next().map(|(_, own)| own.value.clone());
+            let mut trees = vec![(queue.value.clone(), like, None)];
+            while let Some((tree, like, outside)) = trees.pop() {
+                let shaper = tree.shaper().or(like.as_ref().and_then(QueueTree::shaper)).or(outside);
+                let like = like.and_then(|like| like.within());
+                trees.extend(tree.inner().into_iter().map(|inner| (inner, like.clone(), shaper)));
                 for (key, amount) in tree.amounts() {
-                    found.extend(amount_finding(layout, link, spec, time, queue, key, &amount));
+                    found.extend(amount_finding((layout, link, spec, shaper, time), queue, key, &amount));
                 }
             }
         }
@@ -149,11 +153,8 @@ pub(super) fn queues(layout: &Layout<'_>, found: &mut Vec<Finding>) {
 }
 
 fn amount_finding(
-    layout: &Layout<'_>,
-    link: usize,
-    spec: &crate::topology::DirectionSpec,
-    time: u64,
-    queue: &Setting<crate::language::QueueTree>,
+    (layout, link, spec, shaper, time): (&Layout<'_>, usize, &DirectionSpec, Option<u64>, u64),
+    queue: &Setting<QueueTree>,
     key: &str,
     amount: &Amount,
 ) -> Option<Finding> {
@@ -163,7 +164,8 @@ fn amount_finding(
         Amount::Packets(_) | Amount::Bytes(_) => return None,
     };
     let by_default = queue.place.last() != Some(&Step::from("queue"));
-    let (Some(rate), Some(bdp)) = (layout.rate(spec, time), layout.bdp(link, spec, time)) else {
+    let rate = shaper.or_else(|| layout.rate(spec, time));
+    let (Some(rate), Some(bdp)) = (rate, layout.bdp(link, spec, shaper, time)) else {
         let message = format!("a {} given as {what} needs a rate, and here it is unlimited", noun(key));
         let finding = Finding::new(queue.place.clone(), message).suggest("1000 packets");
         return (!by_default).then(|| finding.depends(vec![at!["network"]]));
@@ -202,28 +204,47 @@ pub(super) fn changes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
                 }
             }
             let Some(queue) = &change.queue else { continue };
-            let kind = spec.settings.queue.as_ref().and_then(|own| own.value.kind()).unwrap_or("droptail");
-            if queue.value.kind().is_some_and(|other| other != kind) {
-                let message = format!("the queue is `{kind}`, and its kind cannot change during the run");
-                found.push(Finding::new(below(&queue.place, "kind"), message));
-            }
-            for key in ["limit", "mark_above"] {
-                if queue.value.0.contains_key(key) && !schema::queue_has(kind, key) {
-                    let message = format!("a `{kind}` queue has no `{key}` that could change");
-                    found.push(Finding::new(queue.place.clone(), message));
+            let own = spec.settings.queue.as_ref().map(|own| own.value.clone());
+            queue_change(own, &queue.value, &queue.place, found);
+        }
+    }
+}
+
+/// Mistakes of a change of `own`, the queue at `place`.
+fn queue_change(own: Option<QueueTree>, change: &QueueTree, place: &[Step], found: &mut Vec<Finding>) {
+    let kind = own.as_ref().and_then(QueueTree::kind).unwrap_or("droptail");
+    let finding = |message: String| Finding::new(place.to_vec(), message);
+    if change.kind().is_some_and(|other| other != kind) {
+        let message = format!("the queue is `{kind}`, and its kind cannot change during the run");
+        found.push(Finding::new(below(place, "kind"), message));
+    }
+    for key in change.0.keys().map(String::as_str) {
+        match key {
+            "kind" => {}
+            "queue" if schema::queue_has(kind, key) => {
+                if let (Some(own), Some(change)) = (own.as_ref().and_then(QueueTree::within), change.within())
+                {
+                    queue_change(Some(own), &change, &below(place, key), found);
                 }
             }
-            if queue.value.0.get("limit").is_some_and(serde_json::Value::is_null) {
-                let message = "a queue cannot become `unlimited` later";
-                found.push(Finding::new(queue.place.clone(), message).suggest("1000000 packets"));
+            "limit" | "mark_above" | "memlimit" if schema::queue_has(kind, key) => {}
+            "limit" | "mark_above" | "memlimit" => {
+                let instead = match key {
+                    "limit" if schema::queue_has(kind, "memlimit") => "queue: {memlimit: 1 MB}",
+                    "limit" if schema::queue_has(kind, "queue") => "queue: {queue: 100 packets}",
+                    _ => "",
+                };
+                let message = format!("a `{kind}` queue has no `{key}` that could change");
+                found.push(finding(message).suggest(instead));
             }
-            for key in queue.value.0.keys() {
-                if !matches!(key.as_str(), "kind" | "limit" | "mark_above") {
-                    let message = format!("{} cannot change during the run", quoted(key));
-                    found.push(Finding::new(below(&queue.place, key.as_str()), message).at_key());
-                }
+            other => {
+                let message = format!("{} cannot change during the run", quoted(other));
+                found.push(Finding::new(below(place, other), message).at_key());
             }
         }
+    }
+    if change.0.get("limit").is_some_and(serde_json::Value::is_null) {
+        found.push(finding("a queue cannot become `unlimited` later".to_owned()).suggest("1000000 packets"));
     }
 }
 

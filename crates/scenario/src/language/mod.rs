@@ -15,7 +15,7 @@ use num_rational::BigRational;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tcplab_plan::{CaptureAt, Emulator};
+use tcplab_plan::{CaptureAt, Emulator, Queue};
 
 pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use cache::Cache;
@@ -94,6 +94,16 @@ impl QueueTree {
     /// Its amounts, by key.
     pub(crate) fn amounts(&self) -> impl Iterator<Item = (&str, Amount)> {
         self.0.iter().filter_map(|(key, value)| Some((key.as_str(), amount(value)?)))
+    }
+
+    /// The queue that a shaper holds.
+    pub(crate) fn within(&self) -> Option<QueueTree> {
+        self.0.get("queue").and_then(Value::as_object).map(|keys| QueueTree(keys.clone()))
+    }
+
+    /// The rate at which it shapes what waits in it, in bit/s.
+    pub(crate) fn shaper(&self) -> Option<u64> {
+        self.0.get(Queue::shaper_key(self.kind()?)?)?.as_u64()
     }
 
     /// The queues within it.

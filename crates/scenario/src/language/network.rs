@@ -224,6 +224,7 @@ impl JsonSchema for QueueChange {
         for kind in kinds.filter_map(Value::as_object_mut) {
             kind.insert("required".to_owned(), json!(["kind"]));
         }
+        schema.insert("x-change".to_owned(), json!(true));
         schema
     }
 }
@@ -234,7 +235,7 @@ pub(crate) struct LinkChange {
     /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
-    /// New queue limit, and where named, new marking threshold.
+    /// New queue limit (`memlimit` of cake), and where named, new marking threshold; of `tbf`, those of its `queue`.
     #[schemars(with = "Option<QueueChange>")]
     pub(crate) queue: Option<QueueTree>,
     /// New one-way propagation delay.
@@ -248,7 +249,8 @@ pub(crate) struct PathChange {
     /// Impairments.
     #[serde(flatten)]
     pub(crate) impairments: Impairments,
-    /// New limit of the forward queue, and where named, new marking threshold.
+    /// New limit of the forward queue (`memlimit` of cake), and where named, new marking threshold; of `tbf`, those of
+    /// its `queue`.
     #[schemars(with = "Option<QueueChange>")]
     pub(crate) queue: Option<QueueTree>,
     /// New base round-trip time, half in each direction.

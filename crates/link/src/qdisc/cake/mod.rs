@@ -161,8 +161,11 @@ impl<P: Packet> Qdisc<P> for Cake<P> {
         ]
     }
 
-    /// Its limit does not change.
-    fn change(&mut self, _change: &Change, _rate: Option<Rate>) {}
+    fn change(&mut self, change: &Change, rate: Option<Rate>) {
+        if change.limit.is_some() {
+            self.limit = Threshold::new(change.limit, self.config.bandwidth.or(rate));
+        }
+    }
 
     fn set_rate(&mut self, rate: Option<Rate>) {
         self.limit = self.limit.at_rate(self.config.bandwidth.or(rate));

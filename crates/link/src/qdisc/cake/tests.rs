@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use tcplab_units::{Rate, Span, Time};
 
 use super::Cake;
-use crate::config::{self, AckFilter, Cells, Diffserv, Isolation, Limit, Queue};
+use crate::config::{self, AckFilter, Cells, Change, Diffserv, Isolation, Limit, Queue};
 use crate::inside::{Acknowledgment, Inside};
 use crate::qdisc::contract::{Contract, limits, rate};
-use crate::qdisc::testing::{Notified, Unit, enqueue};
+use crate::qdisc::testing::{Notified, Unit, enqueue, no_change};
 use crate::qdisc::{Cause, Qdisc, Queued, Sink};
 
 /// 8 Mbit/s, 1000 bytes a millisecond.
@@ -258,6 +258,20 @@ fn the_memory_limit_may_be_packets_or_time_at_the_rate_of_the_shaper() {
         queue.backlog().packets
     };
     assert_eq!([Limit::Packets(7), Limit::Time(Span::from_ms(5))].map(most), [7, 5]);
+}
+
+#[test]
+fn a_lower_memory_limit_holds_from_the_next_arrival_on() {
+    let mut queue = cake(config::Cake::default());
+    for _ in 0..9 {
+        give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1));
+    }
+    // 8 Mbit/s, not the link's rate.
+    queue.change(&Change { limit: Some(Limit::Time(Span::from_ms(4))), ..no_change() }, rate(80_000_000));
+    assert_eq!(queue.backlog().packets, 9);
+    let notified = give(&mut queue, Unit { flow: 220, ..Unit::new(1000) }, ms(1));
+    assert_eq!(notified.len(), 7);
+    assert_eq!(queue.backlog().packets, 4);
 }
 
 #[test]
