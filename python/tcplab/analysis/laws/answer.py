@@ -32,7 +32,7 @@ def answer(path: Path, *, window: float | None = None, streams: int = 1) -> list
         Line("pipe", "segments that fill the path", path.pipe, "segments", "BDP / frame", "RFC 2488"),
         Line(
             "window_needed",
-            "window needed a stream",
+            "window needed per stream",
             link * path.rtt / 8 / streams,
             "B",
             "goodput · RTT / 8 / streams",
