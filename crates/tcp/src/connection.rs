@@ -302,7 +302,7 @@ impl Connection {
             sack_cache: SackCache::default(),
             latest_rate: LatestRate::default(),
             cwnd_use: CwndUse::default(),
-            buffer: SendBuffer::new(config),
+            buffer: SendBuffer::new(config, after_syn),
             small_queue: SmallQueue::default(),
             chrono: Chrono::new(),
             persist: Persist::default(),

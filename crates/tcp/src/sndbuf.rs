@@ -1,7 +1,10 @@
 //! The send buffer: how much of what the application writes it takes (SO_SNDBUF, `tcp_wmem`).
 
+use std::collections::VecDeque;
+
 use crate::Config;
 use crate::Connection;
+use crate::seq::after;
 use crate::transmit::GSO_HEADERS;
 
 /// `tcp_wmem[1]`, where auto-tuning starts.
@@ -34,10 +37,15 @@ pub(crate) struct SendBuffer {
     chunk: u32,
     /// Payload that was put into the last buffer.
     last: u32,
+    /// Ends of the buffers of one segment that the application pushed and that are not sent yet (`tcp_mark_push`).
+    pushes: VecDeque<u32>,
+    /// The latest of them (`pushed_seq`).
+    pushed: u32,
 }
 
 impl SendBuffer {
-    pub(crate) fn new(config: &Config) -> SendBuffer {
+    /// Of a connection whose data begins at `seq`.
+    pub(crate) fn new(config: &Config, seq: u32) -> SendBuffer {
         SendBuffer {
             limit: config.send_buffer.map_or(INITIAL, |bytes| bytes.saturating_mul(2).max(MIN_LIMIT)),
             fixed: config.send_buffer.is_some(),
@@ -47,7 +55,28 @@ impl SendBuffer {
             bursts_out: 0,
             chunk: config.mss,
             last: 0,
+            pushes: VecDeque::new(),
+            pushed: seq,
         }
+    }
+
+    /// More is written to the segment that ends at `end`, so the end of the former write is not that of a segment.
+    fn unmark_push(&mut self, end: u32) {
+        if self.pushes.back() == Some(&end) {
+            self.pushes.pop_back();
+        }
+    }
+
+    /// What is sent up to `end` carries PSH if the application pushed it.
+    pub(crate) fn take_push(&mut self, end: u32) -> bool {
+        let mut found = false;
+        while let Some(&push) = self.pushes.front()
+            && !after(push, end)
+        {
+            self.pushes.pop_front();
+            found = true;
+        }
+        found
     }
 
     /// The application waits for room.
@@ -157,13 +186,17 @@ impl Connection {
     /// Room is asked for only when a buffer is begun. As a full one is sent at once, and from its front, the last
     /// buffer of a connection that is not paced takes more and more: with its window open it exceeds the limit.
     fn take_one_buffer(&mut self) -> bool {
+        let mut begun = self.last_buffer();
         if self.buffer.write_left == 0 {
             self.rate_check_app_limited();
             self.buffer.write_left = WRITE.min(self.buffer.unwritten);
+            if begun > 0 && begun < self.buffer.chunk {
+                self.buffer.unmark_push(self.snd.write_seq);
+            }
         }
-        let mut begun = self.last_buffer();
         if begun == 0 || begun >= self.buffer.chunk {
             if !self.buffer.has_room(self.send_memory()) {
+                self.mark_push();
                 return false;
             }
             begun = 0;
@@ -176,11 +209,31 @@ impl Connection {
         }
         self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
         if self.buffer.write_left == 0 {
+            self.mark_push();
+            self.push_pending();
+        } else if self.has_to_push() {
+            self.mark_push();
             self.push_pending();
         } else if self.unsent() == self.buffer.last {
             self.push_one();
         }
         true
+    }
+
+    /// Whether half of the largest window was written since the last push (`forced_push`).
+    fn has_to_push(&self) -> bool {
+        let half = self.buffer.pushed.wrapping_add(self.snd.max_window / 2);
+        self.chunk_segments() == 1 && after(self.snd.write_seq, half)
+    }
+
+    /// The segment written last will carry PSH: the writer ends, has to wait or has to push (`tcp_push`). A burst of several
+    /// carries it anyway.
+    fn mark_push(&mut self) {
+        let end = self.snd.write_seq;
+        if self.chunk_segments() == 1 && self.unsent() > 0 && self.buffer.pushed != end {
+            self.buffer.pushed = end;
+            self.buffer.pushes.push_back(end);
+        }
     }
 
     /// After an ACK: wakes a waiting writer once there is room enough.
@@ -226,7 +279,7 @@ mod tests {
     /// A buffer of two segments a chunk that the application limits to `bytes`.
     fn buffer(bytes: u64) -> SendBuffer {
         let config = Config { send_buffer: Some(bytes), ..Config::default() };
-        SendBuffer { chunk: 2 * SEGMENT, ..SendBuffer::new(&config) }
+        SendBuffer { chunk: 2 * SEGMENT, ..SendBuffer::new(&config, 0) }
     }
 
     #[test]
@@ -246,6 +299,16 @@ mod tests {
     fn the_limit_is_twice_what_the_application_sets() {
         let buffer = buffer(50_000);
         assert!(buffer.has_room(99_999) && !buffer.has_room(100_000));
+    }
+
+    #[test]
+    fn a_push_is_taken_with_the_segment_that_has_its_end() {
+        let mut buffer = buffer(100_000);
+        buffer.pushes.extend([2 * SEGMENT, 3 * SEGMENT]);
+        assert!(
+            !buffer.take_push(SEGMENT) && buffer.take_push(2 * SEGMENT) && !buffer.take_push(2 * SEGMENT)
+        );
+        assert!(buffer.take_push(4 * SEGMENT) && !buffer.take_push(5 * SEGMENT));
     }
 
     #[test]

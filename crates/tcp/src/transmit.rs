@@ -107,7 +107,12 @@ impl Connection {
             if self.small_queue_holds_back(bytes, false) {
                 break;
             }
-            sent += self.send_burst(bytes, fin && bytes == unsent, bytes == unsent);
+            let is_pushed = if self.chunk_segments() == 1 {
+                self.buffer.take_push(self.sk.snd_nxt.wrapping_add(bytes))
+            } else {
+                bytes == unsent
+            };
+            sent += self.send_burst(bytes, fin && bytes == unsent, is_pushed);
             if push != Push::Pending {
                 break;
             }
@@ -211,8 +216,8 @@ impl Connection {
         !self.fin_waits()
     }
 
-    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last carries PSH if nothing written
-    /// follows it (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone: that tells the peer's GRO to
+    /// Sends `bytes` (and the FIN) as one burst; returns its segments. The last carries PSH if the application pushed it
+    /// (`push`) and, as in `__tcp_transmit_skb`, whenever it is not alone: that tells the peer's GRO to
     /// pass the burst on, and makes a reader that is quick acknowledge an odd segment (`tcp_measure_rcv_mss`,
     /// `tcp_cleanup_rbuf`). A retransmission is without.
     pub(crate) fn send_burst(&mut self, bytes: u32, fin: bool, push: bool) -> u32 {
