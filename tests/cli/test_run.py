@@ -268,7 +268,7 @@ def test_a_killed_run_is_marked_and_has_no_half_file(here: Path, start: Start, t
     assert listed["status"] == "interrupted"
     shown = tcplab("show", "out")
     assert shown.returncode == 0
-    assert "nothing to summarise" in shown.stdout
+    assert "nothing to summarize" in shown.stdout
 
 
 def test_a_terminal_sees_bars_with_goodput(here: Path, environment: dict[str, str]) -> None:

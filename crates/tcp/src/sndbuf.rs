@@ -67,7 +67,7 @@ impl SendBuffer {
         }
     }
 
-    /// What is sent up to `end` carries PSH if the application pushed it.
+    /// Whether the segment that ends at `end` carries PSH: the application pushed its data.
     pub(crate) fn take_push(&mut self, end: u32) -> bool {
         let mut found = false;
         while let Some(&push) = self.pushes.front()

@@ -69,15 +69,15 @@ def test_nothing_of_a_file_runs_to_describe_and_check_it(control: Write, tmp_pat
             (AT_LOSS, "ca->reductions /= tp->snd_cwnd - tp->snd_cwnd;"),
             "ssthresh",
             "SIGFPE",
-            "divides by zero",
+            "division by zero",
         ),
         (
             ("\tenter_growth(tp, ca);\n}\n\n/* `acked`", "\t*(volatile u32 *)NULL = 1;\n}\n\n/* `acked`"),
             "init",
             "SIGSEGV",
-            "null or wild pointer",
+            "null or invalid pointer",
         ),
-        ((AT_LOSS, "__builtin_trap();"), "ssthresh", "SIGILL", "leaves undefined"),
+        ((AT_LOSS, "__builtin_trap();"), "ssthresh", "SIGILL", "undefined behavior"),
         ((AT_LOSS, "extern void abort(void); abort();"), "ssthresh", "SIGABRT", ""),
     ],
 )

@@ -23,8 +23,8 @@ def test_the_starting_file_carries_traffic_through_all_its_phases(control: Write
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("ca->reductions /= tp->snd_cwnd - tp->snd_cwnd;", "mine.c:.*division by zero|divides by zero"),
-        ("*(volatile u32 *)4096ul = 1;", "null or wild pointer"),
+        ("ca->reductions /= tp->snd_cwnd - tp->snd_cwnd;", "division by zero"),
+        ("*(volatile u32 *)4096ul = 1;", "null or invalid pointer"),
         ("static u32 n; return 2 + n++;", "two runs with the same seed differ"),
     ],
 )
