@@ -208,10 +208,7 @@ impl Connection {
             self.buffer.unwritten -= bytes;
         }
         self.snd.write_seq = self.snd.write_seq.wrapping_add(bytes as u32);
-        if self.buffer.write_left == 0 {
-            self.mark_push();
-            self.push_pending();
-        } else if self.has_to_push() {
+        if self.buffer.write_left == 0 || self.has_to_push() {
             self.mark_push();
             self.push_pending();
         } else if self.unsent() == self.buffer.last {
