@@ -172,7 +172,9 @@ def _run(case: dict[str, Any]) -> dict[str, list[float]]:
         thread.start()
     while (now := time.monotonic()) < end:
         for one in streams:
-            one.srtt.append(_info(one.client, _RTT) / 1e3)
+            # None before the connection is there.
+            if srtt := _info(one.client, _RTT):
+                one.srtt.append(srtt / 1e3)
         time.sleep(min(0.01, max(0.0, end - now)))
     retransmitted = [
         float(sum(_info(each, _TOTAL_RETRANS) for each in {one.client, one.server})) for one in streams
