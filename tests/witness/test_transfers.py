@@ -39,9 +39,12 @@ def test_transfers_go_as_they_do_there(sides: dict[str, tuple[Side, Side]], case
     kernel, ours = sides[case]
     assert ours.goodput.sum(1).mean() == pytest.approx(kernel.goodput.sum(1).mean(), rel=0.04)
     assert ours.srtt.mean() == pytest.approx(kernel.srtt.mean(), rel=0.04)
-    # PIE drops at random (86 and 111 of the kernel's in two boots), and BBR's phase is random.
+    # PIE drops at random (86 and 111 of the kernel's in two boots), and BBR's phase is random. With several
+    # flows all depends on whose packet a queue drops: 150 and 178 of Reno's behind CoDel.
     if not case.startswith("pie") and case not in SHARED:
-        assert ours.retransmitted.sum() == pytest.approx(kernel.retransmitted.sum(), rel=0.2, abs=12)
+        allowed = 0.2 if ours.retransmitted.size == 1 else 0.4
+        counts = (ours.retransmitted.sum(), kernel.retransmitted.sum())
+        assert counts[0] == pytest.approx(counts[1], rel=allowed, abs=12)
 
 
 @pytest.mark.parametrize("case", SHARED)
