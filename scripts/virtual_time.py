@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
     "cubic without timestamps": droptail(20, 40, 1, "cubic", **LOSS, **NO_TIMESTAMPS),
     "cubic without SACK": droptail(20, 40, 1, "cubic", **LOSS, **NO_SACK),
     "cubic, IPv6": droptail(20, 40, 1, "cubic", ip=6),
-    "codel, 4 reno": Case(20, 40, "codel", ["codel"], ("reno",) * 4),
+    "codel, 4 reno": Case(20, 40, "codel", ["codel"], ("reno",) * 4, starts=STARTS_MS[:3]),
     "codel, 4 cubic": Case(20, 40, "codel", ["codel"], ("cubic",) * 4),
     "fq_codel, 4 cubic": Case(20, 40, "fq_codel", ["fq_codel"], ("cubic",) * 4),
     "cake, 4 cubic": Case(20, 40, CAKE, CAKE_TC, ("cubic",) * 4),
@@ -281,12 +281,12 @@ REQUESTS_COLUMNS = ["case", "answered: kernel", "sim", "ms: kernel", "sim"]
 def transfers(folder: Path) -> Iterator[Row]:
     """Flows that are alike."""
     for name, (kernel, ours) in both_sides(CASES, folder).items():
-        rates = [one.goodput.sum() for one in (kernel, ours)]
+        rates = [one.goodput.sum(1).mean() for one in (kernel, ours)]
         yield [
             name,
             *(f"{rate:.2f}" for rate in rates),
             f"{(rates[1] / rates[0] - 1) * 100:+.1f} %",
-            *(f"{one.retransmitted.sum():.0f}" for one in (kernel, ours)),
+            *(f"{one.retransmitted.sum(1).mean():.0f}" for one in (kernel, ours)),
             *(f"{one.srtt.mean():.1f}" for one in (kernel, ours)),
         ]
 
