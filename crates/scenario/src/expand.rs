@@ -15,6 +15,7 @@ use crate::language::{self, Accelerate, Amount, QueueTree, RandomModel, SocketSe
 use crate::layout::{Layout, bytes_in, multiple};
 use crate::rules::JITTER_MEMORY;
 use crate::schedule::schedule;
+use crate::schema;
 use crate::topology::{DirectionSpec, LINK_LIMIT, LinkSpec, NodeSpec, Settings};
 
 const ETHERNET_HEADER: u64 = 14;
@@ -317,10 +318,8 @@ fn with_defaults(mut queue: Json) -> Json {
         let kind = kind.as_str().unwrap_or_default().to_owned();
         let switches: Vec<String> =
             keys.iter().filter(|(_, value)| **value == true).map(|(key, _)| key.clone()).collect();
-        for preset in switches.iter().filter_map(|switch| Queue::preset(&kind, switch)) {
-            if let Ok(Json::Object(preset)) = serde_json::to_value(preset) {
-                preset.into_iter().for_each(|(key, value)| _ = keys.entry(key).or_insert(value));
-            }
+        for preset in switches.iter().filter_map(|switch| schema::queue_preset(&kind, switch)) {
+            preset.iter().for_each(|(key, value)| _ = keys.entry(key).or_insert_with(|| value.clone()));
         }
     }
     queue
@@ -333,12 +332,13 @@ fn own_queue(spec: &DirectionSpec) -> QueueTree {
 
 /// A change carries the keys that change; a rate of zero loss says that losses end.
 fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, given: &Settings) -> Change {
-    let of_queue = |key: fn(&str) -> &'static str| {
+    let of_queue = |role: &str| {
         let (mut own, mut new) = (own_queue(spec), given.queue.as_ref()?.value.clone());
         let mut place = Place { layout, link, spec, shaper: None, time };
         loop {
             place = place.inside(&own);
-            if let Some(amount) = new.0.get(key(own.kind().unwrap_or("droptail"))) {
+            let key = schema::queue_key(own.kind().unwrap_or("droptail"), role);
+            if let Some(amount) = key.and_then(|key| new.0.get(key)) {
                 return place.amount(&language::amount(amount)?);
             }
             // A shaper keeps its settings; the queue within it changes.
@@ -354,8 +354,8 @@ fn change(layout: &Layout<'_>, link: usize, spec: &DirectionSpec, time: u64, giv
         reorder: given.reorder.as_ref().map(|it| reorder(&it.value)),
         jitter: given.jitter.as_ref().map(|it| jitter(&it.value)),
         up: given.up.as_ref().map(|up| up.value),
-        limit: of_queue(Queue::limit_key),
-        mark_above: of_queue(|_| "mark_above"),
+        limit: of_queue("limit"),
+        mark_above: of_queue("mark_above"),
         delay: given.delay.as_ref().map(|delay| Span::from_ns(delay.value)),
     }
 }

@@ -18,12 +18,31 @@ pub(crate) static STUDY: LazyLock<Json> = LazyLock::new(marked::<Study>);
 
 /// Whether queues of this kind have this key.
 pub(crate) fn queue_has(kind: &str, key: &str) -> bool {
+    queue_settings(kind).any(|(own, _)| own == key)
+}
+
+/// The key with which queues of this kind say what has this role: the one marked with it, or of its name.
+pub(crate) fn queue_key(kind: &str, role: &str) -> Option<&'static str> {
+    let marked = queue_settings(kind).find(|(_, setting)| setting["x-role"] == role);
+    marked.or_else(|| queue_settings(kind).find(|(key, _)| *key == role)).map(|(key, _)| key)
+}
+
+/// The settings that a switch of queues of this kind stands for, where it stands for more than its own.
+pub(crate) fn queue_preset(kind: &str, switch: &str) -> Option<&'static Map<String, Json>> {
+    let (_, setting) = queue_settings(kind).find(|(key, _)| *key == switch)?;
+    setting["x-preset"].as_object()
+}
+
+/// The keys of queues of this kind, with their marked schemas.
+fn queue_settings(kind: &str) -> impl Iterator<Item = (&'static str, &'static Json)> {
     let kinds = MARKED["$defs"]["Queue"]["oneOf"].as_array().into_iter().flatten();
-    let Some(own) = kinds.into_iter().find(|one| one["properties"]["kind"]["const"] == kind) else {
-        return false;
-    };
-    let shared = own["$ref"].as_str().and_then(|name| MARKED.pointer(name.trim_start_matches('#')));
-    [Some(own), shared].into_iter().flatten().any(|part| part["properties"].get(key).is_some())
+    let own = kinds.into_iter().find(|one| one["properties"]["kind"]["const"] == kind);
+    let shared = own.and_then(|own| MARKED.pointer(own["$ref"].as_str()?.trim_start_matches('#')));
+    let parts = [own, shared].into_iter().flatten();
+    parts
+        .filter_map(|part| part["properties"].as_object())
+        .flatten()
+        .map(|(key, value)| (key.as_str(), value))
 }
 
 fn marked<T: JsonSchema>() -> Json {
@@ -125,7 +144,7 @@ fn written(part: &Json) -> Json {
         match (key.as_str(), value) {
             (
                 "description" | "x-short" | "x-short-list" | "x-default" | "x-rule" | "x-noun" | "x-example"
-                | "x-change",
+                | "x-change" | "x-role" | "x-preset",
                 _,
             ) => {}
             ("default", value) => {

@@ -14,6 +14,7 @@ use super::{Discipline, Limit, never_shapes};
 pub struct Cake {
     /// Rate of the shaper, which has no burst. Default: none, packets leave as fast as the link takes them.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-role" = "shaper"))]
     pub bandwidth: Option<Rate>,
     /// The round-trip time that the AQM is tuned for: CoDel's interval; its target is a twentieth. Default: 100 ms.
     #[schemars(extend("x-tcplab" = "positive-time"))]
@@ -42,7 +43,7 @@ pub struct Cake {
     /// Maximum that may wait, in frame bytes where `tc` counts the memory of buffers; beyond it the longest queue loses
     /// packets from its head. Default: four times what the bandwidth sends in `rtt`, from 4 MiB to 15.5 MB.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-tcplab" = "positive-amount"))]
+    #[schemars(extend("x-tcplab" = "positive-amount", "x-role" = "limit"))]
     pub memlimit: Option<Limit>,
 }
 

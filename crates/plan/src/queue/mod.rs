@@ -33,6 +33,9 @@ pub use red::Red;
 pub use tbf::Tbf;
 
 /// The queue in front of a link direction's serialiser. Short form: the limit (`queue: 50 ms`).
+///
+/// The language reads the marks of settings: `x-role` is `shaper` for the rate of a shaper, and `limit` for a limit
+/// under another name; `x-preset` has the settings that a switch stands for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(extend("x-default" = "droptail", "x-short" = "limit"))]
@@ -132,31 +135,6 @@ impl Queue {
     /// Settings that are valid but rarely intended, a sentence each, on a link of this rate; none: of any.
     pub fn cautions(&self, rate: Option<Rate>) -> Vec<String> {
         self.discipline().cautions(rate)
-    }
-
-    /// The key of the rate at which a kind shapes what waits in it.
-    pub fn shaper_key(kind: &str) -> Option<&'static str> {
-        match kind {
-            "tbf" => Some("rate"),
-            "cake" => Some("bandwidth"),
-            _ => None,
-        }
-    }
-
-    /// The key of the limit that a kind has; that of the queue within it, where it has none.
-    pub fn limit_key(kind: &str) -> &'static str {
-        match kind {
-            "cake" => "memlimit",
-            _ => "limit",
-        }
-    }
-
-    /// The settings that a switch of a kind stands for, where it stands for others than its own.
-    pub fn preset(kind: &str, switch: &str) -> Option<Queue> {
-        match (kind, switch) {
-            ("pie", "docsis") => Some(Queue::Pie(Pie::docsis())),
-            _ => None,
-        }
     }
 }
 

@@ -36,6 +36,7 @@ pub struct Pie {
     /// Drop small packets less often, by their size. Default: off (section 5.3).
     pub bytemode: bool,
     /// The control law of cable modems (RFC 8034, appendix A). Default: off.
+    #[schemars(extend("x-preset" = Pie::docsis()))]
     pub docsis: bool,
 }
 

@@ -16,6 +16,7 @@ use crate::describe::Bytes;
 #[serde(deny_unknown_fields)]
 pub struct Tbf {
     /// Rate at which the bucket fills.
+    #[schemars(extend("x-role" = "shaper"))]
     pub rate: Rate,
     /// Size of the bucket in frame bytes.
     #[schemars(extend("x-tcplab" = "positive-size"))]

@@ -227,19 +227,19 @@ fn queue_change(own: Option<QueueTree>, change: &QueueTree, place: &[Step], foun
                     queue_change(Some(own), &change, &below(place, key), found);
                 }
             }
-            "limit" | "mark_above" | "memlimit" if schema::queue_has(kind, key) => {}
-            "limit" | "mark_above" | "memlimit" => {
-                let instead = match key {
-                    "limit" if schema::queue_has(kind, "memlimit") => "queue: {memlimit: 1 MB}",
-                    "limit" if schema::queue_has(kind, "queue") => "queue: {queue: 100 packets}",
-                    _ => "",
+            _ if ["limit", "mark_above"].iter().any(|role| schema::queue_key(kind, role) == Some(key)) => {}
+            _ if schema::queue_has(kind, key) => {
+                let message = format!("{} cannot change during the run", quoted(key));
+                found.push(Finding::new(below(place, key), message).at_key());
+            }
+            _ => {
+                let instead = match schema::queue_key(kind, "limit") {
+                    Some("limit") => String::new(),
+                    Some(own) => format!("queue: {{{own}: 1 MB}}"),
+                    None => "queue: {queue: 100 packets}".to_owned(),
                 };
                 let message = format!("a `{kind}` queue has no `{key}` that could change");
                 found.push(finding(message).suggest(instead));
-            }
-            other => {
-                let message = format!("{} cannot change during the run", quoted(other));
-                found.push(Finding::new(below(place, other), message).at_key());
             }
         }
     }

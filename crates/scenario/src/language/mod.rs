@@ -15,7 +15,9 @@ use num_rational::BigRational;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use tcplab_plan::{CaptureAt, Emulator, Queue};
+use tcplab_plan::{CaptureAt, Emulator};
+
+use crate::schema;
 
 pub(crate) use accelerator::{Accelerate, Leg};
 pub(crate) use cache::Cache;
@@ -103,7 +105,7 @@ impl QueueTree {
 
     /// The rate at which it shapes what waits in it, in bit/s.
     pub(crate) fn shaper(&self) -> Option<u64> {
-        self.0.get(Queue::shaper_key(self.kind()?)?)?.as_u64()
+        self.0.get(schema::queue_key(self.kind()?, "shaper")?)?.as_u64()
     }
 
     /// The queues within it.
