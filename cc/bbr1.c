@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
  * BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): paces at the bandwidth that was measured to
- * be delivered, and bounds what is in flight by that bandwidth times the least round-trip time. Sections below
+ * be delivered, and bounds what is in flight by that bandwidth times the minimum round-trip time. Sections below
  * are the draft's, and so are the names. Additions of Linux 6.x to the draft are here too, and named as such:
  * compensation for aggregated ACKs, the estimate of a policer's rate, the count of packets still waiting to be
  * paced, and a pacing rate 1 % below the estimate.
@@ -11,8 +11,8 @@
 #define PARAMETERS(PARAMETER)                                                                          \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")  \
 	PARAMETER(cwnd_gain, 512, 256, 2048, 256, "window in ProbeBW, in bandwidth-delay products")       \
-	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age of the least RTT that calls for ProbeRTT, seconds") \
-	PARAMETER(probe_rtt_duration, 200, 0, 10000, 1000, "least stay in ProbeRTT, seconds")             \
+	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age of the minimum RTT that calls for ProbeRTT, seconds") \
+	PARAMETER(probe_rtt_duration, 200, 0, 10000, 1000, "minimum stay in ProbeRTT, seconds")             \
 	PARAMETER(policer, 1, 0, 1, 1, "1: recognise a policer and keep to its rate")                    \
 	PARAMETER(ack_aggregation, 1, 0, 1, 1, "1: enlarge the window for ACKs that come in bursts")
 #define GAUGES(GAUGE)                                                                               \
@@ -183,11 +183,11 @@ TL_INLINE u32 in_path(struct sock *sk, const struct state *ca, u32 packets)
 /* Linux: what ACKs that come in bursts add to the window. */
 TL_INLINE u32 aggregation_allowance(struct sock *sk, const struct state *ca)
 {
-	u64 most = bandwidth(ca) * MAX_AGGREGATION_US >> BW_SHIFT;
+	u64 maximum = bandwidth(ca) * MAX_AGGREGATION_US >> BW_SHIFT;
 
 	if (!PARAM(sk, ack_aggregation) || !ca->filled_pipe)
 		return 0;
-	return min((u64)extra_acked(&ca->aggregation), most);
+	return min((u64)extra_acked(&ca->aggregation), maximum);
 }
 
 /* Section 4.2.3.6, BBRSetCwnd, with section 4.2.3.5 at its end. */
@@ -567,7 +567,7 @@ UNDO_CWND(sk, tp, ca)
 
 MIN_TSO_SEGS(sk, tp, ca)
 {
-	return least_burst(sk);
+	return min_burst(sk);
 }
 
 /* Linux: room for a window in flight, one being retransmitted, and one from the application. */

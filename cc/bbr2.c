@@ -14,7 +14,7 @@
 	PARAMETER(beta, 717, 1, 1023, 1024, "factor of the bounds after a round with loss")              \
 	PARAMETER(headroom, 150, 0, 900, 1000, "share of inflight_hi left to others while cruising")      \
 	PARAMETER(probe_rtt_interval, 5000, 100, 600000, 1000, "time from ProbeRTT to ProbeRTT, seconds") \
-	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the least RTT is replaced, seconds") \
+	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the minimum RTT is replaced, seconds") \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")
 #define GAUGES(GAUGE)                                                                             \
 	GAUGE(inflight_hi, inflight_hi, 1, "packets", "the bound of inflight that probing finds") \
@@ -604,7 +604,7 @@ UNDO_CWND(sk, tp, ca)
 
 MIN_TSO_SEGS(sk, tp, ca)
 {
-	return least_burst(sk);
+	return min_burst(sk);
 }
 
 /* As version 1: a window in flight, one being retransmitted, and one from the application. */

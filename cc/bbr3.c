@@ -15,7 +15,7 @@
 	PARAMETER(beta, 717, 1, 1023, 1024, "factor of the bounds after a round with loss")              \
 	PARAMETER(headroom, 150, 0, 900, 1000, "share of inflight_longterm left to others while cruising") \
 	PARAMETER(probe_rtt_interval, 5000, 100, 600000, 1000, "time from ProbeRTT to ProbeRTT, seconds") \
-	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the least RTT is replaced, seconds") \
+	PARAMETER(min_rtt_window, 10000, 100, 600000, 1000, "age at which the minimum RTT is replaced, seconds") \
 	PARAMETER(pacing_margin, 1, 0, 50, 100, "share of the bandwidth estimate left unused by pacing")
 #define GAUGES(GAUGE)                                                                                         \
 	GAUGE(inflight_longterm, inflight_longterm, 1, "packets", "the bound of inflight that probing finds") \
@@ -670,11 +670,11 @@ TL_INLINE u32 bound_cwnd_for_model(struct sock *sk, const struct state *ca, u32 
 TL_INLINE void set_cwnd(struct sock *sk, struct state *ca, u32 newly_acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 cwnd = tp->snd_cwnd, most = max_inflight(sk, ca);
+	u32 cwnd = tp->snd_cwnd, maximum = max_inflight(sk, ca);
 
 	if (ca->full_bw_reached)
-		cwnd = min(cwnd + newly_acked, most);
-	else if (cwnd < most || tp->delivered < TCP_INIT_CWND)
+		cwnd = min(cwnd + newly_acked, maximum);
+	else if (cwnd < maximum || tp->delivered < TCP_INIT_CWND)
 		cwnd += newly_acked;
 	cwnd = max(cwnd, MIN_PIPE_CWND);
 	if (ca->telemetry.phase == PROBE_RTT)
@@ -778,7 +778,7 @@ UNDO_CWND(sk, tp, ca)
 
 MIN_TSO_SEGS(sk, tp, ca)
 {
-	return least_burst(sk);
+	return min_burst(sk);
 }
 
 /* As version 1: a window in flight, one being retransmitted, and one from the application. */

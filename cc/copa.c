@@ -22,7 +22,7 @@
 #define PARAMETERS(PARAMETER)                                                                      \
 	PARAMETER(delta, 512, 4, 1024, 1024, "1 / delta packets are kept queued in the default mode") \
 	PARAMETER(mode_switching, 1, 0, 1, 1, "1: compete with flows that fill the buffer")            \
-	PARAMETER(min_rtt_window, 10, 1, 600, 1, "age at which a least RTT is forgotten, seconds")
+	PARAMETER(min_rtt_window, 10, 1, 600, 1, "age at which a minimum RTT is forgotten, seconds")
 #define GAUGES(GAUGE)                                                                             \
 	GAUGE(velocity, velocity, 1, "", "velocity of the window")                                \
 	GAUGE(inverse_delta, inverse_delta, 1024, "packets", "1 / delta, packets to keep queued") \
@@ -45,7 +45,7 @@
 /* Losses of more than a tenth of a round trip's packets are an overflow. */
 #define OVERFLOW_PART 10
 
-/* The least or greatest of the last one to two halves of a window of time. */
+/* The minimum or maximum of the last one to two halves of a window of time. */
 struct extremum {
 	u32 now;    /* in this half; 0: none yet */
 	u32 before; /* in the half before */
@@ -182,7 +182,7 @@ TL_INLINE bool below_target(const struct tcp_sock *tp, const struct state *ca, u
 /* Section 2.1: v / (delta cwnd) packets up or down for each one acknowledged. */
 TL_INLINE void move(struct tcp_sock *tp, struct state *ca, bool up, u32 acked)
 {
-	u32 cwnd = max(tp->snd_cwnd, 1u), most = min(acked, cwnd), steps;
+	u32 cwnd = max(tp->snd_cwnd, 1u), maximum = min(acked, cwnd), steps;
 	u64 whole = (u64)cwnd << 10;
 
 	if (up != ca->stepped_up) {
@@ -191,7 +191,7 @@ TL_INLINE void move(struct tcp_sock *tp, struct state *ca, bool up, u32 acked)
 		ca->velocity = 1;
 		ca->same_direction = 0;
 	}
-	ca->credit += min((u64)ca->velocity * ca->inverse_delta, whole) * most;
+	ca->credit += min((u64)ca->velocity * ca->inverse_delta, whole) * maximum;
 	steps = ca->credit / whole;
 	ca->credit -= steps * whole;
 	if (up)
@@ -219,7 +219,7 @@ CONG_CONTROL(sk, tp, ca, rs)
 {
 	u64 now = tp->tcp_mstamp;
 	u32 acked = min(rs->acked_sacked, TL_MAX_CWND), srtt = min(tp->srtt_us >> 3, MAX_RTT);
-	u32 rtt, standing, least, greatest;
+	u32 rtt, standing, base_rtt, greatest;
 	bool up;
 
 	if (rs->losses > 0)
@@ -227,12 +227,12 @@ CONG_CONTROL(sk, tp, ca, rs)
 	if (rs->rtt_us >= 0) {
 		rtt = clamp((u64)rs->rtt_us, 1ull, (u64)MAX_RTT);
 		/* RTTmin over ten seconds, RTTstanding over half an RTT, RTTmax over four RTTs. */
-		least = minimum(&ca->min, rtt, now, PARAM(sk, min_rtt_window) * (u64)USEC_PER_SEC / 2);
+		base_rtt = minimum(&ca->min, rtt, now, PARAM(sk, min_rtt_window) * (u64)USEC_PER_SEC / 2);
 		standing = minimum(&ca->standing, rtt, now, srtt / 4);
 		greatest = maximum(&ca->max, rtt, now, 2 * (u64)srtt);
-		ca->queueing_delay = standing > least ? standing - least : 0;
-		ca->telemetry.min_rtt_us = least;
-		if ((u64)ca->queueing_delay * EMPTY_PART <= greatest - min(least, greatest) ||
+		ca->queueing_delay = standing > base_rtt ? standing - base_rtt : 0;
+		ca->telemetry.min_rtt_us = base_rtt;
+		if ((u64)ca->queueing_delay * EMPTY_PART <= greatest - min(base_rtt, greatest) ||
 		    (u64)ca->queueing_delay * tp->snd_cwnd <= (u64)standing * burst_queue(sk, tp))
 			ca->nearly_empty = now;
 	}

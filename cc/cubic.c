@@ -5,7 +5,7 @@
  *
  * Slow start (section 4.10) is left by HyStart as Linux's own cubic does it, with ACK trains and delay, not
  * by RFC 9406's HyStart++, so that the two can be compared. For the same reason:
- *  - RTT in W_cubic(t + RTT) is the least RTT seen;
+ *  - RTT in W_cubic(t + RTT) is the minimum RTT seen;
  *  - the additive factor of the Reno-friendly region stays what it is when W_est passes the window before the
  *    loss, where section 4.3 says that it SHOULD become 1; `reno_above_prior` does as section 4.3 says;
  *  - before the first loss the window grows by at least 5 % a round trip.
@@ -21,7 +21,7 @@
 	PARAMETER(reno_friendly, 1, 0, 1, 1, "1: grow no slower than Reno would")                        \
 	PARAMETER(reno_above_prior, 0, 0, 1, 1, "1: Reno's own growth once past the window before the loss") \
 	PARAMETER(hystart, 1, 0, 1, 1, "1: leave slow start before the first loss")                      \
-	PARAMETER(hystart_low_window, 16, 2, 100000, 1, "least window, segments, at which HyStart acts")
+	PARAMETER(hystart_low_window, 16, 2, 100000, 1, "minimum window, segments, at which HyStart acts")
 #define GAUGES(GAUGE)                                                                             \
 	GAUGE(w_max, w_max, 1, "segments", "W_max, the window before the last loss; 0: none yet") \
 	GAUGE(w_est, w_est, 1, "segments", "W_est, the window that Reno would have")              \
@@ -46,12 +46,12 @@ struct state {
 	u32 cwnd_prior;
 
 	u32 marked;    /* packets marked until the last cut */
-	u32 delay_min; /* least RTT, microseconds; 0: none yet */
+	u32 delay_min; /* minimum RTT, microseconds; 0: none yet */
 
 	/* HyStart. */
 	u32 round_end;     /* the round ends when this is acknowledged */
 	u32 round_samples; /* RTT samples in it */
-	u32 round_rtt;     /* least of them, microseconds */
+	u32 round_rtt;     /* minimum of them, microseconds */
 	u64 round_start;   /* microseconds */
 	u64 last_ack;      /* last ACK of the train that began the round, microseconds */
 	bool exit_found;
@@ -63,7 +63,7 @@ struct state {
 #define TRAIN_GAP 2000
 /* A round says something about its delay after so many samples. */
 #define ROUND_SAMPLES 8
-/* The delay may grow by an eighth of the least RTT, within these bounds, microseconds. */
+/* The delay may grow by an eighth of the minimum RTT, within these bounds, microseconds. */
 #define MIN_DELAY 4000u
 #define MAX_DELAY 16000u
 /* Larger windows than this are beyond what the arithmetic needs to distinguish. */

@@ -14,7 +14,7 @@
 	PARAMETER(use_rtt_scaling, 1, 0, 1, 1, "1: make the increase per second independent of the RTT")  \
 	PARAMETER(use_bandwidth_switch, 1, 0, 1, 1, "1: halve where the throughput has changed by a fifth") \
 	PARAMETER(delta_l, 1000, 0, 60000, 1000, "seconds after a loss in which the window grows as Reno's") \
-	PARAMETER(beta_min, 128, 26, 255, 256, "least part of the window left by a loss")                 \
+	PARAMETER(beta_min, 128, 26, 255, 256, "minimum part of the window left by a loss")                 \
 	PARAMETER(beta_max, 204, 26, 255, 256, "most part of the window left by a loss")
 #define GAUGES(GAUGE)                                                       \
 	GAUGE(alpha, alpha, 256, "packets/RTT", "increase a round trip")    \
@@ -96,18 +96,18 @@ TL_INLINE void update_alpha(struct sock *sk, struct tcp_sock *tp, struct state *
 TL_INLINE void update_beta(struct sock *sk, struct state *ca)
 {
 	u64 now = ca->rate_max, before = ca->rate_max_before;
-	u32 least = PARAM(sk, beta_min), most = max(PARAM(sk, beta_max), least);
+	u32 minimum = PARAM(sk, beta_min), maximum = max(PARAM(sk, beta_max), minimum);
 	bool changed = 5 * now < 4 * before || 5 * now > 6 * before;
 
 	ca->rate_max_before = now;
 	ca->rate_max = 0;
-	ca->beta = least;
+	ca->beta = minimum;
 	if (PARAM(sk, use_bandwidth_switch) && changed) {
 		ca->adaptive = false;
 		return;
 	}
 	if (ca->adaptive && ca->rtt_min > RTT_DISTINCT && ca->rtt_max)
-		ca->beta = clamp((u32)((u64)ca->rtt_min * UNIT / ca->rtt_max), least, most);
+		ca->beta = clamp((u32)((u64)ca->rtt_min * UNIT / ca->rtt_max), minimum, maximum);
 	ca->adaptive = true;
 }
 
@@ -167,7 +167,7 @@ SSTHRESH(sk, tp, ca)
 	u32 faded;
 
 	update_beta(sk, ca);
-	/* The greatest RTT moves a twentieth of the way to the least with each loss (Linux). */
+	/* The greatest RTT moves a twentieth of the way to the minimum with each loss (Linux). */
 	if (ca->rtt_max > ca->rtt_min) {
 		faded = (u64)(ca->rtt_max - ca->rtt_min) * 95 / 100;
 		ca->rtt_max = ca->rtt_min + faded;

@@ -53,7 +53,7 @@ TL_INLINE u32 slow_start_increment(u32 rho)
 	return (power_of_two_fraction(rho & (UNIT - 1)) << (rho >> 8 & 31)) - UNIT;
 }
 
-/* rho follows the least RTT, so that a queue does not speed the growth up that made it. */
+/* rho follows the minimum RTT, so that a queue does not speed the growth up that made it. */
 TL_INLINE void update_rho(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
 	u32 rtt = tcp_min_rtt(tp);

@@ -32,7 +32,7 @@ struct state {
 	u32 beta;
 	u32 queueing_delay; /* d_a, microseconds */
 	u64 credit;
-	u32 base_rtt; /* least RTT, microseconds; 0: none yet */
+	u32 base_rtt; /* minimum RTT, microseconds; 0: none yet */
 	u32 max_rtt;
 
 	u32 round_end; /* the round ends when this is acknowledged */
@@ -58,7 +58,7 @@ TL_INLINE void as_reno(struct state *ca)
 /* f1: alpha_max up to d_1 = d_m / 100, then k1 / (k2 + d_a), which is alpha_min at d_m. */
 TL_INLINE void update_alpha(struct sock *sk, struct state *ca, u32 da, u32 dm)
 {
-	u32 most = PARAM(sk, alpha_max), least = PARAM(sk, alpha_min), d1 = dm / 100;
+	u32 maximum = PARAM(sk, alpha_max), minimum = PARAM(sk, alpha_min), d1 = dm / 100;
 	u64 range;
 
 	if (da <= d1) {
@@ -66,28 +66,28 @@ TL_INLINE void update_alpha(struct sock *sk, struct state *ca, u32 da, u32 dm)
 		if (!ca->was_above || ++ca->rounds_small >= PARAM(sk, theta)) {
 			ca->was_above = false;
 			ca->rounds_small = 0;
-			ca->alpha = most;
+			ca->alpha = maximum;
 		}
 		return;
 	}
 	ca->was_above = true;
 	ca->rounds_small = 0;
 	range = dm - d1;
-	ca->alpha = range * most / (range + (u64)(da - d1) * (most - least) / least);
+	ca->alpha = range * maximum / (range + (u64)(da - d1) * (maximum - minimum) / minimum);
 }
 
 /* f2: beta_min up to d_2 = d_m / 10, beta_max from d_3 = 8 d_m / 10, a straight line between. */
 TL_INLINE void update_beta(struct sock *sk, struct state *ca, u32 da, u32 dm)
 {
-	u32 least = PARAM(sk, beta_min), most = max(PARAM(sk, beta_max), least);
+	u32 minimum = PARAM(sk, beta_min), maximum = max(PARAM(sk, beta_max), minimum);
 	u32 d2 = dm / 10, d3 = (u64)dm * 8 / 10;
 
 	if (da <= d2 || d3 <= d2)
-		ca->beta = least;
+		ca->beta = minimum;
 	else if (da >= d3)
-		ca->beta = most;
+		ca->beta = maximum;
 	else
-		ca->beta = least + (u64)(most - least) * (da - d2) / (d3 - d2);
+		ca->beta = minimum + (u64)(maximum - minimum) * (da - d2) / (d3 - d2);
 }
 
 /* Once a round trip. */

@@ -19,7 +19,7 @@
 	PARAMETER(decrease, 1024, 0, 16384, 1024, "the constant of the decrease above the target")   \
 	PARAMETER(slowdowns, 1, 0, 1, 1, "1: slow down periodically to see the empty path")
 #define GAUGES(GAUGE)                                                                                          \
-	GAUGE(queueing_delay, queueing_delay, USEC_PER_MSEC, "ms", "least queueing delay of the last samples") \
+	GAUGE(queueing_delay, queueing_delay, USEC_PER_MSEC, "ms", "minimum queueing delay of the last samples") \
 	GAUGE(target, target, 1, "ms", "TARGET, the queueing delay to keep to")                                \
 	GAUGE(inverse_gain, inverse_gain, 1, "", "1 / GAIN, how many times slower than Reno it grows")
 #include "tcplab_cc.h"
@@ -29,7 +29,7 @@
 #define INITIAL_WINDOW 2u
 /* Section 4.3: a window is halved in a round trip at most; 1/1024. */
 #define MAX_DECREASE 512u
-/* RFC 6817 section 2.5: the base delay is the least of ten minutes, the current one the least of four samples. */
+/* RFC 6817 section 2.5: the base delay is the minimum of ten minutes, the current one the minimum of four samples. */
 #define BASE_MINUTES 10
 #define MINUTE_US (60ull * USEC_PER_SEC)
 #define CURRENT_SAMPLES 4
@@ -45,8 +45,8 @@ struct state {
 	u32 target;         /* TARGET, ms */
 	u32 inverse_gain;   /* 1 / GAIN */
 
-	u32 base_minutes[BASE_MINUTES]; /* least RTT of each minute, this one's first; 0: none */
-	u32 base_before;                /* least of the minutes before this one; 0: none */
+	u32 base_minutes[BASE_MINUTES]; /* minimum RTT of each minute, this one's first; 0: none */
+	u32 base_before;                /* minimum of the minutes before this one; 0: none */
 	u64 minute_start;
 	u32 current[CURRENT_SAMPLES];
 	u32 samples;
@@ -63,7 +63,7 @@ struct state {
 	u32 ramp_to;         /* the window to return to after a loss in the slowdown; 0: none */
 };
 
-TL_INLINE u32 least(u32 a, u32 b)
+TL_INLINE u32 minimum(u32 a, u32 b)
 {
 	return !a || (b && b < a) ? b : a;
 }
@@ -75,13 +75,13 @@ TL_INLINE u32 update_base(struct tcp_sock *tp, struct state *ca, u32 rtt)
 		ca->base_before = 0;
 		for (int i = BASE_MINUTES - 1; i > 0; i--) {
 			ca->base_minutes[i] = ca->base_minutes[i - 1];
-			ca->base_before = least(ca->base_before, ca->base_minutes[i]);
+			ca->base_before = minimum(ca->base_before, ca->base_minutes[i]);
 		}
 		ca->base_minutes[0] = 0;
 		ca->minute_start = tp->tcp_mstamp;
 	}
-	ca->base_minutes[0] = least(ca->base_minutes[0], rtt);
-	return least(ca->base_before, ca->base_minutes[0]);
+	ca->base_minutes[0] = minimum(ca->base_minutes[0], rtt);
+	return minimum(ca->base_before, ca->base_minutes[0]);
 }
 
 /* RFC 6817 section 2.4.2, update_current_delay and its filter. */
@@ -91,7 +91,7 @@ TL_INLINE u32 update_current(struct state *ca, u32 rtt)
 		ca->current[i] = ca->current[i - 1];
 	ca->current[0] = rtt;
 	for (int i = 1; i < CURRENT_SAMPLES; i++)
-		rtt = least(rtt, ca->current[i]);
+		rtt = minimum(rtt, ca->current[i]);
 	return rtt;
 }
 
@@ -163,11 +163,11 @@ TL_INLINE void shrink(struct sock *sk, struct tcp_sock *tp, struct state *ca, u3
 {
 	u32 target = PARAM(sk, target) * USEC_PER_MSEC, cwnd = tp->snd_cwnd;
 	u64 part = (u64)(ca->queueing_delay - target) * PARAM(sk, decrease) / max(target, 1u);
-	u64 most = MAX_DECREASE + 1024 / max((u64)ca->inverse_gain * cwnd, 1ull);
+	u64 maximum = MAX_DECREASE + 1024 / max((u64)ca->inverse_gain * cwnd, 1ull);
 	u64 steps;
 
 	/* 1/1024 of a packet for each one acknowledged; a window of them is a round trip. */
-	ca->decrement += min(part, most) * min(acked, cwnd);
+	ca->decrement += min(part, maximum) * min(acked, cwnd);
 	steps = ca->decrement >> 10;
 	ca->decrement &= 1023;
 	cwnd = steps < cwnd ? cwnd - steps : 0;

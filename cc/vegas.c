@@ -27,12 +27,12 @@
 struct state {
 	TELEMETRY; /* its bandwidth is the paper's Actual */
 
-	u32 base_rtt;  /* least RTT ever, the paper's BaseRTT, microseconds; 0: none yet */
+	u32 base_rtt;  /* minimum RTT ever, the paper's BaseRTT, microseconds; 0: none yet */
 	u32 queued;    /* the paper's Diff, as packets in the path's queues */
 	u64 expected;  /* the paper's Expected, bit/s */
 
 	u32 round_end; /* the round ends when this is acknowledged */
-	u32 round_rtt; /* least RTT in it, microseconds */
+	u32 round_rtt; /* minimum RTT in it, microseconds */
 	u32 round_samples;
 	bool measuring; /* false in recovery, where RTTs tell of the loss */
 	bool odd_round; /* in which an alternating slow start does not grow */

@@ -3,7 +3,7 @@
  * Westwood+ (S. Mascolo, C. Casetti, M. Gerla, M. Sanadidi, R. Wang, "TCP Westwood: bandwidth estimation for
  * enhanced transport over wireless links", MobiCom 2001; L. Grieco, S. Mascolo, "Performance evaluation and
  * comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004): grows as Reno, but
- * a loss sets the window to what the path was just seen to carry, bandwidth times least RTT, instead of half.
+ * a loss sets the window to what the path was just seen to carry, bandwidth times minimum RTT, instead of half.
  * A loss that no queue caused then costs next to nothing. The names BWE and RTTmin are the papers'.
  *
  * The + is in the measurement: one sample of bandwidth a round trip, of all that was acknowledged in it, where
@@ -13,7 +13,7 @@
 #define PHASES(PHASE) PHASE(SLOW_START) PHASE(CONGESTION_AVOIDANCE) PHASE(RECOVERY)
 #define PARAMETERS(PARAMETER)                                                                       \
 	PARAMETER(history, 896, 0, 1023, 1024, "weight of the past in the bandwidth estimate, each round trip") \
-	PARAMETER(least_interval, 50, 1, 1000, 1, "least time for a sample of bandwidth, ms")
+	PARAMETER(min_interval, 50, 1, 1000, 1, "minimum time for a sample of bandwidth, ms")
 #define GAUGES(GAUGE) \
 	GAUGE(fits, fits, 1, "packets", "BWE times RTTmin, the window that a loss leaves")
 #include "tcplab_cc.h"
@@ -51,7 +51,7 @@ TL_INLINE u32 pipe(const struct state *ca)
 TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 {
 	u64 elapsed = tp->tcp_mstamp - ca->interval_start;
-	u64 least = max(min(tp->srtt_us >> 3, MAX_RTT), PARAM(sk, least_interval) * USEC_PER_MSEC);
+	u64 minimum = max(min(tp->srtt_us >> 3, MAX_RTT), PARAM(sk, min_interval) * USEC_PER_MSEC);
 	u32 history = PARAM(sk, history);
 	u64 sample;
 
@@ -59,7 +59,7 @@ TL_INLINE void measure(struct sock *sk, struct tcp_sock *tp, struct state *ca)
 		begin_interval(tp, ca);
 		return;
 	}
-	if (elapsed < least || !elapsed)
+	if (elapsed < minimum || !elapsed)
 		return;
 	sample = ((u64)(tp->delivered - ca->interval_delivered) << BW_SHIFT) / elapsed;
 	sample = min(sample, MAX_BW);

@@ -54,13 +54,13 @@ class Machine:
 
 
 def made_of(
-    path: Path, attempts: Sequence[float | Status], most: int = 3
+    path: Path, attempts: Sequence[float | Status], maximum: int = 3
 ) -> tuple[runner.Finished, Manifest, str]:
     """The outcome, the manifest, and the number of the attempt whose files are kept."""
     engine = Machine(attempts)
     prepared = runner.prepare(from_data(SCENARIO), source="repeated", engine=engine)
     runner.claim(prepared, path / "out")
-    (finished,) = runner.execute([(prepared, path / "out")], watcher=Silent(), attempts=most)
+    (finished,) = runner.execute([(prepared, path / "out")], watcher=Silent(), attempts=maximum)
     run_dir = path / "out" / "run-1"
     assert engine.made == len(attempts)
     assert [entry.name for entry in run_dir.parent.iterdir() if entry.is_dir()] == ["run-1"]
@@ -93,7 +93,7 @@ def test_one_that_is_not_overloaded_is_made_once(tmp_path: Path) -> None:
 
 
 def test_one_attempt_is_enough_when_asked(tmp_path: Path) -> None:
-    _, manifest, _ = made_of(tmp_path, [5.0], most=1)
+    _, manifest, _ = made_of(tmp_path, [5.0], maximum=1)
     assert manifest.overload == "5.0 times too late"
     assert manifest.attempts == []
 

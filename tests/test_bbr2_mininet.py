@@ -55,7 +55,7 @@ def queued(run: Run, flow: str) -> float:
 
 
 def probes(run: Run, flow: str) -> tuple[int, int]:
-    """How often a flow drains the path for its RTT, and the least it then has in flight."""
+    """How often a flow drains the path for its RTT, and the minimum it then has in flight."""
     events = run.tables["events"].filter(flow=flow, event="phase", detail="PROBE_RTT")
     rows = run.sockets.filter(flow=flow, phase="PROBE_RTT")
     return len(events), int(rows["inflight"].drop_nulls().to_numpy().min())

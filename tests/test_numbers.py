@@ -41,7 +41,7 @@ def goodput(run: tcplab.Run, flow: str, start: float, end: float = math.inf) -> 
 
 
 def extremes(values: pl.Series) -> tuple[float, float]:
-    """The least and the greatest of the values that are there."""
+    """The minimum and the greatest of the values that are there."""
     known = values.drop_nulls().cast(pl.Float64).to_numpy()
     return float(known.min()), float(known.max())
 
@@ -245,7 +245,7 @@ def test_bbr1_probes_the_rtt_every_ten_seconds(simulate: Simulate) -> None:
             start=pl.col("time").min(),
             end=pl.col("time").max(),
             held=(pl.col("inflight") <= 4).sum(),
-            least=pl.col("inflight").min(),
+            minimum=pl.col("inflight").min(),
             cwnd=pl.col("cwnd").min(),
         )
     )

@@ -67,7 +67,7 @@ TL_INLINE u64 initial_bandwidth(const struct tcp_sock *tp)
 }
 
 /* Below 1.2 Mbit/s each packet leaves alone. */
-TL_INLINE u32 least_burst(struct sock *sk)
+TL_INLINE u32 min_burst(struct sock *sk)
 {
 	return sk->sk_pacing_rate < 1200000 / 8 ? 1 : 2;
 }
@@ -78,7 +78,7 @@ TL_INLINE u32 send_quantum(struct sock *sk)
 	u64 bytes = min((u64)sk->sk_pacing_rate >> (sk->sk_pacing_shift & 31), 65215ull);
 	u32 segments = (u32)bytes / max(tcp_sk(sk)->mss_cache, 1u);
 
-	return min(max(segments, least_burst(sk)), 127u);
+	return min(max(segments, min_burst(sk)), 127u);
 }
 
 /*

@@ -83,15 +83,15 @@ TL_INLINE bool is_app_limited(const struct probe_rtt *p, const struct rate_sampl
 	       !after(rs->prior_delivered, p->restrained_until);
 }
 
-/* HandleProbeRTT: true once a round has passed with at most `most` packets in flight. */
-TL_INLINE bool probe_rtt_round_done(struct probe_rtt *p, struct tcp_sock *tp, u32 most, u64 duration,
+/* HandleProbeRTT: true once a round has passed with at most `maximum` packets in flight. */
+TL_INLINE bool probe_rtt_round_done(struct probe_rtt *p, struct tcp_sock *tp, u32 maximum, u64 duration,
 				    bool round_start, u32 *next_round)
 {
 	u32 in_flight = tcp_packets_in_flight(tp);
 
 	mark_restraint(p, tp, in_flight);
 	if (!p->done_stamp) {
-		if (in_flight > most)
+		if (in_flight > maximum)
 			return false;
 		p->done_stamp = tp->tcp_mstamp + duration;
 		p->round_done = false;
@@ -108,7 +108,7 @@ TL_INLINE bool is_probe_rtt_over(const struct probe_rtt *p, u64 now)
 	return p->done_stamp && now > p->done_stamp;
 }
 
-/* ---- The least RTT, versions 2 and 3 ----------------------------------------------------------- */
+/* ---- The minimum RTT, versions 2 and 3 ----------------------------------------------------------- */
 
 /* ProbeRTT looks for a new one more often than the old one is given up. */
 struct min_rtt {

@@ -11,7 +11,7 @@
  *   #define CONTROL name                          what it is called
  *   #define PHASES(PHASE) PHASE(A) PHASE(B)       its phases, first the one it starts in (optional)
  *   #define PARAMETERS(PARAMETER) \               what can be set when it is loaded (optional):
- *           PARAMETER(name, default, least, most, scale, "what it is")
+ *           PARAMETER(name, default, minimum, maximum, scale, "what it is")
  *                                                 whole numbers; the user's value is number / scale
  *   #define GAUGES(GAUGE) \                       what it shows of its state (optional):
  *           GAUGE(name, member, scale, "unit", "what it is")
@@ -121,7 +121,7 @@ struct tl_telemetry {
 #endif
 #ifdef PARAMETERS
 #if TL_REST(PARAMETERS(TL_NOTHING))
-#error "PARAMETERS is not a list: write #define PARAMETERS(PARAMETER) PARAMETER(name, default, least, most, scale, \"what it is\")"
+#error "PARAMETERS is not a list: write #define PARAMETERS(PARAMETER) PARAMETER(name, default, minimum, maximum, scale, \"what it is\")"
 #elif !(0 PARAMETERS(TL_ONE))
 #undef PARAMETERS
 #endif
@@ -147,8 +147,8 @@ struct tl_parameter_row {
 	char name[TL_NAME_SIZE];
 	char doc[TL_DOC_SIZE];
 	u32 initial;
-	u32 least;
-	u32 most;
+	u32 minimum;
+	u32 maximum;
 	u32 scale;
 };
 struct tl_gauge_row {
@@ -162,8 +162,8 @@ struct tl_gauge_row {
 };
 #define TL_PHASE_NUMBER(phase) phase,
 #define TL_PHASE_NAME(phase) #phase,
-#define TL_PARAMETER_MEMBER(name, initial, least, most, scale, doc) u32 name;
-#define TL_PARAMETER_ROW(name, initial, least, most, scale, doc) { #name, doc, initial, least, most, scale },
+#define TL_PARAMETER_MEMBER(name, initial, minimum, maximum, scale, doc) u32 name;
+#define TL_PARAMETER_ROW(name, initial, minimum, maximum, scale, doc) { #name, doc, initial, minimum, maximum, scale },
 #define TL_GAUGE_ROW(name, member, scale, unit, doc) { #name, unit, doc, TL_GAUGE_PLACE(member), scale },
 
 /* The tools read telemetry at offset 0. */
@@ -182,12 +182,12 @@ struct tl_gauge_row {
 _Static_assert(sizeof("tl_" TL_STRING(CONTROL)) <= 16, "the name of a CONTROL has at most 12 characters");
 #define TL_CHECK_PHASE(phase) \
 	_Static_assert(sizeof(#phase) <= TL_NAME_SIZE, "PHASES: the name " #phase " is too long");
-#define TL_CHECK_PARAMETER(name, initial, least, most, scale, doc)                                     \
+#define TL_CHECK_PARAMETER(name, initial, minimum, maximum, scale, doc)                                     \
 	_Static_assert(sizeof(#name) <= TL_NAME_SIZE, "PARAMETERS: the name " #name " is too long");    \
 	_Static_assert(sizeof(doc) <= TL_DOC_SIZE, "PARAMETERS: the description of " #name " is too long"); \
 	_Static_assert((scale) > 0, "PARAMETERS: the scale of " #name " is not above zero");            \
-	_Static_assert((least) <= (initial) && (initial) <= (most),                                     \
-		       "PARAMETERS: the default of " #name " is not between its least and its most");
+	_Static_assert((minimum) <= (initial) && (initial) <= (maximum),                                     \
+		       "PARAMETERS: the default of " #name " is not between its minimum and its maximum");
 #ifdef PHASES
 PHASES(TL_CHECK_PHASE)
 #endif
@@ -199,7 +199,7 @@ PARAMETERS(TL_CHECK_PARAMETER)
 /* min, max and clamp evaluate each argument once. */
 #define min(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
 #define max(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
-#define clamp(x, least, most) min(max(x, least), most)
+#define clamp(x, minimum, maximum) min(max(x, minimum), maximum)
 
 #define TL_INLINE static inline __attribute__((unused, always_inline))
 
@@ -365,7 +365,7 @@ TL_INLINE void tl_limit_bursts(struct sock *sk, u32 shift)
 /* Packets were acknowledged; `sample->rtt_us` is their RTT, negative if unknown. */
 #define PKTS_ACKED(sk, tp, ca, sample) \
 	TL_OP(void, pkts_acked, (void)0, sk, tp, ca, const struct ack_sample *, sample)
-/* Returns the least number of packets of a TSO burst. */
+/* Returns the minimum number of packets of a TSO burst. */
 #define MIN_TSO_SEGS(sk, tp, ca) TL_MIN_TSO_SEGS(sk, tp, ca)
 /* Sets window and pacing rate on each ACK, in place of CONG_AVOID and of TCP's own reduction. */
 #define CONG_CONTROL(sk, tp, ca, rs) TL_CONG_CONTROL(sk, tp, ca, rs)

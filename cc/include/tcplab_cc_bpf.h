@@ -198,7 +198,7 @@ enum { PHASES(TL_PHASE_NUMBER) TL_PHASE_COUNT };
 #endif
 
 /* Read-only data, so the loader can set it and the verifier then takes it for constant. */
-#define TL_PARAMETER_VALUE(name, initial, least, most, scale, doc) .name = initial,
+#define TL_PARAMETER_VALUE(name, initial, minimum, maximum, scale, doc) .name = initial,
 #ifdef PARAMETERS
 struct tl_parameters {
 	PARAMETERS(TL_PARAMETER_MEMBER)

@@ -125,7 +125,7 @@ def match_ends(
     """
 
 def follow(
-    path: str | PathLike[str] | None = None, flows: list[int] | None = None, most: int = 50_000_000
+    path: str | PathLike[str] | None = None, flows: list[int] | None = None, maximum: int = 50_000_000
 ) -> tuple[dict[str, tuple[str, bytes]], dict[str, Any]]:
     """Give every packet of these flows (None: of all) as columns, and what was read.
 

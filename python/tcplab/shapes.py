@@ -34,23 +34,23 @@ def mapping(value: Any) -> None:
     _expect(isinstance(value, dict), value, "a mapping")
 
 
-def whole(least: int, most: int) -> Shape:
+def whole(minimum: int, maximum: int) -> Shape:
     """A whole number in a range."""
 
     def check(value: Any) -> None:
         _expect(isinstance(value, int) and not isinstance(value, bool), value, "a whole number")
-        _expect(least <= value <= most, value, f"from {least} to {most}")
+        _expect(minimum <= value <= maximum, value, f"from {minimum} to {maximum}")
 
     return check
 
 
-def number(least: float = -math.inf, most: float = math.inf) -> Shape:
+def number(minimum: float = -math.inf, maximum: float = math.inf) -> Shape:
     """A finite number in a range."""
 
     def check(value: Any) -> None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         _expect(is_number, value, "a number")
-        _expect(least <= value <= most, value, f"from {least:g} to {most:g}")
+        _expect(minimum <= value <= maximum, value, f"from {minimum:g} to {maximum:g}")
 
     return check
 
@@ -79,13 +79,15 @@ def either(*shapes: Shape) -> Shape:
     return check
 
 
-def each(shape: Shape, least: int = 0, most: int | None = None) -> Shape:
+def each(shape: Shape, minimum: int = 0, maximum: int | None = None) -> Shape:
     """A list whose items have the shape."""
 
     def check(value: Any) -> None:
         _expect(isinstance(value, list), value, "a list")
         _expect(
-            least <= len(value) and (most is None or len(value) <= most), value, f"a list of {least} or more"
+            minimum <= len(value) and (maximum is None or len(value) <= maximum),
+            value,
+            f"a list of {minimum} or more",
         )
         for index, item in enumerate(value):
             _inside(str(index), shape, item)

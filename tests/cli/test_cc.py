@@ -42,7 +42,7 @@ def test_list_says_where_each_control_runs(tcplab: Command) -> None:
     assert cubic["simulator"]["runs"]
     assert cubic["published"] == ["RFC 9438"]
     beta = next(row for row in cubic["parameters"] if row["name"] == "beta")
-    assert 0 < beta["least"] < beta["default"] < beta["most"] < 1
+    assert 0 < beta["minimum"] < beta["default"] < beta["maximum"] < 1
     obstacle = loader()["obstacle"]
     assert cubic["loaded"]["runs"] == (obstacle is None)
     if obstacle is not None:

@@ -139,9 +139,9 @@ def test_the_buffers_bound_what_it_holds(run: Callable[..., Run]) -> None:
     slow = {"rate": "1 Mbit/s", "delay": "10 ms"}
     for engine in ("sim", "kernel"):
         done = run(network(buffers, slow), [flow()], engine=engine, duration="5 s")
-        most = done.legs.select(pl.col("exposed").max()).item()
+        maximum = done.legs.select(pl.col("exposed").max()).item()
         # Twice each buffer, as Linux grants it, and a pipe of 256 KiB.
-        assert 200_000 < most < 800_000 + (256 << 10), engine
+        assert 200_000 < maximum < 800_000 + (256 << 10), engine
 
 
 def test_requests_echoes_and_datagrams_pass(run: Callable[..., Run]) -> None:

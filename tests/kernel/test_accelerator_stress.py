@@ -261,7 +261,7 @@ for one in opened:
     read.append(0)
     while data := one.recv(1 << 20):
         read[-1] += len(data)
-say(event="read", least=min(read), most=max(read))
+say(event="read", minimum=min(read), maximum=max(read))
 """
 )
 
@@ -278,7 +278,7 @@ def test_slow_readers_take_no_open_files_from_others(net: Network) -> None:
     assert any(said["held"] > 120 * BUFFER for said in reports)
     do(client, "read")
     said = client.next(event="read")
-    assert (said["least"], said["most"]) == (each, each)
+    assert (said["minimum"], said["maximum"]) == (each, each)
     assert counts(proxy, open=0, accepted=120)["broken"] == 0
 
 

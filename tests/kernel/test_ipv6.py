@@ -40,10 +40,10 @@ def test_a_link_carries_the_headers_besides(run: Callable[..., Run], ip: int, pa
     done = run(PATH, [{"name": "f", "kind": "tcp", "ip": ip, "bytes": "3 MB"}], duration="30 s")
     row = done.flows.row(0, named=True)
     carried = done.manifest.facts["emulator"]["links"]["path"]["forward"]["bytes_in"]
-    least = 3_000_000 / payload * 1514
+    minimum = 3_000_000 / payload * 1514
     # Retransmissions, be they needless, take their bytes besides; so do SYN, FIN and small segments.
     assert row["bytes_received"] == 3_000_000
-    assert least <= carried <= least + (row["retransmits"] + 40) * 1514
+    assert minimum <= carried <= minimum + (row["retransmits"] + 40) * 1514
 
 
 def test_every_kind_of_flow_crosses_switches_and_routers(run: Callable[..., Run]) -> None:

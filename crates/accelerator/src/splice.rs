@@ -30,12 +30,12 @@ pub(crate) struct Pipes {
     /// Each pipe has a clone.
     counted: Arc<()>,
     /// Pipes there may be, spare ones included.
-    most: usize,
+    maximum: usize,
 }
 
 impl Pipes {
-    pub(crate) fn at_most(most: usize) -> Pipes {
-        Pipes { spare: Vec::new(), counted: Arc::default(), most }
+    pub(crate) fn at_most(maximum: usize) -> Pipes {
+        Pipes { spare: Vec::new(), counted: Arc::default(), maximum }
     }
 
     /// None where readers that are slow hold all of them.
@@ -43,7 +43,7 @@ impl Pipes {
         if let Some(pipe) = self.spare.pop() {
             return Ok(Some(pipe));
         }
-        if Arc::strong_count(&self.counted) > self.most {
+        if Arc::strong_count(&self.counted) > self.maximum {
             return Ok(None);
         }
         let (out, into) = pipe2(OFlag::O_NONBLOCK | OFlag::O_CLOEXEC)?;

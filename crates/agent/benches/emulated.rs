@@ -57,8 +57,8 @@ impl Link {
                 "forward": direction, "backward": direction});
             emulator.tell(json!({"do": "configure", "seed": 1, "dir": dir, "links": [link]}));
             for agent in [a, b] {
-                for (name, most) in [("wmem", 16384), ("rmem", 131_072)] {
-                    let setting = format!("net.ipv4.tcp_{name}=4096 {most} {BUFFER}");
+                for (name, maximum) in [("wmem", 16384), ("rmem", 131_072)] {
+                    let setting = format!("net.ipv4.tcp_{name}=4096 {maximum} {BUFFER}");
                     agent.within(&["sysctl", "-qw", &setting]);
                 }
             }

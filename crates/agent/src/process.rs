@@ -47,8 +47,8 @@ pub fn raise_file_limit() {
         if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
             return;
         }
-        let most = limit.rlim_max.max(MANY_FILES);
-        let raised = libc::rlimit { rlim_cur: most, rlim_max: most };
+        let maximum = limit.rlim_max.max(MANY_FILES);
+        let raised = libc::rlimit { rlim_cur: maximum, rlim_max: maximum };
         if libc::setrlimit(libc::RLIMIT_NOFILE, &raised) != 0 {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &limit);

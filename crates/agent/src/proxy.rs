@@ -37,7 +37,7 @@ struct State {
     counts: Value,
     /// The run that rows are for.
     run: Option<(Arc<Recorder>, Clock)>,
-    /// Most bytes exposed at a time in this run.
+    /// Maximum bytes exposed at a time in this run.
     held: u64,
 }
 

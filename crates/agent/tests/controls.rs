@@ -94,8 +94,8 @@ fn a_transfer_completes_with_every_control_and_shows_its_state() {
             assert!(last["pacing_gain"].as_f64() > Some(0.2), "{name}: {last}");
             assert!(last["cwnd_gain"].as_f64() > Some(0.2), "{name}: {last}");
             // Both count from the same samples, but BBR lets its estimate expire.
-            let (estimate, least) = (last["min_rtt_estimate"].as_u64(), last["min_rtt"].as_u64());
-            assert!(estimate.is_some() && estimate >= least, "{name}: {last}");
+            let (estimate, minimum) = (last["min_rtt_estimate"].as_u64(), last["min_rtt"].as_u64());
+            assert!(estimate.is_some() && estimate >= minimum, "{name}: {last}");
         }
     }
 }

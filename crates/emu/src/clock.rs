@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// How late sleeps are taken to end before the first has, ns.
-const FIRST: Quantiles = Quantiles { half: 30_000, most: 60_000 };
+const FIRST: Quantiles = Quantiles { half: 30_000, maximum: 60_000 };
 /// The most that a sleep is shortened by, ns, in a stream of packets and after a pause. On a machine so busy that sleeps end
 /// later, spinning does not help.
 const MARGIN: u64 = 60_000;
@@ -58,15 +58,16 @@ pub(crate) struct Waiter {
 #[derive(Clone, Copy, Debug)]
 struct Quantiles {
     half: u64,
-    most: u64,
+    maximum: u64,
 }
 
 impl Quantiles {
     fn record(&mut self, late: u64) {
         self.half = if late > self.half { self.half + STEP } else { self.half.saturating_sub(STEP) };
-        self.most = if late > self.most { self.most + 31 * STEP } else { self.most.saturating_sub(STEP) };
+        self.maximum =
+            if late > self.maximum { self.maximum + 31 * STEP } else { self.maximum.saturating_sub(STEP) };
         self.half = self.half.min(MARGIN);
-        self.most = self.most.min(PRECISE);
+        self.maximum = self.maximum.min(PRECISE);
     }
 }
 
@@ -95,7 +96,7 @@ impl Waiter {
     /// How much before a deadline a sleep should end, ns: so much that few end later, or that half do.
     #[inline]
     pub(crate) fn margin(&self, precise: bool) -> u64 {
-        if precise { self.late.most } else { self.late.half }
+        if precise { self.late.maximum } else { self.late.half }
     }
 
     /// Looks for input; where there is none, sleeps until `until` (CLOCK_MONOTONIC, ns), in the past: not at all.

@@ -101,9 +101,9 @@ impl Layout {
             PROTOCOL_ICMP6 if rest >= 8 && network == Network::Ip6 => (Transport::Icmp, 8),
             _ => return Layout { network, ..OPAQUE },
         };
-        let least = if transport == Transport::Tcp { 20 } else { 8 };
+        let minimum = if transport == Transport::Tcp { 20 } else { 8 };
         match u8::try_from(at + length) {
-            Ok(header) if length >= least && length <= rest => {
+            Ok(header) if length >= minimum && length <= rest => {
                 Layout { network, transport, transport_at: at as u8, header }
             }
             _ => Layout { network, ..OPAQUE },

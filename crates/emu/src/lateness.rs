@@ -111,14 +111,14 @@ impl Lateness {
         }
     }
 
-    /// The least lateness that `percent` of all packets do not exceed, rounded down to its bucket.
+    /// The smallest lateness that `percent` of all packets do not exceed, rounded down to its bucket.
     fn percentile(&self, percent: u64) -> u64 {
         let rank = (self.packets * percent).div_ceil(100);
         let mut seen = 0;
         for (place, count) in self.buckets.iter().enumerate() {
             seen += count;
             if seen >= rank && seen > 0 {
-                return least(place);
+                return minimum(place);
             }
         }
         0
@@ -135,8 +135,8 @@ fn place(value: u64) -> usize {
     ((u64::from(shift) + 1) * BUCKETS + (value >> shift) - BUCKETS) as usize
 }
 
-/// The least value of a bucket.
-fn least(place: usize) -> u64 {
+/// The smallest value of a bucket.
+fn minimum(place: usize) -> u64 {
     let (octave, bucket) = (place as u64 / BUCKETS, place as u64 % BUCKETS);
     if octave == 0 { bucket } else { (BUCKETS + bucket) << (octave - 1) }
 }

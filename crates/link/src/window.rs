@@ -82,14 +82,14 @@ impl<P: Packet> Window<P> {
     /// none: there is nothing to send. A packet that does not fit in any more waits for the next one.
     pub(crate) fn begin(
         &mut self,
-        most: &Aggregation,
+        maximum: &Aggregation,
         rate: Rate,
         overhead: Overhead,
         mut next: impl FnMut() -> Option<Queued<P>>,
     ) -> Option<Span> {
         let (mut count, mut bytes, mut is_full) = (0, 0, false);
         for frame in self.frames.iter_mut().filter(|frame| frame.state == State::Waits) {
-            if !most.has_room(count, bytes, frame.len, rate) {
+            if !maximum.has_room(count, bytes, frame.len, rate) {
                 is_full = true;
                 break;
             }
@@ -97,10 +97,10 @@ impl<P: Packet> Window<P> {
             frame.state = State::OnAir;
             self.retransmitted += u64::from(frame.losses > 0);
         }
-        while !is_full && self.frames.len() < most.frames as usize {
+        while !is_full && self.frames.len() < maximum.frames as usize {
             let Some(packet) = next() else { break };
             let len = u64::from(overhead.len_on_wire(packet.packet.frame_len()));
-            is_full = !most.has_room(count, bytes, len, rate);
+            is_full = !maximum.has_room(count, bytes, len, rate);
             let state = if is_full { State::Waits } else { State::OnAir };
             if !is_full {
                 (count, bytes) = (count + 1, bytes + len);

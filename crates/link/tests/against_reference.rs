@@ -200,8 +200,8 @@ impl Reference {
     fn is_within(&self, limit: Option<Limit>, packets: u64, bytes: u64) -> bool {
         match limit {
             None => true,
-            Some(Limit::Packets(most)) => packets <= most,
-            Some(Limit::Bytes(most)) => bytes <= most,
+            Some(Limit::Packets(maximum)) => packets <= maximum,
+            Some(Limit::Bytes(maximum)) => bytes <= maximum,
             Some(Limit::Time(span)) => {
                 let mean = self.now.trace.as_ref().and_then(Trace::mean_rate);
                 let rate = mean.or(self.now.rate).expect("a rate");

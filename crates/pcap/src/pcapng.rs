@@ -35,7 +35,7 @@ pub struct Interface<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceId(u32);
 
-/// Writes one capture, as a stream of blocks in the byte order of least significant first.
+/// Writes one capture, as a stream of blocks in the order of the least significant byte first.
 ///
 /// Give it a buffered writer: it makes two or three small writes a packet.
 #[derive(Debug)]

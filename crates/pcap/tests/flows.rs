@@ -10,17 +10,17 @@ use tcplab_pcap::parse::Protocol;
 use tcplab_pcap::read::Ending;
 use tcplab_pcap::{Packet, Reader, summarise};
 
-/// A hundred connections side by side, each with up to `most` segments of data.
-fn connections(most: u32) -> Vec<Send<'static>> {
+/// A hundred connections side by side, each with up to `maximum` segments of data.
+fn connections(maximum: u32) -> Vec<Send<'static>> {
     let mut sends = Vec::new();
     for n in 0..100u16 {
         let at = |send: Send<'static>| Send { at: send.at + u64::from(n) * MS, port: 30_000 + n, ..send };
         sends.extend(handshake().into_iter().map(at));
-        let segments = u32::from(n) * 7 % most;
+        let segments = u32::from(n) * 7 % maximum;
         for k in 0..segments {
             sends.push(at(client(20 + u64::from(k), ACK, 1 + k * 500, 1, 500)));
         }
-        sends.push(at(client(40 + u64::from(most), FIN | ACK, 1 + segments * 500, 1, 0)));
+        sends.push(at(client(40 + u64::from(maximum), FIN | ACK, 1 + segments * 500, 1, 0)));
     }
     sends.sort_by_key(|send| send.at);
     sends

@@ -18,7 +18,7 @@ pub use store::{Found, Store};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cache {
-    /// Most bytes stored: heads and bodies.
+    /// Maximum bytes stored: heads and bodies.
     pub size: u64,
     /// How long an end may leave unacknowledged what it was sent before its connection is reset.
     pub user_timeout: Span,

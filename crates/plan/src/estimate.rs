@@ -48,7 +48,7 @@ impl Plan {
 /// The demand of a flow on links that it shares with others.
 pub(crate) struct Fluid {
     /// The most it takes, frame bits per second.
-    pub(crate) most: f64,
+    pub(crate) maximum: f64,
     /// Frame bits that it has to carry; infinite where time ends it.
     pub(crate) wanted: f64,
     /// It takes what others leave; otherwise it keeps to its rate.

@@ -121,12 +121,12 @@ mod tests {
     #[test]
     fn a_transmission_holds_a_frame_and_more_within_every_limit() {
         let rate = Rate::from_bits_per_sec(8_000_000).expect("not zero");
-        let most = Aggregation { frames: 3, bytes: 5000, time: Span::from_ms(4) };
-        assert!(most.has_room(0, 0, 9000, rate));
-        assert!(most.has_room(2, 2000, 2000, rate));
-        assert!(!most.has_room(2, 2000, 2001, rate), "it would take longer than 4 ms");
-        assert!(!most.has_room(3, 300, 100, rate));
+        let maximum = Aggregation { frames: 3, bytes: 5000, time: Span::from_ms(4) };
+        assert!(maximum.has_room(0, 0, 9000, rate));
+        assert!(maximum.has_room(2, 2000, 2000, rate));
+        assert!(!maximum.has_room(2, 2000, 2001, rate), "it would take longer than 4 ms");
+        assert!(!maximum.has_room(3, 300, 100, rate));
         let fast = Rate::from_bits_per_sec(8_000_000_000).expect("not zero");
-        assert!(most.has_room(1, 4000, 1000, fast) && !most.has_room(1, 4000, 1001, fast));
+        assert!(maximum.has_room(1, 4000, 1000, fast) && !maximum.has_room(1, 4000, 1001, fast));
     }
 }

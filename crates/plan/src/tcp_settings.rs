@@ -41,7 +41,7 @@ pub struct TcpSettings {
     pub gro: bool,
     /// Pace every control, as with the fq queue discipline; off: only controls that ask for it.
     pub pacing: bool,
-    /// Least retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
     /// Slow start after idleness (`tcp_slow_start_after_idle`).
     pub slow_start_after_idle: bool,

@@ -15,7 +15,7 @@ pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CLOCK_REALTIME less CLOCK_MONOTONIC, ns: of three readings the one that took the least time.
+/// CLOCK_REALTIME less CLOCK_MONOTONIC, ns: of three readings the quickest.
 pub fn realtime_lead() -> i64 {
     let reading = || {
         let (before, wall, after) = (now(), realtime(), now());

@@ -57,13 +57,13 @@ pub enum ControlInfo {
     /// Nothing.
     #[default]
     None,
-    /// `struct tcpvegas_info`: RTT samples in the window, last and least RTT in µs.
+    /// `struct tcpvegas_info`: RTT samples in the window, last and minimum RTT in µs.
     Vegas {
         /// RTT samples since the last window change.
         samples: u32,
         /// Latest RTT, µs.
         rtt: u32,
-        /// Least RTT, µs.
+        /// Minimum RTT, µs.
         min_rtt: u32,
     },
     /// `struct tcp_dctcp_info`.
@@ -77,7 +77,7 @@ pub enum ControlInfo {
     Bbr {
         /// Bandwidth estimate, bytes per second.
         bandwidth: u64,
-        /// Least RTT, µs.
+        /// Minimum RTT, µs.
         min_rtt: u32,
         /// Pacing gain in 1/256.
         pacing_gain: u32,

@@ -19,7 +19,7 @@ const TYPE: u16 = (1 << 14) - 1;
 pub struct Telemetry {
     /// Bandwidth estimate, bit/s; 0: none.
     pub bandwidth: u64,
-    /// Estimate of the least RTT, µs; 0: none.
+    /// Estimate of the minimum RTT, µs; 0: none.
     pub min_rtt: u32,
     /// Number of the phase.
     pub phase: u32,

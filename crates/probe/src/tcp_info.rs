@@ -146,7 +146,7 @@ impl TcpInfo {
         (self.rtt != 0).then_some(u64::from(self.rtt) * 1000)
     }
 
-    /// Least RTT in ns, once there is a sample.
+    /// Minimum RTT in ns, once there is a sample.
     pub fn min_rtt(&self) -> Option<u64> {
         (self.min_rtt != u32::MAX && self.min_rtt != 0).then_some(u64::from(self.min_rtt) * 1000)
     }

@@ -77,7 +77,7 @@ fn parameter<'py>(py: Python<'py>, name: &str, doc: &str, edges: [f64; 4]) -> Py
     let row = PyDict::new(py);
     row.set_item("name", name)?;
     row.set_item("doc", doc)?;
-    for (key, value) in ["default", "least", "most", "step"].into_iter().zip(edges) {
+    for (key, value) in ["default", "minimum", "maximum", "step"].into_iter().zip(edges) {
         row.set_item(key, value)?;
     }
     Ok(row)

@@ -19,7 +19,7 @@ fn unreadable(error: &io::Error) -> Unreadable {
 }
 
 impl Surroundings for Disk {
-    fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable> {
+    fn file(&self, name: &str, maximum: usize) -> Result<Vec<u8>, Unreadable> {
         let path = self.folder.join(name);
         let about = fs::metadata(&path).map_err(|error| unreadable(&error))?;
         // Opening a pipe or a terminal would wait for someone to write.
@@ -27,7 +27,7 @@ impl Surroundings for Disk {
             return Err(Unreadable { reason: "is not a file".to_owned(), missing: false });
         }
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
+        let read = File::open(&path).and_then(|file| file.take(maximum as u64).read_to_end(&mut bytes));
         read.map(|_| bytes).map_err(|error| unreadable(&error))
     }
 
@@ -69,7 +69,7 @@ fn known(said: &Bound<'_, PyAny>) -> PyResult<Known> {
     let (name, parameters): (String, Vec<(String, f64, f64, String)>) = said.extract()?;
     let parameters = parameters
         .into_iter()
-        .map(|(name, least, most, shown)| (name, Parameter { range: (least, most), shown }))
+        .map(|(name, minimum, maximum, shown)| (name, Parameter { range: (minimum, maximum), shown }))
         .collect();
     Ok(Known::Described { name, parameters })
 }

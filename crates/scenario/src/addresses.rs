@@ -82,13 +82,13 @@ impl Pool {
     }
 
     /// Where subnets of these numbers of interfaces begin, counted from the prefix's first address, and how many addresses
-    /// each has, which are `least` or more; none if there is no room.
-    fn blocks(self, interfaces: &[usize], least: u32) -> Option<Vec<(u32, u32)>> {
+    /// each has, which are `minimum` or more; none if there is no room.
+    fn blocks(self, interfaces: &[usize], minimum: u32) -> Option<Vec<(u32, u32)>> {
         let room = 1_u64 << (32 - self.length);
         let mut next: u32 = 0;
         let place = |&interfaces: &usize| {
             // Network and broadcast address are not for interfaces.
-            let block = u32::try_from(interfaces + 2).ok()?.checked_next_power_of_two()?.max(least);
+            let block = u32::try_from(interfaces + 2).ok()?.checked_next_power_of_two()?.max(minimum);
             let base = next.checked_next_multiple_of(block)?;
             next = base.checked_add(block)?;
             (u64::from(next) <= room).then_some((base, block))

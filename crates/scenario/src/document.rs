@@ -179,7 +179,7 @@ impl Document {
         Document::parse_at_most(text.as_bytes(), name, usize::MAX, usize::MAX)
     }
 
-    fn parse_at_most(text: &[u8], name: &str, bytes: usize, most: usize) -> Result<Document, Mistakes> {
+    fn parse_at_most(text: &[u8], name: &str, bytes: usize, maximum: usize) -> Result<Document, Mistakes> {
         if text.len() > bytes {
             let message = format!("the file has {} bytes; a scenario has at most {MAX_BYTES}", text.len());
             return Err(Mistakes::new(vec![Mistake {
@@ -190,7 +190,7 @@ impl Document {
         }
         let text = decoded(text, name)?;
         let source = Source::new(name, text);
-        let root = yaml::read(text, &source, most).map_err(Mistakes::new)?;
+        let root = yaml::read(text, &source, maximum).map_err(Mistakes::new)?;
         Ok(Document { root })
     }
 

@@ -248,8 +248,8 @@ fn queue(layout: &Layout<'_>, number: usize, link: &LinkSpec, spec: &DirectionSp
     let place = Place { layout, link: number, spec, shaper: None, time: 0 };
     let mut tree = place.resolved(&json!({ "queue": given }))["queue"].take();
     if by_default && let Some(bytes) = tree.pointer("/limit/bytes").and_then(Json::as_u64) {
-        let least = MIN_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
-        tree["limit"] = json!({"bytes": bytes.max(least)});
+        let minimum = MIN_DEFAULT_PACKETS * (u64::from(link.mtu) + ETHERNET_HEADER);
+        tree["limit"] = json!({"bytes": bytes.max(minimum)});
     }
     // The reader has let through what the schema of the type says, no more.
     serde_json::from_value(tree).unwrap_or(Queue::droptail(None))
@@ -506,9 +506,15 @@ fn control(layout: &Layout<'_>, given: &language::Control) -> Cc {
 /// The settings of one end: its node's, with what the flow sets otherwise.
 ///
 /// The segment size is at most what path MTU discovery would find.
-fn endpoint(layout: &Layout<'_>, index: usize, flow: &SocketSettings, node: &str, most: u32) -> TcpSettings {
+fn endpoint(
+    layout: &Layout<'_>,
+    index: usize,
+    flow: &SocketSettings,
+    node: &str,
+    maximum: u32,
+) -> TcpSettings {
     let bdp = layout.flow_bdp(index);
-    let mut tcp = TcpSettings { mss: most, ..TcpSettings::default() };
+    let mut tcp = TcpSettings { mss: maximum, ..TcpSettings::default() };
     if let Some(node) = layout.node(node) {
         node.settings.fill(&mut tcp, bdp);
     }
@@ -520,7 +526,7 @@ fn endpoint(layout: &Layout<'_>, index: usize, flow: &SocketSettings, node: &str
         tcp.nagle = nagle;
     }
     // A host's own may have been given for the shorter header of IPv4.
-    tcp.mss = tcp.mss.min(most);
+    tcp.mss = tcp.mss.min(maximum);
     tcp
 }
 

@@ -310,9 +310,9 @@ impl Written<'_> {
 /// Long numbers are mistakes, and a huge exponent would take for ever to expand.
 const DIGITS: usize = 30;
 
-fn digits(text: &str, most: usize) -> Option<(&str, &str)> {
+fn digits(text: &str, maximum: usize) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    (1..=most).contains(&end).then(|| text.split_at(end))
+    (1..=maximum).contains(&end).then(|| text.split_at(end))
 }
 
 fn split(text: &str) -> Option<Written<'_>> {

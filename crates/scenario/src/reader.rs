@@ -181,25 +181,25 @@ impl<'d> Reader<'d> {
             }
         }
         let bound = |key: &str| schema.get(key).and_then(Json::as_u64).map(|bound| bound as usize);
-        let (least, most) = (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(usize::MAX));
+        let (minimum, maximum) = (bound("minItems").unwrap_or(0), bound("maxItems").unwrap_or(usize::MAX));
         if values.len() < items.len() {
             // One that is no more: what is said of the items as a whole is not concluded from the rest.
             self.refused.push([path.as_slice(), &[Step::Key("*".to_owned())]].concat());
-            if values.len() < least {
+            if values.len() < minimum {
                 self.refused.push(path.clone());
                 return None;
             }
-        } else if items.len() < least {
+        } else if items.len() < minimum {
             let (message, example) = match path.last() {
                 Some(Step::Key(key)) if items.is_empty() => {
                     ("the list is empty".to_owned(), suggestions::example(key, schema))
                 }
-                _ => (format!("the list is too short: the minimum length is {least}"), String::new()),
+                _ => (format!("the list is too short: the minimum length is {minimum}"), String::new()),
             };
             self.refuse(path, &message, &example, false);
             return None;
-        } else if items.len() > most {
-            self.refuse(path, &format!("the list is too long: it takes at most {most}"), "", false);
+        } else if items.len() > maximum {
+            self.refuse(path, &format!("the list is too long: it takes at most {maximum}"), "", false);
             return None;
         }
         Some(Json::Array(values))
@@ -508,9 +508,9 @@ impl<'d> Reader<'d> {
             None => match words_of(schema) {
                 Some(words) => json!(words.first()),
                 None if is_list(schema) => {
-                    let least = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) as usize;
+                    let minimum = schema.get("minItems").and_then(Json::as_u64).unwrap_or(0) as usize;
                     let item = schema.get("items").map(|items| self.stand_in(items));
-                    Json::Array(vec![item.unwrap_or_default(); least])
+                    Json::Array(vec![item.unwrap_or_default(); minimum])
                 }
                 None => {
                     let mut shape = Shape::default();

@@ -93,10 +93,10 @@ const MIN_CORRELATION_TIME: u64 = 100_000;
 
 fn jitter(values: &Json) -> Result<(), Wrong> {
     let Ok(jitter) = serde_json::from_value::<language::Jitter>(values.clone()) else { return Ok(()) };
-    let least = jitter.amount.saturating_mul(JITTER_MEMORY).max(MIN_CORRELATION_TIME);
+    let minimum = jitter.amount.saturating_mul(JITTER_MEMORY).max(MIN_CORRELATION_TIME);
     match jitter.correlation_time {
-        Some(given) if jitter.amount > 0 && given < least => {
-            let (given, minimum) = (shown_time(given), shown_time(least));
+        Some(given) if jitter.amount > 0 && given < minimum => {
+            let (given, minimum) = (shown_time(given), shown_time(minimum));
             let message = format!(
                 "`correlation_time` of {given} is too short: the minimum for this jitter is {minimum}, so that \
                  packets keep their order; with `reorder` each packet's delay is its own"

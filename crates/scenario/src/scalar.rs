@@ -34,13 +34,18 @@ fn error(message: String, suggestion: impl Into<String>) -> QuantityError {
 }
 
 /// The value of a kind, if it is within the bounds; none for an unknown kind.
-pub(crate) fn bounded(kind: &str, node: &Node, least: Option<u64>, most: Option<u64>) -> Option<Reading> {
+pub(crate) fn bounded(
+    kind: &str,
+    node: &Node,
+    minimum: Option<u64>,
+    maximum: Option<u64>,
+) -> Option<Reading> {
     if kind == "integer" {
-        return Some(whole(&node.read(), least.unwrap_or(0), most.unwrap_or(LARGEST)));
+        return Some(whole(&node.read(), minimum.unwrap_or(0), maximum.unwrap_or(LARGEST)));
     }
-    Some(read(kind, node)?.and_then(|value| match most {
-        Some(most) if value.as_u64().is_some_and(|value| value > most) => {
-            Err(error(format!("{} must be at most {}", node.read().shown(), shown(kind, most)), ""))
+    Some(read(kind, node)?.and_then(|value| match maximum {
+        Some(maximum) if value.as_u64().is_some_and(|value| value > maximum) => {
+            Err(error(format!("{} must be at most {}", node.read().shown(), shown(kind, maximum)), ""))
         }
         _ => Ok(value),
     }))
@@ -194,24 +199,24 @@ fn switch(read: &Read<'_>) -> Reading {
     Err(error(format!("{} is neither `on` nor `off`", read.shown()), meant))
 }
 
-fn whole(read: &Read<'_>, least: u64, most: u64) -> Reading {
+fn whole(read: &Read<'_>, minimum: u64, maximum: u64) -> Reading {
     let shown = read.shown();
     match read {
-        Read::Int(number) if *number < i128::from(least) => {
-            Err(error(format!("{shown} must be at least {least}"), least.to_string()))
+        Read::Int(number) if *number < i128::from(minimum) => {
+            Err(error(format!("{shown} must be at least {minimum}"), minimum.to_string()))
         }
-        Read::Int(number) if *number > i128::from(most) => {
-            Err(error(format!("{shown} must be at most {most}"), most.to_string()))
+        Read::Int(number) if *number > i128::from(maximum) => {
+            Err(error(format!("{shown} must be at most {maximum}"), maximum.to_string()))
         }
         Read::Int(number) => Ok(json!(*number as u64)),
         Read::Float(number) if number.is_finite() => {
-            let near = number.round().clamp(least as f64, most as f64);
+            let near = number.round().clamp(minimum as f64, maximum as f64);
             Err(error(format!("{shown} is not a whole number"), format!("{near}")))
         }
-        _ if most < LARGEST => {
-            Err(error(format!("{shown} is not a whole number from {least} to {most}"), ""))
+        _ if maximum < LARGEST => {
+            Err(error(format!("{shown} is not a whole number from {minimum} to {maximum}"), ""))
         }
-        _ => Err(error(format!("{shown} is not a whole number, {least} or more"), "")),
+        _ => Err(error(format!("{shown} is not a whole number, {minimum} or more"), "")),
     }
 }
 

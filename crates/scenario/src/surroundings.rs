@@ -40,8 +40,8 @@ pub enum Known {
 
 /// The environment of a scenario's text. Names of files are as the scenario gives them.
 pub trait Surroundings {
-    /// The first `most` bytes of a file, which is not opened unless it is an ordinary file.
-    fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable>;
+    /// The first `maximum` bytes of a file, which is not opened unless it is an ordinary file.
+    fn file(&self, name: &str, maximum: usize) -> Result<Vec<u8>, Unreadable>;
 
     /// The names of the files beside the named one.
     fn beside(&self, name: &str) -> Vec<String>;
@@ -64,9 +64,9 @@ pub struct Memory {
 }
 
 impl Surroundings for Memory {
-    fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable> {
+    fn file(&self, name: &str, maximum: usize) -> Result<Vec<u8>, Unreadable> {
         match self.files.get(name) {
-            Some(bytes) => Ok(bytes[..bytes.len().min(most)].to_vec()),
+            Some(bytes) => Ok(bytes[..bytes.len().min(maximum)].to_vec()),
             None => Err(Unreadable {
                 reason: "cannot be read: No such file or directory".to_owned(),
                 missing: true,

@@ -51,10 +51,10 @@ fn main() {
         };
         let Some(first) = runs.first() else { continue };
         let cpu = median(|run| run.cpu);
-        let least = runs.iter().map(|run| run.cpu).min().unwrap_or_default().as_secs_f64() * 1e3;
+        let minimum = runs.iter().map(|run| run.cpu).min().unwrap_or_default().as_secs_f64() * 1e3;
         let cost = cpu * 1e6 / first.packets.max(1) as f64;
         println!(
-            "{:<13} {:>7.1} {cpu:>8.1} {least:>8.1} {:>8} {cost:>10.0} {:>6.2} {:>9}  {}",
+            "{:<13} {:>7.1} {cpu:>8.1} {minimum:>8.1} {:>8} {cost:>10.0} {:>6.2} {:>9}  {}",
             scenario.name,
             median(|run| run.wall),
             first.packets,

@@ -38,7 +38,7 @@ pub(crate) fn streams(
     let count: u64 = plan.flows.iter().map(|flow| u64::from(flow.streams)).sum();
     const MAX_STREAMS: u64 = 1_000_000;
     if count > MAX_STREAMS {
-        return Err(PlanError::TooMany { what: "streams", count, most: MAX_STREAMS });
+        return Err(PlanError::TooMany { what: "streams", count, maximum: MAX_STREAMS });
     }
     crate::network::numbered("flows", plan.flows.iter().map(|flow| flow.name.as_str()))?;
     let mut streams = Vec::with_capacity(count as usize);
@@ -154,7 +154,7 @@ fn relays(plan: &Plan, network: &Network, flow: &Flow, way: &[DirectionId]) -> R
     let places: Vec<Place> = places.collect();
     if places.len() > Relays::MAX {
         let (flow, count) = (flow.name.clone(), places.len());
-        return Err(PlanError::Relays { flow, count, most: Relays::MAX });
+        return Err(PlanError::Relays { flow, count, maximum: Relays::MAX });
     }
     Ok(places)
 }
@@ -373,12 +373,12 @@ impl Builder<'_> {
 
     /// Settings of an end on a path with a smaller MTU than its own: path MTU discovery is taken to be done.
     fn fitted(&self, config: &Config) -> Result<Config, PlanError> {
-        let most = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
+        let maximum = self.mtu.saturating_sub(self.flow.ip.header_len() + TCP_HEADER);
         const MIN_MSS: u32 = 88;
-        if most < MIN_MSS {
+        if maximum < MIN_MSS {
             return Err(PlanError::NoRoomForPayload { flow: self.flow.name.clone(), mtu: self.mtu });
         }
-        Ok(Config { mss: config.mss.min(most), ..config.clone() })
+        Ok(Config { mss: config.mss.min(maximum), ..config.clone() })
     }
 
     fn pauses(&self, pattern: &Option<Pattern>, stream: u32) -> Option<Pauses> {

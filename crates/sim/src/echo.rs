@@ -16,7 +16,7 @@ pub(crate) struct Job {
     pub(crate) sizes: Arc<[u32]>,
     /// Messages of each size.
     pub(crate) iterations: u64,
-    /// Least time from one message to the next.
+    /// Minimum time from one message to the next.
     pub(crate) interval: Span,
     /// The first so many of each size have rows of their own.
     pub(crate) head: u64,

@@ -81,7 +81,7 @@ pub enum PlanError {
         /// How many there are.
         count: usize,
         /// How many there may be.
-        most: usize,
+        maximum: usize,
     },
     /// The field has six bits.
     Dscp {
@@ -98,7 +98,7 @@ pub enum PlanError {
         payload: u32,
         /// IP length it needs, bytes.
         length: u64,
-        /// The path's least MTU, bytes.
+        /// The path's minimum MTU, bytes.
         mtu: u32,
     },
     /// A setting that would stop the clock.
@@ -115,7 +115,7 @@ pub enum PlanError {
     NoRoomForPayload {
         /// The flow.
         flow: String,
-        /// The path's least MTU, bytes.
+        /// The path's minimum MTU, bytes.
         mtu: u32,
     },
     /// An interface address that is not an IP address with a prefix length.
@@ -139,7 +139,7 @@ pub enum PlanError {
         /// How many there are.
         count: u64,
         /// How many are possible.
-        most: u64,
+        maximum: u64,
     },
     /// A congestion control that cannot be had.
     Control {
@@ -193,8 +193,8 @@ impl PlanError {
                 "the simulator's routing protocols run on links between two routers, \
                  and {node} meets {other} at the switch {switch}"
             ),
-            PlanError::Relays { count, most, .. } => {
-                format!("its path has {count} accelerators and caches; {most} are possible")
+            PlanError::Relays { count, maximum, .. } => {
+                format!("its path has {count} accelerators and caches; {maximum} are possible")
             }
             PlanError::Dscp { dscp, .. } => format!("{dscp} is not a codepoint from 0 to 63"),
             PlanError::TooLong { payload, length, mtu, .. } => format!(
@@ -214,8 +214,8 @@ impl PlanError {
             PlanError::NoAddress { node, .. } => {
                 format!("node `{node}` has no address to capture packets with")
             }
-            PlanError::TooMany { count, most, .. } => {
-                format!("the plan has {count}, but the simulator takes at most {most}")
+            PlanError::TooMany { count, maximum, .. } => {
+                format!("the plan has {count}, but the simulator takes at most {maximum}")
             }
             PlanError::Control { source, .. } => source.to_string(),
         }
@@ -235,8 +235,8 @@ impl PlanError {
             PlanError::Relays { .. } => "leave out `accelerate` or `cache` at some of them".to_owned(),
             PlanError::TooLong { payload, length, mtu, .. } => {
                 let header = length - u64::from(*payload);
-                let most = u64::from(*mtu).saturating_sub(header);
-                format!("use a `payload` of at most {most} B")
+                let maximum = u64::from(*mtu).saturating_sub(header);
+                format!("use a `payload` of at most {maximum} B")
             }
             PlanError::NoTime { .. } => "give a link on the path a `rate` or a `delay`; \
                  to a generated `topology` add `edge: {rate: 1 Gbit/s, delay: 10 us}`"

@@ -75,7 +75,7 @@ impl Histogram {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The least sample, ns, that `percent` of the samples do not exceed, to three significant digits.
+    /// The smallest sample, ns, that `percent` of the samples do not exceed, to three significant digits.
     fn percentile(&self, percent: u64) -> Option<f64> {
         if self.count == 0 {
             return None;

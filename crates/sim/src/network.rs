@@ -404,7 +404,7 @@ pub(crate) fn numbered<'a>(
         let number = u16::try_from(number).map_err(|_| PlanError::TooMany {
             what,
             count: count as u64,
-            most: u64::from(u16::MAX) + 1,
+            maximum: u64::from(u16::MAX) + 1,
         })?;
         if numbers.insert(name, number).is_some() {
             return Err(PlanError::Twice { what, name: name.to_owned() });

@@ -37,7 +37,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Most components of a schedule.
+    /// Maximum components of a schedule.
     pub(crate) const SLOTS_MAX: u32 = 1 << SLOT_BITS;
 
     /// A schedule of `busy` components, which come first, and `others`, none of which waits for anything; none: there

@@ -97,7 +97,7 @@ impl Simulation {
             schedule: Schedule::new(network.components(), timers).ok_or(PlanError::TooMany {
                 what: "streams",
                 count: streams.len() as u64,
-                most: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
+                maximum: u64::from(Schedule::SLOTS_MAX / Timer::COUNT),
             })?,
             network,
             bodies: Bodies::new(),
@@ -152,13 +152,13 @@ impl Simulation {
         Ok(())
     }
 
-    /// Processes up to `most` events; whether the simulation has ended.
-    pub fn advance(&mut self, most: u64) -> bool {
+    /// Processes up to `maximum` events; whether the simulation has ended.
+    pub fn advance(&mut self, maximum: u64) -> bool {
         match (self.sample.packets, self.sim.recorder.capture.is_some()) {
-            (false, false) => self.run::<Record<false, false>>(most),
-            (true, false) => self.run::<Record<true, false>>(most),
-            (false, true) => self.run::<Record<false, true>>(most),
-            (true, true) => self.run::<Record<true, true>>(most),
+            (false, false) => self.run::<Record<false, false>>(maximum),
+            (true, false) => self.run::<Record<true, false>>(maximum),
+            (false, true) => self.run::<Record<false, true>>(maximum),
+            (true, true) => self.run::<Record<true, true>>(maximum),
         }
         self.done
     }
@@ -209,8 +209,8 @@ impl Simulation {
         self.sim.recorder.tables
     }
 
-    fn run<M: Mode>(&mut self, most: u64) {
-        for _ in 0..most {
+    fn run<M: Mode>(&mut self, maximum: u64) {
+        for _ in 0..maximum {
             if self.done {
                 return;
             }

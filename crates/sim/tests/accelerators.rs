@@ -72,9 +72,9 @@ fn what_an_accelerator_holds_is_bounded_by_its_buffers() {
     let mut plan = lossy(Some(accelerate), 50 * MS, None, json!({}));
     plan["links"][1]["forward"]["rate"] = json!(1_000_000);
     let run = run(&plan);
-    let most = run.tables.legs.exposed.iter().flatten().max().expect("rows");
+    let maximum = run.tables.legs.exposed.iter().flatten().max().expect("rows");
     // Twice each buffer for Linux's overhead, and a pipe of 256 KiB.
-    assert!((200_000..800_000 + (256 << 10)).contains(&most), "{most} bytes");
+    assert!((200_000..800_000 + (256 << 10)).contains(&maximum), "{maximum} bytes");
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn one_cubic_flow_fills_the_link() {
         .filter_map(|row| intervals.goodput.get(row))
         .collect();
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let most = 100e6 * 1448.0 / 1514.0;
-    assert!((mean / most - 1.0).abs() < 0.01, "goodput {mean} of {most}");
+    let maximum = 100e6 * 1448.0 / 1514.0;
+    assert!((mean / maximum - 1.0).abs() < 0.01, "goodput {mean} of {maximum}");
 }
 
 #[test]

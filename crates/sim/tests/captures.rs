@@ -83,7 +83,7 @@ fn at_the_host_a_burst_is_one_packet() {
             Body::Tcp(segment) => Some(segment.len),
             _ => None,
         });
-        lens.fold((0, 0), |(sum, most), len| (sum + u64::from(len), most.max(len)))
+        lens.fold((0, 0), |(sum, maximum), len| (sum + u64::from(len), maximum.max(len)))
     };
     let (_, wire) = captured(&transfer("wire", &["a"]));
     let (_, host) = captured(&transfer("host", &["a"]));

@@ -139,7 +139,7 @@ fn vegas_alone_keeps_alpha_to_beta_packets_in_the_queue() {
     let run = run(&network(10, 50, 84, vec![bulk("one", "vegas", 0, 30)], 31));
     assert!(goodput(&run, "one", (10, 29)) > 0.99 * 10.0 * PAYLOAD_SHARE);
     let queued = mean(&queue(&run, (10, 29)));
-    // The round's least RTT does not see the second packet of a burst of two.
+    // The round's minimum RTT does not see the second packet of a burst of two.
     assert!((2.0..=4.0 + 1.0).contains(&queued), "{queued} packets");
 }
 
@@ -282,9 +282,9 @@ fn ledbatpp_alone_holds_the_queue_at_its_target_and_slows_down_a_tenth_of_the_ti
     let run = run(&network(10, 50, 300, vec![bulk("one", "ledbatpp", 0, 90)], 91));
     let mut waits: Vec<f64> = queue(&run, (20, 89)).iter().map(|packets| packets * FRAME / 10e6).collect();
     waits.sort_by(f64::total_cmp);
-    let (median, most) = (waits[waits.len() / 2], waits[waits.len() - 1]);
+    let (median, maximum) = (waits[waits.len() / 2], waits[waits.len() - 1]);
     assert!((0.050..0.062).contains(&median), "a median delay of {median} s");
-    assert!(most < 0.070, "a greatest delay of {most} s");
+    assert!(maximum < 0.070, "a greatest delay of {maximum} s");
 
     let samples = samples(&run, "one");
     let slowdowns = entries(&samples, "SLOWDOWN");

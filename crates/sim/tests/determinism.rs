@@ -41,9 +41,9 @@ fn a_plan_run_twice_gives_the_same_tables() {
 #[test]
 fn how_many_events_are_processed_at_a_time_changes_nothing() {
     let plan = parse(&random_plan());
-    let tables = |most| {
+    let tables = |maximum| {
         let mut simulation = tcplab_sim::Simulation::new(&plan).expect("a plan that can be simulated");
-        while !simulation.advance(most) {}
+        while !simulation.advance(maximum) {}
         simulation.finish()
     };
     assert!(tables(1) == tables(u64::MAX));

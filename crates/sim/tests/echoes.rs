@@ -96,7 +96,7 @@ fn a_stop_leaves_nobody_waiting() {
 }
 
 #[test]
-fn the_interval_is_the_least_time_between_messages() {
+fn the_interval_is_the_minimum_time_between_messages() {
     let run = run(&lan(vec![echo(json!({"sizes": [1], "interval": 5 * MS}))]));
     let times: Vec<i64> = run.tables.echoes.time.iter().flatten().collect();
     assert!(times.windows(2).all(|two| two[1] - two[0] == 5 * MS as i64));

@@ -17,11 +17,11 @@ fn tcp_fills_the_interface_and_keeps_its_queue_short() {
     let run = run(&behind_interface(1000, vec![flow("t", tcp("cubic"))]));
     let (flows, row) = (&run.tables.flows, run.flow("t"));
     // 1448 bytes of payload in frames of 1514, a whole number of which arrive in each interval of 100 ms.
-    let most = 10e6 * 1448.0 / 1514.0;
+    let maximum = 10e6 * 1448.0 / 1514.0;
     let rows = run.intervals("t");
     let goodput = rows[10..50].iter().filter_map(|&row| run.tables.intervals.goodput.get(row));
     let mean = goodput.sum::<f64>() / 40.0;
-    assert!((0.999..1.001).contains(&(mean / most)), "{mean}");
+    assert!((0.999..1.001).contains(&(mean / maximum)), "{mean}");
     assert_eq!(flows.losses_true.get(row), Some(0));
     // Three bursts of two segments are there at the most: 6 frames of 1.2 ms.
     let longest = run.tables.sockets.srtt.iter().flatten().max().expect("a sample");

@@ -82,8 +82,8 @@ fn download(ack_filter: &str) -> (f64, f64) {
 fn filtered_acknowledgments_make_room_for_a_download() {
     let (plain, none) = download("off");
     let (filtered, some) = download("on");
-    let (aggressive, most) = download("aggressive");
-    assert!(none == 0.0 && some > 1000.0 && most > 1000.0, "{none}, {some}, {most} dropped");
+    let (aggressive, maximum) = download("aggressive");
+    assert!(none == 0.0 && some > 1000.0 && maximum > 1000.0, "{none}, {some}, {maximum} dropped");
     assert!(filtered > 1.2 * plain && aggressive > 1.2 * plain, "{plain}, {filtered}, {aggressive} bit/s");
 }
 

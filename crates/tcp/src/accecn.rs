@@ -339,35 +339,35 @@ impl Connection {
         }
         let mss = self.sk.mss_cache;
         let accurate = &mut self.ecn.accurate;
-        let least = u32::from(ace(segment)).wrapping_sub(accurate.s_cep) % ACE;
+        let minimum = u32::from(ace(segment)).wrapping_sub(accurate.s_cep) % ACE;
         let reported = segment.accecn.carries_marks().then_some(segment.accecn.ceb);
         let bytes = reported.map(|ceb| {
             let bytes = ceb.wrapping_sub(accurate.s_ceb) % BYTES;
             // Fewer than were assumed for want of an option.
             if bytes < BYTES / 2 { bytes } else { 0 }
         });
-        let marked = newly_marked(least, delivered, bytes, mss);
+        let marked = newly_marked(minimum, delivered, bytes, mss);
         accurate.s_cep = accurate.s_cep.wrapping_add(marked);
         accurate.s_ceb = reported.unwrap_or(accurate.s_ceb.wrapping_add(marked.wrapping_mul(mss)) % BYTES);
         marked + u32::from(core::mem::take(&mut accurate.opening_marked))
     }
 }
 
-/// Packets newly marked, of `delivered`: `least` of them or 8, 16, ... more, for the ACE field wraps.
+/// Packets newly marked, of `delivered`: `minimum` of them or 8, 16, ... more, for the ACE field wraps.
 ///
 /// The option's count of marked bytes, where it is there, says which (appendix A.2.2). Without it a sender to which
 /// more than 7 packets are acknowledged at once must assume the worst (section 3.2.2.5.2, appendix A.2.1).
-fn newly_marked(least: u32, delivered: u32, bytes: Option<u32>, mss: u32) -> u32 {
+fn newly_marked(minimum: u32, delivered: u32, bytes: Option<u32>, mss: u32) -> u32 {
     if delivered < ACE {
-        return least;
+        return minimum;
     }
-    let most = delivered - (delivered - least) % ACE;
+    let maximum = delivered - (delivered - minimum) % ACE;
     match bytes {
-        None => most,
+        None => maximum,
         Some(bytes) => {
-            // The least count of packets that holds so many bytes and agrees with the field.
-            let packets = bytes.div_ceil(mss.max(1)).max(least);
-            (packets + (ACE - (packets - least) % ACE) % ACE).min(most)
+            // The smallest count of packets that holds so many bytes and agrees with the field.
+            let packets = bytes.div_ceil(mss.max(1)).max(minimum);
+            (packets + (ACE - (packets - minimum) % ACE) % ACE).min(maximum)
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::{Config, Segment};
 const EPOCH_US: u64 = EPOCH_NS / 1_000;
 /// The same in nanoseconds.
 pub(crate) const EPOCH_NS: u64 = 1_000_000_000;
-/// Most notices kept for a caller who does not fetch them.
+/// Maximum notices kept for a caller who does not fetch them.
 const NOTICES: usize = 1_024;
 
 /// One end of a connection. Drive it so: after any call, send what `poll_transmit` yields until it yields
@@ -581,13 +581,13 @@ impl Connection {
         self.rcv.saw_timestamp && self.rcv.ts_ecr != 0 && before(self.rcv.ts_ecr, timestamp_of(sent_us))
     }
 
-    /// Round-trip time by the latest echo, microseconds; `least` milliseconds if it is the same tick.
-    pub(crate) fn rtt_by_timestamp(&self, least: u32) -> Option<u32> {
+    /// Round-trip time by the latest echo, microseconds; `minimum` milliseconds if it is the same tick.
+    pub(crate) fn rtt_by_timestamp(&self, minimum: u32) -> Option<u32> {
         if !self.rcv.saw_timestamp || self.rcv.ts_ecr == 0 {
             return None;
         }
         let ticks = self.timestamp().wrapping_sub(self.rcv.ts_ecr);
-        (ticks < i32::MAX as u32 / 1_000).then(|| ticks.max(least) * 1_000)
+        (ticks < i32::MAX as u32 / 1_000).then(|| ticks.max(minimum) * 1_000)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::seq::before;
 pub(crate) struct CwndUse {
     /// When the window was last known to be in full use or was changed, microseconds.
     pub stamp_us: u64,
-    /// Most segments out since.
+    /// Maximum segments out since.
     used: u32,
     /// The present round of measurement ends when this is acknowledged.
     round_end: u32,
@@ -71,12 +71,12 @@ impl Connection {
         self.control.cwnd_event(&mut self.sk, CaEvent::CwndRestart);
         self.sk.snd_ssthresh = self.current_ssthresh();
         let mut cwnd = self.sk.snd_cwnd;
-        let least = self.config.initial_window.min(cwnd);
-        while idle > rto && cwnd > least {
+        let minimum = self.config.initial_window.min(cwnd);
+        while idle > rto && cwnd > minimum {
             idle -= rto;
             cwnd >>= 1;
         }
-        self.sk.snd_cwnd = cwnd.max(least);
+        self.sk.snd_cwnd = cwnd.max(minimum);
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;
         self.cwnd_use.used = 0;
     }

@@ -6,7 +6,7 @@ use tcplab_units::{Span, Time};
 use crate::Connection;
 use crate::segment::{ACK, AccEcnOption, FIN, PSH, Segment};
 
-/// Least and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and least estimate (`TCP_ATO_MIN`).
+/// Smallest and largest delay (`TCP_DELACK_MIN`, `TCP_DELACK_MAX`) and smallest estimate (`TCP_ATO_MIN`).
 const DELAY_MIN_US: u64 = 40_000;
 const DELAY_MAX_US: u64 = 200_000;
 const ATO_MIN_US: u64 = 40_000;
@@ -16,13 +16,13 @@ pub(crate) const MAX_QUICK: u32 = 16;
 const PINGPONG: u32 = 1;
 /// Out-of-order arrivals acknowledged at once before ACKs are compressed.
 const UNCOMPRESSED: u32 = 3;
-/// Most ACKs that compression may hold back (`tcp_comp_sack_nr`).
+/// Maximum ACKs that compression may hold back (`tcp_comp_sack_nr`).
 const MAX_COMPRESSED: u32 = 44;
 /// Longest time it may (`tcp_comp_sack_delay_ns`).
 const COMPRESSED_DELAY_NS: u64 = 1_000_000;
 /// Segment size assumed before any arrived (`TCP_MSS_DEFAULT`).
 const SIZE_DEFAULT: u32 = 536;
-/// Least segment size assumed (`TCP_MIN_MSS`).
+/// Minimum segment size assumed (`TCP_MIN_MSS`).
 const MIN_SIZE: u32 = 88;
 
 #[derive(Debug)]
@@ -111,10 +111,10 @@ impl DelayedAck {
         self.quick |= 1;
     }
 
-    /// Acknowledges at once for as many segments as half of `window` holds, at most `most`.
-    fn raise_quick(&mut self, window: u32, most: u32) {
+    /// Acknowledges at once for as many segments as half of `window` holds, at most `maximum`.
+    fn raise_quick(&mut self, window: u32, maximum: u32) {
         let half = (window / (2 * self.segment_size)).max(2);
-        self.quick = self.quick.max(half.min(most));
+        self.quick = self.quick.max(half.min(maximum));
     }
 
     fn interactive(&self) -> bool {
@@ -139,8 +139,8 @@ impl DelayedAck {
             self.pushed |= flags & PSH != 0;
             return is_larger;
         }
-        let least = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
-        if size + options >= least {
+        let minimum = if flags & (PSH | FIN) == 0 { MIN_SIZE } else { SIZE_DEFAULT };
+        if size + options >= minimum {
             self.last_size = size;
             if size == previous {
                 self.segment_size = size;
@@ -179,8 +179,8 @@ impl DelayedAck {
 }
 
 impl Connection {
-    pub(crate) fn enter_quick_ack(&mut self, most: u32) {
-        self.delack.raise_quick(self.window.advertised(), most);
+    pub(crate) fn enter_quick_ack(&mut self, maximum: u32) {
+        self.delack.raise_quick(self.window.advertised(), maximum);
         self.delack.pingpong = 0;
         self.delack.ato_us = ATO_MIN_US;
     }
@@ -265,11 +265,11 @@ impl Connection {
         let delack = &self.delack;
         let mut ato = delack.ato_us;
         if ato > DELAY_MIN_US {
-            let mut most = if delack.interactive() || delack.pushed { DELAY_MAX_US } else { 500_000 };
+            let mut maximum = if delack.interactive() || delack.pushed { DELAY_MAX_US } else { 500_000 };
             if self.sk.srtt_us != 0 {
-                most = most.min(u64::from(self.sk.srtt_us >> 3).max(DELAY_MIN_US));
+                maximum = maximum.min(u64::from(self.sk.srtt_us >> 3).max(DELAY_MIN_US));
             }
-            ato = ato.min(most);
+            ato = ato.min(maximum);
         }
         ato = ato.min(DELAY_MAX_US);
         let mut due = self.now + Span::from_us(ato);

@@ -45,7 +45,7 @@ pub(crate) struct EcnState {
 }
 
 impl EcnState {
-    pub(crate) fn withdraw_cwr(&mut self) {
+    pub(crate) fn cancel_cwr(&mut self) {
         self.announce = false;
     }
 }
@@ -212,7 +212,7 @@ impl Connection {
                 }
             }
             CE => {
-                self.ecn_tell(CaEvent::EcnIsCe);
+                self.ecn_ca_event(CaEvent::EcnIsCe);
                 if self.sk.ecn_flags & ECN_DEMAND_CWR == 0 {
                     self.enter_quick_ack(2);
                     self.sk.ecn_flags |= ECN_DEMAND_CWR;
@@ -220,14 +220,14 @@ impl Connection {
                 self.ecn.seen = true;
             }
             _ => {
-                self.ecn_tell(CaEvent::EcnNoCe);
+                self.ecn_ca_event(CaEvent::EcnNoCe);
                 self.ecn.seen = true;
             }
         }
     }
 
     /// Tells a control that needs ECN whether arriving data was marked, and does what it asks for.
-    fn ecn_tell(&mut self, event: CaEvent) {
+    fn ecn_ca_event(&mut self, event: CaEvent) {
         if !self.control.needs_ecn() {
             return;
         }

@@ -12,7 +12,7 @@ use crate::timers::{Pending, RTO_MAX_US};
 /// Retransmissions of the SYN (`tcp_syn_retries`) and of the SYN-ACK (`tcp_synack_retries`).
 const SYN_RETRIES: u32 = 6;
 const SYN_ACK_RETRIES: u32 = 5;
-/// Least segment size a peer may ask for (Linux `TCP_MIN_MSS`, `TCP_MIN_SND_MSS`).
+/// Minimum segment size a peer may ask for (Linux `TCP_MIN_MSS`, `TCP_MIN_SND_MSS`).
 const MSS_MIN: u32 = 48;
 /// MSS of a peer that names none (RFC 9293, section 3.7.1).
 const MSS_DEFAULT: u32 = 536;
@@ -151,8 +151,8 @@ impl Connection {
     }
 
     pub(crate) fn handshake_timeout(&mut self) {
-        let most = if self.state == State::SynSent { SYN_RETRIES } else { SYN_ACK_RETRIES };
-        if self.handshake.retries >= most {
+        let maximum = if self.state == State::SynSent { SYN_RETRIES } else { SYN_ACK_RETRIES };
+        if self.handshake.retries >= maximum {
             self.abort();
             return;
         }

@@ -10,7 +10,7 @@ use crate::seq::{after, before};
 const TIMESTAMP_EXPIRES_US: u64 = 24 * 86_400 * 1_000_000;
 /// A segment whose timestamp is older by so many ticks is still taken (Linux `TCP_PAWS_WINDOW`).
 const TICKS_APART: u32 = 1;
-/// Least time between two answers to unacceptable empty segments (`tcp_invalid_ratelimit`), microseconds.
+/// Minimum time between two answers to unacceptable empty segments (`tcp_invalid_ratelimit`), microseconds.
 const INVALID_RATE_US: u64 = 500_000;
 
 impl Connection {

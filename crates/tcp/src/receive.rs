@@ -163,9 +163,9 @@ impl Connection {
         }
     }
 
-    /// The application reads up to `most` bytes (`tcp_recvmsg`).
-    pub(crate) fn read_bytes(&mut self, most: u64) -> u64 {
-        let bytes = self.rcv.unread.min(most);
+    /// The application reads up to `maximum` bytes (`tcp_recvmsg`).
+    pub(crate) fn read_bytes(&mut self, maximum: u64) -> u64 {
+        let bytes = self.rcv.unread.min(maximum);
         if bytes > 0 {
             self.rcv.unread -= bytes;
             self.rcv.copied = self.rcv.copied.wrapping_add(bytes as u32);

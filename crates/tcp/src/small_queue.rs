@@ -9,7 +9,7 @@ use tcplab_units::Time;
 use crate::Connection;
 use crate::transmit::Push;
 
-/// Most that connections without pacing keep there (`tcp_limit_output_bytes`).
+/// Maximum that connections without pacing keep there (`tcp_limit_output_bytes`).
 const LIMIT: u64 = 4 << 20;
 
 /// The share of a connection in its host's queue. Linux counts the kernel's memory for it; here it is payload.

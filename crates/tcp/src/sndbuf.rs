@@ -126,10 +126,10 @@ impl SendBuffer {
 impl Connection {
     pub(crate) fn size_send_chunks(&mut self) {
         let mss = self.sk.mss_cache;
-        let most =
+        let maximum =
             self.bound_to_half_window(self.config.gso_max_size.min(65_536).saturating_sub(GSO_HEADERS));
         // Since Linux 4.17 whatever the device segments, unless its `gso_max_segs` is 1: TCP counts on GSO.
-        let segments = if self.config.tso { (most / mss).max(1) } else { 1 };
+        let segments = if self.config.tso { (maximum / mss).max(1) } else { 1 };
         self.buffer.chunk = segments * mss;
     }
 

@@ -13,7 +13,7 @@ const RETRIES: u32 = 15;
 /// Shortest timeout the give-up time is reckoned with (Linux `TCP_RTO_MIN`), microseconds.
 const GIVE_UP_BASE_US: u64 = 200_000;
 
-/// How long `retries` doublings from the least timeout last (Linux `tcp_model_timeout`).
+/// How long `retries` doublings from the minimum timeout last (Linux `tcp_model_timeout`).
 pub(crate) const fn give_up_after_us(retries: u32, base_us: u64) -> u64 {
     let doublings = (RTO_MAX_US / base_us).ilog2();
     if retries <= doublings {

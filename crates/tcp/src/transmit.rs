@@ -147,23 +147,23 @@ impl Connection {
         if !self.config.tso {
             return 1;
         }
-        let most = u64::from(self.config.gso_max_size.saturating_sub(GSO_HEADERS));
+        let maximum = u64::from(self.config.gso_max_size.saturating_sub(GSO_HEADERS));
         let mut bytes = self.sk.sk_pacing_rate >> self.sk.sk_pacing_shift.min(63);
         let shift = self.sk.rtt_min_us >> TSO_RTT_LOG;
         if shift < 32 {
-            bytes = bytes.saturating_add(most >> shift);
+            bytes = bytes.saturating_add(maximum >> shift);
         }
-        let least = self.control.min_tso_segs(&mut self.sk).max(1);
-        (bytes.min(most) as u32 / self.sk.mss_cache).max(least)
+        let minimum = self.control.min_tso_segs(&mut self.sk).max(1);
+        (bytes.min(maximum) as u32 / self.sk.mss_cache).max(minimum)
     }
 
     /// Bytes of the next burst, of `unsent` that are more than a segment (`tcp_mss_split_point`).
     fn burst_bytes(&self, unsent: u32, quota: u32) -> u32 {
         let mss = self.current_mss();
-        let most = mss.saturating_mul(quota);
+        let maximum = mss.saturating_mul(quota);
         let allowed = unsent.min(self.window_end().wrapping_sub(self.sk.snd_nxt));
-        if most <= allowed {
-            return most;
+        if maximum <= allowed {
+            return maximum;
         }
         let partial = allowed % mss;
         if self.nagle_holds_back(partial != 0) { allowed - partial } else { allowed }

@@ -109,7 +109,7 @@ impl Connection {
             self.sk.snd_cwnd = self.control.undo_cwnd(&mut self.sk);
             if self.sk.prior_ssthresh > self.sk.snd_ssthresh {
                 self.sk.snd_ssthresh = self.sk.prior_ssthresh;
-                self.ecn.withdraw_cwr();
+                self.ecn.cancel_cwr();
             }
         }
         self.cwnd_use.stamp_us = self.sk.tcp_mstamp;

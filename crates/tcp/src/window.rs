@@ -33,7 +33,7 @@ pub(crate) struct ReceiveWindow {
     buffer_max: u64,
     /// Payload share of the buffer in 1/256 (`scaling_ratio`).
     ratio: u64,
-    /// Most that may be advertised (`window_clamp`).
+    /// Maximum that may be advertised (`window_clamp`).
     clamp: u64,
     /// Present limit, which grows as data arrives (`rcv_ssthresh`).
     threshold: u64,

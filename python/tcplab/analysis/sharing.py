@@ -38,7 +38,7 @@ def starvation(samples: Samples, flows: Sequence[str]) -> float:
     return sum(
         episode.end - episode.start
         for column in range(len(units))
-        for episode in starvation_episodes(times, rates[:, column], fair, least=_SECOND)
+        for episode in starvation_episodes(times, rates[:, column], fair, minimum=_SECOND)
     )
 
 

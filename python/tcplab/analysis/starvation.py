@@ -66,7 +66,7 @@ def faring(samples: Samples, flow: str, goodput: float) -> Faring | None:
     times, rates = samples.recent_goodput([(other, None) for other in beside])
     who, when = np.unique(np.isfinite(rates), axis=0, return_inverse=True)
     fair = np.array([_fair(capacity, demands, sources, active, own) for active in who])[when.reshape(-1)]
-    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, least=_SECOND)
+    episodes = starvation_episodes(times, rates[:, own], fair, share=STARVED, minimum=_SECOND)
     return Faring(
         share=share,
         starved=sum(episode.end - episode.start for episode in episodes),

@@ -210,7 +210,7 @@ COLUMNS: tuple[Column, ...] = (
         "sender:rtt_p50",
         _rtt(lambda spread: spread.p50),
     ),
-    _timed("rtt_min", "min", "least RTT", 10, "sender:rtt_min", _rtt(lambda spread: spread.min)),
+    _timed("rtt_min", "min", "minimum RTT", 10, "sender:rtt_min", _rtt(lambda spread: spread.min)),
     _timed("rtt_mean", "mean", "mean RTT", 19, "sender:rtt_mean", _rtt(lambda spread: spread.mean)),
     _timed(
         "rtt_p95", "p95", "95th percentile of the RTT", 11, "sender:rtt_p95", _rtt(lambda spread: spread.p95)
@@ -295,7 +295,7 @@ def named(key: str) -> Column | None:
 
 
 def ordered(flows: Flows, column: Column) -> Flows:
-    """Flows with the greatest first; names, numbers of flows and what is text from the least on."""
+    """Flows with the greatest first; names, numbers of flows and text from A on."""
     if column.by:
         return flows.picked(_order(flows.frame(), column))
     values = [column.value(flow) for flow in flows]

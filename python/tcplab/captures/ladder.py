@@ -56,12 +56,12 @@ class Ladder:
     """Rungs before the break."""
 
 
-def ladder(flow: Flow, packets: Packets, most: int = 0) -> Ladder:
-    """The flow graph of `packets`, all of one flow. With `most`, the first two thirds and the last third."""
+def ladder(flow: Flow, packets: Packets, maximum: int = 0) -> Ladder:
+    """The flow graph of `packets`, all of one flow. With `maximum`, the first two thirds and the last third."""
     count = len(packets)
-    if most and count > most:
-        last = most // 3
-        first = most - last
+    if maximum and count > maximum:
+        last = maximum // 3
+        first = maximum - last
         places = [*range(first), *range(count - last, count)]
     else:
         first, places = count, list(range(count))

@@ -45,7 +45,7 @@ class Cut:
     """Those with payload."""
     payload: int
     frame_bytes: int
-    least: int
+    minimum: int
     median: int
     largest: int
     overhead: float
@@ -92,7 +92,7 @@ def cuts(flow: Flow, packets: Packets) -> list[Cut]:
                 packets=len(data),
                 payload=payload,
                 frame_bytes=frames,
-                least=int(data.payload.min()),
+                minimum=int(data.payload.min()),
                 median=int(np.median(data.payload)),
                 largest=int(data.payload.max()),
                 overhead=(frames - payload) / len(data),
@@ -150,7 +150,7 @@ def lines(flow: Flow, found: list[Cut], width: int) -> Iterator[str]:
     for cut in found:
         yield f"  sent by {cut.sender}: {size(cut.payload)} of payload in {plural(cut.packets, 'packet')}"
         yield from wrapped(
-            "    ", f"payload per packet {cut.least} to {cut.largest} bytes, median {cut.median}", width
+            "    ", f"payload per packet {cut.minimum} to {cut.largest} bytes, median {cut.median}", width
         )
         yield from wrapped(
             "    ",

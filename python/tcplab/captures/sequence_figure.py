@@ -88,10 +88,10 @@ def sequence_figure(flow: Flow, packets: Packets, start: int) -> Figure:
     return Figure("sequence", "Time and sequence numbers", "Time (s)", (panel,), notes=tuple(notes))
 
 
-def bars(x: Array, low: Array, high: Array, most: int = POINTS // 2) -> tuple[Array, Array]:
-    """Upright bars as one line with gaps; more than `most` are merged by stretches of time."""
-    if len(x) > most:
-        stretches = np.linspace(x[0], x[-1], most + 1)
+def bars(x: Array, low: Array, high: Array, maximum: int = POINTS // 2) -> tuple[Array, Array]:
+    """Upright bars as one line with gaps; more than `maximum` are merged by stretches of time."""
+    if len(x) > maximum:
+        stretches = np.linspace(x[0], x[-1], maximum + 1)
         bounds = np.unique(np.searchsorted(x, stretches[:-1], side="left"))
         bounds = bounds[bounds < len(x)]
         x, low, high = x[bounds], np.minimum.reduceat(low, bounds), np.maximum.reduceat(high, bounds)

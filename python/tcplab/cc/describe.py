@@ -25,14 +25,14 @@ class Parameter:
     name: str
     doc: str
     default: float
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     step: float
 
     @property
     def range(self) -> str:
-        """The least and the most, in few digits."""
-        return f"{_short(self.least, self.step)} to {_short(self.most, self.step)}"
+        """The minimum and the maximum, in few digits."""
+        return f"{_short(self.minimum, self.step)} to {_short(self.maximum, self.step)}"
 
     @property
     def usual(self) -> str:
@@ -42,7 +42,7 @@ class Parameter:
     def holds(self, value: float) -> bool:
         """Whether it can be set to this, as the loaders of both sides judge."""
         steps = round(value / self.step)
-        return round(self.least / self.step) <= steps <= round(self.most / self.step)
+        return round(self.minimum / self.step) <= steps <= round(self.maximum / self.step)
 
 
 @dataclass(frozen=True)

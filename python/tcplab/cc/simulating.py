@@ -88,11 +88,11 @@ class _Server:
 
     def _limit(self, seconds: int | None) -> None:
         """From now on so much CPU time, after which the kernel ends this process (SIGXCPU)."""
-        _, most = resource.getrlimit(resource.RLIMIT_CPU)
-        limit = most
+        _, maximum = resource.getrlimit(resource.RLIMIT_CPU)
+        limit = maximum
         if seconds is not None:
             used = resource.getrusage(resource.RUSAGE_SELF)
             limit = int(used.ru_utime + used.ru_stime) + 1 + seconds
-            if most != resource.RLIM_INFINITY:
-                limit = min(limit, most)
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, most))
+            if maximum != resource.RLIM_INFINITY:
+                limit = min(limit, maximum)
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, maximum))

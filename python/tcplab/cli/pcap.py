@@ -261,18 +261,18 @@ def _flows(
     if json:
         _write_json(summaries, limit or 0)
         return
-    most = MAX_SHOWN if limit is None else limit
+    maximum = MAX_SHOWN if limit is None else limit
     for index, (summary, flows) in enumerate(summaries):
         if index:
             say()
         if number is None:
-            _print_table(summary, flows, wide, most, several=len(summaries) > 1)
+            _print_table(summary, flows, wide, maximum, several=len(summaries) > 1)
         else:
             from tcplab.captures import details
 
             print_lines(details.lines(flows[0], width()))
             flows = flows[:0]
-        shown = flows[:most] if most else flows
+        shown = flows[:maximum] if maximum else flows
         print_remarks(summary.facts, [flow.number for flow in shown if flow.near_receiver])
 
 

@@ -127,12 +127,12 @@ def plot(
     _write_figures(made, named, lead, summary.facts, kind, output, json)
 
 
-def _largest(flows: Flows, most: int) -> Flows:
+def _largest(flows: Flows, maximum: int) -> Flows:
     """Those with most bytes."""
     from tcplab.captures.columns import named, ordered
 
     by_bytes = named("bytes")
-    return flows if len(flows) <= most or by_bytes is None else ordered(flows, by_bytes)[:most]
+    return flows if len(flows) <= maximum or by_bytes is None else ordered(flows, by_bytes)[:maximum]
 
 
 def _write_figures(
@@ -212,8 +212,8 @@ def segmentation(
     path = seekable(named)
     summary = summary_of(path, filter_text, named)
     flows = summary.flows if flow is None else only_flow(summary, flow)
-    most = (len(flows) if json else MAX_CUT) if limit is None else limit or len(flows)
-    shown = sorted(_largest(flows, most), key=lambda one: one.number)
+    maximum = (len(flows) if json else MAX_CUT) if limit is None else limit or len(flows)
+    shown = sorted(_largest(flows, maximum), key=lambda one: one.number)
     packets = followed(path, [one.number for one in shown]).by_flow()
     found = [(one, cuts(one, packets[one.number])) for one in shown]
     if json:

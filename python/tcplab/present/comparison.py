@@ -179,12 +179,12 @@ def _sources(run: Run, label: str, index: int, runs: Sequence[Run]) -> list[Sour
 
 def _figure(sources: Sequence[Source]) -> Figure:
     """The runs' time series; with too many lines only the first flows are drawn, and the figure says so."""
-    most = max(1, 2 * MAX_LINES // len(sources))
-    if max(len(source.flows) for source in sources) <= most:
+    maximum = max(1, 2 * MAX_LINES // len(sources))
+    if max(len(source.flows) for source in sources) <= maximum:
         return figure_of(sources, "comparison", ssthresh=False, strips=False)
-    cut = [source.only(source.flows[:most]) for source in sources]
+    cut = [source.only(source.flows[:maximum]) for source in sources]
     figure = figure_of(cut, "comparison", ssthresh=False, strips=False)
-    note = f"Only the first {most} flows of each run are drawn; the table has all."
+    note = f"Only the first {maximum} flows of each run are drawn; the table has all."
     return replace(figure, notes=(note, *figure.notes))
 
 
@@ -257,12 +257,12 @@ def _relative(row: Difference) -> str:
     return _limited(100 * row.test.difference.value / row.a.value, 1000, 1) if row.a.value else NONE
 
 
-def _limited(value: float, most: float, decimals: int) -> str:
-    """A signed number; beyond `most` its digits mean nothing any more."""
+def _limited(value: float, maximum: float, decimals: int) -> str:
+    """A signed number; beyond `maximum` its digits mean nothing any more."""
     if math.isnan(value):
         return NONE
-    if abs(value) > most:
-        return f"> +{most:g}" if value > 0 else f"< -{most:g}"
+    if abs(value) > maximum:
+        return f"> +{maximum:g}" if value > 0 else f"< -{maximum:g}"
     return f"{value:+.{decimals}f}"
 
 

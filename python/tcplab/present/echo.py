@@ -120,7 +120,7 @@ def way(plan: Plan, flow: Flow) -> Path:
     options = _TIMESTAMPS if sender.get("timestamps", True) and receiver.get("timestamps", True) else 0
     mss = min(int(end["mss"]) for end in (sender, receiver)) - options if sender and receiver else None
 
-    def least(start: str, end: str) -> float | None:
+    def minimum(start: str, end: str) -> float | None:
         rates = [nominal_rate(settings(plan, hop)) for hop in path(plan, start, end)]
         return min((rate for rate in rates if rate is not None), default=None)
 
@@ -128,8 +128,8 @@ def way(plan: Plan, flow: Flow) -> Path:
         mss=mss,
         headers=_HEADERS + _IP[int(flow.get("ip", 4))] + options,
         initial_window=int(sender.get("initial_window", 10)),
-        rate=least(flow["from"], flow["to"]),
-        rate_back=least(flow["to"], flow["from"]),
+        rate=minimum(flow["from"], flow["to"]),
+        rate_back=minimum(flow["to"], flow["from"]),
         delay=base_rtt(plan, flow),
     )
 

@@ -65,14 +65,14 @@ class Grid:
         """The grid without the minor columns that do not fit into `width` characters."""
         grid = self
         while grid.rows and grid.width() > width:
-            least = max(range(len(grid.headings)), key=lambda i: grid.headings[i].minor)
-            heading = grid.headings[least]
+            minor = max(range(len(grid.headings)), key=lambda i: grid.headings[i].minor)
+            heading = grid.headings[minor]
             if not heading.minor:
                 break
             grid = replace(
                 grid,
-                headings=grid.headings[:least] + grid.headings[least + 1 :],
-                rows=tuple(row[:least] + row[least + 1 :] for row in grid.rows),
+                headings=grid.headings[:minor] + grid.headings[minor + 1 :],
+                rows=tuple(row[:minor] + row[minor + 1 :] for row in grid.rows),
                 left_out=(*grid.left_out, heading.label),
             )
         return grid

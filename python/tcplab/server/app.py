@@ -509,9 +509,9 @@ class _Assets(StaticFiles):
         return response
 
 
-def _number(value: Any, least: float, most: float) -> int:
+def _number(value: Any, minimum: float, maximum: float) -> int:
     try:
-        return int(min(max(float(value), least), most))
+        return int(min(max(float(value), minimum), maximum))
     except (TypeError, ValueError):
         raise RequestError("not a number") from None
 

@@ -286,7 +286,7 @@ def study_report(path: Path) -> Path:
     return write_study_report(open_results(path))
 
 
-def ladder(capture: Path, flow: int, *, dark: bool, most: int = 200) -> str:
+def ladder(capture: Path, flow: int, *, dark: bool, maximum: int = 200) -> str:
     """The flow graph of a flow's first and last packets as SVG; raises CaptureError."""
     from tcplab.captures.capture import read
     from tcplab.captures.ladder import ladder as graph
@@ -294,7 +294,7 @@ def ladder(capture: Path, flow: int, *, dark: bool, most: int = 200) -> str:
     from tcplab.captures.packets import follow
 
     packets, _ = follow(capture, [flow])
-    return svg(graph(read(capture).flow(flow), packets, most), DARK if dark else LIGHT)
+    return svg(graph(read(capture).flow(flow), packets, maximum), DARK if dark else LIGHT)
 
 
 def study_begun(path: Path, root: Path) -> str:

@@ -40,7 +40,7 @@ def best_cell(study: Study, done: Sequence[Done]) -> Cell | None:
             means[name] = float(np.mean(values))
     if not means:
         return None
-    sign = -1 if combine.least else 1
+    sign = -1 if combine.minimum else 1
     plain = {axis: label_of(value) for axis, value in study.file.baseline.items() if axis != "engine"}
     base_id = study.cell(engine, plain).id
     base = means.get(base_id)

@@ -54,9 +54,9 @@ class Combine:
 
     axes: tuple[str, ...]
     goal: str
-    """The metric of which the most is best."""
-    least: bool
-    """The least is best."""
+    """The metric to maximize."""
+    minimum: bool
+    """Its minimum is sought instead."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def of_document(document: Document) -> StudyFile:
             **read,
             "engine": tuple(read["engine"]),
             "grid": grid,
-            "combine": combine and Combine(tuple(combine["axes"]), combine["goal"], combine["least"]),
+            "combine": combine and Combine(tuple(combine["axes"]), combine["goal"], combine["minimum"]),
             "expect": tuple(Expectation(**one) for one in read["expect"]),
             "plots": tuple(Plot(**one) for one in read["plots"]),
             "quick": Quick(**{**read["quick"], "kernel": kernel and QuickOnKernel(**kernel)}),

@@ -21,7 +21,7 @@ from tcplab.study.metrics import METRICS
 
 _UNIT_OF = {"time": "ns", "rate": "bit/s", "size": "B", "share": "%"}
 # Spellings a person uses; `rtt.p95` and `rtt` are those of the summary.
-_SENSES = {"maximize": 1, "minimize": -1, "most": 1, "least": -1}
+_SENSES = {"maximize": 1, "minimize": -1, "maximum": 1, "minimum": -1}
 _ALIASES = {"rtt": "rtt_mean", "cwnd": "cwnd_mean", "fct": "completion_time", "loss": "loss_rate"}
 COMPARISONS = (">=", "<=", ">", "<")
 

@@ -348,7 +348,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
     values = np.full((len(lines), len(columns)), math.nan)
     for at, found in fields.items():
         values[at] = np.mean(found)
-    most = max(len(found) for found in fields.values())
+    maximum = max(len(found) for found in fields.values())
     texts = tuple(
         tuple("" if math.isnan(value) else f"{value:.{scale.decimals}f}" for value in line) for line in values
     )
@@ -363,7 +363,7 @@ def _heatmap(plot: Plot, rows: Sequence[CellSummary], study: Study, name: str) -
         rows=tuple(lines),
         values=values,
         texts=texts,
-        notes=(f"A field is the mean of up to {most} cells that differ in other axes.",) if most > 1 else (),
+        notes=(f"A field is the mean of up to {maximum} cells that differ in other axes.",) * (maximum > 1),
     )
 
 

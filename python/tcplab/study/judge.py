@@ -174,10 +174,10 @@ def _decide(
     gap = abs(difference)
     if math.isnan(half):
         return Verdict.UNDECIDED, gap
-    least, most = (low, high) if sign > 0 else (-high, -low)
-    if least > 0 or (not strict and least >= 0):
+    minimum, maximum = (low, high) if sign > 0 else (-high, -low)
+    if minimum > 0 or (not strict and minimum >= 0):
         return Verdict.HOLDS, gap
-    if most < 0 or (strict and most <= 0):
+    if maximum < 0 or (strict and maximum <= 0):
         return Verdict.FAILS, gap
     return Verdict.UNDECIDED, gap
 

@@ -223,10 +223,10 @@ def _datagrams(samples: Samples, flow: str, kind: str) -> dict[str, float]:
 
 
 def _sockets(rows: pl.DataFrame, steady: Window | None) -> dict[str, float]:
-    """The least RTT, and what limited the sender, over the steady state."""
+    """The minimum RTT, and what limited the sender, over the steady state."""
     if not len(rows):
         return {}
-    found = {"rtt_min": _least(rows, "min_rtt")}
+    found = {"rtt_min": _minimum(rows, "min_rtt")}
     if steady is not None:
         inside = rows.filter((pl.col("time") >= steady.start) & (pl.col("time") <= steady.end))
         rows = inside if len(inside) > 1 else rows
@@ -311,6 +311,6 @@ def _mean(rows: pl.DataFrame, column: str) -> float:
     return math.nan if value is None else float(value)  # type: ignore[arg-type]
 
 
-def _least(rows: pl.DataFrame, column: str) -> float:
+def _minimum(rows: pl.DataFrame, column: str) -> float:
     value = rows[column].min()
     return math.nan if value is None else float(value)  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ class Controls:
 def _answer(control: Description) -> Known:
     # A value within half a step of an end is taken for the end.
     return control.name, [
-        (p.name, p.least - p.step / 2, p.most + p.step / 2, p.range) for p in control.parameters
+        (p.name, p.minimum - p.step / 2, p.maximum + p.step / 2, p.range) for p in control.parameters
     ]
 
 

@@ -4,11 +4,11 @@ use std::io;
 
 use socket2::Socket;
 
-/// Reads what there is, up to `most` bytes; 0: the other end has closed.
-pub(super) fn fill(socket: &Socket, buffer: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-    buffer.reserve(most);
+/// Reads what there is, up to `maximum` bytes; 0: the other end has closed.
+pub(super) fn fill(socket: &Socket, buffer: &mut Vec<u8>, maximum: usize) -> io::Result<usize> {
+    buffer.reserve(maximum);
     loop {
-        match socket.recv(&mut buffer.spare_capacity_mut()[..most]) {
+        match socket.recv(&mut buffer.spare_capacity_mut()[..maximum]) {
             Ok(bytes) => {
                 // SAFETY: the kernel has written so many bytes there.
                 unsafe { buffer.set_len(buffer.len() + bytes) };

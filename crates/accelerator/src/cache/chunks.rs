@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Most bytes of a line between chunks.
+/// Maximum bytes of a line between chunks.
 const MAX_LINE: usize = 4096;
 
 /// How far a message in chunks has come.

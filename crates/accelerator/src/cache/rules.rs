@@ -37,8 +37,8 @@ pub(crate) fn demands_validation(request: &Fields, age: Duration, left: Duration
         return request.has("pragma", "no-cache");
     }
     directive(request, "no-cache").is_some()
-        || seconds(request, "max-age").is_some_and(|most| age > most)
-        || seconds(request, "min-fresh").is_some_and(|least| left < least)
+        || seconds(request, "max-age").is_some_and(|maximum| age > maximum)
+        || seconds(request, "min-fresh").is_some_and(|minimum| left < minimum)
 }
 
 /// Whether a response of the server may be stored (section 3). Only whole objects are.

@@ -23,12 +23,12 @@ pub(crate) struct Key {
 #[derive(Debug)]
 pub(crate) struct Memory {
     held: AtomicU64,
-    most: u64,
+    maximum: u64,
 }
 
 impl Memory {
-    pub(crate) fn new(most: u64) -> Arc<Memory> {
-        Arc::new(Memory { held: AtomicU64::new(0), most })
+    pub(crate) fn new(maximum: u64) -> Arc<Memory> {
+        Arc::new(Memory { held: AtomicU64::new(0), maximum })
     }
 
     pub(crate) fn held(&self) -> u64 {
@@ -36,7 +36,7 @@ impl Memory {
     }
 
     fn take(&self, bytes: u64) -> bool {
-        let add = |held: u64| held.checked_add(bytes).filter(|&sum| sum <= self.most);
+        let add = |held: u64| held.checked_add(bytes).filter(|&sum| sum <= self.maximum);
         self.held.fetch_update(Ordering::AcqRel, Ordering::Relaxed, add).is_ok()
     }
 }

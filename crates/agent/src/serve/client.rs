@@ -121,8 +121,8 @@ impl Client {
         let (program, arguments) =
             node.split_first().ok_or_else(|| io::Error::other("no program of an agent"))?;
         let (peer, reached) = (plain(self.peer.ip()), plain(self.reached.ip()));
-        let most = MEMORY.saturating_add(streams.saturating_mul(MEMORY_OF_A_STREAM));
-        let memory = libc::rlimit { rlim_cur: most, rlim_max: most };
+        let maximum = MEMORY.saturating_add(streams.saturating_mul(MEMORY_OF_A_STREAM));
+        let memory = libc::rlimit { rlim_cur: maximum, rlim_max: maximum };
         let mut command = Command::new(program);
         // SAFETY: between fork and exec only a system call is made.
         unsafe {

@@ -240,8 +240,8 @@ impl Guests {
     }
 
     /// Whether one more may have an agent.
-    fn admit(&mut self, most: usize) -> bool {
-        let room = self.admitted < most;
+    fn admit(&mut self, maximum: usize) -> bool {
+        let room = self.admitted < maximum;
         self.admitted += usize::from(room);
         room
     }

@@ -112,8 +112,8 @@ impl<'a, 'p> Policy<'a, 'p> {
             "start" => {
                 let duration = number(command, "duration")?;
                 if duration > self.limits.duration {
-                    let most = self.limits.duration as f64 / 1e9;
-                    return Err(format!("a run lasts {most} s at most on this service"));
+                    let maximum = self.limits.duration as f64 / 1e9;
+                    return Err(format!("a run lasts {maximum} s at most on this service"));
                 }
                 json!({"do": name, "at": number(command, "at")?, "duration": duration})
             }
@@ -171,15 +171,15 @@ impl<'a, 'p> Policy<'a, 'p> {
         streams: u64,
     ) -> Result<Option<u64>, String> {
         let asked = command.get("max_pacing_rate").and_then(Value::as_u64);
-        let Some(most) = self.limits.rate else { return Ok(asked) };
-        let each = (most / streams).max(1);
+        let Some(maximum) = self.limits.rate else { return Ok(asked) };
+        let each = (maximum / streams).max(1);
         let kind = flow.get("kind").and_then(Value::as_str);
         let traits = Traffic::KINDS.iter().find(|traits| kind == Some(traits.name));
         if role == "client" && traits.is_none_or(|traits| !traits.connected) {
             let has_rate = traits.is_some_and(|traits| traits.bulk);
             let rate = if has_rate { number(flow, "rate")? } else { rate_of_pings(flow)? };
             if rate > each {
-                return Err(format!("a flow sends {most} bit/s at most from this service"));
+                return Err(format!("a flow sends {maximum} bit/s at most from this service"));
             }
             return Ok(asked);
         }

@@ -174,15 +174,15 @@ impl Agent {
         digits.parse().unwrap_or_else(|_| panic!("no memory in {shown:?}"))
     }
 
-    /// The same once it is above `least` and has been still for a second.
-    pub fn settled_send_memory(&self, least: u64) -> u64 {
+    /// The same once it is above `minimum` and has been still for a second.
+    pub fn settled_send_memory(&self, minimum: u64) -> u64 {
         let deadline = Instant::now() + Duration::from_secs(60);
         let (mut last, mut still) = (0, 0);
         while still < 10 {
             assert!(Instant::now() < deadline, "the buffer holds {last} bytes");
             std::thread::sleep(Duration::from_millis(100));
             let now = self.send_memory();
-            still = if now == last && now > least { still + 1 } else { 0 };
+            still = if now == last && now > minimum { still + 1 } else { 0 };
             last = now;
         }
         last

@@ -1,4 +1,4 @@
-//! The least of a TCP sender that a control needs around it: Linux's calls in Linux's order, over packets that
+//! The minimum of a TCP sender that a control needs around it: Linux's calls in Linux's order, over packets that
 //! are only counted.
 
 // Each test file uses its own part of this.

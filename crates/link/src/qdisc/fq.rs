@@ -168,7 +168,7 @@ impl<P: Packet> Qdisc<P> for Fq<P> {
             Self::pace(flow, &self.config, len, now);
             flow.counts.count_out(&packet.packet);
             let waited = now.since(packet.since);
-            if self.config.ce_threshold.is_some_and(|most| waited > most) && packet.packet.is_ect() {
+            if self.config.ce_threshold.is_some_and(|maximum| waited > maximum) && packet.packet.is_ect() {
                 packet.packet.mark_ce();
                 flow.counts.count_mark();
                 sink.marked(&packet.packet);

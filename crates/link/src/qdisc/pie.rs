@@ -121,11 +121,11 @@ impl<P: Packet> Pie<P> {
         } else if high {
             prob += i128::from(ONE / 50);
         }
-        prob.clamp(0, i128::from(self.most())) as i64
+        prob.clamp(0, i128::from(self.maximum())) as i64
     }
 
     /// The largest probability: one, or with DOCSIS as much as makes it 85 % for the smallest packet.
-    fn most(&self) -> i64 {
+    fn maximum(&self) -> i64 {
         if self.config.docsis { ONE / 100 * 85 * i64::from(MEAN_PACKET / MIN_PACKET) } else { ONE }
     }
 

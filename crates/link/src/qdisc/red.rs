@@ -277,8 +277,9 @@ mod tests {
         // Signals are 1 to 1/p_b arrivals apart, each distance alike: 1/p_b halves on average (1993, section 7).
         let half = signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 40, Ecn::Ect0);
         assert!((half - 2.0 * 0.01).abs() < 0.004, "{half}");
-        let most = signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 58, Ecn::Ect0);
-        assert!((most - 2.0 * 0.019).abs() < 0.006, "{most}");
+        let maximum =
+            signal_rate(&mut red(config::Red { ecn: true, ..config::Red::default() }), 58, Ecn::Ect0);
+        assert!((maximum - 2.0 * 0.019).abs() < 0.006, "{maximum}");
     }
 
     #[test]

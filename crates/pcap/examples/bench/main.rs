@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let large = std::env::args().any(|argument| argument == "--large");
-    println!("captures: packets a second (millions): median, least and most of the rounds");
+    println!("captures: packets a second (millions): median, minimum and maximum of the rounds");
     let file = TemporaryFile::write("tcplab-bench.pcap", PACKETS)?;
     compare(&file, PACKETS, 9, &[TCPTRACE, TCPTRACE_GRAPHS, TSHARK])?;
     drop(file);
@@ -96,8 +96,8 @@ fn compare(
     }
     for (rates, (name, _)) in rates.iter_mut().zip(OURS) {
         rates.sort_unstable_by(f64::total_cmp);
-        let (least, median, most) = (rates[0], rates[rounds / 2], rates[rounds - 1]);
-        println!("  {name:32} {median:8.2}   ({least:.2} to {most:.2})");
+        let (minimum, median, maximum) = (rates[0], rates[rounds / 2], rates[rounds - 1]);
+        println!("  {name:32} {median:8.2}   ({minimum:.2} to {maximum:.2})");
     }
     for (name, command) in others {
         match time(command, path)? {
@@ -201,21 +201,21 @@ fn bounded_memory() -> Result<(), Box<dyn std::error::Error>> {
     });
     let mut reader = Reader::from_stream(reading)?;
     let mut analysis = Analysis::new(Options::default());
-    let (mut flows, mut most) = (0, 0);
+    let (mut flows, mut maximum) = (0, 0);
     while let Some(packet) = reader.next_packet() {
         analysis.packet(&packet);
         if packet.number.is_multiple_of(1 << 20) {
             flows += analysis.drain().count();
-            most = most.max(resident()?);
+            maximum = maximum.max(resident()?);
         }
     }
     flows += analysis.finish().0.len();
     writer.join().map_err(|_| "the generator panicked")??;
     let rate = STREAMED_PACKETS as f64 / begin.elapsed().as_secs_f64() / 1e6;
-    let grown = most.saturating_sub(before);
+    let grown = maximum.saturating_sub(before);
     println!("{} million packets of {flows} flows through a pipe:", STREAMED_PACKETS / 1_000_000);
     println!("  summary, 1 core, and what writes {:8.2}", rate);
-    println!("  memory {} MiB, {} MiB more than before at most", most >> 20, grown >> 20);
+    println!("  memory {} MiB, {} MiB more than before at most", maximum >> 20, grown >> 20);
     if grown > MAX_RESIDENT {
         return Err(format!("{grown} bytes more resident, beyond the {MAX_RESIDENT} allowed").into());
     }

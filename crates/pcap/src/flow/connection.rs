@@ -231,7 +231,7 @@ impl Connection {
         Distance {
             sender: sender.unwrap_or(0),
             receiver: half.round_trip.smoothed.or(receiver),
-            receiver_least: half.round_trip.least.into_iter().chain(receiver).min(),
+            receiver_minimum: half.round_trip.minimum.into_iter().chain(receiver).min(),
         }
     }
 

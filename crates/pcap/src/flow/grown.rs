@@ -65,7 +65,7 @@ impl Grown {
         if let Some(tcp) = &mut self.tcp {
             let half = &mut tcp.halves[direction.index()].summary;
             half.too_big += 1;
-            half.path_mtu = Some(half.path_mtu.map_or(mtu, |least| least.min(mtu)));
+            half.path_mtu = Some(half.path_mtu.map_or(mtu, |minimum| minimum.min(mtu)));
         }
     }
 

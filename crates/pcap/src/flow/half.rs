@@ -56,12 +56,12 @@ pub(super) struct Half {
 pub(super) struct RoundTrip {
     pub smoothed: Option<i64>,
     variation: i64,
-    pub least: Option<i64>,
+    pub minimum: Option<i64>,
 }
 
 impl RoundTrip {
     pub fn sample(&mut self, rtt: i64) {
-        self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        self.minimum = Some(self.minimum.map_or(rtt, |minimum| minimum.min(rtt)));
         match &mut self.smoothed {
             None => {
                 self.smoothed = Some(rtt);
@@ -286,8 +286,8 @@ impl Half {
             return;
         }
         let summary = &mut self.summary;
-        summary.window_min = Some(summary.window_min.map_or(window, |least| least.min(window)));
-        summary.window_max = Some(summary.window_max.map_or(window, |most| most.max(window)));
+        summary.window_min = Some(summary.window_min.map_or(window, |minimum| minimum.min(window)));
+        summary.window_max = Some(summary.window_max.map_or(window, |maximum| maximum.max(window)));
         if window == 0 {
             summary.zero_windows += 1;
             self.zero_window_since.get_or_insert(time);

@@ -24,8 +24,8 @@ pub(super) struct Distance {
     pub sender: i64,
     /// To the receiver and back (ns), smoothed.
     pub receiver: Option<i64>,
-    /// To the receiver and back (ns), the least.
-    pub receiver_least: Option<i64>,
+    /// To the receiver and back (ns), the minimum.
+    pub receiver_minimum: Option<i64>,
 }
 
 impl Distance {
@@ -33,8 +33,8 @@ impl Distance {
         self.receiver.map(|receiver| receiver.saturating_add(self.sender))
     }
 
-    fn least_round_trip(&self) -> Option<i64> {
-        self.receiver_least.map(|receiver| receiver.saturating_add(self.sender))
+    fn minimum_round_trip(&self) -> Option<i64> {
+        self.receiver_minimum.map(|receiver| receiver.saturating_add(self.sender))
     }
 }
 
@@ -53,8 +53,8 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
     if segment.identification != 0 && gap.identification != 0 && later != 0 {
         return later < 0;
     }
-    let least = distance.least_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt - rtt / 8);
-    time.saturating_sub(gap.last) < least.max(1)
+    let minimum = distance.minimum_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt - rtt / 8);
+    time.saturating_sub(gap.last) < minimum.max(1)
 }
 
 /// Whether a packet is a copy that the network made of one seen: the same in every field that a sender would
@@ -62,7 +62,7 @@ pub(super) fn is_reordered(segment: &Segment, gap: &Piece, time: i64, distance: 
 pub(super) fn is_copy(segment: &Segment, before: &Piece, time: i64, distance: &Distance) -> bool {
     let same =
         segment.options.timestamp == before.last_timestamp && segment.identification == before.identification;
-    let soonest = distance.least_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
+    let soonest = distance.minimum_round_trip().map_or(REORDERING_DEFAULT, |rtt| rtt / 2);
     same && time.saturating_sub(before.last) < soonest
 }
 

@@ -93,8 +93,8 @@ impl Sent {
             self.pieces.push_back(Piece { end: start, unseen: true, ..piece });
         }
         self.pieces.push_back(piece);
-        let most = if acknowledged { MAX_PIECES } else { MAX_UNACKNOWLEDGED };
-        while self.pieces.len() > most {
+        let maximum = if acknowledged { MAX_PIECES } else { MAX_UNACKNOWLEDGED };
+        while self.pieces.len() > maximum {
             self.forget_first();
         }
     }

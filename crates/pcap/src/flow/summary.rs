@@ -187,7 +187,7 @@ pub struct TcpHalf {
     pub window_min: Option<u64>,
     /// See `window_min`.
     pub window_max: Option<u64>,
-    /// Most bytes sent and not acknowledged.
+    /// Maximum bytes sent and not acknowledged.
     pub outstanding_max: u64,
     /// From each data segment to its acknowledgment, by Karn's rule (ns).
     pub rtt: Quantiles,

@@ -59,10 +59,10 @@ pub(super) fn estimate(differences: &Differences, known: Option<Clock>) -> Clock
         [slope_below(&below), slope_below(&above).map(|slope| -slope)].into_iter().flatten().collect();
     let by_packets = if slopes.is_empty() { 0.0 } else { slopes.iter().sum::<f64>() / slopes.len() as f64 };
     let skew = known.map_or(by_packets, |known| known.skew);
-    let least = |points: &[(f64, f64)], sign: f64| {
+    let minimum = |points: &[(f64, f64)], sign: f64| {
         points.iter().map(|&(x, y)| y - sign * skew * x).min_by(f64::total_cmp)
     };
-    let (forward, reverse) = (least(&below, 1.0), least(&above, -1.0));
+    let (forward, reverse) = (minimum(&below, 1.0), minimum(&above, -1.0));
     let proven = |known: Clock| {
         let (offset, bound) = (known.ahead(since) as f64, known.bound? as f64);
         let low = reverse.map_or(f64::MIN, |reverse| -reverse).max(offset - bound);

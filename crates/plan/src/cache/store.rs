@@ -8,7 +8,7 @@ use tcplab_units::Time;
 /// Stored responses by what was asked for, each with a value. It reads no clock: `now` is an argument.
 #[derive(Clone, Debug)]
 pub struct Store<K, V = ()> {
-    /// Most bytes.
+    /// Maximum bytes.
     size: u64,
     /// Bytes stored.
     bytes: u64,

@@ -115,7 +115,7 @@ fn steps(
         }
     }
     let step = |&one: &usize| {
-        let own = (shares[one].fluid.most - rates[&one]) / f64::from(shares[one].flow.streams);
+        let own = (shares[one].fluid.maximum - rates[&one]) / f64::from(shares[one].flow.streams);
         let of_hop = |hop: &Hop<'_>| room[&hop.resource()] / taken[&hop.resource()];
         shares[one].hops().iter().map(of_hop).fold(own, f64::min)
     };

@@ -23,7 +23,7 @@ pub struct Echo {
     /// The first so many of each size have rows of their own, so that they can be left out.
     #[serde(default)]
     pub warmup: u64,
-    /// Least time from one message to the next.
+    /// Minimum time from one message to the next.
     #[serde(default)]
     pub interval: Span,
     /// How long a message may take to come back where it is real.
@@ -101,13 +101,13 @@ impl Kind for Echo {
 
 impl fmt::Display for Echo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (least, most) = (self.sizes.iter().min(), self.sizes.iter().max());
+        let (minimum, maximum) = (self.sizes.iter().min(), self.sizes.iter().max());
         let size = |bytes: Option<&u32>| Bytes(bytes.copied().unwrap_or(0).into());
         f.write_str("echoes of ")?;
-        if least != most {
-            write!(f, "{} sizes from {} to ", self.sizes.len(), size(least))?;
+        if minimum != maximum {
+            write!(f, "{} sizes from {} to ", self.sizes.len(), size(minimum))?;
         }
-        write!(f, "{}, {} of each", size(most), self.iterations)?;
+        write!(f, "{}, {} of each", size(maximum), self.iterations)?;
         if self.interval != Span::ZERO {
             write!(f, ", {} apart", self.interval)?;
         }

@@ -133,15 +133,15 @@ fn one_hour() -> Span {
 
 impl fmt::Display for Web {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let least = Bytes(self.sizes.iter().min().copied().unwrap_or(0));
-        let most = Bytes(self.sizes.iter().max().copied().unwrap_or(0));
+        let minimum = Bytes(self.sizes.iter().min().copied().unwrap_or(0));
+        let maximum = Bytes(self.sizes.iter().max().copied().unwrap_or(0));
         f.write_str("http, ")?;
         self.count.map_or(Ok(()), |count| write!(f, "{count} "))?;
         write!(f, "pages of {} of {} objects of ", self.page, self.objects)?;
-        if least.0 != most.0 {
-            write!(f, "{least} to ")?;
+        if minimum.0 != maximum.0 {
+            write!(f, "{minimum} to ")?;
         }
-        write!(f, "{most}")?;
+        write!(f, "{maximum}")?;
         if self.ranges > 1 {
             write!(f, ", {} ranges each", self.ranges)?;
         }

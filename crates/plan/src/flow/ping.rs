@@ -44,10 +44,10 @@ impl Kind for Ping {
 
     fn count(&self, flow: &Flow, _ways: &Paths<'_>, _carried: Carried, time: f64) -> Count {
         let streams = f64::from(flow.streams);
-        let most = self.count.map_or(f64::INFINITY, |count| count as f64);
-        let probes = (time * 1e9 / self.interval.as_ns() as f64).min(most) * streams;
+        let maximum = self.count.map_or(f64::INFINITY, |count| count as f64);
+        let probes = (time * 1e9 / self.interval.as_ns() as f64).min(maximum) * streams;
         // It ends with the last of those asked for, or with its time.
-        let lasts = if probes / streams >= most { most * self.interval.as_secs_f64() } else { time };
+        let lasts = if probes / streams >= maximum { maximum * self.interval.as_secs_f64() } else { time };
         let carried = Carried { bits: 0.0, seconds: time, end: flow.start.as_secs_f64() + lasts };
         Count { forward: probes, reverse: probes, trips: probes, carried }
     }

@@ -61,7 +61,7 @@ impl Kind for Request {
         let one = one.min((self.response * 8) as f64 / each);
         let all = self.count.map(|count| count.saturating_mul(self.response));
         Some(Fluid {
-            most: estimate::framed_rate(one, flow.streams, server.mss),
+            maximum: estimate::framed_rate(one, flow.streams, server.mss),
             wanted: estimate::framed(all, flow.streams, client.mss),
             yields: true,
             responses: true,

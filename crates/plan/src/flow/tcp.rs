@@ -58,7 +58,7 @@ impl Kind for Tcp {
         }
         let mss = self.sender.mss;
         Some(Fluid {
-            most: estimate::framed_rate(one, flow.streams, mss),
+            maximum: estimate::framed_rate(one, flow.streams, mss),
             wanted: estimate::framed(self.bytes, flow.streams, mss),
             yields: true,
             responses: false,

@@ -64,7 +64,7 @@ impl Kind for Udp {
         let share = self.pattern.map_or(1.0, |pattern| pattern.share());
         let frame = self.frame() / f64::from(self.payload);
         Some(Fluid {
-            most: self.rate.bits_per_sec() as f64 * frame * share * f64::from(flow.streams),
+            maximum: self.rate.bits_per_sec() as f64 * frame * share * f64::from(flow.streams),
             wanted: estimate::framed(self.bytes, flow.streams, self.payload),
             yields: false,
             responses: false,

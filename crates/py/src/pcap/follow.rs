@@ -73,7 +73,7 @@ struct Collector {
     /// None: all flows.
     wanted: Option<HashSet<u64>>,
     /// Packets at most.
-    most: usize,
+    maximum: usize,
     columns: Columns,
     left_out: u64,
 }
@@ -84,7 +84,7 @@ impl Observer for Collector {
             return;
         }
         let columns = &mut self.columns;
-        if columns.packet.len() >= self.most {
+        if columns.packet.len() >= self.maximum {
             self.left_out += 1;
             return;
         }
@@ -151,18 +151,18 @@ fn kind(kind: Kind) -> u8 {
     }
 }
 
-/// The packets of these flows (None: of all), at most `most` of them, as columns, and what was read.
+/// The packets of these flows (None: of all), at most `maximum` of them, as columns, and what was read.
 #[pyfunction]
-#[pyo3(signature = (path=None, flows=None, most=50_000_000))]
+#[pyo3(signature = (path=None, flows=None, maximum=50_000_000))]
 pub(super) fn follow<'py>(
     py: Python<'py>,
     path: Option<PathBuf>,
     flows: Option<Vec<u64>>,
-    most: usize,
+    maximum: usize,
 ) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
     let mut reader = py.detach(|| super::open(path.as_ref()))?;
     let wanted = flows.map(|flows| flows.into_iter().collect());
-    let collector = Collector { wanted, most, columns: Columns::default(), left_out: 0 };
+    let collector = Collector { wanted, maximum, columns: Columns::default(), left_out: 0 };
     let mut analysis = Analysis::with_observer(Options::default(), collector);
     loop {
         let ended = py.detach(|| {

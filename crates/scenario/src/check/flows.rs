@@ -140,10 +140,12 @@ pub(super) fn sizes(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             buffers(layout, &given, mtu, layout.flow_bdp(index), ip, found);
         }
         let Some(Payload { bytes: payload, header }) = flow.traffic().payload() else { continue };
-        let most = mtu - ip_header(ip) - header;
-        if payload > u64::from(most) {
+        let maximum = mtu - ip_header(ip) - header;
+        if payload > u64::from(maximum) {
             let message = format!("a payload of {payload} B does not fit the path's MTU of {mtu} B");
-            found.push(Finding::new(place("payload"), message).suggest(format!("{most} B")).depends(mtus()));
+            found.push(
+                Finding::new(place("payload"), message).suggest(format!("{maximum} B")).depends(mtus()),
+            );
         }
     }
 }
@@ -166,18 +168,18 @@ pub(super) fn buffers(
     ip: u8,
     found: &mut Vec<Finding>,
 ) {
-    let most = u64::from(mtu - ip_header(ip) - TCP_HEADER);
+    let maximum = u64::from(mtu - ip_header(ip) - TCP_HEADER);
     if let Some(mss) = given.mss {
-        if mss > most {
+        if mss > maximum {
             let message = format!("segments of {mss} B do not fit the MTU of {mtu} B");
-            let finding = Finding::new((given.place)("mss"), message).suggest(format!("{most} B"));
+            let finding = Finding::new((given.place)("mss"), message).suggest(format!("{maximum} B"));
             found.push(finding.depends(mtus()));
         } else if mss < MIN_MSS {
             let message = format!("{mss} B is below {MIN_MSS} B, the minimum segment Linux sends");
             found.push(Finding::new((given.place)("mss"), message).suggest(format!("{MIN_MSS} B")));
         }
     }
-    let segment = given.mss.unwrap_or(most).min(most);
+    let segment = given.mss.unwrap_or(maximum).min(maximum);
     for (key, window) in [
         ("window", given.window),
         ("send_buffer", given.send_buffer),

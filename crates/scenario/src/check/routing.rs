@@ -169,12 +169,12 @@ fn static_route(
 /// Whether a text is an address with the length of its prefix.
 fn is_prefix(text: &str) -> bool {
     text.split_once('/').is_some_and(|(address, length)| {
-        let most = match address.parse::<IpAddr>() {
+        let maximum = match address.parse::<IpAddr>() {
             Ok(IpAddr::V4(_)) => 32,
             Ok(IpAddr::V6(_)) => 128,
             Err(_) => return false,
         };
-        length.parse::<u8>().is_ok_and(|length| length <= most)
+        length.parse::<u8>().is_ok_and(|length| length <= maximum)
     })
 }
 

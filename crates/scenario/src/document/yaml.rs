@@ -13,14 +13,14 @@ use crate::quantity::quoted;
 
 const MAX_DEPTH: usize = 24;
 
-/// The outermost value of `source`'s text, with `most` values at most; what is wrong with it.
-pub(super) fn read(text: &str, source: &Arc<Source>, most: usize) -> Result<Node, Vec<Mistake>> {
+/// The outermost value of `source`'s text, with `maximum` values at most; what is wrong with it.
+pub(super) fn read(text: &str, source: &Arc<Source>, maximum: usize) -> Result<Node, Vec<Mistake>> {
     let mut builder = Builder {
         source: source.clone(),
         mistakes: Vec::new(),
         anchors: HashMap::new(),
         values: 0,
-        most,
+        maximum,
         open: Vec::new(),
     };
     match builder.document(text) {
@@ -36,7 +36,7 @@ struct Builder {
     anchors: HashMap<usize, Node>,
     values: usize,
     /// So many values at most.
-    most: usize,
+    maximum: usize,
     /// Where the lists and mappings begin that have not ended.
     open: Vec<Mark>,
 }
@@ -106,8 +106,8 @@ impl Builder {
         let scalar = matches!(event, Event::Scalar(..) | Event::Alias(_));
         let width = if scalar && one_line { span.end.col().saturating_sub(span.start.col()) } else { 1 };
         let mark = self.mark(&span, width.max(1));
-        if self.values > self.most {
-            return self.stop(mark, &format!("more than {} values", self.most), "");
+        if self.values > self.maximum {
+            return self.stop(mark, &format!("more than {} values", self.maximum), "");
         }
         if depth > MAX_DEPTH {
             return self.stop(mark, &format!("nested more than {MAX_DEPTH} deep"), "");
@@ -158,8 +158,12 @@ impl Builder {
             return self.stop(mark, "an alias inside of what it names", "");
         };
         self.values += node.count();
-        if self.values > self.most {
-            return self.stop(mark, &format!("more than {} values once aliases are replaced", self.most), "");
+        if self.values > self.maximum {
+            return self.stop(
+                mark,
+                &format!("more than {} values once aliases are replaced", self.maximum),
+                "",
+            );
         }
         Ok(node)
     }

@@ -11,7 +11,7 @@ use super::kinds;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Cache {
-    /// Most bytes stored, heads and bodies; what was used least recently goes first (default 256 MiB).
+    /// Maximum bytes stored, heads and bodies; what was used least recently goes first (default 256 MiB).
     #[schemars(with = "Option<kinds::PositiveSize>")]
     pub(crate) size: Option<u64>,
     /// How long an end may leave unacknowledged what it was sent before its connection is reset (default 120 s).

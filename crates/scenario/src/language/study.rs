@@ -112,14 +112,14 @@ struct Combine {
     /// The axes whose best values are combined.
     #[schemars(with = "Vec<kinds::Text>", length(min = 1))]
     axes: Vec<String>,
-    /// The goal: the maximum of this metric (or the minimum, with `least: on`).
+    /// The goal: the maximum of this metric (or the minimum, with `minimum: on`).
     #[serde(default = "goodput")]
     #[schemars(with = "Option<kinds::Metric>")]
     goal: String,
-    /// Take the least rather than the most.
+    /// Take the minimum instead of the maximum.
     #[serde(default)]
     #[schemars(with = "Option<kinds::Switch>")]
-    least: bool,
+    minimum: bool,
 }
 
 /// A figure of the report.

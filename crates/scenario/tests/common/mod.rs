@@ -15,14 +15,14 @@ fn unreadable(error: &std::io::Error) -> Unreadable {
 }
 
 impl Surroundings for Folder {
-    fn file(&self, name: &str, most: usize) -> Result<Vec<u8>, Unreadable> {
+    fn file(&self, name: &str, maximum: usize) -> Result<Vec<u8>, Unreadable> {
         let path = self.0.join(name);
         let about = fs::metadata(&path).map_err(|error| unreadable(&error))?;
         if !about.is_file() {
             return Err(Unreadable { reason: "is not a file".to_owned(), missing: false });
         }
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(most as u64).read_to_end(&mut bytes));
+        let read = File::open(&path).and_then(|file| file.take(maximum as u64).read_to_end(&mut bytes));
         read.map(|_| bytes).map_err(|error| unreadable(&error))
     }
 

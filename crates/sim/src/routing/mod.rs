@@ -176,11 +176,11 @@ impl ControlPlane {
 
     /// Until the tables have been at rest, and a random phase longer. Links that lose packets may never let them rest.
     fn rest(&mut self, network: &mut Network, seed: u64) {
-        let most = self.core.now + PATIENCE;
-        while self.core.agenda.next() < most.min(self.core.last_move + REST) {
+        let maximum = self.core.now + PATIENCE;
+        while self.core.agenda.next() < maximum.min(self.core.last_move + REST) {
             self.step();
         }
-        let rested = self.core.now.max(most.min(self.core.last_move + REST));
+        let rested = self.core.now.max(maximum.min(self.core.last_move + REST));
         self.zero = rested + random_below(component_seed(seed, "routing.phase"), 0, PHASE);
         while self.core.agenda.next() <= self.zero {
             self.step();

@@ -261,13 +261,13 @@ fn the_receive_window_grows_with_what_the_application_reads() {
 fn a_fixed_receive_buffer_is_not_tuned() {
     let config = Config { receive_buffer: Some(100_000), ..plain() };
     let mut t = Script::client(&config, "reno", 100.0);
-    let mut most = 0;
+    let mut maximum = 0;
     for i in 0..3_000 {
         t.at(101.0 + f64::from(i) * 0.1, data(i * 1000 + 1, i * 1000 + 1001));
         for reply in t.segments() {
-            most = most.max(u32::from(reply.window) << t.end.window.scale());
+            maximum = maximum.max(u32::from(reply.window) << t.end.window.scale());
         }
     }
     // Twice the buffer, of which 1000 in 1728 bytes are payload (148/256), less a segment in reserve.
-    assert!((114_000..=115_625).contains(&most), "{most}");
+    assert!((114_000..=115_625).contains(&maximum), "{maximum}");
 }

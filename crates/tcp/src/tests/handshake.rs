@@ -44,7 +44,7 @@ fn a_small_fixed_buffer_needs_a_small_scale() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_1_2_4_seconds_and_given_up_after_127() {
+fn a_lost_syn_is_retransmitted_after_1_2_4_seconds_and_given_up_after_127() {
     let mut end = Connection::connect(&Config::default(), control("reno"), 7, Time::ZERO);
     assert!(end.poll_transmit(Time::ZERO).is_some());
     let mut times = vec![];

@@ -18,7 +18,7 @@ pub(crate) struct Faults {
     pub mark: u64,
     /// Time between two packets on the wire; 0: no bottleneck.
     pub per_packet_us: u64,
-    /// Most packets waiting at the bottleneck.
+    /// Maximum packets waiting at the bottleneck.
     pub queue: u64,
 }
 
@@ -179,12 +179,12 @@ impl Pair {
         true
     }
 
-    /// Runs to the end of both ends; panics if that takes more than `most` events.
-    pub(crate) fn run_to_the_end(&mut self, most: u64) {
+    /// Runs to the end of both ends; panics if that takes more than `maximum` events.
+    pub(crate) fn run_to_the_end(&mut self, maximum: u64) {
         let mut events = 0;
         while self.step(Time::NEVER) {
             events += 1;
-            assert!(events < most, "no end after {events} events: {self:?}");
+            assert!(events < maximum, "no end after {events} events: {self:?}");
         }
     }
 

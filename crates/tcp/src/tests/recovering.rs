@@ -391,7 +391,7 @@ fn a_zero_window_is_probed_with_back_off() {
 }
 
 #[test]
-fn a_renegade_receiver_is_survived() {
+fn a_receiver_that_reneges_is_survived() {
     let mut t = ten_out(&plain(), "reno");
     t.at(200.0, ack(1).sacks(&[(1001, 10_001)]));
     t.sent();

@@ -7,7 +7,7 @@ use crate::{Config, Segment};
 #[test]
 fn bursts_last_a_millisecond_at_the_pacing_rate_and_fill_at_most_half_the_window() {
     // (RTT in ms, segments of a burst): 200 % of ten segments an RTT are 200 bytes in a millisecond, so the
-    // least of two segments; on the short path it is half the window.
+    // minimum of two segments; on the short path it is half the window.
     for (rtt, burst) in [(100.0, 2), (1.0, 5)] {
         let mut t = Script::client(&plain(), "reno", rtt);
         t.write(u64::MAX);
@@ -55,7 +55,7 @@ fn a_burst_waits_for_those_before_it_to_leave_the_host() {
 
 #[test]
 fn a_segment_takes_at_most_half_the_largest_window_the_peer_announced() {
-    // (MSS agreed, window, MSS used): small windows are sent whole, and there is a least size.
+    // (MSS agreed, window, MSS used): small windows are sent whole, and there is a minimum size.
     let cases =
         [(1000, 1500, 750), (1000, 500, 500), (1000, 30, 48), (1000, 2000, 1000), (40_000, 60_000, 30_000)];
     for (mss, window, used) in cases {
@@ -158,23 +158,23 @@ fn a_fixed_send_buffer_bounds_what_is_out() {
         let config = Config { send_buffer: Some(10_000), pacing, ..plain() };
         let mut t = Script::client(&config, "reno", 100.0);
         t.write(u64::MAX);
-        let mut most = 0;
+        let mut maximum = 0;
         for round in 1..12u32 {
             t.until(90.0 + f64::from(round) * 100.0);
             t.sent();
             let out = t.end.info(t.now).inflight * 1000;
-            most = most.max(out);
+            maximum = maximum.max(out);
             let next = t.end.info(t.now).bytes_acked as u32 + 1 + out;
             t.at(100.0 + f64::from(round) * 100.0, ack(next.min(t.end.snd.write_seq)));
         }
         let info = t.end.info(t.now);
         assert!(info.sndbuf_limited <= info.busy_time);
         if pacing {
-            assert!(most <= 2 * 10_000 + 64_000, "{most}");
+            assert!(maximum <= 2 * 10_000 + 64_000, "{maximum}");
             assert!(info.sndbuf_limited.as_us() > 0, "{info:?}");
         } else {
             // A full buffer is sent at once, so the last one has room again and is not asked for.
-            assert!(most > 2 * 10_000 + 64_000 && most <= 2 * 131_072, "{most}");
+            assert!(maximum > 2 * 10_000 + 64_000 && maximum <= 2 * 131_072, "{maximum}");
         }
     }
 }

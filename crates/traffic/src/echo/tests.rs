@@ -168,7 +168,7 @@ fn clients_wait_for_each_other_before_each_size() {
 }
 
 #[test]
-fn the_interval_is_the_least_time_from_one_message_to_the_next() {
+fn the_interval_is_the_minimum_time_from_one_message_to_the_next() {
     serving(Limits::default(), |address| {
         let seen = run(&Job { interval: 5 * MS, ..job(address, &[8], 10) }, 1);
         let rounds = seen.rounds.lock().unwrap();

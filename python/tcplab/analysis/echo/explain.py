@@ -29,7 +29,7 @@ class Path:
     """Bytes of a frame besides its payload: Ethernet 14, IPv4 20, TCP 20 and 12 for timestamps."""
     initial_window: int = 10
     rate: float | None = None
-    """Least rate towards the server."""
+    """Minimum rate towards the server."""
     rate_back: float | None = None
     delay: float | None = None
     """Propagation there and back."""
@@ -144,39 +144,39 @@ def _segments(echoes: Echoes, path: Path) -> Iterator[Step]:
 
 
 def _serialisation(echoes: Echoes, path: Path) -> Iterator[Step]:
-    least, most = echoes.sizes[0], echoes.sizes[-1]
-    a, b = path.serialisation(least.size), path.serialisation(most.size)
+    minimum, maximum = echoes.sizes[0], echoes.sizes[-1]
+    a, b = path.serialisation(minimum.size), path.serialisation(maximum.size)
     if a is None or b is None or b <= a or echoes.clients != 1:
         return
-    slope = most.median - least.median
+    slope = maximum.median - minimum.median
     text = (
-        f"Serialisation: from {least.size} to {most.size} B the median grows by {_ms(slope)}. To send that "
+        f"Serialisation: from {minimum.size} to {maximum.size} B the median grows by {_ms(slope)}. To send that "
         f"much more both ways at the links' rates takes {_ms(b - a)}, which explains "
         f"{100 * min(1.0, (b - a) / slope):.0f} % of it."
         if slope > 0
         else ""
     )
     if text:
-        base = least.median - a
+        base = minimum.median - a
         knee = next((one.size for one in echoes.sizes if (path.serialisation(one.size) or 0) > base), None)
-        if knee and knee > least.size:
+        if knee and knee > minimum.size:
             text += f" From {knee} B on it outweighs everything else, which takes {_ms(base)}."
         yield Step("serialisation", text)
 
 
 def _sharing(echoes: Echoes, path: Path) -> Iterator[Step]:
-    most = echoes.sizes[-1]
-    both = path.serialisation(most.size)
+    maximum = echoes.sizes[-1]
+    both = path.serialisation(maximum.size)
     if echoes.clients < 2 or both is None or not path.rate or not path.rate_back:
         return
-    slower = path.frames(most.size) * 8e9 / min(path.rate, path.rate_back) * echoes.clients
-    share = most.throughput / min(path.rate, path.rate_back)
+    slower = path.frames(maximum.size) * 8e9 / min(path.rate, path.rate_back) * echoes.clients
+    share = maximum.throughput / min(path.rate, path.rate_back)
     if share > 0.5:
         yield Step(
             "sharing",
             f"Sharing: {echoes.clients} clients fill {100 * share:.0f} % of the slower direction with "
-            f"payload of {most.size} B messages. To send one message of each takes {_ms(slower)} there; the "
-            f"median round trip is {_ms(most.median)}. From here on it grows with the number of clients.",
+            f"payload of {maximum.size} B messages. To send one message of each takes {_ms(slower)} there; the "
+            f"median round trip is {_ms(maximum.median)}. From here on it grows with the number of clients.",
         )
 
 

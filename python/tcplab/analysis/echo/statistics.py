@@ -33,12 +33,12 @@ class SizeStatistics:
     batch_high: float
     correlation: float
     """Lag-1 autocorrelation of the series, or of its batches where they are longer than one."""
-    least: float
+    minimum: float
     median: float
     p90: float
     p99: float
     p999: float
-    most: float
+    maximum: float
     rate: float
     """Round trips per second, all clients together, while they were under way."""
     first: float
@@ -58,7 +58,7 @@ class SizeStatistics:
 
 _FIGURES = (
     *("mean", "deviation", "low", "high", "batch_low", "batch_high"),
-    *("correlation", "least", "median", "p90", "p99", "p999", "most"),
+    *("correlation", "minimum", "median", "p90", "p99", "p999", "maximum"),
 )
 
 
@@ -141,12 +141,12 @@ def size_statistics(series: Sequence[Series], level: float, *, first: float | No
         batch_low=mean - batch.half_width,
         batch_high=mean + batch.half_width,
         correlation=autocorrelation(together),
-        least=float(values.min()),
+        minimum=float(values.min()),
         median=float(quantiles[0]),
         p90=float(quantiles[1]),
         p99=float(quantiles[2]),
         p999=float(quantiles[3]),
-        most=float(values.max()),
+        maximum=float(values.max()),
         rate=sum(one.count / one.total * 1e9 for one in series if one.count),
         first=first,
     )

@@ -30,7 +30,7 @@ _FURTHER: tuple[tuple[str, Value], ...] = (
     ("p90", lambda one: one.p90 / _MS),
     ("p99", lambda one: one.p99 / _MS),
     ("p99.9", lambda one: one.p999 / _MS),
-    ("max", lambda one: one.most / _MS),
+    ("max", lambda one: one.maximum / _MS),
     ("first", lambda one: one.first / _MS),
     ("lower, batch means", lambda one: one.batch_low / _MS),
     ("upper, batch means", lambda one: one.batch_high / _MS),

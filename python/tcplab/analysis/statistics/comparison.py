@@ -119,8 +119,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     known = [i for i, p in enumerate(p_values) if not math.isnan(p)]
     adjusted = list(p_values)
-    least = 0.0
+    minimum = 0.0
     for rank, i in enumerate(sorted(known, key=lambda i: p_values[i])):
-        least = max(least, min(1.0, (len(known) - rank) * p_values[i]))
-        adjusted[i] = least
+        minimum = max(minimum, min(1.0, (len(known) - rank) * p_values[i]))
+        adjusted[i] = minimum
     return adjusted

@@ -120,9 +120,9 @@ def starvation_episodes(
     fair_rate: ArrayLike | float,
     *,
     share: float = 0.05,
-    least: float = 1.0,
+    minimum: float = 1.0,
 ) -> list[Episode]:
-    """When a flow had less than `share` of its fair rate for `least` or longer.
+    """When a flow had less than `share` of its fair rate for `minimum` or longer.
 
     `times` are the ends of evenly spaced samples; `rate` is NaN where the flow was not active.
     """
@@ -141,7 +141,7 @@ def starvation_episodes(
         elif not hungry and begin is not None:
             end = float(t[i - 1])
             # Half a sample of slack: the ends of samples are the resolution there is.
-            if end - begin >= least - step / 2:
+            if end - begin >= minimum - step / 2:
                 episodes.append(Episode(begin, end))
             begin = None
     return episodes

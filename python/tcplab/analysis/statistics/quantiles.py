@@ -33,8 +33,8 @@ def weighted_quantiles(
     return np.asarray(x[np.searchsorted(share, p - 1e-12, side="left").clip(0, len(x) - 1)])
 
 
-def empirical_cdf(values: ArrayLike, most: int = 500) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Values in order, and the share of all at or below each, from 0, in at most `most` steps.
+def empirical_cdf(values: ArrayLike, maximum: int = 500) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Values in order, and the share of all at or below each, from 0, in at most `maximum` steps.
 
     NaNs are left out; both are empty where nothing else is given.
     """
@@ -42,6 +42,6 @@ def empirical_cdf(values: ArrayLike, most: int = 500) -> tuple[NDArray[np.float6
     ordered = ordered[np.isfinite(ordered)]
     if not len(ordered):
         return ordered, ordered
-    share = np.linspace(0, 1, min(most, len(ordered)) + 1)[1:]
+    share = np.linspace(0, 1, min(maximum, len(ordered)) + 1)[1:]
     x = ordered[np.ceil(share * len(ordered)).astype(np.int64).clip(1, len(ordered)) - 1]
     return np.concatenate([x[:1], x]), np.concatenate([[0.0], share])

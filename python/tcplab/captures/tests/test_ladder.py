@@ -13,10 +13,10 @@ from tcplab.captures.packets import follow
 from tcplab.captures.summary import summarise
 
 
-def graph(capture: Path, most: int = 0) -> Ladder:
+def graph(capture: Path, maximum: int = 0) -> Ladder:
     (flow, *_) = summarise(capture).flows
     packets, _ = follow(capture, [flow.number])
-    return ladder(flow, packets, most)
+    return ladder(flow, packets, maximum)
 
 
 def test_a_message_of_2048_bytes_is_two_segments_numbered_as_published(exchange: Path) -> None:

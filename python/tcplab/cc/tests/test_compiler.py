@@ -72,7 +72,7 @@ def test_a_mistake_is_told_with_its_line(control: Write) -> None:
         (("#define CONTROL mine", ""), "a control begins with `#define CONTROL name`"),
         (
             ("beta, 512, 1, 1023", "beta, 0, 1, 1023"),
-            "the default of beta is not between its least and its most",
+            "the default of beta is not between its minimum and its maximum",
         ),
         (("#define CONTROL mine", "#define CONTROL averylongcontrol"), "at most 12 characters"),
         (("reductions, 1, ", "reductions, 0, "), "the scale of reductions is not above zero"),

@@ -58,12 +58,12 @@ def _findings(hello: Json, host: Json, *, service: bool) -> list[Finding]:
         Finding("congestion controls", Grade.OK, ", ".join(able["controls"])),
     ]
     for setting, name in (("rmem_max", "receive buffers"), ("wmem_max", "send buffers")):
-        most = able[setting]
-        if most is None or most >= _AMPLE_BUFFER or able["net_admin"]:
+        maximum = able[setting]
+        if maximum is None or maximum >= _AMPLE_BUFFER or able["net_admin"]:
             found.append(Finding(name, Grade.OK, "as large as a flow asks for"))
         else:
             hint = f"there: sudo sysctl -w net.core.{setting}={_AMPLE_BUFFER}"
-            found.append(Finding(name, Grade.WARN, f"{most} B at most where a flow sets them", hint))
+            found.append(Finding(name, Grade.WARN, f"{maximum} B at most where a flow sets them", hint))
     if able["net_raw"]:
         found.append(Finding("captures", Grade.OK, "allowed"))
     else:

@@ -58,6 +58,6 @@ def compare(path: Json, expected: Json) -> None:
                 f" not {value / 1e6:g} ms ± {share * 100:g} %",
                 hint,
             )
-    least = expected.get("mtu")
-    if least is not None and (path["mtu"] is None or path["mtu"] < least):
-        raise TestbedError(f"{name} carries packets of {path['mtu']} B, not of {least} B", hint)
+    minimum = expected.get("mtu")
+    if minimum is not None and (path["mtu"] is None or path["mtu"] < minimum):
+        raise TestbedError(f"{name} carries packets of {path['mtu']} B, not of {minimum} B", hint)

@@ -50,13 +50,13 @@ def _strip(samples: Samples, flow: str) -> tuple[tuple[Segment, ...], tuple[Mark
 def _segments(times: Array, phases: Sequence[str], end: float) -> tuple[Segment, ...]:
     names = list(dict.fromkeys(phases))
     shades = dict(zip(names, np.linspace(0.55, 0.12, max(len(names), 2)), strict=False))
-    least = (end - float(times[0])) * _MIN_SHARE
+    minimum = (end - float(times[0])) * _MIN_SHARE
     changes = [0, *(i for i in range(1, len(phases)) if phases[i] != phases[i - 1])]
     segments: list[Segment] = []
     for number, i in enumerate(changes):
         start = float(times[i])
         stop = float(times[changes[number + 1]]) if number + 1 < len(changes) else end
-        if segments and (stop - start < least or segments[-1].label == phases[i]):
+        if segments and (stop - start < minimum or segments[-1].label == phases[i]):
             segments[-1] = _until(segments[-1], stop)
         else:
             segments.append(Segment(start, stop, phases[i], float(shades[phases[i]])))

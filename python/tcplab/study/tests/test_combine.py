@@ -70,7 +70,7 @@ def test_it_has_the_best_value_of_each_axis_by_the_mean_of_its_runs(tmp_path: Pa
 
 
 def test_least_turns_it_round(tmp_path: Path) -> None:
-    study = small(tmp_path, combine="{axes: [cc, rtt], least: on}")
+    study = small(tmp_path, combine="{axes: [cc, rtt], minimum: on}")
     found = best(study, {"": [4.0], "reno": [3.0], "cubic": [6.0], "10 ms": [5.0], "40 ms": [3.9]})
     assert found is not None
     assert found.labels == {"cc": "reno", "rtt": "40 ms"}

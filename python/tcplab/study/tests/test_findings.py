@@ -108,9 +108,9 @@ def test_pairs_differ_in_one_axis_alone(study: Study) -> None:
         ("rtt", "cubic", "10 ms", "cubic", "40 ms"),
     ]
     assert found[1].means == pytest.approx((4.05e6, 8.05e6))
-    # Holm's correction: the least of four p values counts four times.
-    least = min(found, key=lambda pair: pair.test.p)
-    assert least.p == pytest.approx(4 * least.test.p)
+    # Holm's correction: the minimum of four p values counts four times.
+    minimum = min(found, key=lambda pair: pair.test.p)
+    assert minimum.p == pytest.approx(4 * minimum.test.p)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_constraints_exclude_what_is_fast_but_late(tmp_path: Path) -> None:
 
 
 def test_the_least_of_a_metric_can_be_the_goal(tmp_path: Path) -> None:
-    found = tuned(tmp_path, ["flows.bulk.streams=1|8"], goal="least rtt.p95")
+    found = tuned(tmp_path, ["flows.bulk.streams=1|8"], goal="minimum rtt.p95")
     assert best(found) == {"streams": "1"}
 
 

@@ -56,7 +56,7 @@ impl<P: Packet> Cake<P> {
     }
 
     /// The tin that sends next. By rate it is the highest one whose clock is not ahead of the time; if all are ahead,
-    /// the one that is so least: what a tin leaves is lent to the others.
+    /// the one that is the least ahead: what a tin leaves is lent to the others.
     fn choose(&mut self, now: Time) -> Option<usize> {
         let waiting = |tin: &Tin<P>| tin.backlog.packets > 0;
         if self.shaper.is_some() {

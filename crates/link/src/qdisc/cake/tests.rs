@@ -250,14 +250,14 @@ fn beyond_the_memory_limit_the_longest_queue_loses_from_its_head() {
 
 #[test]
 fn the_memory_limit_may_be_packets_or_time_at_the_rate_of_the_shaper() {
-    let most = |memlimit| {
+    let maximum = |memlimit| {
         let mut queue = cake(config::Cake { memlimit: Some(memlimit), ..config::Cake::default() });
         for _ in 0..20 {
             give(&mut queue, Unit { flow: 110, ..Unit::new(1000) }, ms(1));
         }
         queue.backlog().packets
     };
-    assert_eq!([Limit::Packets(7), Limit::Time(Span::from_ms(5))].map(most), [7, 5]);
+    assert_eq!([Limit::Packets(7), Limit::Time(Span::from_ms(5))].map(maximum), [7, 5]);
 }
 
 #[test]

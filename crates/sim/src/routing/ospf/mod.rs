@@ -374,8 +374,8 @@ impl Ospf {
         let found = spf::routes(core, self.family, router, &process.database, &areas);
         process.summaries = found.summaries;
         let mut routes = found.routes;
-        let most = process.settings.maximum_paths as usize;
-        routes.values_mut().for_each(|hops| hops.truncate(most));
+        let maximum = process.settings.maximum_paths as usize;
+        routes.values_mut().for_each(|hops| hops.truncate(maximum));
         let old = std::mem::replace(&mut process.routes, routes);
         let new = process.routes.clone();
         for (prefix, hops) in &new {

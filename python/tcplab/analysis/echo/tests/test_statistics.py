@@ -49,7 +49,7 @@ def test_a_histogram_gives_what_the_round_trips_would() -> None:
     assert kept.count == whole.count == counts.sum()
     (a,), (b,) = (statistics([one], clients=1, iterations=5000).sizes for one in (whole, kept))
     assert b.mean == pytest.approx(a.mean, rel=1e-9)
-    for name in ("deviation", "low", "high", "median", "p99", "most"):
+    for name in ("deviation", "low", "high", "median", "p99", "maximum"):
         assert getattr(b, name) == pytest.approx(getattr(a, name), rel=0.01), name
     assert b.batch_high - b.batch_low == pytest.approx(a.batch_high - a.batch_low, rel=0.5)
     assert len(distinct) < 2000
@@ -106,7 +106,7 @@ def test_a_warm_up_of_everything_leaves_nothing() -> None:
 def test_percentiles_are_those_of_the_round_trips() -> None:
     values = np.random.default_rng(4).permutation(np.arange(1.0, 10_001.0))
     (one,) = statistics([Series(0, 1, values)], clients=1, iterations=10_000).sizes
-    found = [one.least, one.median, one.p90, one.p99, one.p999, one.most]
+    found = [one.minimum, one.median, one.p90, one.p99, one.p999, one.maximum]
     assert found == pytest.approx([1, 5_000, 9_000, 9_900, 9_990, 10_000], abs=1)
 
 
