@@ -57,7 +57,7 @@ class Ladder:
 
 
 def ladder(flow: Flow, packets: Packets, maximum: int = 0) -> Ladder:
-    """The flow graph of `packets`, all of one flow. With `maximum`, the first two thirds and the last third."""
+    """The flow graph of `packets`, of one flow. With `maximum`, the first two thirds and the last third."""
     count = len(packets)
     if maximum and count > maximum:
         last = maximum // 3

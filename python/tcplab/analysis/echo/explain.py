@@ -150,8 +150,8 @@ def _serialisation(echoes: Echoes, path: Path) -> Iterator[Step]:
         return
     slope = maximum.median - minimum.median
     text = (
-        f"Serialisation: from {minimum.size} to {maximum.size} B the median grows by {_ms(slope)}. To send that "
-        f"much more both ways at the links' rates takes {_ms(b - a)}, which explains "
+        f"Serialisation: from {minimum.size} to {maximum.size} B the median grows by {_ms(slope)}. To send "
+        f"that much more both ways at the links' rates takes {_ms(b - a)}, which explains "
         f"{100 * min(1.0, (b - a) / slope):.0f} % of it."
         if slope > 0
         else ""
@@ -175,7 +175,7 @@ def _sharing(echoes: Echoes, path: Path) -> Iterator[Step]:
         yield Step(
             "sharing",
             f"Sharing: {echoes.clients} clients fill {100 * share:.0f} % of the slower direction with "
-            f"payload of {maximum.size} B messages. To send one message of each takes {_ms(slower)} there; the "
+            f"payload of {maximum.size} B messages. One message of each takes {_ms(slower)} there; the "
             f"median round trip is {_ms(maximum.median)}. From here on it grows with the number of clients.",
         )
 
