@@ -139,8 +139,11 @@ pub(crate) fn near_key(key: &str, known: &[&str], given: &[&str]) -> String {
     if let Some((_, ours)) = SYNONYMS.iter().find(same) {
         return (*ours).to_owned();
     }
-    let near = nearest(&folded, free, 0.6).or_else(|| nearest(&folded, known.iter().copied(), 0.6));
-    near.unwrap_or_default().to_owned()
+    // `hello` for `hello_interval`, if nothing else has a hello.
+    let mut longer = free.iter().copied().filter(|name| name.split('_').any(|part| part == folded));
+    let only = longer.next().filter(|_| longer.next().is_none());
+    let near = nearest(&folded, free.iter().copied(), 0.6).or(only);
+    near.or_else(|| nearest(&folded, known.iter().copied(), 0.6)).unwrap_or_default().to_owned()
 }
 
 /// The word probably meant, or empty.

@@ -334,6 +334,8 @@ impl Simulation {
         match sampler {
             Sampler::Sockets => samplers::sockets(&self.plan, &self.streams, &mut self.sim, now),
             Sampler::Queues => self.sim.sample_queues::<M>(now),
+            // The last interval has all that happens at that very instant: `finish` writes it.
+            Sampler::Flows if now == self.end => {}
             Sampler::Flows => samplers::intervals(&mut self.streams, &mut self.sim, now, false),
             Sampler::Changes => {
                 while let Some((at, link, detail)) = self.changes.get(self.changes_done)

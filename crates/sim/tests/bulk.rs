@@ -168,3 +168,19 @@ fn a_run_broken_off_has_what_was_recorded_until_then() {
     let received: i64 = tables.intervals.bytes_received.iter().flatten().sum();
     assert_eq!(tables.flows.bytes_received.get(0), Some(received));
 }
+
+/// A link without a rate delivers whole flights at once: after 10 ms, 30 ms, and so at the end of the run too.
+#[test]
+fn the_last_interval_has_what_arrives_at_the_end_of_the_run() {
+    let link = || {
+        let queue = json!({"kind": "droptail", "limit": null});
+        with(direction(1, 10 * MS), json!({"rate": null, "queue": queue}))
+    };
+    let bulk = with(flow("bulk", tcp("cubic")), json!({"stop": 990 * MS}));
+    let mut plan = with(path(link(), link(), vec![bulk]), json!({"duration": 990 * MS}));
+    plan["sample"]["flows"] = json!(90 * MS);
+    let run = run(&plan);
+    let total = sum(&run.tables.flows.bytes_received);
+    assert!(total > 1_000_000);
+    assert_eq!(sum(&run.tables.intervals.bytes_received), total);
+}

@@ -73,6 +73,7 @@ pub(crate) fn check(layout: &Layout<'_>, document: &Document, refused: &[Path]) 
     network::changes(layout, &mut found);
     network::node_settings(layout, &mut found);
     routing::routing(layout, &mut found);
+    routing::versions(layout, &mut found);
     flows::ports(layout, &mut found);
     flows::sizes(layout, &mut found);
     flows::controls(layout, document, &mut found);

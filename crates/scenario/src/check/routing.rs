@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-use tcplab_plan::{Bgp, NodeKind, Ospf, StaticRoute, community};
+use tcplab_plan::{Bgp, NodeKind, Ospf, Routing, StaticRoute, community};
 
 use super::Finding;
 use super::network::{neighbour, node_names};
 use crate::layout::Layout;
 use crate::quantity::{Dimension, format, quoted};
 use crate::reader::Path;
+use crate::routes::Hop;
 use crate::suggestions::near_name;
 use crate::topology::{NodeSpec, at, below};
 
@@ -61,6 +62,43 @@ pub(super) fn routing(layout: &Layout<'_>, found: &mut Vec<Finding>) {
             static_route(layout, node, &below(&below(&place, "static"), number), route, found);
         }
     }
+}
+
+/// Flows whose first router, at either end, runs no protocol that carries their version of IP.
+pub(super) fn versions(layout: &Layout<'_>, found: &mut Vec<Finding>) {
+    for ((flow, ways), ends) in layout.scenario.flows.iter().zip(&layout.ways).zip(&layout.topology.ends) {
+        let (Some(ways), [Some(from), Some(to)]) = (ways, ends) else { continue };
+        let version = flow.common.ip;
+        let lacks = |(way, target): (&Vec<Hop>, &str)| {
+            let nodes = way.iter().filter_map(|hop| layout.node(&hop.to));
+            let router = nodes.into_iter().find(|node| node.kind == NodeKind::Router)?;
+            let routing = router.routing.as_ref().filter(|_| router.frr.is_none())?;
+            let is_near = layout.neighbours(&router.name).contains(&target);
+            (!is_near && !carries(routing, version)).then_some(&router.name)
+        };
+        let Some(router) = [(&ways[0], to.as_str()), (&ways[1], from.as_str())].into_iter().find_map(lacks)
+        else {
+            continue;
+        };
+        let ospf = if version == 6 { "ospf6" } else { "ospf" };
+        let message = format!(
+            "the routing protocols of {} do not carry IPv{version}: add `{ospf}`, `bgp` or a static route",
+            quoted(router)
+        );
+        let finding = Finding::new(at!["flows", flow.number], message).depends(vec![at!["network"]]);
+        found.push(finding.at_key());
+    }
+}
+
+/// Whether routes of this version of IP may come from these protocols.
+fn carries(routing: &Routing, version: u8) -> bool {
+    let ospf = if version == 6 { &routing.ospf6 } else { &routing.ospf };
+    let of_version = |text: &str| {
+        let address = text.split('/').next().unwrap_or_default().parse::<IpAddr>();
+        address.is_ok_and(|address| address.is_ipv6() == (version == 6))
+    };
+    let is_static = |route: &StaticRoute| !is_prefix(&route.to) || of_version(&route.to);
+    routing.bgp.is_some() || ospf.is_some() || routing.static_routes.iter().any(is_static)
 }
 
 /// Whether routers of an AS, or without BGP, make a path between two of it.
