@@ -297,15 +297,26 @@ def test_the_largest_packet_of_a_path_is_found_where_only_a_later_link_is_narrow
     assert 1400 <= run.manifest["facts"]["paths"][0]["mtu"] <= 1404
 
 
-def test_both_ends_are_captured_and_pair(hosts: Hosts) -> None:
+@pytest.mark.parametrize("probes", ["udp", "tcp"])
+def test_both_ends_are_captured_and_pair(hosts: Hosts, probes: str) -> None:
     text = (ONE % "1 s").replace("cc: reno", "cc: reno, bytes: 1 MB") + "capture: headers\n"
+    right = hosts.all["right"]
+    if probes == "tcp":
+        # The path is then measured by connections.
+        right.run(
+            "nft",
+            "table inet walled { chain input { type filter hook input priority 0; udp dport != 0 drop; }; }",
+        )
     run = Run(hosts, text)
     code, said = run.end()
+    if probes == "tcp":
+        right.run("nft", "delete table inet walled")
     assert code == 0, said
+    assert run.manifest["facts"]["paths"][0]["by"] == probes
     ends = match_ends(run.out / "run-1/left-eth0.pcapng", run.out / "run-1/right-eth0.pcapng")
     # Real hosts have clocks of their own.
     assert not ends.same_clock
-    # The flow alone: the connection over which the capture came is left out.
+    # The flow alone: probes of the path came before; the connection over which the capture came is left out.
     [(_, ways)] = ends.flows
     assert ends.unpaired == (0, 0)
     assert sum(way.arrived for way in ways) > 10

@@ -138,18 +138,22 @@ impl Prober {
     fn round_trip(&mut self) -> io::Result<Option<u64>> {
         let mut sent = BTreeMap::new();
         let mut trips = Vec::new();
-        let begin = Instant::now();
-        while begin.elapsed() < self.patience && trips.len() < EXCHANGES as usize {
-            if (sent.len() as u64) < EXCHANGES && begin.elapsed() >= APART * sent.len() as u32 {
+        let (begin, mut asked) = (Instant::now(), 0);
+        // A process that was held up asks the rest and reads what has come, however late it is.
+        loop {
+            let late = begin.elapsed() >= self.patience;
+            if asked < EXCHANGES && begin.elapsed() >= APART * asked as u32 {
                 let now = Instant::now();
-                if let Some(number) = self.ask(SHORTEST) {
-                    sent.insert(number, now);
-                }
+                sent.extend(self.ask(SHORTEST).map(|number| (number, now)));
+                asked += 1;
             }
-            if let Some((number, _)) = self.answer()
-                && let Some(asked) = sent.get(&number)
-            {
-                trips.push(asked.elapsed());
+            match self.answer() {
+                Some((number, _)) => trips.extend(sent.get(&number).map(Instant::elapsed)),
+                None if late && asked == EXCHANGES => break,
+                None => {}
+            }
+            if trips.len() == EXCHANGES as usize {
+                break;
             }
         }
         trips.sort();
@@ -172,7 +176,7 @@ impl Prober {
                     asked.extend(self.ask(size - header).map(|number| (number, size)));
                 }
             }
-            let came = self.collect(|came| came.len() == asked.len());
+            let came = self.collect(&numbers(&asked));
             let largest = came.keys().filter_map(|number| asked.get(number)).max().copied();
             fits = fits.max(largest.unwrap_or(fits));
             beyond = sizes.iter().copied().filter(|&size| size > fits).fold(beyond, usize::min);
@@ -197,7 +201,8 @@ impl Prober {
             // Routers say it to no more than some a second.
             thread::sleep(APART);
         }
-        let come = self.collect(|_| false);
+        self.limit_hops(64)?;
+        let come = self.collect(&numbers(&asked));
         let mut routers = BTreeMap::new();
         let mut buffer = [0; 1 << 10];
         while let Ok(Arrived { length, router: Some(router), .. }) =
@@ -207,7 +212,6 @@ impl Prober {
                 routers.insert(*hops, router);
             }
         }
-        self.limit_hops(64)?;
         let hops = come.keys().filter_map(|number| asked.get(number)).min().copied();
         let before = hops.unwrap_or_else(|| routers.keys().max().map_or(1, |last| last + 1));
         Ok((hops, (1..before).map(|hop| routers.get(&hop).copied()).collect()))
@@ -220,9 +224,7 @@ impl Prober {
         let mut rates = Vec::new();
         for _ in 0..TRAINS {
             let numbers: Vec<u64> = (0..TRAIN).filter_map(|_| self.ask(length)).collect();
-            let came = self.collect(|came| came.len() == numbers.len());
-            let mut arrivals: Vec<u64> =
-                came.iter().filter(|(number, _)| numbers.contains(number)).map(|(_, &at)| at).collect();
+            let mut arrivals: Vec<u64> = self.collect(&numbers).into_values().collect();
             arrivals.sort_unstable();
             if let [first, .., last] = arrivals[..]
                 && last > first
@@ -251,12 +253,22 @@ impl Prober {
         (0..2).any(|_| self.socket.send(&question).is_ok()).then_some(number)
     }
 
-    /// Answers, by the numbers of their questions, with when these arrived, until there are enough or time is up.
-    fn collect(&self, enough: impl Fn(&BTreeMap<u64, u64>) -> bool) -> BTreeMap<u64, u64> {
-        let mut come = BTreeMap::new();
+    /// Answers to these questions, with when the questions arrived, until all have come or time is up. Last questions
+    /// tell answers that will not come from those that are late, as of a host that is held up.
+    fn collect(&mut self, asked: &[u64]) -> BTreeMap<u64, u64> {
+        let last: Vec<u64> = (0..TRIES).filter_map(|_| self.ask(SHORTEST)).collect();
+        let (mut come, mut passed) = (BTreeMap::new(), false);
         let begin = Instant::now();
-        while begin.elapsed() < self.patience && !enough(&come) {
-            come.extend(self.answer());
+        while come.len() < asked.len() {
+            let late = begin.elapsed() >= if passed { self.patience } else { PATIENCE };
+            match self.answer() {
+                Some((number, at)) if asked.contains(&number) => {
+                    come.insert(number, at);
+                }
+                Some((number, _)) => passed |= last.contains(&number),
+                None if late => break,
+                None => {}
+            }
         }
         come
     }
@@ -274,6 +286,10 @@ impl Prober {
         let (token, rest) = datagram.split_first_chunk()?;
         (u64::from_be_bytes(*token) == self.token).then_some(u64::from_be_bytes(*rest.first_chunk()?))
     }
+}
+
+fn numbers<T>(asked: &BTreeMap<u64, T>) -> Vec<u64> {
+    asked.keys().copied().collect()
 }
 
 /// A socket of UDP and a listening one of TCP at the first of `ports` that is free for both; none given: at any.

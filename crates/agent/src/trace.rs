@@ -109,6 +109,10 @@ impl Way {
                 .or_else(|_| Socket::new(domain, Type::DGRAM, Some(icmp))),
         }?;
         socket.set_nonblocking(true)?;
+        if matches!(self, Way::Tcp) {
+            // A connection that was established is reset when it is closed, so that nothing of it follows later.
+            socket.set_linger(Some(Duration::ZERO))?;
+        }
         datagram::keep_errors(&socket, v6)?;
         if v6 {
             socket.set_unicast_hops_v6(hops)?

@@ -159,6 +159,7 @@ class _Execution:
             self._impair(agents)
             self._measure_paths(agents)
             agents.compare_clocks()
+            self._capture(agents)
             self._findings.facts["setup_time"] = time.monotonic() - began
             start = self._start(agents)
             reached = Reached(self._plan["flows"], self._ends, self._plan["duration"])
@@ -295,6 +296,9 @@ class _Execution:
             )
             for name in agents.alive
         )
+
+    def _capture(self, agents: RemoteAgents) -> None:
+        """Prepare captures, after the probes of the paths, which do not belong to the run."""
         capture = self._plan.get("capture")
         if capture:
             agents.ask(
