@@ -49,3 +49,21 @@ def test_a_study_shows_each_cell_as_its_runs_end(page: Page, served: Served) -> 
     expect(page.locator(".study [role=status]")).to_contain_text("0 of 1 runs")
     page.get_by_role("button", name="Stop").first.click()
     expect(page.locator(".study [role=status]")).to_contain_text("interrupted")
+
+
+def test_a_wide_grid_scrolls_within_itself_and_is_whole(page: Page, served: Served) -> None:
+    rates = [f"{number} Mbit/s" for number in range(1, 25)]
+    (served.root / "small.yaml").write_text(SCENARIO.replace("3 s", "0.1 s"))
+    (served.root / "grid.yaml").write_text(
+        "tcplab: 1\nstudy: grid\nscenario: small.yaml\n"
+        f"grid:\n  rate: {{set: network.path.rate, values: {rates}}}\nrepeat: 1\n"
+    )
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(served.key)
+    page.get_by_role("button", name="Run the study grid.yaml").click()
+    grid = page.get_by_role("region", name="Grid of the study")
+    expect(grid.locator("td button")).to_have_count(len(rates))
+    assert page.locator(".study").evaluate("(all) => all.scrollWidth <= all.clientWidth")
+    assert grid.evaluate("(own) => own.scrollWidth > own.clientWidth && own.scrollHeight <= own.clientHeight")
+    grid.evaluate("(own) => own.scrollTo(own.scrollWidth, 0)")
+    expect(grid.locator("td").last).to_be_in_viewport(ratio=1)

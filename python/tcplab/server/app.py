@@ -476,6 +476,7 @@ def create(folder: Folder, gate: Gate, *, may_run: bool = True) -> Starlette:
             RequestError: _explained,
             FolderError: _explained,
             library.ResultsError: _results_explained,
+            library.ScenarioErrors: _results_explained,
             Exception: _bug,
         },
     )

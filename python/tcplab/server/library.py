@@ -305,11 +305,11 @@ def study_begun(path: Path, root: Path) -> str:
     from tcplab.study.shipped import called
     from tcplab.study.store import Store
 
-    index = Store(path).index()
-    source = str(index["source"])
+    store = Store(path)
+    source = store.source()
     if called(source) not in dict(shipped_studies()) and not Path(source).resolve().is_relative_to(root):
         raise ForbiddenError(f"{source}: this file is outside the served directory")
-    return str(index.get("study", path.name))
+    return str(store.index().get("study", path.name))
 
 
 def is_study_dir(path: Path) -> bool:

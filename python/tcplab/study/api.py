@@ -148,8 +148,7 @@ def open_results(path: str | Path, *, level: float = 0.95) -> StudyResults:
 
 def asked_for(store: Store) -> Study:
     """The study that a directory was begun for; raises ResultsError and ScenarioErrors."""
-    index = store.index()
-    return load(index["source"], Asked.from_json(index["asked"]))
+    return load(store.source(), Asked.from_json(store.index()["asked"]))
 
 
 class _Silent:

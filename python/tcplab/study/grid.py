@@ -71,9 +71,9 @@ def label_of(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, Mapping):
-        name = value.get("name")
-        rest = [f"{key} {label_of(item)}" for key, item in value.items() if key != "name"]
-        return " ".join([str(name), *rest] if name is not None else rest)
+        named = next((key for key in ("name", "kind") if key in value), None)
+        rest = [f"{key} {label_of(item)}" for key, item in value.items() if key != named]
+        return " ".join([str(value[named]), *rest] if named else rest)
     if isinstance(value, list):
         return " ".join(label_of(item) for item in value)
     return str(value)

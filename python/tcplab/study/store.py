@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -77,7 +78,9 @@ class Store:
         """Write the cells, and what is the same for all."""
         index = {
             "study": study.name,
-            "source": study.source,
+            "source": str(Path(study.source).absolute()),
+            # As seen from here: still right once both have been moved together.
+            "source_from_here": os.path.relpath(study.source, self.path),
             "asked": study.asked.to_json(),
             "sets": list(study.sets),
             "axes": {axis.name: [value.label for value in axis.values] for axis in study.axes},
@@ -100,6 +103,15 @@ class Store:
         if not isinstance(found, dict) or not {"asked", "source", "cells"} <= found.keys():
             raise ResultsError(path, "not a study's index")
         return found
+
+    def source(self) -> str:
+        """The study's file; raises ResultsError when it is not there any more."""
+        index = self.index()
+        given = str(index["source"])
+        for place in (given, os.path.normpath(self.path / str(index.get("source_from_here", given)))):
+            if Path(place).exists():
+                return place
+        raise ResultsError(self.path, f"its study was read from {given}, which does not exist any more")
 
     def claim(self, cell: Cell, scenario_text: str) -> None:
         """Make a cell's result directory."""

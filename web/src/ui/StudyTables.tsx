@@ -22,54 +22,57 @@ export function Heat({ found, metric, across, down, open }: HeatProps) {
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const unit = unitOf(found, metric);
   return (
-    <table className="heat">
-      <caption>
-        {titleOf(found, metric)} by {inSentence(axisOf(found, across))}
-        {down && ` and ${inSentence(axisOf(found, down))}`}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">{down && axisOf(found, down)}</th>
-          {columns.map((column) => (
-            <th key={column} scope="col">
-              {column}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row, index) => (
-          <tr key={row}>
-            <th scope="row">{row}</th>
-            {grid[index]!.map(({ cells, value, ended, planned }, column) => {
-              const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
-              // Up to a half: text keeps a contrast of 4.5 on it in both themes (WCAG 2.2, 1.4.3).
-              const colour = `color-mix(in oklab, var(--accent) ${Math.round(6 + share * 46)}%, var(--surface))`;
-              return (
-                <td
-                  key={columns[column]}
-                  style={value === undefined ? undefined : { backgroundColor: colour }}
-                  data-ended={ended}
-                >
-                  {value !== undefined && cells.length === 1 ? (
-                    <button className="plain" title="Open the runs of this cell" onClick={() => open(cells[0]!)}>
-                      {shown(value, unit)}
-                    </button>
-                  ) : (
-                    value !== undefined && shown(value, unit)
-                  )}
-                  {ended < planned && (
-                    <span className="ended">
-                      {ended} of {planned} {planned === 1 ? "run" : "runs"}
-                    </span>
-                  )}
-                </td>
-              );
-            })}
+    // The keys scroll what is wider than the page.
+    <div className="wide" role="region" aria-label="Grid of the study" tabIndex={0}>
+      <table className="heat">
+        <caption>
+          {titleOf(found, metric)} by {inSentence(axisOf(found, across))}
+          {down && ` and ${inSentence(axisOf(found, down))}`}
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">{down && axisOf(found, down)}</th>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={row}>
+              <th scope="row">{row}</th>
+              {grid[index]!.map(({ cells, value, ended, planned }, column) => {
+                const share = value === undefined || most === least ? 0.5 : (value - least) / (most - least);
+                // Up to a half: text keeps a contrast of 4.5 on it in both themes (WCAG 2.2, 1.4.3).
+                const colour = `color-mix(in oklab, var(--accent) ${Math.round(6 + share * 46)}%, var(--surface))`;
+                return (
+                  <td
+                    key={columns[column]}
+                    style={value === undefined ? undefined : { backgroundColor: colour }}
+                    data-ended={ended}
+                  >
+                    {value !== undefined && cells.length === 1 ? (
+                      <button className="plain" title="Open the runs of this cell" onClick={() => open(cells[0]!)}>
+                        {shown(value, unit)}
+                      </button>
+                    ) : (
+                      value !== undefined && shown(value, unit)
+                    )}
+                    {ended < planned && (
+                      <span className="ended">
+                        {ended} of {planned} {planned === 1 ? "run" : "runs"}
+                      </span>
+                    )}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -78,48 +81,50 @@ export function Cells({ found, metric, names }: { found: StudyResults; metric: s
   const unit = unitOf(found, metric);
   const sorted = [...found.cells].sort((a, b) => (mean(found, b, metric) ?? -Infinity) - (mean(found, a, metric) ?? -Infinity));
   return (
-    <table className="cells">
-      <caption>Cells, highest {inSentence(titleOf(found, metric))} first</caption>
-      <thead>
-        <tr>
-          {names.map((name) => (
-            <th key={name} scope="col">
-              {axisOf(found, name)}
+    <div className="wide" role="region" aria-label="Cells of the study" tabIndex={0}>
+      <table className="cells">
+        <caption>Cells, highest {inSentence(titleOf(found, metric))} first</caption>
+        <thead>
+          <tr>
+            {names.map((name) => (
+              <th key={name} scope="col">
+                {axisOf(found, name)}
+              </th>
+            ))}
+            <th scope="col" className="number">
+              {titleOf(found, metric)}
             </th>
-          ))}
-          <th scope="col" className="number">
-            {titleOf(found, metric)}
-          </th>
-          <th scope="col" className="number">
-            Runs
-          </th>
-          <th scope="col" />
-        </tr>
-      </thead>
-      <tbody>
-        {sorted.map((cell) => {
-          const runs = found.runs.filter((run) => run.cell === cell.cell);
-          const failed = runs.filter((run) => run.status !== "done");
-          return (
-            <tr key={cell.cell}>
-              {names.map((name) => (
-                <td key={name}>{cell.labels[name] ?? ""}</td>
-              ))}
-              <td className="number">{shown(mean(found, cell, metric), unit)}</td>
-              <td className="number" title={failed.map((run) => run.message).join("\n")}>
-                {runs.length}
-                {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
-                {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
-              </td>
-              <td>
-                <button className="plain link" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
-                  Open runs
-                </button>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+            <th scope="col" className="number">
+              Runs
+            </th>
+            <th scope="col" />
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.map((cell) => {
+            const runs = found.runs.filter((run) => run.cell === cell.cell);
+            const failed = runs.filter((run) => run.status !== "done");
+            return (
+              <tr key={cell.cell}>
+                {names.map((name) => (
+                  <td key={name}>{cell.labels[name] ?? ""}</td>
+                ))}
+                <td className="number">{shown(mean(found, cell, metric), unit)}</td>
+                <td className="number" title={failed.map((run) => run.message).join("\n")}>
+                  {runs.length}
+                  {failed.length > 0 && <span className="bad"> ({failed.length} failed)</span>}
+                  {cell.overloaded > 0 && <span className="bad"> overloaded</span>}
+                </td>
+                <td>
+                  <button className="plain link" onClick={() => void store.runs.inspect(found.places[cell.cell]!)} disabled={!runs.length}>
+                    Open runs
+                  </button>
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
   );
 }

@@ -13,6 +13,10 @@ interface Props {
   open: (cell: StudyCell) => void;
 }
 
+/** There are ten colours: beyond them the shape tells values apart. */
+const SHAPES = ["round", "square", "diamond"];
+const shapeOf = (index: number) => SHAPES[Math.floor(index / 10) % SHAPES.length]!;
+
 const [WIDTH, HEIGHT, LEFT, BOTTOM, PAD] = [620, 320, 64, 40, 14];
 
 export function TradeOff({ found, metrics, across, open }: Props) {
@@ -62,7 +66,7 @@ export function TradeOff({ found, metrics, across, open }: Props) {
         </label>
         {values.map((name, index) => (
           <span key={name} className={`of-link flow-${index % 10}`}>
-            <span className="swatch" aria-hidden="true" /> {name}
+            <span className={`swatch ${shapeOf(index)}`} aria-hidden="true" /> {name}
           </span>
         ))}
       </figcaption>
@@ -91,21 +95,27 @@ export function TradeOff({ found, metrics, across, open }: Props) {
         </text>
         {points.map(({ cell, x, y }) => {
           const label = `${Object.values(cell.labels).join(", ")}: ${titleX} ${shown(x, unitOf(found, across))}, ${inSentence(titleY)} ${shown(y, unitOf(found, down))}`;
+          const index = Math.max(0, axis ? values.indexOf(cell.labels[axis] ?? "") : 0);
+          const shape = shapeOf(index);
+          const turn = shape === "diamond" ? " rotate(45)" : "";
           return (
-            <circle
+            <rect
               key={cell.cell}
-              className={`flow-${Math.max(0, axis ? values.indexOf(cell.labels[axis] ?? "") : 0) % 10}`}
-              cx={atX(axisX.share(x))}
-              cy={atY(axisY.share(y))}
-              r={5}
+              className={`flow-${index % 10}`}
+              transform={`translate(${atX(axisX.share(x))} ${atY(axisY.share(y))})${turn}`}
+              x={-5}
+              y={-5}
+              width={10}
+              height={10}
+              rx={shape === "round" ? 5 : 0}
               tabIndex={0}
               role="button"
               aria-label={label}
               onClick={() => open(cell)}
-              onKeyDown={(event) => event.key === "Enter" && open(cell)}
+              onKeyDown={(event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), open(cell))}
             >
               <title>{label}</title>
-            </circle>
+            </rect>
           );
         })}
       </svg>

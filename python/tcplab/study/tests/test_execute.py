@@ -17,8 +17,10 @@ from typing import Any, ClassVar
 import polars as pl
 import pytest
 
+from tcplab.results.errors import ResultsError
 from tcplab.results.manifest import read_manifest
 from tcplab.scenario import ScenarioErrors
+from tcplab.study import api
 from tcplab.study.execute import Outcome, estimate, execute, reopened, work
 from tcplab.study.grid import Cell
 from tcplab.study.load import Asked, Study, load
@@ -421,3 +423,21 @@ def test_all_mistakes_of_the_axes_are_told_at_once(tmp_path: Path) -> None:
         load(written(tmp_path, text))
     # Two times, a control, and a baseline that is not a value of its axis.
     assert len(refused.value.errors) == 4
+
+
+def test_results_are_read_from_any_directory_and_after_a_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    one = STUDY.replace("[reno, cubic]", "[cubic]").replace("[10 ms, 40 ms]", "[10 ms]")
+    (here / "study.yaml").write_text(one.replace("repeat: 2", "repeat: 1"))
+    api.run("study.yaml", out="results")
+    monkeypatch.chdir(tmp_path)
+    assert len(api.open_results(here / "results").outcome.cells) == 1
+    here.rename(there)
+    assert len(api.open_results(there / "results").outcome.cells) == 1
+    (there / "study.yaml").unlink()
+    with pytest.raises(ResultsError, match=r"its study was read from .*study\.yaml, which does not exist"):
+        api.open_results(there / "results")
