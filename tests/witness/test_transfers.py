@@ -24,8 +24,8 @@ SHARED: dict[str, Case] = {
     for name in ("reno beside bbr1, 0.5 BDP", "reno beside bbr1, 1 BDP", "cubic beside bbr1, 0.5 BDP")
 }
 
-# Differences whose cause is not known: our figure over the kernel's.
-OPEN = {"codel, 4 reno": 0.79, "100 B, 1 MB": 1.02}
+# These take four times in turn, one after each loss in four responses. The median is between two of the four.
+BY_MEAN = "100 B, 1 MB"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_transfers_go_as_they_do_there(sides: dict[str, tuple[Side, Side]], case
     assert ours.srtt.mean() == pytest.approx(kernel.srtt.mean(), rel=0.04)
     # PIE drops at random (86 and 111 of the kernel's in two boots), and BBR's phase is random.
     if not case.startswith("pie") and case not in SHARED:
-        expected = kernel.retransmitted.sum(1).mean() * OPEN.get(case, 1)
+        expected = kernel.retransmitted.sum(1).mean()
         assert ours.retransmitted.sum(1).mean() == pytest.approx(expected, rel=0.2, abs=12)
 
 
@@ -60,5 +60,5 @@ def test_unlike_controls_share_as_they_do_there(sides: dict[str, tuple[Side, Sid
 def test_requests_take_as_long_as_there(sides: dict[str, tuple[Side, Side]], case: str) -> None:
     kernel, ours = sides[case]
     assert len(ours.responses) == pytest.approx(len(kernel.responses), rel=0.05, abs=1)
-    expected = np.median(kernel.responses) * OPEN.get(case, 1)
-    assert np.median(ours.responses) == pytest.approx(expected, rel=0.02, abs=0.1)
+    typical = np.mean if case == BY_MEAN else np.median
+    assert typical(ours.responses) == pytest.approx(typical(kernel.responses), rel=0.02, abs=0.1)
