@@ -7,6 +7,12 @@
  *
  * As Linux's vegas, and other than the paper:
  *  - thresholds are packets in the queue, the paper's "extra buffers", not a difference of rates;
+ *  - Diff is the window times (RTT - BaseRTT) / BaseRTT, not / RTT: behind a long queue it says more than waits there,
+ *    so that the window shrinks further;
+ *  - the threshold of slow start is at least three quarters of the window after each round;
+ *  - BaseRTT is measured anew when the sender begins again with nothing in flight: after a pause, and also where a
+ *    window of a few packets is acknowledged at once. Beside a flow that fills the queue it then takes the queue's
+ *    delay for the path's, and grows;
  *  - slow start doubles the window each round trip, not every other; `alternate_rounds` does as the paper;
  *  - retransmission and the halving after a loss are TCP's own (RFC 5681), not those of section III-A;
  *  - a round with fewer than three RTT samples tells nothing: it grows as Reno's.
@@ -27,7 +33,7 @@
 struct state {
 	TELEMETRY; /* its bandwidth is the paper's Actual */
 
-	u32 base_rtt;  /* minimum RTT ever, the paper's BaseRTT, microseconds; 0: none yet */
+	u32 base_rtt;  /* minimum RTT, the paper's BaseRTT, microseconds; 0: none yet */
 	u32 queued;    /* the paper's Diff, as packets in the path's queues */
 	u64 expected;  /* the paper's Expected, bit/s */
 
@@ -63,11 +69,11 @@ TL_INLINE void grow_as_reno(struct tcp_sock *tp, struct state *ca, u32 acked)
 	tl_grow_as_reno(tp, acked);
 }
 
-/* A packet less; the threshold goes with it, so that no slow start follows. */
+/* The threshold goes with the window, so that no slow start follows. */
 TL_INLINE void shrink(struct tcp_sock *tp, u32 cwnd)
 {
 	tp->snd_cwnd = max(cwnd, 2u);
-	tp->snd_ssthresh = max(min(tp->snd_ssthresh, tp->snd_cwnd - 1), 2u);
+	tp->snd_ssthresh = min(tp->snd_ssthresh, tp->snd_cwnd);
 }
 
 /* Once a round trip, sections III-B and III-C. */
@@ -75,10 +81,11 @@ TL_INLINE void judge_round(struct sock *sk, struct tcp_sock *tp, struct state *c
 {
 	u32 cwnd = tp->snd_cwnd, rtt = ca->round_rtt;
 	u32 base = max(ca->base_rtt, 1u);
-	/* Expected - Actual = cwnd / base - cwnd / rtt; times base, it is the packets that wait. */
+	/* At the rate Actual the path holds so many; the rest waits. */
 	u32 fitting = (u64)cwnd * base / max(rtt, 1u);
 
-	ca->queued = cwnd > fitting ? cwnd - fitting : 0;
+	/* Expected - Actual is cwnd / base - cwnd / rtt. In packets it is that times the RTT; the paper's is times BaseRTT. */
+	ca->queued = (u64)cwnd * (rtt - base) / base;
 	ca->expected = tl_bits_per_second(tp, cwnd, base);
 	ca->telemetry.bandwidth = tl_bits_per_second(tp, cwnd, rtt);
 
@@ -100,12 +107,19 @@ TL_INLINE void judge_round(struct sock *sk, struct tcp_sock *tp, struct state *c
 	} else {
 		ENTER(ca, HOLD);
 	}
+	tp->snd_ssthresh = max(tp->snd_ssthresh, tp->snd_cwnd / 2 + tp->snd_cwnd / 4);
+}
+
+TL_INLINE void begin(struct tcp_sock *tp, struct state *ca)
+{
+	ca->base_rtt = 0;
+	begin_round(tp, ca);
+	ca->measuring = true;
 }
 
 INIT(sk, tp, ca)
 {
-	begin_round(tp, ca);
-	ca->measuring = true;
+	begin(tp, ca);
 	enter_growth(tp, ca);
 }
 
@@ -160,9 +174,8 @@ SET_STATE(sk, tp, ca, state)
 
 CWND_EVENT(sk, tp, ca, event)
 {
-	/* A round that a pause was part of would measure the pause. */
 	if (event == CA_EVENT_CWND_RESTART || event == CA_EVENT_TX_START)
-		begin_round(tp, ca);
+		begin(tp, ca);
 }
 
 UNDO_CWND(sk, tp, ca)

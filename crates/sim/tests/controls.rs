@@ -150,7 +150,8 @@ fn two_vegas_flows_share_fairly_with_a_small_queue() {
     let (one, two) = (goodput(&run, "one", (20, 59)), goodput(&run, "two", (20, 59)));
     assert!(one + two > 0.99 * 10.0 * PAYLOAD_SHARE, "{one} and {two}");
     assert!(jain(one, two) > 0.95, "{one} and {two}");
-    assert!(mean(&queue(&run, (20, 59))) <= 2.0 * (4.0 + 1.0));
+    // Diff is rounded down, and the round's least RTT does not see the second packet of a burst of two.
+    assert!(mean(&queue(&run, (20, 59))) <= 2.0 * (4.0 + 2.0));
 }
 
 #[test]
